@@ -1,0 +1,49 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Installed on its own and first: a plain `torch` can bring gigabytes of CUDA.
+TORCH ?= torch==2.13.0
+KERAS_BACKEND ?= tensorflow
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint clean
+
+help:  ## show the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime  ## translate a few sentences and show an alignment
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/zoo translate --preset luong_local \
+	    --alignments \
+	    "A man is riding a bicycle down the street." \
+	    "Two children are playing with a ball in the park." \
+	    "A black dog runs through the snow."
+
+test: lint  ## lint, then the test suite under TensorFlow, JAX and PyTorch
+	@$(BIN)/python tools/run_tests.py
+
+lint: $(VENV)/.tests  ## ruff check and ruff format --check
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+clean:  ## remove the virtual environment, caches and build output
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp file per step, so that an interrupted step is done again and a
+# finished one is not.
+$(VENV)/.created:
+	@echo "making $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: pyproject.toml | $(VENV)/.created
+	@echo "installing zoo and TensorFlow (some minutes, once)" >&2
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.tests: $(VENV)/.runtime
+	@echo "installing JAX, PyTorch and the test tools (some minutes, once)" >&2
+	@$(PIP) "$(TORCH)"
+	@$(PIP) --editable ".[test,train,jax,torch]"
+	@touch $@

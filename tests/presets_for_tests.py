@@ -1,0 +1,53 @@
+"""A small preset folder that looks like a real one, without a model in it."""
+
+import json
+
+from zoo.card_pages import write_card
+
+FACTS = {
+    "name": "tiny",
+    "title": "Tiny translator, English to German",
+    "description": "Made by a test.",
+    "intended_use": "Tests.",
+    "weaknesses": ["Knows no words.", "Has no weights."],
+    "license": "apache-2.0",
+    "paper": {
+        "title": "On Tiny Translators",
+        "authors": "Ada Lovelace, Alan Turing",
+        "year": 2015,
+        "url": "https://example.org/tiny",
+    },
+    "architecture": "zoo.models.LuongTranslator",
+    "task": "translate",
+    "languages": ["en", "de"],
+    "data": [{"name": "multi30k", "terms": "research use"}],
+    "sizes": {"parameters": 1234567, "vocabulary": 20},
+    "recipe": "zoo train tiny --scale tiny",
+    "seed": 7,
+    "commit": "0123abc",
+    "date": "2026-11-21",
+    "machine": "a laptop",
+    "training_time": "3 s",
+    "scores": [
+        {
+            "data": "multi30k",
+            "split": "test_2016_flickr",
+            "metric": "BLEU",
+            "value": 12.345,
+            "signature": "nrefs:1|case:mixed|tok:13a",
+            "command": "zoo evaluate tiny --data multi30k --split test_2016_flickr",
+        }
+    ],
+}
+
+
+def make_preset(folder, **facts):
+    """Writes a folder with KerasHub's file names, and its card."""
+    (folder / "assets" / "tokenizer").mkdir(parents=True)
+    for name in ("config.json", "task.json"):
+        registered_name = "zoo>Luong" + "Translator" * (name == "task.json")
+        content = {"registered_name": registered_name, "config": {}}
+        (folder / name).write_text(json.dumps(content))
+    (folder / "model.weights.h5").write_bytes(bytes(range(256)) * 8)
+    (folder / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(b"pieces")
+    return write_card(folder, {**FACTS, **facts})

@@ -1,0 +1,152 @@
+import copy
+import json
+
+import pytest
+
+from tests.presets_for_tests import FACTS, make_preset
+from zoo.card_pages import presets_table, readme, replace_table, write_card
+from zoo.cards import (
+    PresetError,
+    format_bytes,
+    format_scores,
+    read_card,
+    short_paper,
+)
+
+
+def change(folder, **facts):
+    path = folder / "card.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **facts}))
+
+
+def test_card_is_read_as_it_was_written(tmp_path):
+    written = make_preset(tmp_path)
+    card = read_card(tmp_path)
+    assert card == written
+    assert {key: getattr(card, key) for key in FACTS} == FACTS
+
+
+def test_files_are_what_loading_reads(tmp_path):
+    make_preset(tmp_path)
+    (tmp_path / "1" / "variables").mkdir(parents=True)
+    (tmp_path / "1" / "saved_model.pb").write_bytes(b"an export")
+    (tmp_path / "notes.txt").write_text("mine")
+    card = write_card(tmp_path, FACTS)
+    assert sorted(card.files) == [
+        "assets/tokenizer/vocabulary.spm",
+        "config.json",
+        "model.weights.h5",
+        "task.json",
+    ]
+    assert card.files["assets/tokenizer/vocabulary.spm"] == {
+        "bytes": 6,
+        # printf pieces | sha256sum
+        "sha256": "b6aa423de4f79355751cdf73a26b069d5da4c248288cb8bdafc8f552f0adfc44",
+    }
+    assert card.bytes == sum(entry["bytes"] for entry in card.files.values()) > 2048
+
+
+@pytest.mark.parametrize("field", FACTS)
+def test_every_field_is_needed(tmp_path, field):
+    make_preset(tmp_path)
+    change(tmp_path, **{field: None})
+    with pytest.raises(PresetError, match=field):
+        read_card(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "field, key", [("paper", "url"), ("sizes", "parameters"), ("scores", "signature")]
+)
+def test_every_key_of_a_record_is_needed(tmp_path, field, key):
+    make_preset(tmp_path)
+    record = copy.deepcopy(FACTS[field])
+    del (record[0] if isinstance(record, list) else record)[key]
+    change(tmp_path, **{field: record})
+    with pytest.raises(PresetError, match=f"{field}.*{key}"):
+        read_card(tmp_path)
+
+
+def test_records_must_be_records(tmp_path):
+    make_preset(tmp_path)
+    change(tmp_path, scores=[12.5])
+    with pytest.raises(PresetError, match="scores"):
+        read_card(tmp_path)
+
+
+def test_card_of_a_newer_version_is_read(tmp_path):
+    make_preset(tmp_path)
+    change(tmp_path, colour="blue")
+    assert read_card(tmp_path).name == "tiny"
+
+
+def test_unknown_fact_is_refused_when_writing(tmp_path):
+    with pytest.raises(PresetError, match="wekanesses"):
+        write_card(tmp_path, {**FACTS, "wekanesses": []})
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3"])
+def test_what_is_no_card_is_refused_by_name(tmp_path, content):
+    (tmp_path / "card.json").write_text(content)
+    with pytest.raises(PresetError, match="card.json"):
+        read_card(tmp_path)
+
+
+def test_readme_has_front_matter_and_what_the_card_says(tmp_path):
+    text = readme(make_preset(tmp_path))
+    assert (tmp_path / "README.md").read_text() == text
+    _, front, body = text.split("---\n", 2)
+    fields = dict(line.split(": ", 1) for line in front.splitlines())
+    assert {key: json.loads(value) for key, value in fields.items()} == {
+        "library_name": "keras-hub",
+        "license": "apache-2.0",
+        "language": ["en", "de"],
+        "pipeline_tag": "translation",
+        "tags": ["keras", "attention", "seq2seq", "translation"],
+        "datasets": ["multi30k"],
+        "metrics": ["bleu"],
+    }
+    for part in (
+        "# Tiny translator, English to German",
+        "[On Tiny Translators](https://example.org/tiny)",
+        'zoo.load("tiny")',
+        "- Has no weights.",
+        "- multi30k: research use",
+        "zoo train tiny --scale tiny",
+        "| 12.35 | `nrefs:1",
+    ):
+        assert part in body
+
+
+def test_table_is_put_between_the_markers(tmp_path):
+    card = make_preset(tmp_path)
+    page = "before\n<!-- presets:start -->\nold\n<!-- presets:end -->\nafter\n"
+    new = replace_table(page, [card])
+    assert new.startswith("before\n<!-- presets:start -->\n| preset |")
+    assert new.endswith(" |\n<!-- presets:end -->\nafter\n")
+    assert "old" not in new
+    assert "Lovelace et al. 2015" in new and "1.2 M" in new
+    assert replace_table(new, [card]) == new
+    assert presets_table([card, card]).count("savedmodels/tiny") == 2
+
+
+def test_table_needs_its_markers():
+    with pytest.raises(ValueError, match="presets:start"):
+        replace_table("no markers", [])
+
+
+@pytest.mark.parametrize(
+    "count, text",
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (7_712_000, "7.7 MB")],
+)
+def test_format_bytes(count, text):
+    assert format_bytes(count) == text
+
+
+def test_scores_and_paper_on_one_line(tmp_path):
+    chrf = {**FACTS["scores"][0], "metric": "chrF", "value": 40.0}
+    valid = {**chrf, "split": "valid"}
+    card = make_preset(tmp_path, scores=[*FACTS["scores"], chrf, valid])
+    assert format_scores(card) == (
+        "BLEU 12.3, chrF 40.0 (multi30k test_2016_flickr); chrF 40.0 (multi30k valid)"
+    )
+    assert short_paper(card) == "Lovelace et al. 2015"

@@ -1,0 +1,418 @@
+import io
+import json
+import os
+import subprocess
+import sys
+import types
+
+import pytest
+
+import zoo
+from tests.presets_for_tests import FACTS, make_preset
+from zoo import presets
+from zoo.cli import main
+
+
+class FakeTask:
+    """Translates by upper-casing; remembers how it was called."""
+
+    def __init__(self):
+        self.calls = []
+
+    def translate(self, texts, n_best=1, return_details=False, **options):
+        assert texts and all(text.strip() for text in texts)
+        self.calls.append({"texts": texts, "n_best": n_best, **options})
+        if not return_details:
+            return [text.upper() for text in texts]
+        records = [[self.record(text, n) for n in range(n_best)] for text in texts]
+        return records if n_best > 1 else [found[0] for found in records]
+
+    def record(self, text, rank):
+        source = text.split()
+        target = text.upper().split()
+        return types.SimpleNamespace(
+            text=" ".join(target) + "!" * rank,
+            score=-0.5 - rank,
+            tokens=target,
+            source_tokens=source,
+            alignment=[[float(i == j) for i in source] for j in source],
+        )
+
+
+@pytest.fixture
+def task(monkeypatch):
+    fake = FakeTask()
+    monkeypatch.setattr(presets, "load", lambda name: fake)
+    return fake
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """One preset, `tiny`, in the bundled folder and nothing elsewhere."""
+    make_preset(tmp_path / "bundled" / "tiny")
+    monkeypatch.setattr(presets, "_bundled_folder", lambda: tmp_path / "bundled")
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "bundled" / "tiny"
+
+
+def give_stdin(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def translate(*arguments):
+    return main(["translate", "--preset", "fake", *map(str, arguments)])
+
+
+# === list, info ===
+
+
+def test_list(tiny, capsys):
+    assert main(["list"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["name", "paper", "task", "parameters", "size", "scores"]
+    assert row.split("  ")[0] == "tiny"
+    assert "Lovelace et al. 2015" in row and "1,234,567" in row
+    assert row.endswith("BLEU 12.3 (multi30k test_2016_flickr)")
+    assert row.index("1,234,567") == header.index("parameters")
+
+
+def test_list_json(tiny, capsys):
+    assert main(["list", "--json"]) == 0
+    (card,) = json.loads(capsys.readouterr().out)
+    assert card == json.loads((tiny / "card.json").read_text())
+
+
+def test_info(tiny, capsys):
+    assert main(["info", "tiny"]) == 0
+    out = capsys.readouterr().out
+    for part in ("Ada Lovelace", "BLEU 12.35 on", "nrefs:1", "0123abc", "no weights"):
+        assert part in out
+    assert main(["info", str(tiny), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seed"] == FACTS["seed"]
+
+
+def test_info_of_an_unknown_name(tiny, capsys):
+    assert main(["info", "tyni"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("zoo: error: unknown preset (did you mean tiny?)")
+    assert captured.err.count("\n") == 1
+
+
+# === translate ===
+
+
+def test_translate_arguments(task, capsys):
+    assert translate("a dog", "runs") == 0
+    captured = capsys.readouterr()
+    assert captured.out == "A DOG\nRUNS\n"
+    assert "zoo: loading fake" in captured.err
+    assert task.calls == [
+        {"texts": ["a dog", "runs"], "n_best": 1, "beam_size": 5, "batch_size": 64}
+    ]
+
+
+def test_translate_options_reach_the_model(task):
+    options = ["--beam", 3, "--length-penalty", "0.6", "--batch-size", 7]
+    assert translate(*options, "a") == 0
+    assert task.calls == [
+        {
+            "texts": ["a"],
+            "n_best": 1,
+            "beam_size": 3,
+            "batch_size": 7,
+            "length_penalty": 0.6,
+        }
+    ]
+
+
+def test_translate_keeps_every_line_in_order(task, capsys, monkeypatch):
+    text = "eins\n\n  \r\nzwei\r\nü\u2028x\x0cy\ndrei ohne Ende"
+    give_stdin(monkeypatch, text.encode())
+    assert translate() == 0
+    assert capsys.readouterr().out == "EINS\n\n\nZWEI\nÜ\u2028X\x0cY\nDREI OHNE ENDE\n"
+
+
+@pytest.mark.parametrize("content, out", [(b"", ""), (b"\n", "\n"), (b"\n\n", "\n\n")])
+def test_translate_nothing(task, capsys, monkeypatch, content, out):
+    give_stdin(monkeypatch, content)
+    assert translate() == 0
+    assert capsys.readouterr().out == out
+    assert task.calls == []
+
+
+def test_translate_files(task, tmp_path, capsys):
+    (tmp_path / "a").write_text("one\ntwo\n")
+    (tmp_path / "b").write_text("drei\n")
+    out = tmp_path / "out"
+    files = ["--input", tmp_path / "a", "--input", tmp_path / "b", "--output", out]
+    assert translate(*files) == 0
+    assert out.read_text() == "ONE\nTWO\nDREI\n"
+    assert capsys.readouterr().out == ""
+
+
+def test_translate_reads_no_further_than_it_has_written(task, capsys, monkeypatch):
+    """Memory is constant: a chunk is written before the next one is read."""
+    total, pending = 1000, []
+    real = task.translate
+    task.translate = lambda texts, **options: (
+        pending.append(lines.read - len(texts)) or real(texts, **options)
+    )
+
+    class Lines:
+        read = 0
+
+        def __iter__(self):
+            for number in range(total):
+                self.read += 1
+                yield f"line {number}\n"
+
+        def reconfigure(self, **_):
+            pass
+
+        def isatty(self):
+            return False
+
+    lines = Lines()
+    monkeypatch.setattr(sys, "stdin", lines)
+    assert translate("--batch-size", 2) == 0
+    assert pending == list(range(0, total, 128))
+    assert max(len(call["texts"]) for call in task.calls) == 128
+    assert capsys.readouterr().out.splitlines()[-1] == "LINE 999"
+
+
+def test_translate_answers_each_typed_line(task, monkeypatch):
+    give_stdin(monkeypatch, b"a\nb\n")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert translate() == 0
+    assert [call["texts"] for call in task.calls] == [["a"], ["b"]]
+
+
+def test_n_best(task, capsys, monkeypatch):
+    give_stdin(monkeypatch, b"a b\n\nc\n")
+    assert translate("--n-best", 2) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "0 ||| A B ||| -0.5000",
+        "0 ||| A B! ||| -1.5000",
+        "1 |||  ||| 0.0000",
+        "2 ||| C ||| -0.5000",
+        "2 ||| C! ||| -1.5000",
+    ]
+
+
+def test_alignments(task, capsys, monkeypatch):
+    from zoo import decoding
+
+    drawn = []
+    monkeypatch.setattr(
+        decoding, "format_alignment", lambda record: drawn.append(record) or "x .\n. x"
+    )
+    give_stdin(monkeypatch, b"a b\n\nc\n")
+    assert translate("--alignments") == 0
+    grid = "x .\n. x"
+    assert capsys.readouterr().out == f"A B\n\n{grid}\n\n\nC\n\n{grid}\n\n"
+    assert [record.source_tokens for record in drawn] == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--beam", "0", "a"], "'0'"),
+        (["--beam", "x", "a"], "'x'"),
+        (["--n-best", "6", "a"], "received 6 and 5"),
+        (["--batch-size", "-1", "a"], "--batch-size"),
+        (["--backend", "theano", "a"], "theano"),
+        (["--input", "nowhere.txt"], "nowhere.txt"),
+        (["--output", "nowhere/out", "a"], "nowhere/out"),
+        (["--input", "x", "a"], "not both"),
+        (["--no-such-option", "a"], "--no-such-option"),
+    ],
+)
+def test_bad_usage(task, capsys, arguments, message):
+    assert translate(*arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("zoo: error: ") and message in captured.err
+    assert captured.err.count("\n") == 1
+    assert task.calls == []
+
+
+def test_output_over_its_own_input(task, tmp_path, capsys):
+    path = tmp_path / "text"
+    path.write_text("precious\n")
+    assert translate("--input", path, "--output", path) == 2
+    assert path.read_text() == "precious\n"
+
+
+def test_input_that_is_not_utf8(task, tmp_path, capsys):
+    path = tmp_path / "latin1"
+    path.write_bytes("schön\n".encode("latin-1"))
+    assert translate("--input", path) == 2
+    assert "latin1 is not UTF-8" in capsys.readouterr().err
+
+
+def test_backend_cannot_change_under_a_running_keras(task, capsys):
+    import keras
+
+    running = keras.config.backend()
+    other = "jax" if running != "jax" else "torch"
+    before = os.environ.get("KERAS_BACKEND")
+    assert translate("--backend", other, "a") == 2
+    assert f"runs on {running} already" in capsys.readouterr().err
+    assert os.environ.get("KERAS_BACKEND") == before
+    assert translate("--backend", running, "a") == 0
+
+
+def failing(error):
+    def load(name):
+        raise error
+
+    return load
+
+
+@pytest.mark.parametrize(
+    "error, code, message",
+    [
+        (ValueError("unknown preset"), 2, "unknown preset"),
+        (presets.PresetError("x.h5 is\naltered"), 1, "x.h5 is altered"),
+        (RuntimeError("boom"), 1, "RuntimeError: boom"),
+        (KeyError("key"), 1, "KeyError: 'key'"),
+        (OSError("disk"), 1, "disk"),
+        (ModuleNotFoundError("no", name="jax"), 1, "the backend jax is not installed"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_errors_are_one_line_and_a_code(monkeypatch, capsys, error, code, message):
+    monkeypatch.delenv("ZOO_DEBUG", raising=False)
+    monkeypatch.setattr(presets, "load", failing(error))
+    assert translate("a") == code
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("zoo: error: ") and message in last
+
+
+def test_debug_shows_the_traceback(monkeypatch):
+    monkeypatch.setenv("ZOO_DEBUG", "1")
+    monkeypatch.setattr(presets, "load", failing(RuntimeError("boom")))
+    with pytest.raises(RuntimeError, match="boom"):
+        translate("a")
+
+
+def test_reader_that_goes_away():
+    """As in `zoo translate ... | head -1`: no traceback, no message."""
+    code = (
+        "import sys; from zoo import presets\n"
+        "class Task:\n"
+        "    def translate(self, texts, **_): return texts\n"
+        "presets.load = lambda name: Task()\n"
+        "from zoo.cli import main\n"
+        "sys.exit(main(['translate', '--preset', 'fake', '--batch-size', '1']))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    _, err = process.communicate(b"text\n" * 100)
+    assert process.returncode == 141
+    assert b"Traceback" not in err and b"Exception" not in err and b"error" not in err
+
+
+# === train ===
+
+RECIPE = """
+def main(argv):
+    print("recipe", argv)
+    return 3 if "--fail" in argv else 0
+"""
+
+
+def test_train_runs_a_file_with_the_other_arguments(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(RECIPE)
+    assert main(["train", str(path), "--scale", "tiny", "--help"]) == 0
+    assert capsys.readouterr().out == "recipe ['--scale', 'tiny', '--help']\n"
+    assert main(["train", str(path), "--fail"]) == 3
+
+
+def test_train_passes_on_how_a_recipe_ends(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text("import sys\ndef main(argv): sys.exit(argv[0] if argv else 2)")
+    assert main(["train", str(path)]) == 2
+    assert main(["train", str(path), "no data"]) == 1
+    assert capsys.readouterr().err == "zoo: error: no data\n"
+
+
+@pytest.mark.parametrize("name", ["no_such_recipe", "nowhere/mine.py", "../setup"])
+def test_train_unknown_recipe(name, capsys):
+    assert main(["train", name]) == 2
+    assert name in capsys.readouterr().err
+
+
+def test_train_refuses_a_file_without_main(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("x = 1")
+    assert main(["train", str(tmp_path / "mine.py")]) == 2
+    assert "main(argv)" in capsys.readouterr().err
+
+
+# === evaluate ===
+
+
+@pytest.fixture
+def corpus(monkeypatch):
+    from zoo import data
+
+    asked = []
+
+    def load(name, source="en", target="de", split="train"):
+        if name != "toy":
+            raise ValueError(f"unknown corpus, received {name!r}")
+        asked.append((source, target, split))
+        sources = ["the cat sat on the mat", "a dog runs", "unread"]
+        targets = [sources[0].upper(), "A DOG SLEEPS", "NEVER"]
+        return types.SimpleNamespace(
+            sources=sources, targets=targets, references=[[line] for line in targets]
+        )
+
+    monkeypatch.setattr(data, "load", load)
+    return asked
+
+
+def test_evaluate(task, corpus, tmp_path, capsys):
+    out = tmp_path / "hypotheses"
+    arguments = ["--data", "toy", "--split", "test", "--source", "fr", "--limit", "2"]
+    code = main(["evaluate", "fake", *arguments, "--beam", "2", "--output", str(out)])
+    assert code == 0
+    assert corpus == [("fr", "de", "test")]
+    assert len(task.calls) == 1 and task.calls[0]["beam_size"] == 2
+    assert out.read_text() == "THE CAT SAT ON THE MAT\nA DOG RUNS\n"
+    bleu, chrf, speed = capsys.readouterr().out.splitlines()
+    assert bleu.startswith("BLEU ") and 40 < float(bleu.split()[1]) < 100
+    assert "tok:13a" in bleu and "nrefs:1" in bleu
+    assert chrf.startswith("chrF ") and "version:" in chrf
+    assert "2 sentences" in speed and "sentences/s" in speed
+
+
+def test_evaluate_unknown_corpus(task, corpus, capsys):
+    assert main(["evaluate", "fake", "--data", "tyo", "--split", "test"]) == 2
+    assert "'tyo'" in capsys.readouterr().err
+
+
+# === usage ===
+
+
+def test_help_and_version(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    for command in ("list", "info", "translate", "train", "evaluate"):
+        assert f"\n    {command} " in out or f"\n    {command}\n" in out
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"{zoo.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["trnslate"], ["translate"], ["info"]])
+def test_bad_command(arguments, capsys):
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("zoo: error: ") and err.count("\n") == 1

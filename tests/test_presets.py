@@ -1,0 +1,325 @@
+import json
+import sys
+import types
+
+import h5py
+import numpy as np
+import pytest
+
+import zoo
+from tests.presets_for_tests import FACTS, make_preset
+from zoo import presets
+from zoo.card_pages import write_card
+from zoo.presets import PresetError, find, list_presets, verify
+
+WEIGHTS = "model.weights.h5"
+
+
+@pytest.fixture
+def preset(tmp_path):
+    """A verified folder without a model."""
+    make_preset(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """Empty places to look in: the working, the bundled and the cache folder."""
+    found = types.SimpleNamespace()
+    for name in ("here", "bundled", "cache"):
+        folder = tmp_path / name
+        folder.mkdir()
+        setattr(found, name, folder)
+    monkeypatch.chdir(found.here)
+    monkeypatch.setattr(presets, "_bundled_folder", lambda: found.bundled)
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(found.cache))
+    return found
+
+
+# === Verification ===
+
+
+def test_whole_preset_is_verified(preset):
+    assert verify(preset).name == "tiny"
+
+
+def test_truncated_file_is_refused_by_name(preset):
+    (preset / WEIGHTS).write_bytes((preset / WEIGHTS).read_bytes()[:-1])
+    with pytest.raises(PresetError, match=f"{WEIGHTS}.*truncated.*2048.*2047"):
+        verify(preset)
+
+
+def test_altered_file_of_the_same_size_is_refused_by_name(preset):
+    content = bytearray((preset / WEIGHTS).read_bytes())
+    content[1000] ^= 1
+    (preset / WEIGHTS).write_bytes(content)
+    with pytest.raises(PresetError, match=f"{WEIGHTS}.*altered.*sha256"):
+        verify(preset)
+
+
+@pytest.mark.parametrize("name", ["task.json", "assets/tokenizer/vocabulary.spm"])
+def test_missing_file_is_refused_by_name(preset, name):
+    (preset / name).unlink()
+    with pytest.raises(PresetError, match=f"{name} is missing"):
+        verify(preset)
+
+
+@pytest.mark.parametrize("name", ["task.weights.h5", "tokenizer.json", "assets/x/y"])
+def test_file_that_loading_would_read_must_be_listed(preset, name):
+    (preset / name).parent.mkdir(exist_ok=True)
+    (preset / name).write_text("added later")
+    with pytest.raises(PresetError, match=f"{name}.*not listed"):
+        verify(preset)
+
+
+@pytest.mark.parametrize("name", ["1/saved_model.pb", "README.md", "notes.txt"])
+def test_file_that_loading_does_not_read_is_left_aside(preset, name):
+    (preset / name).parent.mkdir(exist_ok=True)
+    (preset / name).write_text("not ours")
+    verify(preset)
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "/etc/passwd", "assets/../../secret", "..\\secret", "C:x", ""]
+)
+def test_listed_file_outside_the_folder_is_refused(preset, name):
+    (preset.parent / "secret").write_text("secret")
+    card = json.loads((preset / "card.json").read_text())
+    card["files"][name] = {"bytes": 6, "sha256": "0" * 64}
+    (preset / "card.json").write_text(json.dumps(card))
+    with pytest.raises(PresetError, match="inside the preset's folder"):
+        verify(preset)
+
+
+def test_links_of_a_download_cache_are_followed(preset):
+    blob = preset.parent / "blob"
+    (preset / WEIGHTS).rename(blob)
+    (preset / WEIGHTS).symlink_to(blob)
+    verify(preset)
+
+
+def test_load_reads_nothing_before_it_verifies(preset, monkeypatch):
+    monkeypatch.setattr(presets, "_build", lambda *_: pytest.fail("built"))
+    (preset / WEIGHTS).write_bytes(b"")
+    with pytest.raises(PresetError, match=WEIGHTS):
+        zoo.load(preset)
+
+
+# === Finding ===
+
+
+def test_order_is_path_then_bundled_then_cache(places):
+    cached = places.cache / "presets" / "tiny"
+    make_preset(cached)
+    assert find("tiny") == cached
+    make_preset(places.bundled / "tiny")
+    assert find("tiny") == places.bundled / "tiny"
+    make_preset(places.here / "tiny")
+    assert find("tiny").resolve() == places.here / "tiny"
+
+
+def test_folder_that_is_no_preset_does_not_hide_a_name(places):
+    make_preset(places.bundled / "tiny")
+    (places.here / "tiny").mkdir()
+    assert find("tiny") == places.bundled / "tiny"
+
+
+def test_folder_that_is_no_preset_is_refused(places):
+    (places.here / "runs").mkdir()
+    with pytest.raises(ValueError, match="'runs' is not a preset.*card.json"):
+        find("runs")
+
+
+def test_unknown_name_gets_the_nearest_names(places):
+    for name in ("luong_local", "luong_global", "bahdanau"):
+        make_preset(places.bundled / name)
+    with pytest.raises(ValueError, match="received 'Luong_locl'") as caught:
+        zoo.load("Luong_locl")
+    message = str(caught.value)
+    assert "did you mean luong_local" in message
+    assert "[bahdanau, luong_global, luong_local]" in message
+    with pytest.raises(ValueError) as caught:
+        zoo.load("zzz")
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "../bundled", "presets/tiny", "tiny/../tiny"])
+def test_name_is_not_a_way_out_of_the_folders(places, name):
+    make_preset(places.bundled / "tiny")
+    with pytest.raises(ValueError):
+        find(name)
+
+
+def test_list_presets_joins_bundled_and_cached(places):
+    make_preset(places.bundled / "b", name="b", seed=1)
+    make_preset(places.cache / "presets" / "a", name="a")
+    make_preset(places.cache / "presets" / "b", name="b", seed=2)
+    assert [(card.name, card.seed) for card in zoo.list_presets()] == [
+        ("a", 7),
+        ("b", 1),
+    ]
+
+
+def test_bundled_presets_are_whole():
+    for card in list_presets():
+        assert verify(find(card.name)) == card
+        assert card.bytes <= 20_000_000
+
+
+@pytest.mark.parametrize(
+    "handle, module, function",
+    [
+        ("hf://ada/tiny", "huggingface_hub", "snapshot_download"),
+        ("kaggle://ada/tiny/keras/en_de", "kagglehub", "model_download"),
+    ],
+)
+def test_handles(monkeypatch, preset, handle, module, function):
+    asked = []
+
+    def fetch(name, **_):
+        asked.append(name)
+        return str(preset)
+
+    monkeypatch.setitem(sys.modules, module, types.SimpleNamespace(**{function: fetch}))
+    assert find(handle) == preset
+    assert asked == [handle.split("://")[1]]
+    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    with pytest.raises(ImportError, match=f"needs the package {module}"):
+        find(handle)
+
+
+@pytest.mark.parametrize(
+    "handle", ["hf://ada", "hf://ada/../x", "hf://", "kaggle://a/b", "kaggle://a/b/c//"]
+)
+def test_malformed_handle(handle):
+    with pytest.raises(ValueError, match="received '(hf|kaggle)://"):
+        find(handle)
+
+
+# === Loading ===
+
+
+@pytest.fixture(scope="module")
+def model():
+    from zoo.models import Luong, LuongTranslator
+
+    backbone = Luong(vocabulary_size=11, num_layers=1, hidden_dim=5, embedding_dim=3)
+    return LuongTranslator(backbone)
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    model.save_to_preset(str(tmp_path / "saved"))
+    write_card(tmp_path / "saved", FACTS)
+    return tmp_path / "saved"
+
+
+def logits(model):
+    ids = np.array([[4, 5, 6, 0], [7, 0, 0, 0]], "int32")
+    outputs = model({"source_ids": ids, "target_ids": ids})
+    from keras import ops
+
+    return ops.convert_to_numpy(outputs)
+
+
+def test_loaded_model_computes_what_the_saved_one_does(model, saved):
+    loaded = zoo.load(saved)
+    assert type(loaded) is type(model)
+    np.testing.assert_allclose(logits(loaded), logits(model), atol=1e-6)
+
+
+def test_arguments_of_from_preset_are_passed_on(saved):
+    loaded = zoo.load(saved, dtype="float16")
+    assert loaded.backbone.compute_dtype == "float16"
+
+
+def test_folder_without_a_card_is_loaded_with_a_warning(model, saved):
+    (saved / "card.json").unlink()
+    with pytest.warns(UserWarning, match="cannot be verified"):
+        loaded = zoo.load(saved)
+    np.testing.assert_allclose(logits(loaded), logits(model), atol=1e-6)
+
+
+def rewrite(path, **values):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+    (path.parent / "card.json").unlink(missing_ok=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+@pytest.mark.parametrize("file", ["task.json", "config.json"])
+@pytest.mark.parametrize(
+    "name", ["keras_hub>GPT2CausalLM", "zoo>NoSuchModel", "Functional", None, 3]
+)
+def test_foreign_class_is_refused(saved, file, name):
+    rewrite(saved / file, registered_name=name)
+    with pytest.raises(PresetError, match=f"{file}.*zoo.models"):
+        zoo.load(saved)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_task_and_backbone_must_belong_together(saved):
+    rewrite(saved / "task.json", registered_name="zoo>Luong")
+    with pytest.raises(PresetError, match="task.json.*task"):
+        zoo.load(saved)
+    rewrite(saved / "task.json", registered_name="zoo>LuongTranslator")
+    rewrite(saved / "config.json", registered_name="zoo>LuongTranslator")
+    with pytest.raises(PresetError, match="config.json.*backbone"):
+        zoo.load(saved)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_code_inside_a_configuration_is_refused(saved):
+    task = json.loads((saved / "task.json").read_text())
+    task["config"]["preprocessor"] = {
+        "module": "keras.layers",
+        "class_name": "Lambda",
+        "registered_name": None,
+        "config": {
+            "name": "code",
+            "function": {
+                "class_name": "__lambda__",
+                "config": {"code": "4wAAAAAA", "defaults": None, "closure": None},
+            },
+        },
+    }
+    rewrite(saved / "task.json", **task)
+    with pytest.raises(PresetError, match="do not make a LuongTranslator.*unsafe"):
+        zoo.load(saved)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_weights_that_do_not_fit_are_refused(saved):
+    for name in ("task.json", "config.json"):
+        text = (saved / name).read_text()
+        (saved / name).write_text(text.replace('"hidden_dim": 5', '"hidden_dim": 6'))
+    (saved / "card.json").unlink()
+    with pytest.raises(PresetError, match="do not make a LuongTranslator"):
+        zoo.load(saved)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_weights_missing_from_a_list_of_layers_are_refused(saved):
+    # Keras itself only warns, and leaves these layers with random weights.
+    with h5py.File(saved / WEIGHTS, "a") as file:
+        del file["encoder/cells"]
+    (saved / "card.json").unlink()
+    with pytest.raises(PresetError, match="do not make a LuongTranslator.*encoder"):
+        zoo.load(saved)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_truncated_weights_without_a_card_are_refused(saved):
+    (saved / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes()[:100])
+    (saved / "card.json").unlink()
+    with pytest.raises(PresetError, match="do not make a LuongTranslator"):
+        zoo.load(saved)
+
+
+def test_backbone_alone_is_no_task(saved):
+    (saved / "task.json").unlink()
+    (saved / "card.json").unlink()
+    with (
+        pytest.warns(UserWarning),
+        pytest.raises(PresetError, match="task.json is missing"),
+    ):
+        zoo.load(saved)

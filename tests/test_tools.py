@@ -1,0 +1,137 @@
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.presets_for_tests import FACTS, make_preset
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# === make_card ===
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with one preset whose card is up to date."""
+    make_preset(tmp_path / "savedmodels" / "tiny")
+    (tmp_path / "README.md").write_text(
+        "# Project\n<!-- presets:start -->\n<!-- presets:end -->\n"
+    )
+    assert tool("make_card").main([str(tmp_path / "savedmodels/tiny")], tmp_path) == 0
+    return tmp_path
+
+
+def check(project):
+    return tool("make_card").main(["--check"], project)
+
+
+def test_this_project_is_up_to_date():
+    assert tool("make_card").check(ROOT) == []
+
+
+def test_written_card_is_up_to_date(project):
+    assert check(project) == 0
+    assert "savedmodels/tiny" in (project / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "path, what",
+    [
+        ("README.md", "table of presets"),
+        ("savedmodels/tiny/README.md", "savedmodels/tiny/README.md"),
+        ("savedmodels/tiny/model.weights.h5", "list of files"),
+    ],
+)
+def test_check_fails_when_stale(project, capsys, path, what):
+    content = (project / path).read_bytes()
+    altered = (
+        content + b"\x00" if path.endswith(".h5") else content.replace(b"tiny", b"")
+    )
+    (project / path).write_bytes(altered)
+    assert check(project) == 1
+    assert what in capsys.readouterr().err
+    assert tool("make_card").main([str(project / "savedmodels/tiny")], project) == 0
+    assert check(project) == 0
+
+
+def test_check_fails_when_a_preset_is_added(project, capsys):
+    make_preset(project / "savedmodels" / "other", name="other")
+    assert check(project) == 1
+    assert "table of presets" in capsys.readouterr().err
+
+
+def test_check_fails_when_the_folder_has_another_name(project, capsys):
+    (project / "savedmodels/tiny").rename(project / "savedmodels/small")
+    assert check(project) == 1
+    assert "'tiny'" in capsys.readouterr().err
+
+
+def test_facts_replace_the_card(project, tmp_path):
+    facts = tmp_path / "facts.json"
+    facts.write_text(json.dumps({**FACTS, "seed": 99}))
+    arguments = [str(project / "savedmodels/tiny"), "--facts", str(facts)]
+    assert tool("make_card").main(arguments, project) == 0
+    assert json.loads((project / "savedmodels/tiny/card.json").read_text())["seed"] == (
+        99
+    )
+
+
+# === run_tests ===
+
+SUITE = """
+import os, pytest
+
+def test_passes(): pass
+def test_backend(): assert os.environ["KERAS_BACKEND"] == "jax"
+def test_skips(): pytest.skip("a reason")
+
+@pytest.fixture
+def broken():
+    yield
+    raise OSError
+def test_fails_twice(broken): assert False
+"""
+
+
+def test_run_tests_counts_and_fails(tmp_path, capfd):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text(SUITE)
+    code = tool("run_tests").main(
+        ["--backend", "jax", "--backend", "torch", str(suite)]
+    )
+    lines = capfd.readouterr().out.splitlines()
+    assert code == 1
+    assert lines[-1] == "3 passed, 3 failed, 2 skipped"
+    assert [line.split()[:4] for line in lines[-3:-1]] == [
+        ["jax", "2", "1", "1"],
+        ["torch", "1", "2", "1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "source, code, last",
+    [
+        ("def test_passes(): pass", 0, "1 passed, 0 failed, 0 skipped"),
+        ("", 1, "0 passed, 0 failed, 0 skipped"),
+        ("import nothing_of_this_name", 1, "0 passed, 1 failed, 0 skipped"),
+        (
+            "import os\ndef test_crash(): os._exit(3)",
+            1,
+            "0 passed, 1 failed, 0 skipped",
+        ),
+    ],
+)
+def test_run_tests_exit_code(tmp_path, capfd, source, code, last):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text(source)
+    assert tool("run_tests").main(["--backend", "jax", str(suite)]) == code
+    assert capfd.readouterr().out.splitlines()[-1] == last

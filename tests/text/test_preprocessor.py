@@ -1,0 +1,375 @@
+import json
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import hypothesis
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from zoo.text import Tokenizer, TranslatorPreprocessor
+
+ENGLISH = ["a brown dog waits.", "she runs.", "the old man sits down in the park."]
+GERMAN = ["ein brauner Hund wartet.", "sie rennt.", "der alte Mann setzt sich hin."]
+
+
+@pytest.fixture
+def preprocessor(tokenizer):
+    return TranslatorPreprocessor(tokenizer, source_length=41, target_length=37)
+
+
+def as_numpy(outputs):
+    return keras.tree.map_structure(lambda array: np.asarray(array), outputs)
+
+
+def assert_same(outputs, expected):
+    outputs, expected = as_numpy(outputs), as_numpy(expected)
+    keras.tree.map_structure(np.testing.assert_array_equal, outputs, expected)
+
+
+def padded(rows, length=None):
+    length = max([1, *map(len, rows)]) if length is None else length
+    return np.array([row + [0] * (length - len(row)) for row in rows], "int32")
+
+
+# === Training ===
+@pytest.mark.parametrize("source_end", [False, True])
+def test_training_arrays(tokenizer, source_end):
+    preprocessor = TranslatorPreprocessor(tokenizer, 41, 37, source_end=source_end)
+    x, y, sample_weight = preprocessor({"source": ENGLISH, "target": GERMAN})
+    sources, targets = tokenizer.tokenize(ENGLISH), tokenizer.tokenize(GERMAN)
+    end = [3] if source_end else []
+    assert set(x) == {"source_ids", "target_ids"}
+    expected = padded([row + end for row in sources], 41)
+    np.testing.assert_array_equal(x["source_ids"], expected)
+    expected = padded([[2, *row] for row in targets], 37)
+    np.testing.assert_array_equal(x["target_ids"], expected)
+    np.testing.assert_array_equal(y, padded([[*row, 3] for row in targets], 37))
+    weights = padded([[1] * (len(row) + 1) for row in targets], 37)
+    np.testing.assert_array_equal(sample_weight, weights)
+    dtypes = [array.dtype.name for array in (*x.values(), y, sample_weight)]
+    assert dtypes == ["int32", "int32", "int32", "float32"]
+
+
+def test_one_pair_has_no_batch_axis(preprocessor):
+    one = preprocessor({"source": ENGLISH[0], "target": GERMAN[0]})
+    batch = preprocessor({"source": ENGLISH, "target": GERMAN})
+    assert_same(one, keras.tree.map_structure(lambda array: array[0], batch))
+
+
+def test_empty_texts_in_training(tokenizer):
+    preprocessor = TranslatorPreprocessor(tokenizer, 4, 3, source_end=True)
+    x, y, sample_weight = preprocessor({"source": ["", " \n"], "target": ["", "\t"]})
+    assert x["source_ids"].tolist() == [[0, 0, 0, 0]] * 2
+    assert x["target_ids"].tolist() == [[2, 0, 0]] * 2
+    assert y.tolist() == [[3, 0, 0]] * 2
+    assert sample_weight.tolist() == [[1, 0, 0]] * 2
+
+
+def test_a_batch_of_none(preprocessor):
+    x, y, _ = preprocessor({"source": [], "target": []})
+    assert x["source_ids"].shape == (0, 41)
+    assert x["target_ids"].shape == y.shape == (0, 37)
+
+
+def test_too_long_a_pair_is_cut_and_still_ends(tokenizer):
+    preprocessor = TranslatorPreprocessor(tokenizer, 5, 6, source_end=True)
+    with pytest.warns(UserWarning) as record:
+        x, y, sample_weight = preprocessor({"source": ENGLISH[2], "target": GERMAN[2]})
+    assert [str(w.message).split(". ")[0] for w in record] == [
+        "1 of 1 texts have more than 4 pieces and were cut",
+        "1 of 1 texts have more than 5 pieces and were cut",
+    ]
+    source, target = map(list, (tokenizer(ENGLISH[2]), tokenizer(GERMAN[2])))
+    assert x["source_ids"].tolist() == [*source[:4], 3]
+    assert x["target_ids"].tolist() == [2, *target[:5]]
+    assert y.tolist() == [*target[:5], 3]
+    assert sample_weight.tolist() == [1] * 6
+
+
+@pytest.mark.parametrize(
+    "x", ["a dog", ["a", "b"], {"source": ["a"]}, {"target": ["a"]}, ("a", "b")]
+)
+def test_training_needs_source_and_target(preprocessor, x):
+    with pytest.raises(ValueError, match="Received: "):
+        preprocessor(x)
+
+
+def test_training_takes_no_labels_beside_them(preprocessor):
+    with pytest.raises(ValueError, match="must be None"):
+        preprocessor({"source": ["a"], "target": ["b"]}, sample_weight=[1.0])
+
+
+def test_training_needs_equally_many(preprocessor):
+    with pytest.raises(ValueError, match="Received: 2 and 1"):
+        preprocessor({"source": ["a", "b"], "target": ["c"]})
+
+
+# === Making one ===
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"source_length": 0},
+        {"source_length": 1, "source_end": True},
+        {"target_length": 1},
+        {"target_length": 8.0},
+        {"source_length": None},
+        {"source_length": True},
+    ],
+)
+def test_lengths_without_room_are_refused(tokenizer, arguments):
+    with pytest.raises(ValueError, match="_length must be an int from .* Received: "):
+        TranslatorPreprocessor(tokenizer, **arguments)
+
+
+def test_another_tokenizer_is_refused(proto):
+    other = keras_hub.tokenizers.SentencePieceTokenizer(proto=proto)
+    for tokenizer in (other, None):
+        with pytest.raises(TypeError, match="must be a zoo.text.Tokenizer. Received: "):
+            TranslatorPreprocessor(tokenizer)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"add_eos": True}, {"sequence_length": 8}, {"dtype": "string"}]
+)
+def test_a_tokenizer_that_does_more_is_refused(proto, settings):
+    with pytest.raises(ValueError, match="tokenizer must have dtype int32"):
+        TranslatorPreprocessor(Tokenizer(proto=proto, **settings))
+
+
+def test_configuration_round_trip(tokenizer):
+    preprocessor = TranslatorPreprocessor(tokenizer, 11, 13, source_end=True)
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(preprocessor)))
+    assert config["registered_name"] == "zoo>TranslatorPreprocessor"
+    revived = keras.saving.deserialize_keras_object(config)
+    assert revived.get_config() == preprocessor.get_config()
+    lengths = (revived.source_length, revived.target_length, revived.source_end)
+    assert lengths == (11, 13, True)
+    assert set(dir(revived)) == set(dir(preprocessor))
+
+
+@keras.saving.register_keras_serializable(package="zoo_text_tests")
+class Embed(keras_hub.models.Backbone):
+    def __init__(self, size, dtype=None, **kwargs):
+        inputs = keras.Input((None,), dtype="int32", name="source_ids")
+        outputs = keras.layers.Embedding(size, 2)(inputs)
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+        self.size = size
+
+    def get_config(self):
+        return {**super().get_config(), "size": self.size}
+
+
+@keras.saving.register_keras_serializable(package="zoo_text_tests")
+class EmbedTokenizer(Tokenizer):
+    backbone_cls = Embed
+
+
+@keras.saving.register_keras_serializable(package="zoo_text_tests")
+class EmbedPreprocessor(TranslatorPreprocessor):
+    backbone_cls = Embed
+    tokenizer_cls = EmbedTokenizer
+
+
+def test_preset_round_trip(proto, tmp_path):
+    preprocessor = EmbedPreprocessor(EmbedTokenizer(proto=proto), 11, 13, True)
+    Embed(80).save_to_preset(tmp_path)
+    preprocessor.save_to_preset(tmp_path)
+    stored = tmp_path / "assets" / "tokenizer" / "vocabulary.spm"
+    assert stored.read_bytes() == proto
+
+    revived = TranslatorPreprocessor.from_preset(str(tmp_path))
+    assert type(revived) is EmbedPreprocessor
+    assert revived.get_config() == preprocessor.get_config()
+    assert revived.encode(GERMAN[1]) == preprocessor.encode(GERMAN[1])
+    tokenizer = keras_hub.tokenizers.Tokenizer.from_preset(str(tmp_path))
+    assert type(tokenizer) is EmbedTokenizer
+    assert tokenizer.proto == proto
+
+
+def test_a_preset_without_a_preprocessor_gives_the_defaults(proto, tmp_path):
+    Embed(80).save_to_preset(tmp_path)
+    EmbedTokenizer(proto=proto).save_to_preset(tmp_path)
+    revived = EmbedPreprocessor.from_preset(str(tmp_path))
+    assert (revived.source_length, revived.target_length) == (128, 128)
+    assert revived.tokenizer.proto == proto
+
+
+def test_kerashub_name_for_the_target_length(preprocessor):
+    assert preprocessor.sequence_length == 37
+    preprocessor.sequence_length = 30
+    _, y, _ = preprocessor({"source": ENGLISH, "target": GERMAN})
+    assert y.shape == (3, 30)
+
+
+# === Translation ===
+def test_encode(tokenizer):
+    rows = tokenizer.tokenize(ENGLISH)
+    with_end = TranslatorPreprocessor(tokenizer, source_end=True)
+    assert TranslatorPreprocessor(tokenizer).encode(ENGLISH) == rows
+    assert with_end.encode(ENGLISH) == [row + [3] for row in rows]
+    assert with_end.encode(ENGLISH[1]) == [rows[1] + [3]]
+    assert with_end.encode_targets(ENGLISH) == rows
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t \u3000", "\u200b", "\ufeff"])
+def test_blank_texts_have_no_pieces_and_no_end(tokenizer, text):
+    preprocessor = TranslatorPreprocessor(tokenizer, source_end=True)
+    assert preprocessor.encode([text, "she"])[0] == []
+    assert preprocessor.encode_targets(text) == [[]]
+
+
+def test_no_texts(preprocessor):
+    assert preprocessor.encode([]) == preprocessor.encode_targets([]) == []
+    assert preprocessor.decode([]) == []
+    assert preprocessor.decode(np.zeros((0, 5), "int32")) == []
+
+
+@pytest.mark.parametrize("source_end", [False, True])
+def test_one_warning_for_all_texts_that_are_cut(tokenizer, source_end):
+    full = TranslatorPreprocessor(tokenizer).encode(ENGLISH)
+    longest, limit = len(full[2]), len(full[0]) - 1
+    preprocessor = TranslatorPreprocessor(
+        tokenizer, source_length=limit + source_end, source_end=source_end
+    )
+    with pytest.warns(UserWarning) as record:
+        rows = preprocessor.encode([ENGLISH[1], ENGLISH[0], ENGLISH[2]])
+    (warning,) = record
+    assert str(warning.message) == (
+        f"2 of 3 texts have more than {limit} pieces and were cut. "
+        "The first is texts[1], of 18 characters"
+    )
+    assert warning.filename == __file__
+    end = [3] if source_end else []
+    assert rows[0] == full[1] + end
+    assert rows[1] == full[0][:limit] + end
+    assert rows[2] == full[2][:limit] + end
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # exactly as long as allowed
+        rows = preprocessor.encode(ENGLISH, length=longest + source_end)
+    assert rows == [row + end for row in full]
+
+
+def test_targets_leave_room_for_the_end(tokenizer):
+    preprocessor = TranslatorPreprocessor(tokenizer, target_length=6)
+    full = tokenizer.tokenize(GERMAN[0])
+    with pytest.warns(UserWarning, match="than 5 pieces") as record:
+        assert preprocessor.encode_targets(GERMAN[0]) == [list(full[:5])]
+    assert [warning.filename for warning in record] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = preprocessor.encode_targets(GERMAN[0], length=len(full) + 1)
+    assert rows == [list(full)]
+
+
+def test_a_length_without_room_for_a_piece_is_refused(preprocessor):
+    for method, length in ((preprocessor.encode, 0), (preprocessor.encode_targets, 1)):
+        with pytest.raises(ValueError, match=f"length must .* Received: {length}"):
+            method("a dog", length=length)
+
+
+@pytest.mark.parametrize("texts", [["a", 3], 3, None, [b"a"], [["a"]]])
+def test_what_is_no_text_is_a_type_error(preprocessor, texts):
+    for method in (
+        preprocessor.encode,
+        preprocessor.encode_targets,
+        preprocessor.generate_preprocess,
+        lambda x: preprocessor({"source": x, "target": x}),
+    ):
+        with pytest.raises(TypeError, match=r"(texts|source)(\[\d\])? must be a str"):
+            method(texts)
+
+
+def test_the_position_is_named_for_the_target_too(preprocessor):
+    with pytest.raises(TypeError, match=r"target\[1\] must be a str. Received: 3 \(int\)"):
+        preprocessor({"source": ["a", "b"], "target": ["a", 3]})
+
+
+def test_decode_stops_at_the_first_end(preprocessor):
+    dog, cat = preprocessor.encode(["brown dog", "black cat"])
+    rows = [[2, *dog, 3, *cat], [*cat], [0, 2, *dog, 0, *cat], [3, *dog], [0, 0]]
+    expected = ["brown dog", "black cat", "brown dog black cat", "", ""]
+    assert preprocessor.decode(rows) == expected
+
+
+def test_decode_takes_arrays_and_tensors(preprocessor):
+    ids = padded(preprocessor.encode(ENGLISH))
+    assert preprocessor.decode(ids) == ENGLISH
+    assert preprocessor.decode(list(ids)) == ENGLISH
+    assert preprocessor.decode(keras.ops.convert_to_tensor(ids)) == ENGLISH
+
+
+def test_decode_shows_unknown_pieces(preprocessor):
+    (row,) = preprocessor.encode("she ☃ runs")
+    assert 1 in row
+    assert preprocessor.decode([row]) == ["she  ⁇  runs"]
+
+
+@pytest.mark.parametrize("token_id", [-1, 80, 10**6])
+def test_decode_refuses_ids_outside_the_vocabulary(preprocessor, token_id):
+    message = rf"ids\[1\] must hold ids from 0 to 79. Received: {token_id}"
+    with pytest.raises(ValueError, match=message):
+        preprocessor.decode([[5], [6, token_id]])
+    assert preprocessor.decode([[3, token_id]]) == [""]  # not after the end
+
+
+def test_pieces(preprocessor):
+    (row,) = preprocessor.encode("she runs.")
+    pieces = preprocessor.pieces([2, *row, 1, 3, 0])
+    assert pieces[0] == "<s>"
+    assert pieces[-3:] == ["<unk>", "</s>", "<pad>"]
+    assert "".join(pieces[1:-3]) == "▁she▁runs."
+    assert preprocessor.pieces(np.array(row)) == pieces[1:-3]
+
+
+@hypothesis.settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+@hypothesis.given(text=st.text(st.characters(codec=None, exclude_categories=[])))
+def test_any_unicode_passes(preprocessor, text):
+    for row in preprocessor.encode([text]) + preprocessor.encode_targets(text):
+        assert all(0 < token_id < 80 for token_id in row)
+        assert not {2, 3} & set(row)
+        (decoded,) = preprocessor.decode([row])
+        decoded.encode()  # no lone surrogate comes out
+    if not text.strip():
+        assert preprocessor.encode(text) == [[]]
+
+
+# === KerasHub's generate ===
+def test_generate_preprocess(preprocessor):
+    expected = padded(preprocessor.encode(ENGLISH), 41)
+    for x in (ENGLISH, {"source": ENGLISH}, np.array(ENGLISH)):
+        outputs = preprocessor.generate_preprocess(x)
+        assert list(outputs) == ["source_ids"]
+        assert keras.ops.is_tensor(outputs["source_ids"])
+        ids = keras.ops.convert_to_numpy(outputs["source_ids"])
+        np.testing.assert_array_equal(ids, expected)
+        assert ids.dtype == "int32"
+
+
+def test_generate_preprocess_of_one_text_with_a_length(preprocessor):
+    outputs = preprocessor.generate_preprocess(ENGLISH[0], sequence_length=5)
+    outputs = {key: keras.ops.convert_to_numpy(ids) for key, ids in outputs.items()}
+    assert outputs["source_ids"].shape == (41,)
+    assert outputs["target_ids"].tolist() == [2, 0, 0, 0, 0]
+
+
+def test_generate_postprocess(preprocessor):
+    ids = padded([[2, *row, 3] for row in preprocessor.encode(ENGLISH)])
+    tensor = keras.ops.convert_to_tensor(ids)
+    for x in (tensor, {"token_ids": tensor}, ids, ids.tolist()):
+        assert preprocessor.generate_postprocess(x) == ENGLISH
+    assert preprocessor.generate_postprocess(tensor[1]) == ENGLISH[1]
+    assert preprocessor.generate_postprocess(ids[1].tolist()) == ENGLISH[1]

@@ -1,0 +1,257 @@
+import io
+import json
+
+import keras
+import numpy as np
+import pytest
+import sentencepiece
+
+from zoo.text import Tokenizer, check_texts, train_tokenizer
+from zoo.text.tokenizer import read_texts, replace_surrogates
+
+
+def vocabulary(proto):
+    return Tokenizer(proto=proto).get_vocabulary()
+
+
+# === Training ===
+def test_special_pieces_come_first_and_the_size_is_the_one_asked_for(proto):
+    pieces = vocabulary(proto)
+    assert pieces[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert len(pieces) == len(set(pieces)) == 80
+
+
+def test_training_twice_gives_the_same_bytes(pairs, proto):
+    assert train_tokenizer([*pairs[0], *pairs[1]], vocabulary_size=80) == proto
+
+
+def test_the_seed_fixes_which_texts_are_drawn(pairs):
+    texts = [f"{text} {number}" for number, text in enumerate(pairs[0])]
+    options = {"vocabulary_size": 48, "input_sentence_size": 150}
+    first = train_tokenizer(texts, seed=5, **options)
+    assert first == train_tokenizer(texts, seed=5, **options)
+    assert vocabulary(first) != vocabulary(train_tokenizer(texts, seed=6, **options))
+
+
+def test_it_is_a_unigram_model(proto):
+    model = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    scores = [model.get_score(token_id) for token_id in range(4, 80)]
+    # Log-probabilities; byte-pair encoding has ranks instead.
+    assert np.exp(scores).sum() == pytest.approx(1, abs=0.1)
+
+
+def test_it_reads_both_languages(tokenizer):
+    texts = ["a brown dog waits.", "sie spielt Gitarre auf der Straße."]
+    rows = tokenizer.tokenize(texts)
+    assert tokenizer.detokenize(rows) == texts
+    assert all(token_id > 3 for row in rows for token_id in row)
+    assert sum(map(len, rows)) < 0.7 * sum(map(len, texts))
+
+
+def test_every_character_of_the_texts_becomes_a_piece(pairs):
+    texts = [*pairs[0], "snow ☃"]
+    proto = train_tokenizer(texts, vocabulary_size=48)
+    assert "☃" in vocabulary(proto)
+
+
+def test_a_long_text_is_not_left_out(pairs):
+    texts = [*pairs[0], "she runs " * 1000 + "☃"]
+    assert "☃" in vocabulary(train_tokenizer(texts, vocabulary_size=48))
+
+
+def test_text_is_normalised(tokenizer):
+    wide = "ｓｈｅ\u3000ｒｕｎｓ  here\n"
+    assert (
+        tokenizer.tokenize(wide).tolist()
+        == tokenizer.tokenize("she runs here").tolist()
+    )
+
+
+def test_digits_are_not_joined(pairs):
+    texts = [f"{text} 1000000" for text in pairs[0]]
+    pieces = vocabulary(train_tokenizer(texts, vocabulary_size=48))
+    assert "0" in pieces
+    assert not any("00" in piece or "10" in piece for piece in pieces)
+
+
+def test_training_prints_nothing(pairs, capfd):
+    train_tokenizer(pairs[0], vocabulary_size=48)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_too_large_a_vocabulary_is_refused_with_the_largest_that_works(pairs):
+    with pytest.raises(
+        ValueError, match="at most .*Received: vocabulary_size=5000"
+    ) as e:
+        train_tokenizer(pairs[0])
+    most = int(str(e.value).split("at most ")[1].split()[0])
+    assert len(vocabulary(train_tokenizer(pairs[0], vocabulary_size=most))) == most
+
+
+def test_too_small_a_vocabulary_is_refused_with_the_smallest_that_works():
+    texts = ["abc abc", "cab bca"]
+    with pytest.raises(ValueError, match="at least 8 .*Received: vocabulary_size=7"):
+        train_tokenizer(texts, vocabulary_size=7)
+    pieces = vocabulary(train_tokenizer(texts, vocabulary_size=8))
+    assert sorted(pieces[4:]) == ["a", "b", "c", "▁"]
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", " \n\t"], ["\u200b"]])
+def test_texts_without_a_word_are_refused(texts):
+    with pytest.raises(ValueError, match="Received: "):
+        train_tokenizer(texts, vocabulary_size=50)
+
+
+@pytest.mark.parametrize("size", [0, -3, 3, 5.5, "50", None])
+def test_a_vocabulary_size_that_is_none_is_refused(size):
+    with pytest.raises(ValueError, match="vocabulary_size must be an int above 3"):
+        train_tokenizer(["a b c"], vocabulary_size=size)
+
+
+def test_training_names_the_text_that_is_none():
+    with pytest.raises(
+        TypeError, match=r"texts\[1\] must be a str. Received: 7 \(int\)"
+    ):
+        train_tokenizer(["a", 7])
+
+
+def test_the_special_ids_cannot_be_chosen(pairs):
+    with pytest.raises(TypeError, match="pad_id"):
+        train_tokenizer(pairs[0], vocabulary_size=48, pad_id=9)
+
+
+def test_odd_characters_in_the_texts_do_no_harm(pairs):
+    texts = [*pairs[0], "a\x00b", "\ud800 she", "▅ here", "she\nruns\there"]
+    assert len(vocabulary(train_tokenizer(texts, vocabulary_size=48))) == 48
+
+
+# === Strings ===
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ("", [""]),
+        ("one", ["one"]),
+        ([], []),
+        (("a", "b"), ["a", "b"]),
+        ((letter for letter in "ab"), ["a", "b"]),
+        (np.array(["a", "b"]), ["a", "b"]),
+    ],
+)
+def test_check_texts_takes_strings_and_what_holds_them(texts, expected):
+    assert check_texts(texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (3, r"^texts must be a str or a list of str. Received: 3 \(int\)$"),
+        (None, r"^texts must be .* Received: None \(NoneType\)$"),
+        (b"ab", r"^texts must be .* Received: b'ab' \(bytes\)$"),
+        ({"a": "b"}, r"\(dict\)$"),
+        ({"a"}, r"\(set\)$"),
+        (np.array("a"), r"\(ndarray\)$"),
+        (["a", "b", 3], r"^texts\[2\] must be a str. Received: 3 \(int\)$"),
+        (["a", b"b"], r"^texts\[1\] must be a str. Received: b'b' \(bytes\)$"),
+        ([["a"]], r"^texts\[0\] must be a str. Received: \['a'\] \(list\)$"),
+        ([None], r"^texts\[0\] must be a str. Received: None \(NoneType\)$"),
+    ],
+)
+def test_check_texts_names_the_position_and_the_type(texts, message):
+    with pytest.raises(TypeError, match=message):
+        check_texts(texts)
+
+
+def test_check_texts_uses_the_name_it_is_given_and_shortens_what_it_shows():
+    with pytest.raises(TypeError, match=r"^source\[1\] must") as error:
+        check_texts(["a", list(range(10_000))], name="source")
+    assert len(str(error.value)) < 200
+
+
+def test_read_texts_takes_arrays_of_strings_and_of_bytes():
+    assert read_texts(np.array(["ä", "b"])) == (["ä", "b"], False)
+    assert read_texts(np.array([b"\xc3\xa4", b"\xff"])) == (["ä", "\ufffd"], False)
+    assert read_texts(np.array("a")) == (["a"], True)
+    assert read_texts("a") == (["a"], True)
+    assert read_texts(np.array([], object)) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Straße 😀 \x00", "Straße 😀 \x00"),
+        ("\ud800", "\ufffd"),
+        ("a\udc00b", "a\ufffdb"),
+        ("\ud83d\ude00", "😀"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+    ],
+)
+def test_replace_surrogates(text, expected):
+    assert replace_surrogates(text) == expected
+
+
+# === The tokenizer ===
+def test_ids_are_those_of_sentencepiece(tokenizer, proto, corpus):
+    model = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    assert tokenizer.tokenize(corpus) == model.encode(corpus)
+    assert tokenizer(corpus[0]).tolist() == model.encode(corpus[0])
+
+
+def test_special_ids(tokenizer):
+    assert tokenizer.pad_token_id == 0
+    assert tokenizer.unk_token_id == 1
+    assert tokenizer.start_token_id == 2
+    assert tokenizer.end_token_id == 3
+    assert tokenizer.special_token_ids == [0, 1, 2, 3]
+    assert tokenizer.special_tokens == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+def test_names_of_special_pieces_in_a_text_are_text(tokenizer):
+    ids = tokenizer.tokenize("<pad> </s> <s>").tolist()
+    assert not {0, 2, 3} & set(ids)
+
+
+def test_a_model_with_other_special_ids_is_refused(pairs):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(pairs[0]), model_writer=model, vocab_size=48,
+        minloglevel=2,
+    )  # fmt: skip
+    found = "Received: pad id -1, unknown id 0, start id 1, end id 2"
+    with pytest.raises(ValueError, match=found):
+        Tokenizer(proto=model.getvalue())
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\x00", "\U0010ffff", "\ufffe"])
+def test_any_character_is_taken(tokenizer, text):
+    assert isinstance(tokenizer.detokenize(tokenizer.tokenize(text)), str)
+    assert len(tokenizer.tokenize([text, text])) == 2
+
+
+def test_without_a_model_it_says_so():
+    with pytest.raises(ValueError, match="No vocabulary"):
+        Tokenizer().tokenize("a")
+
+
+def test_serialization_leaves_the_model_to_the_assets(tokenizer, proto, tmp_path):
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(tokenizer)))
+    assert config["registered_name"] == "zoo>Tokenizer"
+    revived = keras.saving.deserialize_keras_object(config)
+    assert type(revived) is Tokenizer
+    assert revived.get_config() == tokenizer.get_config()
+    assert revived.proto is None
+    tokenizer.save_assets(str(tmp_path))
+    revived.load_assets(str(tmp_path))
+    assert revived.proto == proto
+
+
+def test_it_is_built_from_the_start(tokenizer):
+    assert tokenizer.built
+    assert tokenizer.weights == []
+
+
+def test_in_a_graph_the_ids_are_the_same(tokenizer, corpus):
+    pytest.importorskip("tensorflow_text")
+    import tensorflow as tf
+
+    rows = tf.function(tokenizer.tokenize)(tf.constant(corpus))
+    assert rows.to_list() == tokenizer.tokenize(corpus)

@@ -1,0 +1,87 @@
+"""Runs the test suite under each backend in turn and prints a table.
+
+    python tools/run_tests.py [--backend jax --backend torch] [ARGUMENTS OF PYTEST ...]
+
+The last line is `N passed, N failed, N skipped` over all backends. The exit code is 1
+if anything failed, or if a backend ran no test.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BACKENDS = ("tensorflow", "jax", "torch")
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backend", action="append", choices=BACKENDS)
+    arguments, pytest_arguments = parser.parse_known_args(argv)
+    rows = [run(backend, pytest_arguments) for backend in arguments.backend or BACKENDS]
+
+    print(f"\n{'backend':<12}{'passed':>8}{'failed':>8}{'skipped':>8}{'seconds':>9}")
+    for backend, passed, failed, skipped, seconds, _ in rows:
+        print(f"{backend:<12}{passed:>8}{failed:>8}{skipped:>8}{seconds:>9.0f}")
+    passed, failed, skipped = (sum(row[i] for row in rows) for i in (1, 2, 3))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return 0 if all(row[5] for row in rows) else 1
+
+
+def run(backend, pytest_arguments):
+    """Runs pytest once, its output shown as it comes.
+
+    Returns:
+        (backend, passed, failed, skipped, seconds, whether all is well). A run that
+        ends without a report, as in a crash of the interpreter, counts as a failure.
+    """
+    print(f"\n=== {backend} ===", flush=True)
+    environment = {
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        **os.environ,
+        "KERAS_BACKEND": backend,
+    }
+    data = ROOT.parent / "shared" / "data"
+    if data.is_dir():
+        environment.setdefault("ZOO_DATA_DIR", str(data))
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
+        code = subprocess.call(command + pytest_arguments, cwd=ROOT, env=environment)
+        passed, failed, skipped = counts(report)
+    if code != 0 and failed == 0 and code != 5:  # 5: no test was found
+        failed = 1
+    well = code == 0 and failed == 0 and passed > 0
+    return backend, passed, failed, skipped, time.monotonic() - began, well
+
+
+def counts(report):
+    """Returns (passed, failed, skipped) of a JUnit report; zeros if there is none.
+
+    Counted by test and not by the report's totals, where a test that fails and whose
+    teardown fails too counts twice.
+    """
+    if not report.is_file():
+        return 0, 0, 0
+    cases = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        kinds = {child.tag for child in case}
+        name = case.get("classname"), case.get("name")
+        cases.setdefault(name, set()).update(kinds)
+    failed = sum(bool(kinds & {"failure", "error"}) for kinds in cases.values())
+    skipped = sum(
+        kinds & {"skipped", "failure", "error"} == {"skipped"}
+        for kinds in cases.values()
+    )
+    return len(cases) - failed - skipped, failed, skipped
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""Pages written from preset cards: a preset's README.md, the project's table."""
+
+import json
+from pathlib import Path
+
+from zoo.cards import (
+    CARD_FILE,
+    FIELDS,
+    PresetError,
+    format_bytes,
+    format_scores,
+    list_files,
+    make_card,
+    short_paper,
+)
+
+README_FILE = "README.md"
+TABLE_START = "<!-- presets:start -->"
+TABLE_END = "<!-- presets:end -->"
+
+
+def write_card(folder, facts):
+    """Writes `card.json` and README.md into a preset folder.
+
+    Args:
+        folder: path of the preset folder, as `save_to_preset` left it.
+        facts: dict. One entry per attribute of `Card`, except for "files", which
+            is measured here.
+
+    Returns:
+        The `Card`.
+
+    Raises:
+        PresetError: if a fact is missing, has the wrong type or is unknown.
+    """
+    unknown = sorted(set(facts) - set(FIELDS))
+    if unknown:
+        raise PresetError(
+            f"unknown facts {', '.join(unknown)}; allowed are {', '.join(FIELDS)}"
+        )
+    folder = Path(folder)
+    card = make_card({**facts, "files": list_files(folder)}, f"facts of {folder}")
+    text = json.dumps(card.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    (folder / CARD_FILE).write_text(text, encoding="utf-8", newline="\n")
+    (folder / README_FILE).write_text(readme(card), encoding="utf-8", newline="\n")
+    return card
+
+
+def readme(card):
+    """Returns the README.md of a preset folder, with Hugging Face front matter."""
+    front = {
+        "library_name": "keras-hub",
+        "license": card.license,
+        "language": card.languages,
+        "pipeline_tag": "translation",
+        "tags": ["keras", "attention", "seq2seq", "translation"],
+        "datasets": [corpus["name"] for corpus in card.data],
+        "metrics": sorted({score["metric"].lower() for score in card.scores}),
+    }
+    # JSON is YAML, and quotes whatever needs it.
+    header = "\n".join(
+        f"{key}: {json.dumps(value, ensure_ascii=False)}"
+        for key, value in front.items()
+    )
+    data = "\n".join(f"- {corpus['name']}: {corpus['terms']}" for corpus in card.data)
+    weaknesses = "\n".join(f"- {line}" for line in card.weaknesses)
+    scores = "\n".join(
+        f"| {s['data']} {s['split']} | {s['metric']} | {s['value']:.2f} "
+        f"| `{s['signature']}` | `{s['command']}` |"
+        for s in card.scores
+    )
+    paper = card.paper
+    return f"""---
+{header}
+---
+
+# {card.title}
+
+{card.description}
+
+Paper: {paper["authors"]}, [{paper["title"]}]({paper["url"]}), {paper["year"]}.
+
+```python
+import zoo
+
+model = zoo.load("{card.name}")
+print(model.{card.task}("A dog runs."))
+```
+
+## Use
+
+{card.intended_use}
+
+Known weaknesses:
+
+{weaknesses}
+
+## Data
+
+{data}
+
+## Training
+
+    {card.recipe}
+
+Class `{card.architecture}`, {card.sizes["parameters"]:,} parameters, a vocabulary of
+{card.sizes["vocabulary"]:,} entries; files of {format_bytes(card.bytes)}. Seed \
+{card.seed}, commit {card.commit}, {card.date}, {card.machine}, {card.training_time}.
+
+## Scores
+
+| test set | metric | score | sacreBLEU signature | command |
+| --- | --- | --- | --- | --- |
+{scores}
+"""
+
+
+def presets_table(cards):
+    """Returns the table of presets for the project's README, as Markdown."""
+    rows = [
+        f"| [`{card.name}`](savedmodels/{card.name}) "
+        f"| [{short_paper(card)}]({card.paper['url']}) | {'-'.join(card.languages)} "
+        f"| {card.sizes['parameters'] / 1e6:.1f} M | {format_bytes(card.bytes)} "
+        f"| {format_scores(card)} | `{card.recipe}` |"
+        for card in cards
+    ]
+    return "\n".join(
+        [
+            "| preset | paper | languages | parameters | size | scores | made by |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+            *rows,
+        ]
+    )
+
+
+def replace_table(text, cards):
+    """Puts the table of presets between the markers of a README.
+
+    Args:
+        text: str. The README, with one start and one end marker.
+        cards: list of `Card`.
+
+    Returns:
+        The README with the table for `cards`.
+
+    Raises:
+        ValueError: if the markers are not there exactly once.
+    """
+    if text.count(TABLE_START) != 1 or text.count(TABLE_END) != 1:
+        raise ValueError(
+            f"the README needs {TABLE_START} and {TABLE_END} once each, received "
+            f"{text.count(TABLE_START)} and {text.count(TABLE_END)}"
+        )
+    before, rest = text.split(TABLE_START)
+    after = rest.split(TABLE_END)[1]
+    return f"{before}{TABLE_START}\n{presets_table(cards)}\n{TABLE_END}{after}"

@@ -1,0 +1,252 @@
+"""Preset cards: what a preset is, where it comes from and how good it is.
+
+A preset folder holds KerasHub's own files and one `card.json`, which is this
+module's `Card`: the paper, the data and its terms, the command that made the
+weights, the scores, and the size and sha256 of every file that loading reads.
+`zoo.card_pages` writes the folder's README.md and the project's table of presets
+from it.
+"""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path, PurePosixPath
+
+CARD_FILE = "card.json"
+
+# Field: its type, and for records the keys that each of them must have
+FIELDS = {
+    "name": (str, ()),
+    "title": (str, ()),
+    "description": (str, ()),
+    "intended_use": (str, ()),
+    "weaknesses": (list, ()),
+    "license": (str, ()),
+    "paper": (dict, ("title", "authors", "year", "url")),
+    "architecture": (str, ()),
+    "task": (str, ()),
+    "languages": (list, ()),
+    "data": (list, ("name", "terms")),
+    "sizes": (dict, ("parameters", "vocabulary")),
+    "recipe": (str, ()),
+    "seed": (int, ()),
+    "commit": (str, ()),
+    "date": (str, ()),
+    "machine": (str, ()),
+    "training_time": (str, ()),
+    "scores": (list, ("data", "split", "metric", "value", "signature", "command")),
+    "files": (dict, ()),
+}
+
+
+class PresetError(ValueError):
+    """A preset that is damaged, incomplete, altered or not one of zoo's."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+    """What is known of one preset; the content of its `card.json`.
+
+    Attributes:
+        name: str. The name that `zoo.load` takes.
+        title: str. One line for a heading.
+        description: str. What the model is, in a paragraph.
+        intended_use: str. What it is good for.
+        weaknesses: list of str. What it is known to do badly.
+        license: str. The licence of the weights, as model hubs spell it.
+        paper: dict with "title", "authors" (str), "year" (int) and "url".
+        architecture: str. The class of the task in `zoo.models`.
+        task: str. The method to call: "translate".
+        languages: list of str. Language codes, source first.
+        data: list of dicts with "name" and "terms": the training corpora.
+        sizes: dict with "parameters" and "vocabulary" (entries), both int.
+        recipe: str. The command that makes the preset.
+        seed: int. The random seed of that run.
+        commit: str. The version of the code that ran.
+        date: str. The day of the run, as YYYY-MM-DD.
+        machine: str. What it ran on.
+        training_time: str. How long it took.
+        scores: list of dicts with "data", "split", "metric", "value" (float),
+            "signature" (of sacreBLEU) and "command" (that prints the score).
+        files: dict from a path inside the folder to a dict with "bytes" and
+            "sha256".
+    """
+
+    name: str
+    title: str
+    description: str
+    intended_use: str
+    weaknesses: list
+    license: str
+    paper: dict
+    architecture: str
+    task: str
+    languages: list
+    data: list
+    sizes: dict
+    recipe: str
+    seed: int
+    commit: str
+    date: str
+    machine: str
+    training_time: str
+    scores: list
+    files: dict
+
+    @property
+    def bytes(self):
+        """int. Size of the preset's files together."""
+        return sum(entry["bytes"] for entry in self.files.values())
+
+    def to_dict(self):
+        """Returns the card as the plain dict that `card.json` holds."""
+        return dataclasses.asdict(self)
+
+
+def make_card(facts, where):
+    """Builds a card from a plain dict and checks that it is complete.
+
+    Args:
+        facts: dict. One entry per attribute of `Card`; what a newer version of
+            zoo may have added is left aside.
+        where: str. Named in errors: the file that the facts come from.
+
+    Returns:
+        A `Card`.
+
+    Raises:
+        PresetError: if a field is missing or has the wrong type.
+    """
+    if not isinstance(facts, dict):
+        raise PresetError(
+            f"{where} should hold a JSON object, received {type(facts).__name__}"
+        )
+    values = {}
+    for field, (kind, keys) in FIELDS.items():
+        value = facts.get(field)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise PresetError(
+                f"{where}: {field!r} should be a {kind.__name__}, received {value!r}"
+            )
+        for record in value if kind is list else [value]:
+            if keys and not isinstance(record, dict):
+                raise PresetError(
+                    f"{where}: {field!r} should hold objects, received {record!r}"
+                )
+            missing = [key for key in keys if key not in record]
+            if missing:
+                raise PresetError(
+                    f"{where}: {field!r} needs {', '.join(keys)}; "
+                    f"missing {', '.join(missing)} in {record!r}"
+                )
+        values[field] = value
+    for path, entry in values["files"].items():
+        _check_file_entry(path, entry, where)
+    return Card(**values)
+
+
+def _check_file_entry(path, entry, where):
+    parts = PurePosixPath(path).parts
+    # Looked at as text and not resolved: a download cache keeps links.
+    if (
+        not parts
+        or path.startswith("/")
+        or ".." in parts
+        or "\\" in path
+        or ":" in path
+    ):
+        raise PresetError(
+            f"{where}: files must stay inside the preset's folder, received {path!r}"
+        )
+    if not (
+        isinstance(entry, dict)
+        and isinstance(entry.get("bytes"), int)
+        and isinstance(entry.get("sha256"), str)
+    ):
+        raise PresetError(
+            f'{where}: {path!r} should have "bytes" (int) and "sha256" (str), '
+            f"received {entry!r}"
+        )
+
+
+def read_card(folder):
+    """Reads the card of a preset folder; imports nothing heavy.
+
+    Args:
+        folder: path of the preset folder.
+
+    Returns:
+        A `Card`.
+
+    Raises:
+        PresetError: if `card.json` is not there, not JSON or not complete.
+    """
+    path = Path(folder) / CARD_FILE
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PresetError(f"no {CARD_FILE} in the preset folder {folder}") from None
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise PresetError(f"{path} cannot be read as JSON: {error}") from None
+    return make_card(facts, str(path))
+
+
+def loaded_files(folder):
+    """Lists what loading a preset may read, which is what a card has to cover.
+
+    Args:
+        folder: path of the preset folder.
+
+    Returns:
+        Sorted list of paths relative to `folder`, with forward slashes: the
+        configurations, the weights and the assets. Neither the card and
+        README.md nor a SavedModel exported beside them.
+    """
+    folder = Path(folder)
+    found = [*folder.glob("*.json"), *folder.glob("*.h5"), *folder.glob("assets/**/*")]
+    names = {path.relative_to(folder).as_posix() for path in found if path.is_file()}
+    return sorted(names - {CARD_FILE})
+
+
+def sha256(path):
+    """Returns the sha256 of a file as 64 hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def list_files(folder):
+    """Returns the "files" entry of a card for what is in `folder` now."""
+    folder = Path(folder)
+    return {
+        name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)}
+        for name in loaded_files(folder)
+    }
+
+
+def format_bytes(count):
+    """Returns a size in bytes as text: "512 B", "7.7 MB".
+
+    >>> format_bytes(7_712_000)
+    '7.7 MB'
+    """
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"
+
+
+def format_scores(card):
+    """Returns a card's scores on one line: "BLEU 38.1, chrF 63.0 (multi30k ...)"."""
+    groups = {}
+    for score in card.scores:
+        where = f"{score['data']} {score['split']}"
+        groups.setdefault(where, []).append(f"{score['metric']} {score['value']:.1f}")
+    return "; ".join(f"{', '.join(found)} ({where})" for where, found in groups.items())
+
+
+def short_paper(card):
+    """Returns a paper as "Luong et al. 2015", from the first author's surname."""
+    authors = [name.strip() for name in card.paper["authors"].split(",")]
+    surname = authors[0].split()[-1]
+    others = " et al." if len(authors) > 1 else ""
+    return f"{surname}{others} {card.paper['year']}"

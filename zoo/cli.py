@@ -1,0 +1,329 @@
+"""The command `zoo`: list, info, translate, train, evaluate.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 done,
+1 failure at work, 2 bad usage or bad input, 130 interrupted, 141 the reader of
+standard output has gone. Nothing heavy is imported before a command needs it.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+
+import zoo
+
+BACKENDS = ("tensorflow", "jax", "torch")
+
+
+class BadInput(Exception):
+    """What the user gave cannot be used: exit code 2."""
+
+
+def main(argv=None):
+    """Runs one command.
+
+    Args:
+        argv: list of str. The arguments; those of the process by default.
+
+    Returns:
+        int. The exit code.
+    """
+    try:
+        arguments = _parser().parse_args(argv)
+        code = arguments.run(arguments) or 0
+        sys.stdout.flush()  # a reader that has gone shows here, not at exit
+        return code
+    except SystemExit as stop:  # --help and --version, and the parser of a recipe
+        if isinstance(stop.code, str):
+            return _error(stop.code, 1)
+        return stop.code or 0
+    except KeyboardInterrupt:
+        return _error("interrupted", 130)
+    except BrokenPipeError:
+        # Python flushes standard output once more at exit: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        if os.environ.get("ZOO_DEBUG") == "1":
+            raise
+        return _error(_reason(error), 2 if isinstance(error, BadInput) else 1)
+
+
+def _error(message, code):
+    print(f"zoo: error: {' '.join(str(message).split())}", file=sys.stderr)
+    return code
+
+
+def _reason(error):
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing in BACKENDS:
+        return (
+            f"the backend {missing} is not installed; choose another one with "
+            f"--backend or KERAS_BACKEND, out of {', '.join(BACKENDS)}"
+        )
+    if isinstance(error, (BadInput, ValueError, OSError, ImportError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def progress(message):
+    """Prints a line for the person who waits."""
+    print(f"zoo: {message}", file=sys.stderr, flush=True)
+
+
+# === Arguments ===
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise BadInput(f"{message} (see {self.prog} --help)")
+
+
+def _count(text):
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"should be 1 or more, received {text!r}")
+    return int(text)
+
+
+def _parser():
+    parser = _Parser(
+        prog="zoo", description="Classic sequence-to-sequence models on Keras 3."
+    )
+    parser.add_argument("--version", action="version", version=zoo.__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+
+    def add(name, run, text):
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(run=run)
+        return command
+
+    command = add("list", _list, "list the presets that can be loaded by name")
+    command.add_argument("--json", action="store_true", help="print the cards as JSON")
+
+    command = add("info", _info, "print a preset's card")
+    command.add_argument("name", metavar="NAME", help="name, folder or handle")
+    command.add_argument("--json", action="store_true", help="print it as JSON")
+
+    _add_translate(add("translate", _translate, "translate text with a preset"))
+
+    command = add("train", _train, "run a recipe")
+    command.add_argument("recipe", metavar="RECIPE", help="name, or path of a .py file")
+    command.add_argument(
+        "options",
+        metavar="...",
+        nargs=argparse.REMAINDER,
+        help="arguments of the recipe, as --scale small --output DIR",
+    )
+
+    command = add("evaluate", _evaluate, "score a preset on a corpus")
+    command.add_argument("name", metavar="NAME", help="name, folder or handle")
+    command.add_argument("--data", required=True, help="corpus, as multi30k")
+    command.add_argument("--split", required=True, help="as test_2016_flickr")
+    command.add_argument("--source", default="en", help="language (default: en)")
+    command.add_argument("--target", default="de", help="language (default: de)")
+    command.add_argument("--limit", type=_count, help="only the first LIMIT sentences")
+    command.add_argument("--output", metavar="FILE", help="write the translations here")
+    _add_search(command)
+    return parser
+
+
+def _add_search(command):
+    command.add_argument("--beam", type=_count, default=5, help="beam size (default 5)")
+    command.add_argument(
+        "--length-penalty", type=float, help="as `translate` of the model takes it"
+    )
+    command.add_argument(
+        "--batch-size", type=_count, default=64, help="sentences at once (default 64)"
+    )
+    command.add_argument("--backend", choices=BACKENDS, help="default: Keras's own")
+
+
+def _add_translate(command):
+    command.add_argument("text", metavar="TEXT", nargs="*", help="sentences")
+    command.add_argument(
+        "--preset", metavar="NAME", required=True, help="name, folder or handle"
+    )
+    command.add_argument(
+        "--input",
+        metavar="FILE",
+        action="append",
+        help="text to translate, one sentence a line; may be repeated "
+        "(without TEXT and --input: standard input)",
+    )
+    command.add_argument(
+        "--output", metavar="FILE", help="write here (default: standard output)"
+    )
+    command.add_argument(
+        "--n-best",
+        type=_count,
+        default=1,
+        help="translations of each line; more than 1 are printed as "
+        "'line number from 0 ||| text ||| score'",
+    )
+    command.add_argument(
+        "--alignments",
+        action="store_true",
+        help="draw the attention weights under each translation",
+    )
+    _add_search(command)
+
+
+# === Commands ===
+
+
+def _list(arguments):
+    from zoo import presets
+    from zoo.cards import format_bytes, format_scores, short_paper
+
+    cards = presets.list_presets()
+    if arguments.json:
+        return _print_json([card.to_dict() for card in cards])
+    rows = [("name", "paper", "task", "parameters", "size", "scores")]
+    for card in cards:
+        parameters = f"{card.sizes['parameters']:,}"
+        size = format_bytes(card.bytes)
+        rows.append(
+            (
+                card.name,
+                short_paper(card),
+                f"{card.task} {'-'.join(card.languages)}",
+                parameters,
+                size,
+                format_scores(card),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+def _info(arguments):
+    from zoo.cards import format_bytes, read_card
+
+    card = read_card(_find(arguments.name))
+    if arguments.json:
+        return _print_json(card.to_dict())
+    paper = card.paper
+    lines = [
+        ("name", card.name),
+        ("title", card.title),
+        ("paper", f"{paper['authors']}: {paper['title']}, {paper['year']}"),
+        ("", paper["url"]),
+        ("class", card.architecture),
+        ("task", f"{card.task} {'-'.join(card.languages)}"),
+        ("parameters", f"{card.sizes['parameters']:,}"),
+        ("vocabulary", f"{card.sizes['vocabulary']:,}"),
+        ("size", format_bytes(card.bytes)),
+        ("licence", card.license),
+        *(("data", f"{corpus['name']}: {corpus['terms']}") for corpus in card.data),
+        ("trained by", card.recipe),
+        ("", f"seed {card.seed}, commit {card.commit}, {card.date}"),
+        ("", f"{card.machine}, {card.training_time}"),
+    ]
+    for score in card.scores:
+        where = f"{score['data']} {score['split']}"
+        lines.append(("score", f"{score['metric']} {score['value']:.2f} on {where}"))
+        lines.append(("", score["signature"]))
+        lines.append(("", score["command"]))
+    lines.append(("about", card.description))
+    lines.append(("use", card.intended_use))
+    lines += [("weakness", line) for line in card.weaknesses]
+    for label, value in lines:
+        print(f"{label:<11} {value}")
+
+
+def _print_json(value):
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _translate(arguments):
+    from zoo import cli_text
+
+    cli_text.translate(arguments)
+
+
+def _evaluate(arguments):
+    from zoo import cli_text
+
+    cli_text.evaluate(arguments)
+
+
+def _train(arguments):
+    import importlib.util
+
+    path = _recipe(arguments.recipe)
+    spec = importlib.util.spec_from_file_location("zoo_recipe", path)
+    recipe = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(recipe)
+    if not callable(getattr(recipe, "main", None)):
+        raise BadInput(f"a recipe needs a function main(argv), received {path}")
+    return recipe.main(arguments.options)
+
+
+def _recipe(name):
+    if name.endswith(".py"):
+        path = Path(name)
+        if path.is_file():
+            return path
+        raise BadInput(f"no recipe file {name}")
+    package = Path(__file__).resolve().parent
+    inside = package / "_recipes"  # in a wheel; beside the package in a checkout
+    folder = inside if inside.is_dir() else package.parent / "recipes"
+    names = sorted(path.stem for path in folder.glob("[!_]*.py"))
+    if name not in names:
+        raise BadInput(
+            f"unknown recipe; allowed are the path of a .py file and the names "
+            f"[{', '.join(names)}]; received {name!r}"
+        )
+    return folder / f"{name}.py"
+
+
+# === Shared ===
+
+
+def _find(name):
+    from zoo import presets
+
+    with bad_input(keep=presets.PresetError):
+        return presets.find(name)
+
+
+@contextlib.contextmanager
+def bad_input(keep=()):
+    """Takes a ValueError raised inside as the user's, except for the types `keep`."""
+    try:
+        yield
+    except keep:
+        raise
+    except ValueError as error:
+        raise BadInput(error) from error
+
+
+def load_task(name, backend):
+    """Loads a preset for a command.
+
+    Args:
+        name: str. What `zoo.load` takes.
+        backend: str or None. The backend to choose before Keras is imported.
+
+    Returns:
+        The task.
+
+    Raises:
+        BadInput: if there is no such preset, or another backend runs already.
+    """
+    if backend:
+        if "keras" in sys.modules:
+            running = sys.modules["keras"].config.backend()
+            if running != backend:
+                raise BadInput(f"Keras runs on {running} already, received {backend!r}")
+        os.environ["KERAS_BACKEND"] = backend
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from zoo import presets
+
+    progress(f"loading {name}")
+    with bad_input(keep=presets.PresetError):
+        return presets.load(name)

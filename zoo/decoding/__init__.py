@@ -1,0 +1,7 @@
+"""Search, translation records and alignments as text."""
+
+from zoo.decoding.beam import BeamSearch
+from zoo.decoding.records import Translation, format_alignment
+from zoo.decoding.translate import search_ids, translate
+
+__all__ = ["BeamSearch", "Translation", "format_alignment", "search_ids", "translate"]

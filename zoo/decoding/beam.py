@@ -1,0 +1,269 @@
+"""Batched beam search over the four-method contract, on three backends."""
+
+import keras
+from keras import ops, tree
+
+from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
+
+_LOW = -1e9  # log-probability of a hypothesis that does not exist
+
+
+class BeamSearch:
+    """Beam search in Sutskever et al.'s sense (2014, section 3.2).
+
+    Each step extends every live hypothesis by every word and keeps the best by total
+    log-probability. A hypothesis that takes the end token is finished: it leaves the
+    beam with its score frozen, and the beam goes on with one place less, so that
+    `beam_size` hypotheses come out in all and beam 1 is greedy search under every
+    penalty. Finished hypotheses are ranked by Wu et al. 2016, equation 14:
+
+        s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)
+        lp(Y) = ((5 + |Y|) / 6)^α,   |Y| counts the end token
+        cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
+
+    A sentence is done when it has no live hypothesis left, or when none can reach the
+    best `n_best` finished ones any more. A hypothesis that reaches the length limit
+    ends there: its last token is the end token, whose log-probability counts.
+
+    Args:
+        beam_size: places in the beam.
+        length_penalty: α ≥ 0; 0 ranks by log-probability alone.
+        coverage_penalty: β ≥ 0.
+        n_best: how many finished hypotheses must be settled before a sentence is done.
+
+    Raises:
+        ValueError: for values out of range, before any computation.
+
+    Example:
+        >>> BeamSearch(beam_size=5, length_penalty=0.6).beam_size
+        5
+    """
+
+    def __init__(self, beam_size=5, length_penalty=1.0, coverage_penalty=0.0, n_best=1):
+        for name, value in (("beam_size", beam_size), ("n_best", n_best)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(
+                    f"`{name}` must be a positive integer. Received: {name}={value!r}"
+                )
+        for name, value in (
+            ("length_penalty", length_penalty),
+            ("coverage_penalty", coverage_penalty),
+        ):
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"`{name}` must be a number. Received: {value!r}")
+            if not 0 <= value < float("inf"):
+                raise ValueError(
+                    f"`{name}` must be finite and at least 0. Received: {value!r}"
+                )
+        if n_best > beam_size:
+            raise ValueError(
+                "`n_best` must not exceed `beam_size`. "
+                f"Received: n_best={n_best}, beam_size={beam_size}"
+            )
+        self.beam_size = beam_size
+        self.length_penalty = float(length_penalty)
+        self.coverage_penalty = float(coverage_penalty)
+        self.n_best = n_best
+
+    def key(self):
+        """What two searches must share to run the same compiled program."""
+        return (
+            self.beam_size,
+            self.length_penalty,
+            self.coverage_penalty,
+            self.n_best,
+        )
+
+    def __call__(self, model, source_ids, limits, steps):
+        """Searches for the best translations of a batch.
+
+        Args:
+            model: anything with `encode`, `start` and `step`.
+            source_ids: int `(B, S)`, padded with 0.
+            limits: int `(B,)`, each sentence's longest translation, end included.
+            steps: int, at least every limit: the width of the result.
+
+        Returns:
+            `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 behind the
+            end token, and float32 `(B, K)`; a place without a hypothesis scores -1e9.
+        """
+        beams = self.beam_size
+        batch = ops.shape(source_ids)[0]
+        memory = model.encode(source_ids)
+        # Hypotheses are rows of the state only: the memory is not copied.
+        state = tree.map_structure(
+            lambda x: ops.repeat(x, beams, axis=0), model.start(memory)
+        )
+        limits = ops.cast(limits, "int32")[:, None]  # (B, 1)
+        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
+        first = ops.reshape(ops.arange(beams, dtype="int32"), (1, -1)) == 0
+        live = ops.where(ops.tile(first, (batch, 1)), 0.0, _LOW)  # (B, K)
+        loop = {
+            "step": ops.zeros((), dtype="int32"),
+            "state": state,
+            "tokens": ops.full((batch * beams,), START_ID, dtype="int32"),
+            "ids": ops.zeros((batch, beams, steps), dtype="int32"),
+            "live": live,
+            "done_ids": ops.zeros((batch, beams, steps), dtype="int32"),
+            "done": ops.full((batch, beams), _LOW, dtype="float32"),
+        }
+        if self.coverage_penalty:
+            loop["coverage"] = ops.zeros((batch, beams, ops.shape(source_ids)[1]))
+        names = list(loop)
+
+        def condition(*values):
+            values = dict(zip(names, values, strict=True))
+            going = ops.any(values["live"] > _LOW / 2)
+            return ops.logical_and(values["step"] < steps, going)
+
+        def body(*values):
+            values = dict(zip(names, values, strict=True))
+            values = self._advance(model, memory, values, limits, real, steps)
+            return tuple(values[name] for name in names)
+
+        values = ops.while_loop(condition, body, tuple(loop.values()))
+        values = dict(zip(names, values, strict=True))
+        scores, order = ops.top_k(values["done"], beams)
+        ids = ops.take_along_axis(values["done_ids"], order[..., None], axis=1)
+        return ids, scores
+
+    def _advance(self, model, memory, loop, limits, real, steps):
+        beams, step = self.beam_size, loop["step"]
+        batch = ops.shape(limits)[0]
+        logits, state, weights = model.step(loop["tokens"], loop["state"], memory)
+        logits = ops.cast(logits, "float32")
+        vocabulary = logits.shape[-1]
+        # The last step that a sentence may take is its end token.
+        ending = ops.repeat(step + 1 >= limits, beams, axis=0)  # (B*K, 1)
+        is_end = (ops.arange(vocabulary, dtype="int32") == END_ID)[None]
+        banned = ops.logical_and(ending, ops.logical_not(is_end))
+        total = ops.logsumexp(logits, axis=-1, keepdims=True)
+        # The k best of each beam, then the k best of those: one top-k over beams times
+        # vocabulary is slow under XLA.
+        width = min(beams, vocabulary)
+        best, words = ops.top_k(ops.where(banned, _LOW, logits), width)  # (B*K, k)
+        log_probs = ops.reshape(best - total, (batch, beams, width))
+        log_probs = log_probs + loop["live"][..., None]
+        flat = ops.reshape(log_probs, (batch, beams * width))
+        scores, picks = ops.top_k(flat, beams)  # (B, K)
+        picks = ops.cast(picks, "int32")
+        parents = picks // width
+        words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
+        words = ops.take_along_axis(words, picks, axis=1)  # (B, K)
+
+        # Finished hypotheses keep their places: the beam has that many fewer.
+        finished = ops.sum(
+            ops.cast(loop["done"] > _LOW / 2, "int32"), axis=1, keepdims=True
+        )
+        rank = ops.arange(beams, dtype="int32")[None]
+        valid = ops.logical_and(rank < beams - finished, scores > _LOW / 2)
+        ends = ops.logical_and(valid, words == END_ID)
+        words = ops.where(valid, words, PAD_ID)
+
+        ids = ops.take_along_axis(loop["ids"], parents[..., None], axis=1)
+        here = (ops.arange(steps, dtype="int32") == step)[None, None]
+        ids = ops.where(here, words[..., None], ids)
+        loop = {**loop, "step": step + 1, "ids": ids, "tokens": ops.reshape(words, -1)}
+
+        length = ops.cast(step + 1, "float32")
+        ranked = scores / self._normaliser(length)
+        rows = parents + ops.arange(batch, dtype="int32")[:, None] * beams
+        rows = ops.reshape(rows, (-1,))
+        if self.coverage_penalty:
+            shape = (batch, beams, -1)
+            coverage = ops.take_along_axis(
+                loop["coverage"], parents[..., None], axis=1
+            ) + ops.take_along_axis(
+                ops.cast(ops.reshape(weights, shape), "float32"),
+                parents[..., None],
+                axis=1,
+            )
+            loop["coverage"] = coverage
+            covered = ops.log(ops.clip(coverage, 1e-10, 1.0)) * real
+            ranked = ranked + self.coverage_penalty * ops.sum(covered, axis=-1)
+
+        # Move what ended into the free places behind the finished ones.
+        place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
+        move = ops.logical_and(ends[:, None], place[:, None] == rank[..., None])
+        moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
+        source = ops.argmax(ops.cast(move, "int32"), axis=-1)
+        taken = ops.take_along_axis(ids, source[..., None], axis=1)
+        done_ids = ops.where(moved[..., None], taken, loop["done_ids"])
+        done = ops.where(
+            moved, ops.take_along_axis(ranked, source, axis=1), loop["done"]
+        )
+
+        alive = ops.logical_and(valid, ops.logical_not(ends))
+        live = ops.where(alive, scores, _LOW)
+        # Log-probabilities only fall, and the penalty is mildest at the limit: no live
+        # hypothesis can end above this.
+        bound = ops.max(live, axis=1, keepdims=True)
+        bound = bound / self._normaliser(ops.cast(limits, "float32"))
+        settled = ops.top_k(done, self.n_best)[0][:, -1:]
+        live = ops.where(bound <= settled, _LOW, live)
+        state = tree.map_structure(lambda x: ops.take(x, rows, axis=0), state)
+        return {
+            **loop,
+            "state": state,
+            "live": live,
+            "done_ids": done_ids,
+            "done": done,
+        }
+
+    def _normaliser(self, length):
+        if not self.length_penalty:
+            return 1.0
+        return ops.power((5.0 + length) / 6.0, self.length_penalty)
+
+
+def compile_search(model, search, steps):
+    """The search as a function of `(source_ids, limits)`, compiled for the backend.
+
+    Args:
+        model: a `zoo.models.Translator`.
+        search: a `BeamSearch`.
+        steps: the width of the result.
+
+    Returns:
+        A function of NumPy arrays that gives NumPy arrays `(ids, scores)`.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        graph = tf.function(
+            lambda ids, limits: search(model, ids, limits, steps), reduce_retracing=True
+        )
+
+        def run(ids, limits):
+            return graph(tf.constant(ids), tf.constant(limits))
+
+    elif backend == "jax":
+        import jax
+
+        variables = model.variables
+
+        @jax.jit
+        def graph(values, ids, limits):
+            mapping = list(zip(variables, values, strict=True))
+            with keras.StatelessScope(state_mapping=mapping):
+                return search(model, ids, limits, steps)
+
+        def run(ids, limits):
+            return graph([variable.value for variable in variables], ids, limits)
+
+    else:
+        import torch
+
+        def run(ids, limits):
+            with torch.no_grad():
+                device = model.trainable_variables[0].value.device
+                ids = torch.as_tensor(ids, device=device)
+                limits = torch.as_tensor(limits, device=device)
+                return search(model, ids, limits, steps)
+
+    def convert(ids, limits):
+        found, scores = run(ids, limits)
+        return ops.convert_to_numpy(found), ops.convert_to_numpy(scores)
+
+    return convert

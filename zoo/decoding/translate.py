@@ -1,0 +1,172 @@
+"""From strings to translations: sort, batch, search, align, restore the order."""
+
+import numpy as np
+
+from zoo.decoding.beam import BeamSearch, compile_search
+from zoo.decoding.records import Translation
+from zoo.models.seq2seq import END_ID, START_ID
+from zoo.text import check_texts
+
+_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+def translate(
+    model,
+    texts,
+    beam_size=5,
+    length_penalty=1.0,
+    coverage_penalty=0.0,
+    n_best=1,
+    max_length=None,
+    return_details=False,
+    batch_size=64,
+):
+    """See `zoo.models.Translator.translate`."""
+    search = BeamSearch(beam_size, length_penalty, coverage_penalty, n_best)
+    for name, value in (("max_length", max_length), ("batch_size", batch_size)):
+        if value is None and name == "max_length":
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ValueError(
+                f"`{name}` must be a positive integer. Received: {name}={value!r}"
+            )
+    preprocessor = model.preprocessor
+    if preprocessor is None:
+        raise ValueError(
+            "`translate` needs a model with a preprocessor. "
+            f"Received: {type(model).__name__} with preprocessor=None"
+        )
+    single = isinstance(texts, str)
+    texts = check_texts([texts] if single else texts)
+    sources = preprocessor.encode(texts)
+    found = search_ids(model, sources, search, max_length, batch_size)
+    results = _records(model, sources, found, n_best, return_details, batch_size)
+    if n_best == 1:
+        results = [result[0] for result in results]
+    return results[0] if single else results
+
+
+def search_ids(model, sources, search, max_length=None, batch_size=64):
+    """Searches for the translations of lists of source ids.
+
+    Args:
+        model: a `zoo.models.Translator`.
+        sources: list of lists of ids.
+        search: a `BeamSearch`.
+        max_length: see `Translator.translate`.
+        batch_size: sentences decoded together.
+
+    Returns:
+        For each source a list of `(ids, score)`, best first, without the end token;
+        an empty source gives one empty hypothesis of score 0 as often as is wanted.
+    """
+    found = [[([], 0.0)] * search.n_best for _ in sources]
+    # Sorted by length, so that a batch holds little padding.
+    order = sorted(
+        (i for i, ids in enumerate(sources) if len(ids)), key=lambda i: len(sources[i])
+    )
+    for rows in _batches(order, sources, batch_size):
+        limits = [max_length or 2 * len(sources[i]) + 10 for i in rows]
+        batch, length = _pad([sources[i] for i in rows], batch_size)
+        steps = max_length or 2 * length + 10
+        # Rows that only fill the batch up end at once.
+        limits = np.array(limits + [1] * (len(batch) - len(rows)), "int32")
+        ids, scores = _compiled(model, search, steps)(batch, limits)
+        for row, i in enumerate(rows):
+            found[i] = [
+                (_until_end(ids[row, k]), float(scores[row, k]))
+                for k in range(search.n_best)
+                if scores[row, k] > -1e8
+            ]
+    return found
+
+
+def _records(model, sources, found, n_best, details, batch_size):
+    preprocessor = model.preprocessor
+    flat = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
+    texts = preprocessor.decode([ids for _, ids, _ in flat])
+    if details:
+        alignments = _align(
+            model,
+            [sources[i] for i, _, _ in flat],
+            [ids for _, ids, _ in flat],
+            batch_size,
+        )
+        pieces = [preprocessor.pieces(ids) for _, ids, _ in flat]
+        source_pieces = [preprocessor.pieces(ids) for ids in sources]
+    results = [[] for _ in sources]
+    for n, (i, _, score) in enumerate(flat):
+        if not details:
+            results[i].append(texts[n])
+            continue
+        results[i].append(
+            Translation(texts[n], score, pieces[n], source_pieces[i], alignments[n])
+        )
+    return results
+
+
+def _align(model, sources, targets, batch_size):
+    """Attention weights of given translations, by one teacher-forced pass."""
+    from keras import ops
+
+    alignments = [
+        np.zeros((len(t), len(s)), "float32")
+        for s, t in zip(sources, targets, strict=True)
+    ]
+    order = [i for i in range(len(sources)) if sources[i] and targets[i]]
+    order.sort(key=lambda i: (len(sources[i]), len(targets[i])))
+    for rows in _batches(order, sources, batch_size):
+        batch, _ = _pad([sources[i] for i in rows], batch_size)
+        # Weights made while reading token t belong to token t + 1.
+        shifted, _ = _pad([[START_ID, *targets[i][:-1]] for i in rows], batch_size)
+        weights = ops.convert_to_numpy(model.backbone.align(batch, shifted))
+        for row, i in enumerate(rows):
+            height, width = len(targets[i]), len(sources[i])
+            alignments[i] = weights[row, :height, :width].astype("float32")
+    return alignments
+
+
+def _batches(order, sources, batch_size):
+    """Cuts sorted rows into batches that stay within one length bucket."""
+    batch = []
+    for i in order:
+        full = len(batch) == batch_size
+        if batch and (
+            full or _bucket(len(sources[i])) != _bucket(len(sources[batch[0]]))
+        ):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+def _bucket(length):
+    return next((size for size in _BUCKETS if size >= length), length)
+
+
+def _pad(rows, batch_size):
+    """Rows as an int32 array of few shapes: the length of a bucket, and a power of two
+    (or the whole batch) of rows."""
+    length = _bucket(max(len(row) for row in rows))
+    height = 1
+    while height < len(rows):
+        height *= 2
+    array = np.zeros((max(min(height, batch_size), len(rows)), length), "int32")
+    for row, ids in enumerate(rows):
+        array[row, : len(ids)] = ids
+    return array, length
+
+
+def _compiled(model, search, steps):
+    """The compiled search, kept with the model for the next call of the same kind."""
+    cache = model.__dict__.setdefault("_searches", {})
+    key = (*search.key(), steps)
+    if key not in cache:
+        cache[key] = compile_search(model, search, steps)
+    return cache[key]
+
+
+def _until_end(ids):
+    ids = ids.tolist()
+    return ids[: ids.index(END_ID)] if END_ID in ids else ids

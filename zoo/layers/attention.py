@@ -1,0 +1,298 @@
+"""Global attention: additive, multiplicative, concat and location.
+
+All attention layers, the local ones included, are called alike:
+`context, weights = layer(query, memory, mask=None)`. They keep nothing between calls:
+keys that are projected once per sentence are a value, passed in by `keys=`.
+"""
+
+import keras
+from keras import initializers, ops
+
+from zoo.layers.functional import fresh, masked_softmax
+from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
+
+
+class Attention(keras.layers.Layer):
+    """Base class of the attention layers.
+
+    A subclass gives `attend(query, memory, mask, keys, position)` for a query
+    `(B, T, d)`; this class adds the single-step form, projected keys and masks.
+
+    Call arguments:
+        query: `(B, d)`, one decoder state a sentence, or `(B, T, d)`.
+        memory: `(B, S, d_m)`, the source annotations.
+        mask: bool `(B, S)`, true where a source position is real. Defaults to
+            memory's Keras mask where it has one, else every position is real. Real
+            positions come first (right padding).
+        keys: `project(memory)`, if it is at hand already.
+        position: target positions, used by `LocalMonotonicAttention` only.
+
+    Returns:
+        `context` `(B[, T], d_m)` and `weights` `(B[, T], S)`. Weights are exactly 0
+        on masked positions; a row with nothing to attend to gives zeros.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def project(self, memory):
+        """Keys of `memory`: what the score needs of the source, computed once.
+
+        Returns:
+            Tensor `(B, S, k)`, to be passed as `keys=`.
+        """
+        if not self.built:
+            raise ValueError(
+                f"{type(self).__name__}.project needs a built layer: call the layer "
+                "or its `build(query_shape, memory_shape)` first. Received: an "
+                "unbuilt layer"
+            )
+        return self.score_layer.project(memory)
+
+    def call(
+        self, query, memory, mask=None, keys=None, position=None, memory_mask=None
+    ):
+        mask = memory_mask if mask is None else mask
+        if mask is not None:
+            mask = ops.cast(mask, "bool")
+        single = len(query.shape) == 2
+        if single:
+            query = ops.expand_dims(query, 1)
+        if keys is None:
+            keys = self.project(memory)
+        context, weights = self.attend(query, memory, mask, keys, position)
+        context = ops.cast(context, self.compute_dtype)
+        weights = ops.cast(weights, self.compute_dtype)
+        if single:
+            return ops.squeeze(context, 1), ops.squeeze(weights, 1)
+        return context, weights
+
+    def attend(self, query, memory, mask, keys, position):
+        raise NotImplementedError
+
+    def build(self, query_shape, memory_shape):
+        if len(query_shape) not in (2, 3) or len(memory_shape) != 3:
+            raise ValueError(
+                f"{type(self).__name__} takes a query (B, d) or (B, T, d) and a memory "
+                f"(B, S, d_m). Received: query {tuple(query_shape)}, memory "
+                f"{tuple(memory_shape)}"
+            )
+        self.score_layer.build(query_shape, memory_shape)
+        self.built = True
+
+    def compute_output_shape(self, query_shape, memory_shape):
+        lead = tuple(query_shape[:-1])
+        return (*lead, memory_shape[-1]), (*lead, memory_shape[1])
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask, None
+
+
+def mix(weights, values):
+    """The weighted sum of values: `(B, T, S)` and `(B, S, d)` give `(B, T, d)`."""
+    if weights.shape[1] == 1:
+        return ops.sum(
+            ops.expand_dims(ops.squeeze(weights, 1), -1) * values, axis=1, keepdims=True
+        )
+    return ops.matmul(weights, values)
+
+
+class _GlobalAttention(Attention):
+    """softmax of the score over all real positions."""
+
+    def attend(self, query, memory, mask, keys, position):
+        scores = self.score_layer(query, keys)  # (B, T, S)
+        weights = masked_softmax(scores, None if mask is None else mask[:, None])
+        return mix(weights, memory), weights
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class AdditiveAttention(_GlobalAttention):
+    """Bahdanau, Cho & Bengio 2015, appendix A.1.2: v_a · tanh(W_a s + U_a h_j).
+
+    The query is the previous decoder state s_{i-1} in the paper; which state is
+    passed is the caller's choice. No biases.
+
+    Args:
+        units: n', the size of the hidden layer of the score.
+        kernel_initializer: of W_a and U_a; the paper's is N(0, 0.001²).
+        vector_initializer: of v_a; the paper's is zeros.
+
+    Variables: `W_a` (d, units), `U_a` (d_m, units), `v_a` (units,).
+
+    Raises:
+        ValueError: if `units` is not a positive integer.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = AdditiveAttention(16)
+        >>> context, weights = layer(np.ones((2, 8)), np.ones((2, 5, 12)))
+        >>> context.shape, weights.shape
+        ((2, 12), (2, 5))
+    """
+
+    _score_class = AdditiveScore
+
+    def __init__(
+        self,
+        units,
+        kernel_initializer="glorot_uniform",
+        vector_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.units = _positive(units, "units")
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.vector_initializer = initializers.get(vector_initializer)
+        self.score_layer = self._score_class(
+            units,
+            self.kernel_initializer,
+            self.vector_initializer,
+            dtype=self.dtype_policy,
+        )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "kernel_initializer": initializers.serialize(self.kernel_initializer),
+            "vector_initializer": initializers.serialize(self.vector_initializer),
+        }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ConcatAttention(AdditiveAttention):
+    """Luong, Pham & Manning 2015, section 3.1, "concat": v_a · tanh(W_a [h_t; h_s]).
+
+    Args:
+        units: the size of the hidden layer of the score.
+        kernel_initializer: of W_a; the paper's is U(-0.1, 0.1).
+        vector_initializer: of v_a; the paper's is U(-0.1, 0.1).
+
+    Variables: `W_a` (d + d_m, units), the query's rows first; `v_a` (units,).
+
+    Raises:
+        ValueError: if `units` is not a positive integer.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = ConcatAttention(16)
+        >>> context, weights = layer(np.ones((2, 3, 8)), np.ones((2, 5, 12)))
+        >>> context.shape, weights.shape
+        ((2, 3, 12), (2, 3, 5))
+    """
+
+    _score_class = ConcatScore
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class MultiplicativeAttention(_GlobalAttention):
+    """Luong et al. 2015, equation 7 with the scores "dot" and "general".
+
+    Args:
+        score: "dot" (h_t · h_s), "general" (h_t · W_a h_s) or "scaled_dot"
+            (h_t · h_s / sqrt(d), Vaswani et al. 2017).
+        kernel_initializer: of W_a; the paper's is U(-0.1, 0.1).
+
+    Variables: `W_a` (d_m, d) with "general", none otherwise.
+
+    Raises:
+        ValueError: for an unknown score; when built, if "dot" or "scaled_dot" is
+            given a query and a memory of unequal size.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = MultiplicativeAttention("general")
+        >>> mask = np.array([[True] * 5, [True, True, False, False, False]])
+        >>> context, weights = layer(np.ones((2, 8)), np.ones((2, 5, 12)), mask=mask)
+        >>> weights.shape
+        (2, 5)
+    """
+
+    def __init__(self, score="general", kernel_initializer="glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.score_layer = make_score(
+            score,
+            self.dtype_policy,
+            initializer=self.kernel_initializer,
+            allowed=("dot", "general", "scaled_dot"),
+        )
+        self.score = score
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "score": self.score,
+            "kernel_initializer": initializers.serialize(self.kernel_initializer),
+        }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LocationAttention(Attention):
+    """Luong et al. 2015, equation 8: a_t = softmax(W_a h_t).
+
+    The weights depend on the decoder state alone. Sources shorter than `max_length`
+    use the first entries; positions beyond `max_length` are ignored (weight 0).
+
+    Args:
+        max_length: number of source positions that can be attended to.
+        kernel_initializer: of W_a; the paper's is U(-0.1, 0.1).
+
+    Variables: `W_a` (d, max_length).
+
+    Raises:
+        ValueError: if `max_length` is not a positive integer.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = LocationAttention(50)
+        >>> context, weights = layer(np.ones((2, 8)), np.ones((2, 5, 12)))
+        >>> weights.shape
+        (2, 5)
+    """
+
+    def __init__(self, max_length, kernel_initializer="glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.max_length = _positive(max_length, "max_length")
+        self.kernel_initializer = initializers.get(kernel_initializer)
+
+    def build(self, query_shape, memory_shape):
+        self.W_a = self.add_weight(
+            name="W_a",
+            shape=(query_shape[-1], self.max_length),
+            initializer=fresh(self.kernel_initializer),
+        )
+        self.built = True
+
+    def project(self, memory):
+        """The memory itself: this score does not look at the source."""
+        return memory
+
+    def attend(self, query, memory, mask, keys, position):
+        length = ops.shape(memory)[1]
+        scores = ops.matmul(query, self.W_a)  # (B, T, max_length)
+        # Entry s of the vector belongs to source position s, whatever S is.
+        places = ops.arange(length, dtype="int32")
+        scores = ops.take(scores, ops.minimum(places, self.max_length - 1), axis=-1)
+        real = (places < self.max_length)[None, None]
+        if mask is not None:
+            real = ops.logical_and(real, mask[:, None])
+        weights = masked_softmax(scores, real)
+        return mix(weights, memory), weights
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_length": self.max_length,
+            "kernel_initializer": initializers.serialize(self.kernel_initializer),
+        }
+
+
+def _positive(value, name):
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(
+            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+        )
+    return value

@@ -1,0 +1,363 @@
+"""A decoder made of any recurrent cells and any attention (Luong et al. 2015)."""
+
+import keras
+from keras import ops
+
+from zoo.layers.functional import cast_weights, fresh, scan
+from zoo.layers.recurrent import LSTMCell, as_list
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class AttentionCell(keras.layers.Layer):
+    """One step of a recurrent decoder with attention (Luong et al. 2015, section 3).
+
+    The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, asked with h_t,
+    gives the weights a_t and the context c_t; the attentional vector is
+    h~_t = tanh(W_c [c_t; h_t]) (equation 5). With input feeding (section 3.3) the first
+    cell's input is [x_t; h~_{t-1}].
+
+    Args:
+        cells: a Keras recurrent cell or a list of them, first to last. A stack of
+            `zoo.layers.LSTMCell` runs faster inside `AttentionDecoder`.
+        attention: a `zoo.layers` attention layer.
+        units: size of h~_t; None, the default, for the size of h_t.
+        input_feeding: whether h~_{t-1} is fed to the first cell.
+        dropout: share of each cell's inputs dropped in training, drawn anew at each
+            step (Zaremba et al. 2014).
+        kernel_initializer: of W_c.
+        seed: seed of the dropout masks.
+
+    Call arguments:
+        inputs: `(B, n)`.
+        states: flat list, from `get_initial_state` or the last call: the cells'
+            states, then h~ `(B, units)` with input feeding, then the target position,
+            int32 `(B,)`.
+        memory, mask, keys: as in the attention layers. Memory may have fewer rows
+            than the inputs, B = K × rows: then K consecutive rows (the hypotheses of
+            a beam) attend to one sentence, whose memory is not copied.
+
+    Returns:
+        `(output, alignment, new_states)`: h~_t `(B, units)`, a_t `(B, S)`, a list.
+
+    Variables: `W_c` (d_m + d, units), those of the cells and of the attention.
+
+    Raises:
+        ValueError: when something in `cells` is not a recurrent cell.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import AdditiveAttention
+        >>> cell = AttentionCell(keras.layers.GRUCell(8), AdditiveAttention(16))
+        >>> memory = np.ones((2, 5, 12), "float32")
+        >>> cell.build((2, 4), memory.shape)
+        >>> states = cell.get_initial_state(batch_size=2)
+        >>> output, alignment, states = cell(np.ones((2, 4)), states, memory)
+        >>> output.shape, alignment.shape
+        ((2, 8), (2, 5))
+    """
+
+    def __init__(
+        self,
+        cells,
+        attention,
+        units=None,
+        input_feeding=True,
+        dropout=0.0,
+        kernel_initializer="glorot_uniform",
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.cells = list(cells) if isinstance(cells, (list, tuple)) else [cells]
+        for cell in self.cells or [None]:
+            if not (hasattr(cell, "state_size") and hasattr(cell, "output_size")):
+                raise ValueError(
+                    "`cells` must be a Keras recurrent cell (with `state_size` and "
+                    f"`output_size`) or a list of them. Received: {cells!r}"
+                )
+        self.attention = attention
+        self.units = units or self.cells[-1].output_size
+        self.input_feeding = input_feeding
+        self.dropout = dropout
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.seed = seed
+        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        # The state counts of the cells, to cut the flat list of states.
+        self.counts = [len(as_list(cell.state_size)) for cell in self.cells]
+        self.hoists = all(isinstance(cell, LSTMCell) for cell in self.cells)
+        self.output_size = self.units
+        self.supports_masking = True
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def build(self, inputs_shape, memory_shape):
+        size = inputs_shape[-1] + (self.units if self.input_feeding else 0)
+        for cell in self.cells:
+            if not cell.built:
+                cell.build((None, size))
+            size = cell.output_size
+        if not self.attention.built:
+            self.attention.build((None, size), memory_shape)
+        self.W_c = self.add_weight(
+            name="W_c",
+            shape=(memory_shape[-1] + size, self.units),
+            initializer=fresh(self.kernel_initializer),
+        )
+        self.built = True
+
+    def get_initial_state(self, batch_size, cell_states=None):
+        """The flat list of states before the first step: the cells' own (zeros, or
+        `cell_states`, a flat list), h~_0 = 0 and position 0."""
+        if cell_states is None:
+            cell_states = []
+            for cell in self.cells:
+                cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
+        states = [ops.cast(state, self.compute_dtype) for state in cell_states]
+        if self.input_feeding:
+            states.append(ops.zeros((batch_size, self.units), dtype=self.compute_dtype))
+        return [*states, ops.zeros((batch_size,), dtype="int32")]
+
+    def call(self, inputs, states, memory, mask=None, keys=None, training=False):
+        if keys is None:
+            keys = self.attention.project(memory)
+        inputs = ops.cast(inputs, self.compute_dtype)
+        drops = self.draw_drops(ops.shape(inputs)[:1], training)
+        first = self.project(self.drop(inputs, training=training))
+        return self.advance(
+            first, states, memory, mask, keys, self.loop_kernels(), drops
+        )
+
+    # === The step, cut for a loop ===
+    def project(self, inputs):
+        """What the first cell can compute of all inputs before the loop."""
+        return self.cells[0].project(inputs) if self.hoists else inputs
+
+    def loop_kernels(self):
+        """The cells' matrices for the loop and W_c, put together once."""
+        kernels = []
+        if self.hoists:
+            fed = self.units if self.input_feeding else 0
+            for cell in self.cells:
+                kernels.append(cell.loop_kernel(fed))
+                fed = cell.output_size
+        return [*kernels, cast_weights(self.W_c, self.compute_dtype)]
+
+    def drop_sizes(self):
+        """Widths of the inputs that arise inside the loop."""
+        fed = [self.units] if self.input_feeding else []
+        return fed + [cell.output_size for cell in self.cells[:-1]]
+
+    def draw_drops(self, lead, training):
+        """Dropout masks for those inputs, each `(*lead, size)`; [] without dropout."""
+        if not training or not self.dropout:
+            return []
+        return [
+            self.drop(ops.ones((*lead, size), dtype=self.compute_dtype), training=True)
+            for size in self.drop_sizes()
+        ]
+
+    def run_cells(self, first, states, kernels, drops=()):
+        """The cells' part of a step: `(h_t, new cell states, position)`."""
+        drops = list(drops)
+
+        def dropped(x):
+            return x * drops.pop(0) if drops else x
+
+        new_states, offset, fed = [], 0, None
+        if self.input_feeding:
+            fed = dropped(states[-2])
+        output = first
+        for index, cell in enumerate(self.cells):
+            own = states[offset : offset + self.counts[index]]
+            offset += self.counts[index]
+            if index:
+                fed, first = dropped(output), None
+            if self.hoists:
+                output, own = cell.advance(first, own, kernels[index], fed)
+            else:
+                parts = [part for part in (first, fed) if part is not None]
+                whole = ops.concatenate(parts, -1) if len(parts) > 1 else parts[0]
+                output, own = cell(whole, own if len(own) > 1 else own[0])
+            new_states += as_list(own)
+        return output, new_states
+
+    def attend(self, hidden, memory, mask, keys, position, W_c):
+        """Equation 5: attention and the attentional vector for `(B, d)` or
+        `(B, T, d)` states: `(h~, alignment)`."""
+        context, alignment = self.attention(
+            hidden, memory, mask=mask, keys=keys, position=position
+        )
+        joined = ops.concatenate([context, hidden], axis=-1)
+        return ops.tanh(ops.matmul(joined, W_c)), alignment
+
+    def advance(self, first, states, memory, mask, keys, kernels, drops=()):
+        """One step on a projected input: `(h~_t, alignment, new_states)`."""
+        position = states[-1]
+        hidden, new_states = self.run_cells(first, states, kernels, drops)
+        rows, batch = hidden.shape[0], memory.shape[0]
+        if rows is not None and rows == batch:
+            output, alignment = self.attend(
+                hidden, memory, mask, keys, position, kernels[-1]
+            )
+        else:
+            # The hypotheses of one sentence share its memory as several queries.
+            batch = ops.shape(memory)[0]
+            query = ops.reshape(hidden, (batch, -1, hidden.shape[-1]))
+            positions = ops.reshape(position, (batch, -1))
+            output, alignment = self.attend(
+                query, memory, mask, keys, positions, kernels[-1]
+            )
+            output = ops.reshape(output, (-1, self.units))
+            alignment = ops.reshape(alignment, (-1, ops.shape(memory)[1]))
+        fed = [output] if self.input_feeding else []
+        return output, alignment, [*new_states, *fed, position + 1]
+
+    def get_config(self):
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "cells": [serialize(cell) for cell in self.cells],
+            "attention": serialize(self.attention),
+            "units": self.units,
+            "input_feeding": self.input_feeding,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        deserialize = keras.saving.deserialize_keras_object
+        cells = [deserialize(cell) for cell in config["cells"]]
+        attention = deserialize(config["attention"])
+        return cls(**{**config, "cells": cells, "attention": attention})
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class AttentionDecoder(keras.layers.Layer):
+    """Runs an `AttentionCell` over whole target sequences (teacher forcing).
+
+    What does not depend on the step stays outside the time loop: keys, the input
+    product, the dropout masks. Without input feeding the cells run as one recurrent
+    call, followed by one batched attention.
+
+    Args:
+        cell: an `AttentionCell`.
+        return_alignments: whether the alignments are returned; without them the loop
+            carries less.
+
+    Call arguments:
+        inputs: `(B, T, n)`.
+        memory: `(B, S, d_m)`.
+        mask: bool `(B, S)`, true where a source position is real, or None.
+        initial_states: flat list of the cells' states; zeros by default.
+
+    Returns:
+        `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
+        states, and `(B, T, S)`; only the first two if `return_alignments` is False.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import LocalPredictiveAttention
+        >>> cell = AttentionCell([LSTMCell(8), LSTMCell(8)], LocalPredictiveAttention())
+        >>> decoder = AttentionDecoder(cell)
+        >>> outputs, states, alignments = decoder(
+        ...     np.ones((2, 7, 4)), np.ones((2, 5, 12)))
+        >>> outputs.shape, alignments.shape
+        ((2, 7, 8), (2, 7, 5))
+    """
+
+    def __init__(self, cell, return_alignments=True, **kwargs):
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.return_alignments = return_alignments
+        self.supports_masking = True
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def build(self, inputs_shape, memory_shape):
+        if not self.cell.built:
+            step_shape = (inputs_shape[0], inputs_shape[-1])
+            self.cell.build(step_shape, memory_shape)
+        self.built = True
+
+    def call(
+        self,
+        inputs,
+        memory,
+        mask=None,
+        initial_states=None,
+        keys=None,
+        training=False,
+        memory_mask=None,
+        return_alignments=None,
+    ):
+        if return_alignments is None:
+            return_alignments = self.return_alignments
+        cell = self.cell
+        mask = memory_mask if mask is None else mask
+        if keys is None:
+            keys = cell.attention.project(memory)
+        inputs = ops.cast(inputs, self.compute_dtype)
+        batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
+        drops = cell.draw_drops((batch, time), training)
+        first = cell.project(cell.drop(inputs, training=training))
+        states = cell.get_initial_state(batch, initial_states)
+        kernels = cell.loop_kernels()
+        widths = [first.shape[-1]] + [drop.shape[-1] for drop in drops]
+        sequence = ops.concatenate([first, *drops], axis=-1) if drops else first
+
+        def cut(x):
+            parts, start = [], 0
+            for width in widths:
+                parts.append(x[:, start : start + width])
+                start += width
+            return parts[0], parts[1:]
+
+        if cell.input_feeding:
+
+            def step(x, states):
+                first, drops = cut(x)
+                output, alignment, states = cell.advance(
+                    first, states, memory, mask, keys, kernels, drops
+                )
+                if return_alignments:
+                    output = ops.concatenate([output, alignment], axis=-1)
+                return output, states
+
+            outputs, states = scan(step, sequence, states)
+            alignments = outputs[..., cell.units :] if return_alignments else None
+            outputs = outputs[..., : cell.units]
+        else:
+
+            def step(x, states):
+                first, drops = cut(x)
+                return cell.run_cells(first, states, kernels, drops)
+
+            hidden, states[:-1] = scan(step, sequence, states[:-1])
+            outputs, alignments = cell.attend(
+                hidden,
+                memory,
+                mask,
+                keys,
+                ops.arange(time, dtype="int32"),
+                kernels[-1],
+            )
+            states[-1] = states[-1] + time
+        if return_alignments:
+            return outputs, states, alignments
+        return outputs, states
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "cell": keras.saving.serialize_keras_object(self.cell),
+            "return_alignments": self.return_alignments,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        cell = keras.saving.deserialize_keras_object(config["cell"])
+        return cls(**{**config, "cell": cell})

@@ -1,0 +1,105 @@
+"""Small functions that the layers share: a masked softmax, a gather and a scan."""
+
+import keras
+from keras import ops
+
+
+def masked_softmax(scores, mask=None):
+    """Softmax over the last axis, restricted to the positions where `mask` is true.
+
+    Masked positions get exactly 0; a row in which nothing is real gets zeros, never
+    NaN. Half precisions are computed in float32 and cast back.
+
+    Args:
+        scores: float tensor `(..., S)`.
+        mask: bool tensor that broadcasts to `scores`, true where real, or None.
+
+    Returns:
+        Tensor of the shape and dtype of `scores`.
+    """
+    dtype = keras.backend.standardize_dtype(scores.dtype)
+    scores = ops.cast(scores, "float32" if "16" in dtype else dtype)
+    if mask is None:
+        return ops.cast(ops.softmax(scores, axis=-1), dtype)
+    # A finite minimum: -inf minus -inf would make an empty row NaN.
+    shifted = ops.where(mask, scores, -1e30)
+    shifted = shifted - ops.stop_gradient(ops.max(shifted, axis=-1, keepdims=True))
+    exponentials = ops.exp(shifted) * ops.cast(mask, shifted.dtype)
+    total = ops.sum(exponentials, axis=-1, keepdims=True)
+    return ops.cast(exponentials / ops.maximum(total, 1e-30), dtype)
+
+
+def gather_rows(values, index):
+    """Takes `values[b, index[b, t, w]]`.
+
+    Args:
+        values: tensor `(B, S, d)`.
+        index: int tensor `(B, T, W)` with entries in `[0, S)`.
+
+    Returns:
+        Tensor `(B, T, W, d)`.
+    """
+    batch, length = ops.shape(values)[0], ops.shape(values)[1]
+    # One gather of whole rows from a flat table is far cheaper than an
+    # element-wise gather along an axis.
+    table = ops.reshape(values, (-1, values.shape[-1]))
+    offset = ops.reshape(ops.arange(batch, dtype="int32") * length, (-1, 1, 1))
+    return ops.take(table, index + offset, axis=0)
+
+
+def cast_weights(weights, dtype):
+    """Casts a variable or tensor to the compute dtype, as autocast does in `call`."""
+    return ops.cast(ops.convert_to_tensor(weights), dtype)
+
+
+def fresh(initializer):
+    """A copy of an initializer, since one instance gives every variable the same values
+    (a seed that the user set is kept)."""
+    initializer = keras.initializers.get(initializer)
+    return initializer.clone() if hasattr(initializer, "clone") else initializer
+
+
+def scan(step, inputs, initial_states, reverse=False):
+    """Runs `step` over the time axis of `inputs` with Keras's recurrent engine.
+
+    Unlike `keras.layers.RNN` it takes any function, so that loop-invariant tensors
+    (the encoder's memory, its projected keys) reach the step by closure; unlike
+    `keras.ops.scan` it compiles under TensorFlow's XLA.
+
+    Args:
+        step: function `(x_t, states) -> (output, new_states)`; `x_t` is `(B, n)`,
+            `states` a list of tensors, `output` one tensor `(B, m)`.
+        inputs: tensor `(B, T, n)`.
+        initial_states: list of tensors.
+        reverse: whether to run from the last step to the first; the outputs then
+            still stand at the time step that made them.
+
+    Returns:
+        `(outputs, final_states)`: a tensor `(B, T, m)` and a list of tensors.
+
+    Example:
+        >>> total = lambda x, states: (x + states[0], [x + states[0]])
+        >>> zeros = keras.ops.zeros((2, 3))
+        >>> outputs, final = scan(total, keras.ops.ones((2, 5, 3)), [zeros])
+    """
+    engine = keras.layers.RNN(
+        _Step(step), return_sequences=True, go_backwards=reverse, dtype=inputs.dtype
+    )
+    _, outputs, states = engine.inner_loop(inputs, list(initial_states), mask=None)
+    return (ops.flip(outputs, axis=1) if reverse else outputs), list(states)
+
+
+class _Step:
+    """A function in the clothes of an RNN cell."""
+
+    state_size = 1
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, inputs, states):
+        return self.call(inputs, states)
+
+    def call(self, inputs, states):
+        output, new_states = self.function(inputs, list(states))
+        return output, list(new_states)

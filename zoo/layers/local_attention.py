@@ -1,0 +1,233 @@
+"""Local attention: Luong, Pham & Manning 2015, section 3.2.
+
+Positions count from 0. S is the number of real source positions of each sentence.
+"""
+
+import keras
+from keras import initializers, ops
+
+from zoo.layers.attention import Attention, _positive, mix
+from zoo.layers.functional import fresh, gather_rows, masked_softmax
+from zoo.layers.scores import make_score
+
+
+class _LocalAttention(Attention):
+    """Attention restricted to the window [centre - D, centre + D]."""
+
+    def __init__(self, score, window, kernel_initializer, **kwargs):
+        super().__init__(**kwargs)
+        self.window = _positive(window, "window")
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.score = score
+        self.score_layer = make_score(
+            score, self.dtype_policy, initializer=self.kernel_initializer
+        )
+
+    def place(self, query, lengths, position):
+        """Returns the window's centre, int `(B, T)`, and p_t, float, or None."""
+        raise NotImplementedError
+
+    def attend(self, query, memory, mask, keys, position):
+        batch, length = ops.shape(memory)[0], ops.shape(memory)[1]
+        if mask is None:
+            mask = ops.ones((batch, length), dtype="bool")
+        lengths = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]  # (B, 1)
+        centre, focus = self.place(query, lengths, position)  # (B, T)
+        if self._gathers(memory.shape[1]):
+            return self._gathered(query, memory, mask, keys, centre, focus)
+        places = ops.arange(length, dtype="int32")[None, None]
+        near = ops.abs(places - centre[..., None]) <= self.window
+        near = ops.logical_and(near, mask[:, None])
+        weights = masked_softmax(self.score_layer(query, keys), near)
+        weights = self._gaussian(weights, places, focus)
+        return mix(weights, memory), weights
+
+    def _gathers(self, length):
+        # Measured on CPU: copying the windows out of the memory pays only once the
+        # source is about twice as long as a window. An unknown length may be long.
+        return length is None or length > 2 * (2 * self.window + 1)
+
+    def _gathered(self, query, memory, mask, keys, centre, focus):
+        """The same result at a cost per target word of O(D) instead of O(S)."""
+        length = ops.shape(memory)[1]
+        width = 2 * self.window + 1
+        start = centre - self.window  # (B, T), may lie outside the sentence
+        places = start[..., None] + ops.arange(width, dtype="int32")  # (B, T, W)
+        inside = ops.logical_and(places >= 0, places < length)
+        index = ops.clip(places, 0, length - 1)
+        real = gather_rows(ops.cast(mask, "int32")[..., None], index)[..., 0] > 0
+        scores = self.score_layer(query, gather_rows(keys, index))
+        weights = masked_softmax(scores, ops.logical_and(inside, real))  # (B, T, W)
+        weights = self._gaussian(weights, places, focus)
+        values = gather_rows(memory, index)  # (B, T, W, d)
+        context = ops.sum(ops.expand_dims(weights, -1) * values, axis=2)
+        # Spread the window's weights over the sentence: (B, T, S).
+        offset = ops.arange(length, dtype="int32")[None, None] - start[..., None]
+        spread = ops.take_along_axis(weights, ops.clip(offset, 0, width - 1), axis=-1)
+        covered = ops.logical_and(offset >= 0, offset < width)
+        return context, spread * ops.cast(covered, spread.dtype)
+
+    def _gaussian(self, weights, places, focus):
+        """Equation 10: times exp(-(s - p_t)² / 2σ²), σ = D / 2, not renormalised."""
+        if focus is None:
+            return weights
+        distance = ops.cast(places, "float32") - focus[..., None]
+        bell = ops.exp(-2.0 * ops.square(distance / self.window))
+        return weights * ops.cast(bell, weights.dtype)
+
+    def get_config(self):
+        score = self.score
+        if not isinstance(score, str):
+            score = keras.saving.serialize_keras_object(score)
+        return {
+            **super().get_config(),
+            "score": score,
+            "window": self.window,
+            "kernel_initializer": initializers.serialize(self.kernel_initializer),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        if isinstance(config.get("score"), dict):
+            score = keras.saving.deserialize_keras_object(config["score"])
+            config = {**config, "score": score}
+        return cls(**config)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LocalMonotonicAttention(_LocalAttention):
+    """Luong et al. 2015, section 3.2, "local-m": p_t = t.
+
+    The window is centred on min(t, S - 1), as in the authors' code; the weights are
+    the softmax of the score inside it.
+
+    Args:
+        score: "dot", "general", "scaled_dot", "concat", "additive" or a Score layer.
+        window: D; the window is [centre - D, centre + D]. Defaults to the paper's 10.
+        reverse: whether the memory stands in reversed source order, so that target
+            position t faces memory position S - 1 - t.
+        kernel_initializer: of the score's variables; the paper's is U(-0.1, 0.1).
+
+    Call arguments (beside those of every attention layer):
+        position: target positions: an int (or a tensor of no axis, or of `(B,)`)
+            with a `(B, d)` query; a tensor `(T,)` or `(B, T)` with a `(B, T, d)`
+            query, where it defaults to 0, 1, ... T - 1.
+
+    Variables: those of the score.
+
+    Raises:
+        ValueError: for an unknown score or a window that is not a positive integer;
+            when called with a `(B, d)` query and no position.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = LocalMonotonicAttention("general", window=2)
+        >>> query, memory = np.ones((1, 8)), np.ones((1, 9, 12))
+        >>> context, weights = layer(query, memory, position=4)
+        >>> (np.array(weights) > 0).tolist()[0].count(True)
+        5
+    """
+
+    def __init__(
+        self,
+        score="general",
+        window=10,
+        reverse=False,
+        kernel_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(score, window, kernel_initializer, **kwargs)
+        self.reverse = bool(reverse)
+
+    def call(
+        self, query, memory, mask=None, keys=None, position=None, memory_mask=None
+    ):
+        if position is None and len(query.shape) == 2:
+            raise ValueError(
+                "LocalMonotonicAttention needs `position=` (the target position) with "
+                f"a query (B, d). Received: query {tuple(query.shape)}, position=None"
+            )
+        return super().call(query, memory, mask, keys, position, memory_mask)
+
+    def place(self, query, lengths, position):
+        if position is None:
+            position = ops.arange(ops.shape(query)[1], dtype="int32")
+        position = ops.cast(position, "int32")
+        # (), (B,) and (T,), (B, T) all broadcast to (B, T).
+        if len(position.shape) == 1:
+            axis = 1 if query.shape[1] == 1 else 0
+            position = ops.expand_dims(position, axis)
+        last = ops.maximum(lengths - 1, 0)
+        centre = ops.minimum(position, last)  # (B, T)
+        if self.reverse:
+            centre = last - centre
+        return centre, None
+
+    def get_config(self):
+        return {**super().get_config(), "reverse": self.reverse}
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LocalPredictiveAttention(_LocalAttention):
+    """Luong et al. 2015, section 3.2, "local-p": equations 9 and 10.
+
+    p_t = S · sigmoid(v_p · tanh(W_p h_t)); the window is centred on floor(p_t), kept
+    inside the sentence; the weights are the softmax of the score inside the window
+    times exp(-(s - p_t)² / 2σ²) with σ = D / 2 and the real-valued p_t. The product
+    is not renormalised (the authors' code tried that and found it worse).
+
+    Args:
+        score: "dot", "general", "scaled_dot", "concat", "additive" or a Score layer.
+        window: D; the window is [centre - D, centre + D]. Defaults to the paper's 10.
+        units: rows of W_p; None, the default, for the query's size as in the paper.
+        kernel_initializer: of every variable; the paper's is U(-0.1, 0.1).
+
+    Variables: `W_p` (d, units), `v_p` (units,) and those of the score.
+
+    Raises:
+        ValueError: for an unknown score, or a window or units that are not positive
+            integers.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = LocalPredictiveAttention("general", window=2)
+        >>> context, weights = layer(np.ones((1, 3, 8)), np.ones((1, 9, 12)))
+        >>> weights.shape
+        (1, 3, 9)
+    """
+
+    def __init__(
+        self,
+        score="general",
+        window=10,
+        units=None,
+        kernel_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(score, window, kernel_initializer, **kwargs)
+        self.units = None if units is None else _positive(units, "units")
+
+    def build(self, query_shape, memory_shape):
+        units = self.units or query_shape[-1]
+        self.W_p = self.add_weight(
+            name="W_p",
+            shape=(query_shape[-1], units),
+            initializer=fresh(self.kernel_initializer),
+        )
+        self.v_p = self.add_weight(
+            name="v_p", shape=(units,), initializer=fresh(self.kernel_initializer)
+        )
+        super().build(query_shape, memory_shape)
+
+    def place(self, query, lengths, position):
+        hidden = ops.tanh(ops.matmul(query, self.W_p))
+        # float32: half precisions can't tell neighbouring positions apart.
+        logit = ops.matmul(hidden, ops.expand_dims(self.v_p, -1))[..., 0]
+        share = ops.sigmoid(ops.cast(logit, "float32"))
+        focus = ops.cast(lengths, "float32") * share  # (B, T), equation 9
+        last = ops.maximum(lengths - 1, 0)
+        centre = ops.cast(ops.floor(ops.stop_gradient(focus)), "int32")
+        return ops.clip(centre, 0, last), focus
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}

@@ -1,0 +1,260 @@
+"""Recurrent cells whose input product leaves the time loop, and stacks of them."""
+
+import keras
+from keras import ops
+
+from zoo.layers.functional import cast_weights, scan
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LSTMCell(keras.layers.LSTMCell):
+    """`keras.layers.LSTMCell`, cut into what needs the previous step and what doesn't.
+
+    Called, it is the Keras cell. A loop calls `project` on all its inputs at once,
+    before it starts, and `advance` at each step. Part of the input may be known only
+    inside the loop (the attentional vector that is fed back): the last `fed` rows of
+    the kernel are for it.
+
+    Args: those of `keras.layers.LSTMCell`; `dropout` and `recurrent_dropout` are left
+        to the layers around it.
+
+    Example:
+        >>> import numpy as np
+        >>> cell = LSTMCell(4)
+        >>> cell.build((None, 3))
+        >>> states = cell.get_initial_state(batch_size=2)
+        >>> projected = cell.project(np.ones((2, 7, 3)))  # (2, 7, 16)
+        >>> kernel = cell.loop_kernel()
+        >>> output, states = cell.advance(projected[:, 0], states, kernel)
+    """
+
+    def project(self, inputs):
+        """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
+        bias added: `(..., 4 * units)`."""
+        kernel = cast_weights(self.kernel, self.compute_dtype)
+        projected = ops.matmul(inputs, kernel[: inputs.shape[-1]])
+        if self.use_bias:
+            projected = projected + cast_weights(self.bias, self.compute_dtype)
+        return projected
+
+    def loop_kernel(self, fed=0):
+        """The kernel of the products inside the loop: the last `fed` rows of the input
+        kernel over the recurrent kernel, `(fed + units, 4 * units)`."""
+        recurrent = cast_weights(self.recurrent_kernel, self.compute_dtype)
+        if not fed:
+            return recurrent
+        kernel = cast_weights(self.kernel, self.compute_dtype)
+        return ops.concatenate([kernel[kernel.shape[0] - fed :], recurrent], axis=0)
+
+    def advance(self, projected, states, loop_kernel, fed=None):
+        """One step.
+
+        Args:
+            projected: `(B, 4 * units)` from `project`; None where the whole input is
+                `fed`.
+            states: `[h, c]`, each `(B, units)`.
+            loop_kernel: from `loop_kernel(fed)`.
+            fed: `(B, fed)`, the part of the input that is known in the loop only.
+
+        Returns:
+            `(h, [h, c])`.
+        """
+        h, c = states
+        rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
+        gates = ops.matmul(rows, loop_kernel)
+        if projected is not None:
+            gates = gates + projected
+        elif self.use_bias:
+            gates = gates + cast_weights(self.bias, self.compute_dtype)
+        i, f, candidate, o = ops.split(gates, 4, axis=-1)
+        c = self.recurrent_activation(f) * c
+        c = c + self.recurrent_activation(i) * self.activation(candidate)
+        h = self.recurrent_activation(o) * self.activation(c)
+        return h, [h, c]
+
+
+def run_cell(cell, inputs, initial_states=None, mask=None, reverse=False):
+    """Runs any cell over a sequence; masked steps keep the state and put out zeros.
+
+    Args:
+        cell: a built Keras cell; the input product of a zoo cell is hoisted.
+        inputs: `(B, T, n)`.
+        initial_states: list of `(B, units)`, zeros by default.
+        mask: bool `(B, T)`, true where real, or None.
+        reverse: whether to run from the last step to the first.
+
+    Returns:
+        `(outputs, final_states)`: `(B, T, m)`, at the time step that made them, and a
+        list of tensors.
+    """
+    if initial_states is None:
+        initial_states = as_list(
+            cell.get_initial_state(batch_size=ops.shape(inputs)[0])
+        )
+    if isinstance(cell, LSTMCell):
+        kernel = cell.loop_kernel()
+        sequence = cell.project(inputs)
+
+        def advance(x, states):
+            return cell.advance(x, states, kernel)
+    else:
+        sequence = inputs
+
+        def advance(x, states):
+            output, new_states = cell(x, states)
+            return output, as_list(new_states)
+
+    if mask is None:
+        return scan(advance, sequence, initial_states, reverse)
+    real = ops.cast(mask, sequence.dtype)[..., None]
+
+    def masked(x, states):
+        keep = x[:, -1:] > 0
+        output, new_states = advance(x[:, :-1], states)
+        new_states = [
+            ops.where(keep, new, old)
+            for new, old in zip(new_states, states, strict=True)
+        ]
+        return ops.where(keep, output, ops.zeros_like(output)), new_states
+
+    sequence = ops.concatenate([sequence, real], axis=-1)
+    return scan(masked, sequence, initial_states, reverse)
+
+
+def as_list(states):
+    """A cell's states as a flat list, whether it has one or several."""
+    return list(states) if isinstance(states, (list, tuple)) else [states]
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RecurrentStack(keras.layers.Layer):
+    """A stack of LSTM layers with dropout on the input of each (Zaremba et al. 2014).
+
+    The masks are drawn anew at every time step and never touch the recurrent
+    connections.
+
+    Args:
+        units: cells of each layer; a bidirectional layer gives each direction half.
+        num_layers: depth.
+        bidirectional: whether each layer reads in both directions.
+        reverse: whether a unidirectional stack reads from the last position to the
+            first. Pads, which then come first, leave the state at zero.
+        use_bias: whether the cells have biases.
+        dropout: share of each layer's inputs that is dropped in training.
+        kernel_initializer: of all matrices.
+        seed: seed of the dropout masks.
+
+    Call arguments:
+        inputs: `(B, T, n)`.
+        mask: bool `(B, T)`, true where real, or None.
+        initial_states: list of `[h, c]` pairs, one a layer; zeros by default. Not for
+            a bidirectional stack.
+
+    Returns:
+        `(outputs, states)`: `(B, T, units)` with zeros at pads, standing at the
+        position that they belong to, and a list of `[h, c]` pairs, one a layer, each
+        `(B, units)`; a bidirectional layer's final states are joined.
+
+    Raises:
+        ValueError: if units are odd in a bidirectional stack.
+
+    Example:
+        >>> import numpy as np
+        >>> outputs, states = RecurrentStack(8, 2)(np.ones((2, 5, 3)))
+        >>> outputs.shape, len(states)
+        ((2, 5, 8), 2)
+    """
+
+    def __init__(
+        self,
+        units,
+        num_layers=1,
+        bidirectional=False,
+        reverse=False,
+        use_bias=True,
+        dropout=0.0,
+        kernel_initializer="glorot_uniform",
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if bidirectional and units % 2:
+            raise ValueError(
+                "A bidirectional stack needs an even number of units, half for each "
+                f"direction. Received: units={units}"
+            )
+        self.units = units
+        self.num_layers = num_layers
+        self.bidirectional = bidirectional
+        self.reverse = reverse
+        self.use_bias = use_bias
+        self.dropout = dropout
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.seed = seed
+        self.supports_masking = True
+        names = ("forward", "backward") if bidirectional else ("lstm",)
+        self.cells = [
+            [
+                LSTMCell(
+                    units // len(names),
+                    use_bias=use_bias,
+                    unit_forget_bias=False,
+                    kernel_initializer=self.kernel_initializer.clone(),
+                    recurrent_initializer=self.kernel_initializer.clone(),
+                    dtype=self.dtype_policy,
+                    name=f"{name}_{layer}",
+                )
+                for name in names
+            ]
+            for layer in range(num_layers)
+        ]
+        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+
+    def build(self, inputs_shape):
+        size = inputs_shape[-1]
+        for layer in self.cells:
+            for cell in layer:
+                cell.build((None, size))
+            size = self.units
+        self.built = True
+
+    def call(self, inputs, mask=None, initial_states=None, training=False):
+        outputs, states = ops.cast(inputs, self.compute_dtype), []
+        for index, layer in enumerate(self.cells):
+            outputs = self.drop(outputs, training=training)
+            initial = None if initial_states is None else initial_states[index]
+            if self.bidirectional:
+                forward, first = run_cell(layer[0], outputs, None, mask)
+                backward, second = run_cell(layer[1], outputs, None, mask, reverse=True)
+                outputs = ops.concatenate([forward, backward], axis=-1)
+                final = [
+                    ops.concatenate(pair, axis=-1)
+                    for pair in zip(first, second, strict=True)
+                ]
+            else:
+                outputs, final = run_cell(
+                    layer[0], outputs, initial, mask, self.reverse
+                )
+            states.append(final)
+        return outputs, states
+
+    def compute_output_shape(self, inputs_shape):
+        state = (inputs_shape[0], self.units)
+        states = [[state, state] for _ in range(self.num_layers)]
+        return (*inputs_shape[:2], self.units), states
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "num_layers": self.num_layers,
+            "bidirectional": self.bidirectional,
+            "reverse": self.reverse,
+            "use_bias": self.use_bias,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "seed": self.seed,
+        }

@@ -1,0 +1,214 @@
+"""Score functions: how well a decoder state fits a source position.
+
+Every score splits into `project(memory)`, the part that depends on the source alone
+and is computed once per sentence, and the call, which joins the projected keys with
+one or more queries.
+"""
+
+import keras
+from keras import initializers, ops
+
+from zoo.layers.functional import cast_weights, fresh
+
+
+class Score(keras.layers.Layer):
+    """Base class: `scores = score(query, score.project(memory))`.
+
+    Shapes: query `(B, T, d)`; memory `(B, S, d_m)`; keys `(B, S, k)`, or
+    `(B, T, W, k)` when a window of W positions was gathered for each query; scores
+    `(B, T, S)` or `(B, T, W)`.
+    """
+
+    def build(self, query_shape, memory_shape):
+        self.built = True
+
+    def project(self, memory):
+        """Keys `(B, S, k)` of `memory`; here the memory itself."""
+        return ops.cast(memory, self.compute_dtype)
+
+    def compute_output_shape(self, query_shape, keys_shape):
+        return (*query_shape[:2], keys_shape[-2])
+
+
+def _join(query, keys):
+    """Aligns query `(B, T, d)` with keys of either form for broadcasting."""
+    if len(keys.shape) == 3:
+        keys = ops.expand_dims(keys, 1)
+    return ops.expand_dims(query, 2), keys
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class DotScore(Score):
+    """h_t · h_s (Luong et al. 2015, section 3.1, "dot")."""
+
+    def build(self, query_shape, memory_shape):
+        if query_shape[-1] != memory_shape[-1]:
+            raise ValueError(
+                "The dot score needs query and memory of equal size; use "
+                f'score="general" otherwise. Received: query size {query_shape[-1]}, '
+                f"memory size {memory_shape[-1]}"
+            )
+        self.built = True
+
+    def call(self, query, keys):
+        if query.shape[1] == 1:
+            # A matrix-vector product, which fuses better than a batched product.
+            query, keys = _join(query, keys)
+            return ops.sum(query * keys, axis=-1)
+        if len(keys.shape) == 3:
+            return ops.matmul(query, ops.transpose(keys, (0, 2, 1)))
+        return ops.einsum("btd,btwd->btw", query, keys)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ScaledDotScore(DotScore):
+    """h_t · h_s / sqrt(d) (Vaswani et al. 2017, equation 1)."""
+
+    def call(self, query, keys):
+        return super().call(query, keys) * (query.shape[-1] ** -0.5)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class GeneralScore(DotScore):
+    """h_t · W_a h_s (Luong et al. 2015, section 3.1, "general").
+
+    `W_a` has shape `(d_m, d)`: it maps the memory into the query's space.
+    """
+
+    def __init__(self, kernel_initializer="glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.kernel_initializer = initializers.get(kernel_initializer)
+
+    def build(self, query_shape, memory_shape):
+        self.W_a = self.add_weight(
+            name="W_a",
+            shape=(memory_shape[-1], query_shape[-1]),
+            initializer=fresh(self.kernel_initializer),
+        )
+        self.built = True
+
+    def project(self, memory):
+        weights = cast_weights(self.W_a, self.compute_dtype)
+        return ops.matmul(ops.cast(memory, self.compute_dtype), weights)
+
+    def get_config(self):
+        initializer = initializers.serialize(self.kernel_initializer)
+        return {**super().get_config(), "kernel_initializer": initializer}
+
+
+class _TanhScore(Score):
+    """v_a · tanh(query part + key part), the form that two scores share."""
+
+    def __init__(
+        self,
+        units=None,
+        kernel_initializer="glorot_uniform",
+        vector_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if units is not None and (not isinstance(units, int) or units < 1):
+            raise ValueError(
+                "`units` must be a positive integer, or None for the query's size. "
+                f"Received: units={units}"
+            )
+        self.units = units
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.vector_initializer = initializers.get(vector_initializer)
+
+    def _add(self, name, shape, initializer):
+        return self.add_weight(name=name, shape=shape, initializer=fresh(initializer))
+
+    def call(self, query, keys):
+        query, keys = _join(self.project_query(query), keys)
+        hidden = ops.tanh(query + keys)
+        return ops.squeeze(ops.matmul(hidden, ops.expand_dims(self.v_a, -1)), -1)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "kernel_initializer": initializers.serialize(self.kernel_initializer),
+            "vector_initializer": initializers.serialize(self.vector_initializer),
+        }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class AdditiveScore(_TanhScore):
+    """v_a · tanh(W_a s + U_a h_j) (Bahdanau et al. 2015, appendix A.1.2)."""
+
+    def build(self, query_shape, memory_shape):
+        units = self.units or query_shape[-1]
+        initializer = self.kernel_initializer
+        self.W_a = self._add("W_a", (query_shape[-1], units), initializer)
+        self.U_a = self._add("U_a", (memory_shape[-1], units), initializer)
+        self.v_a = self._add("v_a", (units,), self.vector_initializer)
+        self.built = True
+
+    def project(self, memory):
+        weights = cast_weights(self.U_a, self.compute_dtype)
+        return ops.matmul(ops.cast(memory, self.compute_dtype), weights)
+
+    def project_query(self, query):
+        return ops.matmul(query, self.W_a)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ConcatScore(_TanhScore):
+    """v_a · tanh(W_a [h_t; h_s]) (Luong et al. 2015, section 3.1, "concat").
+
+    `W_a` has shape `(d + d_m, units)`, the query's rows first. The authors' code
+    fixes the source half to the identity, which their footnote admits; here it is
+    learned, as the equation says.
+    """
+
+    def build(self, query_shape, memory_shape):
+        self.query_size = query_shape[-1]
+        units = self.units or query_shape[-1]
+        shape = (query_shape[-1] + memory_shape[-1], units)
+        self.W_a = self._add("W_a", shape, self.kernel_initializer)
+        self.v_a = self._add("v_a", (units,), self.vector_initializer)
+        self.built = True
+
+    def project(self, memory):
+        weights = cast_weights(self.W_a, self.compute_dtype)[self.query_size :]
+        return ops.matmul(ops.cast(memory, self.compute_dtype), weights)
+
+    def project_query(self, query):
+        return ops.matmul(query, self.W_a[: self.query_size])
+
+
+SCORES = {
+    "dot": DotScore,
+    "general": GeneralScore,
+    "scaled_dot": ScaledDotScore,
+    "concat": ConcatScore,
+    "additive": AdditiveScore,
+}
+
+
+def make_score(score, dtype=None, units=None, initializer=None, allowed=tuple(SCORES)):
+    """Builds a score from its name, or passes a `Score` through.
+
+    Args:
+        score: one of `allowed`, or a `Score` layer.
+        dtype: the dtype policy for a new layer.
+        units: hidden size of "concat" and "additive"; None for the query's size.
+        initializer: initializer of a new layer's variables; None for its default.
+        allowed: the names that the caller accepts.
+    """
+    if isinstance(score, Score):
+        return score
+    if not isinstance(score, str) or score not in allowed:
+        raise ValueError(
+            f"`score` must be one of {list(allowed)} or a Score layer. "
+            f"Received: score={score!r}"
+        )
+    options = {}
+    if initializer is not None and score not in ("dot", "scaled_dot"):
+        options["kernel_initializer"] = initializer
+    if score in ("concat", "additive"):
+        options["units"] = units
+        if initializer is not None:
+            options["vector_initializer"] = initializer
+    return SCORES[score](dtype=dtype, **options)

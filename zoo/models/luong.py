@@ -1,0 +1,331 @@
+"""Effective Approaches to Attention-based Neural Machine Translation.
+
+Minh-Thang Luong, Hieu Pham & Christopher D. Manning, EMNLP 2015 (arXiv 1508.04025).
+"""
+
+import keras
+from keras import ops
+
+from zoo.layers import (
+    AttentionCell,
+    AttentionDecoder,
+    ConcatAttention,
+    LocalMonotonicAttention,
+    LocalPredictiveAttention,
+    LocationAttention,
+    LSTMCell,
+    MultiplicativeAttention,
+    RecurrentStack,
+)
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
+from zoo.text import TranslatorPreprocessor
+
+ATTENTIONS = ("global", "local_m", "local_p", "location")
+SCORES = ("dot", "general", "concat", "scaled_dot")
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class Luong(Seq2SeqBackbone):
+    """Luong, Pham & Manning 2015: stacked LSTMs with global or local attention.
+
+    Equations, for target step t:
+
+        h_t  = LSTM stack([E y_{t-1}; h~_{t-1}], h_{t-1})    section 3.3, input feeding
+        a_t  = align(h_t, memory)                            equations 7 to 10
+        c_t  = sum_s a_t(s) hbar_s
+        h~_t = tanh(W_c [c_t; h_t])                          equation 5
+        p(y_t) = softmax(W_s h~_t)                           equation 6
+
+    The memory hbar is the top layer of an encoder of the decoder's depth, whose final
+    states start the decoder. The source is read from its last word to its first; the
+    memory is kept in source order all the same, so that alignments need no turning
+    round and local-m's window is centred on source position t (the mirrored position
+    of the reversed reading, as in the authors' code).
+
+    As in the authors' code: no bias anywhere; every parameter from U(-0.1, 0.1);
+    dropout on the input of every LSTM layer and on no recurrent connection (Zaremba
+    et al. 2014). Where paper and code differ the paper is followed: p_t = S · sigmoid
+    (the code maps to 1 … S), W_a whole in the concat score (the code fixes half of it).
+    The source carries no end token, so S counts its pieces.
+
+    Args:
+        vocabulary_size: source vocabulary; the paper's 50,000 by default.
+        target_vocabulary_size: None, the default, for that of the source.
+        num_layers: depth of encoder and decoder. Paper: 4.
+        hidden_dim: LSTM cells of each layer. Paper: 1000.
+        embedding_dim: size of the word vectors. Paper: 1000.
+        attention: "global", "local_m", "local_p" or "location".
+        score: "dot", "general", "concat" or "scaled_dot"; not used by "location".
+        window: D of the local kinds. Paper: 10.
+        input_feeding: whether h~_{t-1} is fed to the decoder's first layer. Without
+            it the decoder runs as one recurrent call and one batched attention.
+        reverse_source: whether the encoder reads backwards. Paper: True.
+        bidirectional: whether the encoder reads in both directions (not in the
+            paper; each direction then has half of the cells).
+        dropout: on the inputs of the LSTM layers. Paper: 0.2.
+        readout_dropout: on h~_t before the softmax, as in Zaremba et al. but not in
+            the authors' code. Paper: 0.
+        max_source_length: length of the vector of "location". Paper: 50.
+        initializer_range: r of U(-r, r). Paper: 0.1.
+        dtype: dtype policy.
+
+    Call arguments:
+        inputs: dict of `source_ids` int (B, S) and `target_ids` int (B, T), the target
+            shifted right (start token first), both padded at the right with 0.
+
+    Returns:
+        Logits `(B, T, target vocabulary)` of the next target token.
+
+    Raises:
+        ValueError: for an unknown attention or score, a size that is not positive, or
+            a dropout rate outside [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> model = Luong(vocabulary_size=20, num_layers=2, hidden_dim=8,
+        ...               embedding_dim=8)
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> logits = model({"source_ids": ids, "target_ids": ids})
+        >>> logits.shape
+        (2, 4, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size=50000,
+        target_vocabulary_size=None,
+        num_layers=4,
+        hidden_dim=1000,
+        embedding_dim=1000,
+        attention="local_p",
+        score="general",
+        window=10,
+        input_feeding=True,
+        reverse_source=True,
+        bidirectional=False,
+        dropout=0.2,
+        readout_dropout=0.0,
+        max_source_length=50,
+        initializer_range=0.1,
+        dtype=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, **kwargs)
+        sizes = {
+            "vocabulary_size": vocabulary_size,
+            "target_vocabulary_size": target_vocabulary_size or vocabulary_size,
+            "num_layers": num_layers,
+            "hidden_dim": hidden_dim,
+            "embedding_dim": embedding_dim,
+            "window": window,
+            "max_source_length": max_source_length,
+        }
+        for name, value in sizes.items():
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(
+                    f"`{name}` must be a positive integer. Received: {value!r}"
+                )
+        for name, value in (("dropout", dropout), ("readout_dropout", readout_dropout)):
+            if not 0 <= value < 1:
+                raise ValueError(f"`{name}` must be in [0, 1). Received: {value!r}")
+        if attention not in ATTENTIONS:
+            raise ValueError(
+                f"`attention` must be one of {list(ATTENTIONS)}. "
+                f"Received: attention={attention!r}"
+            )
+        if score not in SCORES:
+            raise ValueError(
+                f"`score` must be one of {list(SCORES)}. Received: score={score!r}"
+            )
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size
+        self.num_layers = num_layers
+        self.hidden_dim = hidden_dim
+        self.embedding_dim = embedding_dim
+        self.attention = attention
+        self.score = score
+        self.window = window
+        self.input_feeding = input_feeding
+        self.reverse_source = reverse_source
+        self.bidirectional = bidirectional
+        self.dropout = dropout
+        self.readout_dropout = readout_dropout
+        self.max_source_length = max_source_length
+        self.initializer_range = initializer_range
+
+        # === Layers ===
+        policy = self.dtype_policy
+        self.source_embedding = keras.layers.Embedding(
+            vocabulary_size,
+            embedding_dim,
+            embeddings_initializer=self._uniform(),
+            dtype=policy,
+            name="source_embedding",
+        )
+        self.token_embedding = keras.layers.Embedding(
+            sizes["target_vocabulary_size"],
+            embedding_dim,
+            embeddings_initializer=self._uniform(),
+            dtype=policy,
+            name="target_embedding",
+        )
+        self.encoder = RecurrentStack(
+            hidden_dim,
+            num_layers,
+            bidirectional=bidirectional,
+            reverse=reverse_source,
+            use_bias=False,
+            dropout=dropout,
+            kernel_initializer=self._uniform(),
+            dtype=policy,
+            name="encoder",
+        )
+        cells = [
+            LSTMCell(
+                hidden_dim,
+                use_bias=False,
+                unit_forget_bias=False,
+                kernel_initializer=self._uniform(),
+                recurrent_initializer=self._uniform(),
+                dtype=policy,
+                name=f"decoder_lstm_{layer}",
+            )
+            for layer in range(num_layers)
+        ]
+        cell = AttentionCell(
+            cells,
+            self._make_attention(),
+            input_feeding=input_feeding,
+            dropout=dropout,
+            kernel_initializer=self._uniform(),
+            dtype=policy,
+            name="decoder_cell",
+        )
+        self.decoder = AttentionDecoder(
+            cell, return_alignments=False, dtype=policy, name="decoder"
+        )
+        self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
+        self.readout = keras.layers.Dense(
+            sizes["target_vocabulary_size"],
+            use_bias=False,
+            kernel_initializer=self._uniform(),
+            dtype=policy,
+            name="W_s",
+        )
+        self.build(None)
+
+    def _uniform(self):
+        limit = self.initializer_range
+        return keras.initializers.RandomUniform(-limit, limit)
+
+    def _make_attention(self):
+        options = {
+            "kernel_initializer": self._uniform(),
+            "dtype": self.dtype_policy,
+            "name": "attention",
+        }
+        if self.attention == "location":
+            return LocationAttention(self.max_source_length, **options)
+        if self.attention == "local_m":
+            return LocalMonotonicAttention(self.score, self.window, **options)
+        if self.attention == "local_p":
+            return LocalPredictiveAttention(self.score, self.window, **options)
+        if self.score == "concat":
+            options["vector_initializer"] = self._uniform()
+            return ConcatAttention(self.hidden_dim, **options)
+        return MultiplicativeAttention(self.score, **options)
+
+    def build(self, input_shape=None):
+        annotations = (None, None, self.hidden_dim)
+        words = (None, None, self.embedding_dim)
+        self.source_embedding.build((None, None))
+        self.token_embedding.build((None, None))
+        self.encoder.build(words)
+        self.decoder.build(words, annotations)
+        self.readout.build(annotations)
+        self.built = True
+
+    # === The contract ===
+    def encode(self, source_ids, training=False):
+        source_ids = ops.cast(source_ids, "int32")
+        mask = ops.not_equal(source_ids, PAD_ID)
+        annotations, states = self.encoder(
+            self.source_embedding(source_ids), mask=mask, training=training
+        )
+        return {
+            "annotations": annotations,  # (B, S, d)
+            "keys": self.decoder.cell.attention.project(annotations),  # (B, S, k)
+            "mask": mask,  # (B, S)
+            "states": [state for pair in states for state in pair],
+        }
+
+    def start(self, memory):
+        batch = ops.shape(memory["annotations"])[0]
+        return self.decoder.cell.get_initial_state(batch, memory["states"])
+
+    def step(self, token_ids, state, memory):
+        output, alignment, state = self.decoder.cell(
+            self.token_embedding(token_ids),
+            state,
+            memory["annotations"],
+            mask=memory["mask"],
+            keys=memory["keys"],
+        )
+        return self.readout(output), state, alignment
+
+    def _decode(self, inputs, training, return_alignments):
+        memory = self.encode(inputs["source_ids"], training=training)
+        return self.decoder(
+            self.token_embedding(ops.cast(inputs["target_ids"], "int32")),
+            memory["annotations"],
+            mask=memory["mask"],
+            keys=memory["keys"],
+            initial_states=memory["states"],
+            training=training,
+            return_alignments=return_alignments,
+        )
+
+    def call(self, inputs, training=False):
+        outputs, _ = self._decode(inputs, training, return_alignments=False)
+        return self.readout(self.readout_drop(outputs, training=training))
+
+    def align(self, source_ids, target_ids):
+        inputs = {"source_ids": source_ids, "target_ids": target_ids}
+        return self._decode(inputs, False, return_alignments=True)[2]
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "target_vocabulary_size": self.target_vocabulary_size,
+            "num_layers": self.num_layers,
+            "hidden_dim": self.hidden_dim,
+            "embedding_dim": self.embedding_dim,
+            "attention": self.attention,
+            "score": self.score,
+            "window": self.window,
+            "input_feeding": self.input_feeding,
+            "reverse_source": self.reverse_source,
+            "bidirectional": self.bidirectional,
+            "dropout": self.dropout,
+            "readout_dropout": self.readout_dropout,
+            "max_source_length": self.max_source_length,
+            "initializer_range": self.initializer_range,
+        }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LuongPreprocessor(TranslatorPreprocessor):
+    """Strings to ids and back for `Luong`."""
+
+    backbone_cls = Luong
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LuongTranslator(Translator):
+    """Translates text with `Luong`; see `zoo.models.Translator`."""
+
+    backbone_cls = Luong
+    preprocessor_cls = LuongPreprocessor

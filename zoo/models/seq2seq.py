@@ -1,0 +1,143 @@
+"""The contract of every sequence-to-sequence model, and the Translator task.
+
+A model is four methods; training, decoding, export and plots are written against them:
+
+- `encode(source_ids) -> memory`: all that decoding needs of the source;
+- `start(memory) -> state`;
+- `step(token_ids, state, memory) -> (logits, state, attention_weights)`;
+- `call({"source_ids", "target_ids"}) -> logits`: teacher forcing, equal to the scan of
+  `step`.
+
+Ids are int32, padded at the right with 0. Nothing is remembered between calls.
+"""
+
+import keras
+import keras_hub
+
+PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
+
+
+class Seq2SeqBackbone(keras_hub.models.Backbone):
+    """Base class of the papers' architectures: the four methods of the contract.
+
+    `memory` and `state` are nested structures of tensors. The rows of `state` may be a
+    multiple of the rows of `memory`: K consecutive rows then are K hypotheses for one
+    sentence, and share its memory.
+    """
+
+    def encode(self, source_ids, training=False):
+        """Reads the source: `(B, S)` ids to a memory."""
+        raise NotImplementedError
+
+    def start(self, memory):
+        """The decoder's state before the first target token."""
+        raise NotImplementedError
+
+    def step(self, token_ids, state, memory):
+        """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
+        raise NotImplementedError
+
+    def align(self, source_ids, target_ids):
+        """Attention weights `(B, T, S)` while reading the given target."""
+        raise NotImplementedError
+
+    def build(self, input_shape=None):
+        raise NotImplementedError
+
+
+class Translator(keras_hub.models.Seq2SeqLM):
+    """A task that translates text: a backbone, and a preprocessor for its strings.
+
+    Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.
+
+    Args:
+        backbone: a `Seq2SeqBackbone`.
+        preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
+    """
+
+    def __init__(self, backbone, preprocessor=None, **kwargs):
+        # Before any attribute: layers set earlier are not tracked under torch.
+        super().__init__(**kwargs)
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.build(None)
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def call(self, inputs, training=False):
+        return self.backbone(inputs, training=training)
+
+    def encode(self, source_ids):
+        """See `Seq2SeqBackbone.encode`."""
+        return self.backbone.encode(source_ids)
+
+    def start(self, memory):
+        """See `Seq2SeqBackbone.start`."""
+        return self.backbone.start(memory)
+
+    def step(self, token_ids, state, memory):
+        """See `Seq2SeqBackbone.step`."""
+        return self.backbone.step(token_ids, state, memory)
+
+    def fit(self, x=None, *args, **kwargs):
+        """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
+        `keras.utils.PyDataset`, or any data without a preprocessor) go as they are."""
+        if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
+            return keras.Model.fit(self, x, *args, **kwargs)
+        return super().fit(x, *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        """`keras.Model.evaluate`, with the choice that `fit` makes."""
+        if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
+            return keras.Model.evaluate(self, x, *args, **kwargs)
+        return super().evaluate(x, *args, **kwargs)
+
+    def translate(
+        self,
+        texts,
+        beam_size=5,
+        length_penalty=1.0,
+        coverage_penalty=0.0,
+        n_best=1,
+        max_length=None,
+        return_details=False,
+        batch_size=64,
+    ):
+        """Translates text.
+
+        Args:
+            texts: a str, or a list of str.
+            beam_size: hypotheses kept in beam search; 1 is greedy search.
+            length_penalty: α of Wu et al. 2016, equation 14; 0 for none.
+            coverage_penalty: β of the same equation; 0 for none.
+            n_best: how many translations of each text are wanted.
+            max_length: longest translation in pieces, the end token included; by
+                default twice the source's pieces plus 10.
+            return_details: whether records are returned instead of strings.
+            batch_size: sentences decoded together. It never changes a result.
+
+        Returns:
+            For a str a str, for a list a list; a list of `n_best` of them for each
+            text if `n_best` > 1. With details, `zoo.decoding.Translation` records of
+            text, score, tokens, source_tokens and alignment (target tokens × source
+            tokens, a NumPy array).
+
+        Raises:
+            TypeError: for a text that is not a str; its position is named.
+            ValueError: for a beam, penalty, length or count that is out of range, or
+                without a preprocessor.
+        """
+        from zoo.decoding.translate import translate
+
+        return translate(
+            self,
+            texts,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            coverage_penalty=coverage_penalty,
+            n_best=n_best,
+            max_length=max_length,
+            return_details=return_details,
+            batch_size=batch_size,
+        )

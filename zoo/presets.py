@@ -1,0 +1,276 @@
+"""Presets by name: find them, check them, load them.
+
+`zoo.load(name)` looks, in this order, at a path, the presets that come with the
+package, the cache folder, and `hf://` and `kaggle://` handles. What it finds is
+compared with its card (sizes, then sha256) before anything in it is read. Nothing
+here unpickles, and Keras's safe mode stays on.
+"""
+
+import json
+import os
+import re
+import warnings
+from pathlib import Path
+
+from zoo.cards import CARD_FILE, Card, PresetError, loaded_files, read_card, sha256
+
+__all__ = ["Card", "PresetError", "find", "list_presets", "load", "verify"]
+
+# What KerasHub's `save_to_preset` writes.
+_CONFIG_FILE = "config.json"
+_TASK_FILE = "task.json"
+# What is fetched from a hub: no code, no foreign checkpoint formats.
+_HUB_FILES = ["*.json", "*.h5", "assets/*", "README.md"]
+
+
+def list_presets():
+    """Lists the presets that can be loaded by name without a network.
+
+    Returns:
+        List of `Card`, sorted by name: the presets that come with the package,
+        and those in the cache folder.
+
+    Raises:
+        PresetError: if the card of one of them cannot be read.
+    """
+    return [read_card(folder) for _, folder in sorted(_named_folders().items())]
+
+
+def load(name, **kwargs):
+    """Loads a preset: the task with its weights, ready for `translate`.
+
+    Args:
+        name: str or path. A preset folder, a name that `list_presets` gives, or a
+            handle: `hf://user/name`, `kaggle://user/model/keras/variation`.
+        **kwargs: passed to the class's `from_preset`, such as `dtype` or
+            `load_weights=False`.
+
+    Returns:
+        A task of `zoo.models`, such as `zoo.models.LuongTranslator`.
+
+    Raises:
+        ValueError: if there is no such preset.
+        PresetError: (a ValueError) if the preset is damaged, altered or foreign.
+
+    Example:
+        ```python
+        translator = zoo.load("luong_local")
+        translator.translate("A dog runs.")
+        ```
+    """
+    folder = find(name)
+    if (folder / CARD_FILE).is_file():
+        verify(folder)
+    else:
+        warnings.warn(
+            f"{folder} has no {CARD_FILE}: its files cannot be verified", stacklevel=2
+        )
+    return _build(folder, kwargs)
+
+
+def find(name):
+    """Finds a preset's folder, fetching it if `name` is a hub's handle.
+
+    Args:
+        name: str or path, as for `load`.
+
+    Returns:
+        `pathlib.Path` of a folder with a `card.json` or KerasHub's `config.json`.
+
+    Raises:
+        ValueError: if there is no such preset; the message gives the nearest names.
+        ImportError: if the package that fetches the handle is not installed.
+    """
+    name = os.fspath(name)
+    for scheme, fetch in (("hf://", _fetch_hf), ("kaggle://", _fetch_kaggle)):
+        if name.startswith(scheme):
+            return Path(fetch(name.removeprefix(scheme)))
+    folder = Path(name).expanduser()
+    if _is_preset(folder):
+        return folder
+    named = _named_folders()
+    if name in named:
+        return named[name]
+    if folder.is_dir():
+        raise ValueError(
+            f"the folder {name!r} is not a preset: it has neither {CARD_FILE} nor "
+            f"{_CONFIG_FILE}"
+        )
+    raise ValueError(_unknown(name, sorted(named)))
+
+
+def verify(folder):
+    """Compares a preset folder with its card: every file, its size, its sha256.
+
+    Args:
+        folder: path of the preset folder.
+
+    Returns:
+        The folder's `Card`.
+
+    Raises:
+        PresetError: naming the first file that is missing, of another size, of
+            other content, or read by loading though the card does not list it.
+    """
+    folder = Path(folder)
+    card = read_card(folder)
+    for name, entry in card.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise PresetError(f"{name} is missing from the preset folder {folder}")
+        size = path.stat().st_size
+        if size != entry["bytes"]:
+            raise PresetError(
+                f"{name} in {folder} is truncated or altered: {CARD_FILE} gives "
+                f"{entry['bytes']} bytes, received {size}"
+            )
+    for name, entry in card.files.items():
+        digest = sha256(folder / name)
+        if digest != entry["sha256"].lower():
+            raise PresetError(
+                f"{name} in {folder} is altered: {CARD_FILE} gives sha256 "
+                f"{entry['sha256']}, received {digest}"
+            )
+    for name in loaded_files(folder):
+        if name not in card.files:
+            raise PresetError(
+                f"{name} in {folder} is not listed in {CARD_FILE}, which lists "
+                f"{', '.join(card.files) or 'no file'}"
+            )
+    return card
+
+
+# === Finding ===
+
+
+def _is_preset(folder):
+    return (folder / CARD_FILE).is_file() or (folder / _CONFIG_FILE).is_file()
+
+
+def _bundled_folder():
+    """Inside the package in a wheel, beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    inside = package / "_presets"
+    return inside if inside.is_dir() else package.parent / "savedmodels"
+
+
+def _cache_folder():
+    root = os.environ.get("ZOO_CACHE_DIR") or Path.home() / ".cache" / "zoo"
+    return Path(root) / "presets"
+
+
+def _named_folders():
+    """Name -> folder; a preset of the package hides one of the cache."""
+    named = {}
+    for root in (_cache_folder(), _bundled_folder()):
+        for card in root.glob(f"*/{CARD_FILE}"):
+            named[card.parent.name] = card.parent
+    return named
+
+
+def _unknown(name, names):
+    import difflib
+
+    nearest = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    hint = f" (did you mean {' or '.join(nearest)}?)" if nearest else ""
+    return (
+        f"unknown preset{hint}; allowed are a preset folder, a handle as "
+        "hf://user/name or kaggle://user/model/keras/variation, and the names "
+        f"[{', '.join(names)}]; received {name!r}"
+    )
+
+
+def _fetch_hf(handle):
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", handle):
+        raise ValueError(
+            f"a Hugging Face handle is hf://user/name, received 'hf://{handle}'"
+        )
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise ImportError(
+            f"hf://{handle} needs the package huggingface_hub: "
+            "pip install huggingface_hub"
+        ) from None
+    return huggingface_hub.snapshot_download(handle, allow_patterns=_HUB_FILES)
+
+
+def _fetch_kaggle(handle):
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+){3,4}", handle):
+        raise ValueError(
+            "a Kaggle handle is kaggle://user/model/keras/variation[/version], "
+            f"received 'kaggle://{handle}'"
+        )
+    try:
+        import kagglehub
+    except ImportError:
+        raise ImportError(
+            f"kaggle://{handle} needs the package kagglehub: pip install kagglehub"
+        ) from None
+    return kagglehub.model_download(handle)
+
+
+# === Building ===
+
+
+def _build(folder, kwargs):
+    """Makes the task of a folder whose files have been verified."""
+    import zoo.models  # noqa: F401  (registers zoo's classes with Keras)
+
+    cls = _task_class(folder)
+    try:
+        with warnings.catch_warnings():
+            # Keras only warns when it finds no weights for layers in a nested list.
+            warnings.filterwarnings("error", message=".*freshly-initialized weights")
+            return cls.from_preset(str(folder), **kwargs)
+    # Whatever a file that does not fit makes Keras or h5py raise.
+    except (ValueError, TypeError, KeyError, OSError, UserWarning) as error:
+        reason = " ".join(str(error).split())
+        raise PresetError(
+            f"the files of {folder} do not make a {cls.__name__}: {reason}"
+        ) from error
+
+
+def _task_class(folder):
+    """The task's class in zoo; any other class is refused before it is loaded."""
+    import keras_hub
+
+    cls = _registered_class(folder, _TASK_FILE)
+    if not issubclass(cls, keras_hub.models.Task):
+        raise PresetError(
+            f"{_TASK_FILE} in {folder} should name a task of zoo.models, received "
+            f"{cls.__name__}"
+        )
+    backbone = _registered_class(folder, _CONFIG_FILE)
+    if backbone is not cls.backbone_cls:
+        raise PresetError(
+            f"{_CONFIG_FILE} in {folder} should name {cls.backbone_cls.__name__}, the "
+            f"backbone of {cls.__name__}, received {backbone.__name__}"
+        )
+    return cls
+
+
+def _registered_class(folder, file_name):
+    import keras
+
+    try:
+        config = json.loads((folder / file_name).read_text(encoding="utf-8"))
+        name = config["registered_name"]
+    except FileNotFoundError:
+        raise PresetError(
+            f"{file_name} is missing from {folder}: only a task that was saved with "
+            "save_to_preset can be loaded by name"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise PresetError(
+            f"{file_name} in {folder} is not a KerasHub configuration: {error!r}"
+        ) from None
+    cls = None
+    if isinstance(name, str) and name.startswith("zoo>"):
+        cls = keras.saving.get_registered_object(name)
+    if not isinstance(cls, type):
+        raise PresetError(
+            f"{file_name} in {folder} should name a class of zoo.models, registered "
+            f"as 'zoo>...', received {name!r}"
+        )
+    return cls

@@ -1,0 +1,6 @@
+"""Text to ids and back: one SentencePiece model over both languages."""
+
+from zoo.text.preprocessor import TranslatorPreprocessor
+from zoo.text.tokenizer import Tokenizer, check_texts, train_tokenizer
+
+__all__ = ["Tokenizer", "TranslatorPreprocessor", "check_texts", "train_tokenizer"]

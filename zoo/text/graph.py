@@ -1,0 +1,98 @@
+"""The preprocessor's work with TensorFlow operations alone, for graphs and exports.
+
+TensorFlow is imported on use: without it, everything else of `zoo.text` works.
+"""
+
+import sys
+
+# A text is cut to this many characters per piece wanted before SentencePiece sees it:
+# tensorflow-text's time is quadratic in a run of unknown characters (two minutes for a
+# megabyte). Pieces hold 16 characters at most, so only a text of long runs of blanks or
+# of unknown characters can lose a piece by it.
+CHARACTERS_PER_PIECE = 64
+
+
+def in_graph():
+    """Whether a `tf.function` or a `tf.data` map is being traced."""
+    tensorflow = sys.modules.get("tensorflow")  # keras_hub imports it where it can
+    return tensorflow is not None and not tensorflow.executing_eagerly()
+
+
+def tokenize(tokenizer, text, limit, name):
+    """Pieces of each text, at most `limit`; a line on standard error if any is cut.
+
+    Args:
+        tokenizer: a `Tokenizer`.
+        text: tf.string tensor `(B,)` or `()`.
+        limit: most pieces of a text.
+        name: what the warning calls the texts.
+
+    Returns:
+        int32 `tf.RaggedTensor` `(B, None)`; B is 1 for `()`.
+    """
+    import tensorflow as tf
+
+    characters = limit * CHARACTERS_PER_PIECE
+    # Bytes that are not UTF-8 become U+FFFD, as they do when Python reads them.
+    text = tf.strings.unicode_transcode(tf.reshape(text, [-1]), "UTF-8", "UTF-8")
+    size = tf.strings.length(text, unit="UTF8_CHAR")
+    rows = tokenizer.tokenize(tf.strings.substr(text, 0, characters, unit="UTF8_CHAR"))
+    cut = tf.where((rows.row_lengths() > limit) | (size > characters))[:, 0]
+    warning = (
+        f"Warning: {{}} of {{}} texts have more than {limit} pieces and were cut. "
+        f"The first is {name}[{{}}], of {{}} characters"
+    )
+    tf.cond(
+        tf.size(cut) > 0,
+        lambda: tf.print(
+            tf.strings.format(
+                warning,
+                (tf.size(cut), tf.size(text), cut[0], tf.gather(size, cut[0])),
+            ),
+            output_stream=sys.stderr,
+        ),
+        tf.no_op,
+    )
+    return rows[:, :limit]
+
+
+def append_end(rows, end_id):
+    """The ragged rows with `end_id` after each one that isn't empty."""
+    import tensorflow as tf
+
+    real = tf.cast(rows.row_lengths() > 0, "int64")
+    ends = tf.fill([tf.reduce_sum(real)], end_id)
+    return tf.concat([rows, tf.RaggedTensor.from_row_lengths(ends, real)], axis=1)
+
+
+def pad_to_longest(rows):
+    """The ragged rows `(B, None)` as int32 `(B, S)`, padded with 0; S is at least 1."""
+    import tensorflow as tf
+
+    ids = rows.to_tensor()
+    return tf.pad(ids, [[0, 0], [0, tf.maximum(0, 1 - tf.shape(ids)[1])]])
+
+
+def training_arrays(source_rows, target_rows, tokenizer, source_length, target_length):
+    """`(x, y, sample_weight)` of `TranslatorPreprocessor` from ragged pieces."""
+    import tensorflow as tf
+
+    start = tf.fill([target_rows.nrows(), 1], tokenizer.start_token_id)
+    end = tf.fill([target_rows.nrows(), 1], tokenizer.end_token_id)
+    inputs = tf.concat([start, target_rows], axis=1)
+    y = tf.concat([target_rows, end], axis=1).to_tensor(shape=[None, target_length])
+    x = {
+        "source_ids": source_rows.to_tensor(shape=[None, source_length]),
+        "target_ids": inputs.to_tensor(shape=[None, target_length]),
+    }
+    return x, y, tf.cast(y != tokenizer.pad_token_id, "float32")
+
+
+def detokenize(tokenizer, ids):
+    """tf.string `(B,)` from int ids `(B, T)`: up to each row's first end token."""
+    import tensorflow as tf
+
+    ended = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, "int32"), axis=1)
+    keep = (ended == 0) & (ids != tokenizer.pad_token_id)
+    keep &= ids != tokenizer.start_token_id
+    return tokenizer.detokenize(tf.ragged.boolean_mask(ids, keep))

@@ -1,0 +1,253 @@
+"""The SentencePiece model that source and target share: its training and its use."""
+
+import collections.abc
+import io
+import re
+import reprlib
+
+import keras
+import keras_hub
+import numpy as np
+import sentencepiece
+
+PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def check_texts(texts, name="texts"):
+    """Strings as a list, or a `TypeError` that names what is not one.
+
+    Args:
+        texts: a str, or a list or other ordered iterable of str (it is read once).
+        name: what the error calls it. Default `"texts"`.
+
+    Returns:
+        A list of str; for a str, the list with that one.
+
+    Raises:
+        TypeError: for anything else. A wrong element's position is given, from 0.
+
+    Example:
+
+    >>> check_texts("A dog runs.")
+    ['A dog runs.']
+    >>> check_texts(["A dog.", None])
+    Traceback (most recent call last):
+    TypeError: texts[1] must be a str. Received: None (NoneType)
+    """
+    if isinstance(texts, str):
+        return [texts]
+    # These can be iterated, but not as texts in an order.
+    unsuitable = (bytes, bytearray, collections.abc.Mapping, collections.abc.Set)
+    try:
+        items = None if isinstance(texts, unsuitable) else list(texts)
+    except TypeError:
+        items = None
+    if items is None:
+        raise TypeError(
+            f"{name} must be a str or a list of str. Received: {_describe(texts)}"
+        )
+    for position, text in enumerate(items):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name}[{position}] must be a str. Received: {_describe(text)}"
+            )
+    return items
+
+
+def read_texts(texts, name="texts"):
+    """`check_texts` that takes arrays and tensors of strings too, as `tf.data` gives.
+
+    Returns:
+        The list of str, and whether there was no list but one text.
+    """
+    if hasattr(texts, "numpy"):  # a tensor of TensorFlow's
+        texts = np.asarray(texts.numpy())
+    if isinstance(texts, np.ndarray):  # its strings may be bytes
+        texts = np.vectorize(_decode, otypes=[object])(texts).tolist()
+    return check_texts(texts, name), isinstance(texts, str)
+
+
+def replace_surrogates(text):
+    """A str without lone surrogates, which no UTF-8 encoder accepts.
+
+    JSON decoders can leave surrogates in a str. A pair becomes the character that it
+    stands for, a lone one U+FFFD, which Unicode has for the purpose.
+    """
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def train_tokenizer(texts, vocabulary_size=5000, seed=0, **options):
+    """Trains a SentencePiece unigram model for `Tokenizer`.
+
+    Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Text is normalised by
+    SentencePiece's `nmt_nfkc`, every character of `texts` becomes a piece, and digits
+    are not joined. The same arguments give the same bytes.
+
+    Args:
+        texts: list or other iterable of str, of both languages: each one sentence.
+        vocabulary_size: number of pieces, the four special ones included. Default 5000.
+        seed: of the choice among `texts`, which is only made if the option
+            `input_sentence_size` asks for less than all. Default 0.
+        **options: further options of `sentencepiece.SentencePieceTrainer.train`.
+
+    Returns:
+        bytes: the model, ready for `Tokenizer(proto=...)`.
+
+    Raises:
+        TypeError: for texts that aren't strings.
+        ValueError: if all texts are blank, or if `vocabulary_size` is too large or too
+            small for them. The message gives the limit.
+
+    Example:
+
+    >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
+    >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
+    >>> tokenizer.detokenize(tokenizer.tokenize("a dog sleeps"))
+    'a dog sleeps'
+    """
+    if not isinstance(vocabulary_size, int) or vocabulary_size <= END_ID:
+        raise ValueError(
+            f"vocabulary_size must be an int above {END_ID}. "
+            f"Received: {vocabulary_size!r}"
+        )
+    texts = [replace_surrogates(text) for text in check_texts(texts)]
+    if not any(text.strip() for text in texts):
+        raise ValueError(
+            "texts must hold at least one text that isn't blank. "
+            f"Received: {len(texts)} texts, none of them with a character"
+        )
+    settings = {
+        "character_coverage": 1.0,
+        "normalization_rule_name": "nmt_nfkc",
+        # With a piece "00", "000" is two pieces in either order at the same score, and
+        # the SentencePiece inside tensorflow-text chooses the other one.
+        "split_digits": True,
+        # SentencePiece leaves out longer ones, by default those over 4192 bytes.
+        "max_sentence_length": max(10, *(len(text.encode()) for text in texts)),
+        # The sums over threads depend on how many there are: never the machine's count.
+        "num_threads": 16,
+        "minloglevel": 2,
+        **options,
+    }
+    sentencepiece.set_random_generator_seed(seed)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=vocabulary_size,
+            pad_id=PAD_ID,
+            unk_id=UNKNOWN_ID,
+            bos_id=START_ID,
+            eos_id=END_ID,
+            pad_piece="<pad>",
+            unk_piece="<unk>",
+            bos_piece="<s>",
+            eos_piece="</s>",
+            **settings,
+        )
+    except RuntimeError as error:
+        raise ValueError(_explain(str(error), vocabulary_size, texts)) from error
+    return model.getvalue()
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
+    """Strings to ids and back, with a SentencePiece model from `train_tokenizer`.
+
+    A `keras_hub.tokenizers.SentencePieceTokenizer` whose special ids are those of the
+    whole zoo: 0 `pad_token_id`, 1 `unk_token_id`, 2 `start_token_id`, 3 `end_token_id`.
+    It takes any str, lone surrogates included.
+
+    Args:
+        proto: bytes of the model, or the path of its file. Default None: a preset
+            brings it later.
+        **kwargs: arguments of `keras_hub.tokenizers.SentencePieceTokenizer`.
+
+    Raises:
+        ValueError: for a model with other special ids.
+
+    Example:
+
+    >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
+    >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
+    >>> ids = tokenizer(["a dog", "die katze"])  # a list of lists of int
+    >>> tokenizer.detokenize(ids)
+    ['a dog', 'die katze']
+    """
+
+    pad_token_id = PAD_ID
+    unk_token_id = UNKNOWN_ID
+    start_token_id = START_ID
+    end_token_id = END_ID
+
+    def __init__(self, proto=None, **kwargs):
+        super().__init__(proto=proto, **kwargs)
+        self.built = True  # there are no weights; quantization asks for it
+
+    @property
+    def special_tokens(self):
+        """The pieces of `special_token_ids`."""
+        return [self.id_to_token(token_id) for token_id in self.special_token_ids]
+
+    @property
+    def special_token_ids(self):
+        """The ids that stand for no piece of text: 0 to 3."""
+        return [PAD_ID, UNKNOWN_ID, START_ID, END_ID]
+
+    def set_proto(self, proto):
+        """Sets the model, from bytes or a path, if its special ids are the zoo's."""
+        super().set_proto(proto)
+        if self.proto is None:
+            return
+        model = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
+        pad, unknown = model.pad_id(), model.unk_id()
+        start, end = model.bos_id(), model.eos_id()
+        if (pad, unknown, start, end) != (PAD_ID, UNKNOWN_ID, START_ID, END_ID):
+            raise ValueError(
+                "The SentencePiece model must have pad id 0, unknown id 1, start id 2 "
+                "and end id 3 (-1 means none), as `zoo.text.train_tokenizer` makes it. "
+                f"Received: pad id {pad}, unknown id {unknown}, start id {start}, "
+                f"end id {end}"
+            )
+
+    def tokenize(self, inputs):
+        """Ids of a str `(n,)`, or of each str of a list: a list of lists."""
+        if isinstance(inputs, str):
+            inputs = replace_surrogates(inputs)
+        elif isinstance(inputs, (list, tuple)):
+            inputs = [
+                replace_surrogates(text) if isinstance(text, str) else text
+                for text in inputs
+            ]
+        return super().tokenize(inputs)
+
+
+def _decode(value):
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _describe(value):
+    """A value, shortened, and its type, for the end of an error message."""
+    return f"{reprlib.repr(value)} ({type(value).__name__})"
+
+
+def _explain(message, vocabulary_size, texts):
+    """SentencePiece's training error in terms of our arguments."""
+    most = re.search(r"set it to a value <= (\d+)", message)
+    least = re.search(r"smaller than required_chars. -?\d+ vs (\d+)", message)
+    if most:
+        rule = f"vocabulary_size must be at most {most[1]} for these {len(texts)} texts"
+    elif least:
+        rule = (
+            f"vocabulary_size must be at least {least[1]} for these {len(texts)} "
+            "texts: 4 special pieces and one for each of their characters"
+        )
+    else:
+        rule = f"SentencePiece cannot train on these {len(texts)} texts: {message}"
+    return f"{rule}. Received: vocabulary_size={vocabulary_size!r}"

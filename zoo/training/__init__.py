@@ -1,0 +1,32 @@
+"""The recipes' engine: batches, losses, schedules, callbacks, checkpoints."""
+
+import importlib
+
+# Looked up on first use: a recipe's `--help` needs neither Keras nor a backend.
+_HOMES = {
+    "Checkpoint": "callbacks",
+    "CheckpointError": "checkpoint",
+    "HalvingSchedule": "schedules",
+    "PairBatches": "batching",
+    "Progress": "callbacks",
+    "Recipe": "recipe",
+    "Scale": "recipe",
+    "SmoothedCrossEntropy": "losses",
+    "Trainer": "trainer",
+    "Validation": "callbacks",
+    "WarmupLinearDecay": "schedules",
+    "choose_buckets": "batching",
+    "corpus_scores": "evaluation",
+    "load_state": "checkpoint",
+    "reversal_pairs": "generated",
+    "run": "recipe",
+    "save_state": "checkpoint",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

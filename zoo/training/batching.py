@@ -1,0 +1,164 @@
+"""Batches of few shapes, with little padding and a repeatable order."""
+
+import collections
+
+import keras
+import numpy as np
+
+from zoo.models.seq2seq import END_ID, START_ID
+
+
+def choose_buckets(sizes, count=10, multiple=4):
+    """Chooses padded shapes for a set of sentence pairs.
+
+    Starts from every shape that occurs, rounded up, and joins the two whose union pads
+    least until `count` are left.
+
+    Args:
+        sizes: list of (source length, target length).
+        count: how many shapes; each costs one compilation.
+        multiple: lengths are rounded up to a multiple of this.
+
+    Returns:
+        Sorted list of (source length, target length); every pair fits into one.
+    """
+    if not sizes:
+        raise ValueError("`sizes` must not be empty. Received: an empty list")
+    cells = collections.Counter(
+        (-(-s // multiple) * multiple, -(-t // multiple) * multiple) for s, t in sizes
+    )
+    shapes = [(s, t, n) for (s, t), n in cells.items()]
+
+    def cost(a, b):
+        s, t = max(a[0], b[0]), max(a[1], b[1])
+        return a[2] * (s - a[0] + t - a[1]) + b[2] * (s - b[0] + t - b[1])
+
+    while len(shapes) > count:
+        _, i, j = min(
+            (cost(a, b), i, j)
+            for i, a in enumerate(shapes)
+            for j, b in enumerate(shapes[:i])
+        )
+        a, b = shapes.pop(i), shapes.pop(j)
+        shapes.append((max(a[0], b[0]), max(a[1], b[1]), a[2] + b[2]))
+    return sorted((s, t) for s, t, _ in shapes)
+
+
+class PairBatches(keras.utils.PyDataset):
+    """Sentence pairs in batches of few shapes, for `fit` and `evaluate`.
+
+    A batch is `({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T),
+    weights (B, T))`: the target ids begin with the start token, the labels end with the
+    end token, and the weights are 1 where a label is real and 0 on padding. Every batch
+    of a bucket has one shape: a last batch that is not full gets empty rows.
+
+    The order depends on the seed and the epoch alone, so that a resumed run sees what
+    the uninterrupted one would have seen; `set_epoch` chooses the epoch.
+
+    Args:
+        sources, targets: lists of lists of ids without start and end tokens.
+        batch_tokens: target positions of a batch, padding included.
+        batch_size: sentences of a batch; instead of `batch_tokens`.
+        seed: seed of the order; None keeps one order, sorted by bucket.
+        buckets: shapes from `choose_buckets`; chosen from the data by default.
+
+    Raises:
+        ValueError: if the sides differ in length, are empty, or if not exactly one of
+            `batch_tokens` and `batch_size` is given.
+
+    Example:
+        >>> batches = PairBatches([[4, 5], [6]], [[7], [8, 9]], batch_size=2)
+        >>> x, labels, weights = batches[0]
+        >>> x["target_ids"].tolist()
+        [[2, 7, 0, 0], [2, 8, 9, 0]]
+    """
+
+    def __init__(
+        self,
+        sources,
+        targets,
+        batch_tokens=None,
+        batch_size=None,
+        seed=None,
+        buckets=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if len(sources) != len(targets) or not len(sources):
+            raise ValueError(
+                "`sources` and `targets` must be of equal length and not empty. "
+                f"Received: {len(sources)} sources and {len(targets)} targets"
+            )
+        if (batch_tokens is None) == (batch_size is None):
+            raise ValueError(
+                "Exactly one of `batch_tokens` and `batch_size` must be given. "
+                f"Received: batch_tokens={batch_tokens}, batch_size={batch_size}"
+            )
+        self.seed = seed
+        sizes = [(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)]
+        self.buckets = buckets or choose_buckets(sizes)
+        self.tokens = sum(t for _, t in sizes)  # real target tokens of an epoch
+        members = collections.defaultdict(list)
+        for row, (s, t) in enumerate(sizes):
+            fitting = [b for b in self.buckets if b[0] >= s and b[1] >= t]
+            if not fitting:
+                raise ValueError(
+                    "A pair fits into no bucket; the largest must hold every pair. "
+                    f"Received: lengths {(s, t)}, buckets {self.buckets}"
+                )
+            members[min(fitting, key=lambda b: (b[0] + b[1], b))].append(row)
+        # Each bucket as whole arrays: a batch then is one indexing operation.
+        self._arrays, self._rows = {}, {}
+        for bucket, rows in sorted(members.items()):
+            arrays = _fill(bucket, [(sources[row], targets[row]) for row in rows])
+            height = batch_size or max(8, batch_tokens // bucket[1] // 8 * 8)
+            self._arrays[bucket], self._rows[bucket] = arrays, (len(rows), height)
+        padded = sum(-(-n // b) * b * t for (_, t), (n, b) in self._rows.items())
+        self.padding = 1 - self.tokens / padded  # share of target positions
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch):
+        """Puts the batches into the order of `epoch` (counted from 0)."""
+        shuffle = self.seed is not None
+        rng = np.random.default_rng((self.seed, epoch)) if shuffle else None
+        order = []
+        for bucket, (count, height) in self._rows.items():
+            rows = rng.permutation(count) if shuffle else np.arange(count)
+            order += [
+                (bucket, height, rows[i : i + height]) for i in range(0, count, height)
+            ]
+        if shuffle:
+            order = [order[i] for i in rng.permutation(len(order))]
+        self._order = order
+
+    def __len__(self):
+        return len(self._order)
+
+    def __getitem__(self, index):
+        bucket, height, rows = self._order[index]
+        source, target, labels, weights = (
+            np.concatenate(
+                [
+                    array[rows],
+                    np.zeros((height - len(rows), *array.shape[1:]), array.dtype),
+                ]
+            )
+            if len(rows) < height
+            else array[rows]
+            for array in self._arrays[bucket]
+        )
+        return {"source_ids": source, "target_ids": target}, labels, weights
+
+
+def _fill(bucket, pairs):
+    count, (width, height) = len(pairs), bucket
+    source = np.zeros((count, width), "int32")
+    target = np.zeros((count, height), "int32")
+    labels = np.zeros((count, height), "int32")
+    weights = np.zeros((count, height), "float32")
+    for row, (s, t) in enumerate(pairs):
+        source[row, : len(s)] = s
+        target[row, : len(t) + 1] = [START_ID, *t]
+        labels[row, : len(t) + 1] = [*t, END_ID]
+        weights[row, : len(t) + 1] = 1
+    return source, target, labels, weights

@@ -1,0 +1,184 @@
+"""Keras callbacks: data order, progress, validation and checkpoints."""
+
+import contextlib
+import math
+import os
+import sys
+import time
+
+import keras
+
+from zoo.decoding import BeamSearch, search_ids
+from zoo.training.batching import PairBatches
+from zoo.training.checkpoint import save_state
+from zoo.training.evaluation import corpus_scores
+from zoo.training.losses import SmoothedCrossEntropy
+
+
+class EpochOrder(keras.callbacks.Callback):
+    """Puts a `PairBatches` into the order of each epoch before it starts."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.batches.set_epoch(epoch)
+
+
+class Progress(keras.callbacks.Callback):
+    """Progress on standard error: epoch, step, loss, target tokens per second.
+
+    `on_epoch_end` adds `tokens_per_second` (real target tokens, compilation included)
+    to the logs.
+
+    Args:
+        batches: the `PairBatches` trained on.
+        seconds: least time between two lines.
+    """
+
+    def __init__(self, batches, seconds=5.0):
+        super().__init__()
+        self.batches, self.seconds = batches, seconds
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch, self.begun, self.shown = epoch, time.monotonic(), 0.0
+
+    def on_train_batch_end(self, batch, logs=None):
+        now = time.monotonic()
+        if now - self.shown < self.seconds:
+            return
+        self.shown = now
+        total = len(self.batches)
+        rate = self.batches.tokens * (batch + 1) / total / (now - self.begun)
+        loss = float((logs or {}).get("loss", math.nan))
+        self._write(
+            f"epoch {self.epoch + 1}/{self.params.get('epochs', '?')}  "
+            f"step {batch + 1}/{total}  loss {loss:.4f}  {rate:,.0f} target tokens/s"
+        )
+
+    def on_epoch_end(self, epoch, logs=None):
+        seconds = time.monotonic() - self.begun
+        if logs is not None:
+            logs["tokens_per_second"] = round(self.batches.tokens / seconds, 1)
+            logs["seconds"] = round(seconds, 1)
+
+    def _write(self, line):
+        end = "\r" if sys.stderr.isatty() else "\n"
+        with contextlib.suppress(OSError):
+            print(line, end=end, file=sys.stderr, flush=True)
+
+
+class Validation(keras.callbacks.Callback):
+    """Perplexity and BLEU of validation sets at the end of each epoch.
+
+    Adds to the logs `val_perplexity` (per piece, the end token included, without label
+    smoothing), `val_bleu_NAME` for each set (cased sacreBLEU, greedy) and `val_bleu`,
+    their mean.
+
+    Args:
+        translator: a task that shares the trained backbone and has a preprocessor.
+        sets: dict of name to `(sources, references)`: list of str, list of lists.
+        targets: dict of name to list of str, for the perplexity.
+        samples: translations of the first sentences to show.
+    """
+
+    def __init__(self, translator, sets, targets, samples=3):
+        super().__init__()
+        self.translator, self.sets, self.samples = translator, sets, samples
+        preprocessor = translator.preprocessor
+        self.ids = {name: preprocessor.encode(s) for name, (s, _) in sets.items()}
+        sources = [ids for name in sets for ids in self.ids[name]]
+        labels = [
+            t for name in sets for t in preprocessor.encode_targets(targets[name])
+        ]
+        self.batches = PairBatches(sources, labels, batch_size=64)
+        # A task of its own, so that the training step pays for no metric.
+        self.evaluator = type(translator)(translator.backbone)
+        self.evaluator.compile(
+            optimizer="sgd",
+            loss=SmoothedCrossEntropy(),
+            weighted_metrics=[
+                keras.metrics.SparseCategoricalCrossentropy(
+                    name="nll", from_logits=True
+                )
+            ],
+        )
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs = {} if logs is None else logs
+        found = self.evaluator.evaluate(self.batches, verbose=0, return_dict=True)
+        logs["val_perplexity"] = round(math.exp(min(found["nll"], 50.0)), 4)
+        scores = []
+        for name, (sources, references) in self.sets.items():
+            texts = self._greedy(self.ids[name])
+            score = corpus_scores(texts, references)["bleu"]["score"]
+            logs[f"val_bleu_{name}"] = round(score, 3)
+            scores.append(score)
+            for row in range(min(self.samples, len(texts))):
+                print(f"  {sources[row]}  →  {texts[row]}", file=sys.stderr)
+        logs["val_bleu"] = round(sum(scores) / len(scores), 3)
+        shown = {k: v for k, v in logs.items() if isinstance(v, (int, float))}
+        line = "  ".join(f"{name} {value:g}" for name, value in shown.items())
+        print(f"epoch {epoch + 1}  {line}", file=sys.stderr, flush=True)
+
+    def _greedy(self, ids):
+        found = search_ids(self.translator, ids, BeamSearch(1, 0.0))
+        return self.translator.preprocessor.decode([best[0][0] for best in found])
+
+
+class Checkpoint(keras.callbacks.Callback):
+    """Saves the whole training state after each epoch, and the best weights.
+
+    Args:
+        path: the state's file, `.npz`; see `zoo.training.save_state`.
+        best_path: the best weights' file, `.weights.h5`.
+        backbone: whose weights are kept.
+        monitor: the log to watch; the higher, the better.
+        patience: epochs without a new best after which training stops; None for never.
+        identity: dict that a resumed run must share, saved with the state.
+        resumed: the state that the run starts from.
+    """
+
+    def __init__(
+        self,
+        path,
+        best_path,
+        backbone,
+        monitor="val_bleu",
+        patience=None,
+        identity=(),
+        resumed=None,
+    ):
+        super().__init__()
+        self.path, self.best_path, self.backbone = path, best_path, backbone
+        self.monitor, self.patience, self.identity = monitor, patience, dict(identity)
+        resumed = resumed or {}
+        self.best = resumed.get("best", -math.inf)
+        self.best_epoch = resumed.get("best_epoch", -1)
+        self.seconds = resumed.get("seconds", 0.0)
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs = logs or {}
+        self.seconds += logs.get("seconds", 0.0)
+        if logs[self.monitor] > self.best:
+            self.best, self.best_epoch = logs[self.monitor], epoch
+            aside = self.best_path.replace(".weights.h5", ".part.weights.h5")
+            self.backbone.save_weights(aside)
+            os.replace(aside, self.best_path)
+        stopped = self.patience is not None and epoch - self.best_epoch >= self.patience
+        state = {
+            **self.identity,
+            "epoch": epoch + 1,
+            "best": self.best,
+            "best_epoch": self.best_epoch,
+            "seconds": self.seconds,
+            "stopped": stopped,
+        }
+        save_state(self.path, self.model, state)
+        if stopped:
+            print(
+                f"no better {self.monitor} for {self.patience} epochs: stopped",
+                file=sys.stderr,
+            )
+            self.model.stop_training = True

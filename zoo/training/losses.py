@@ -1,0 +1,71 @@
+"""The training loss."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class SmoothedCrossEntropy(keras.losses.Loss):
+    """Cross-entropy of integer labels and logits, with label smoothing.
+
+    The target distribution is (1 - ε) one-hot + ε / V (Szegedy et al. 2016), computed
+    without a one-hot tensor: logsumexp(z) - (1 - ε) z_gold - ε mean(z).
+
+    Args:
+        smoothing: ε in [0, 1).
+        normalize: "tokens" divides the batch's loss by the sum of the weights (a mean
+            over real tokens); "sentences" divides by the number of sentences that
+            have one, as Sutskever et al. 2014 and Luong et al. 2015 do.
+
+    Call arguments: labels `(B, T)`, logits `(B, T, V)`, `sample_weight` `(B, T)`.
+
+    Raises:
+        ValueError: for ε outside [0, 1) or another way to normalise.
+
+    Example:
+        >>> import numpy as np
+        >>> loss = SmoothedCrossEntropy(0.1)
+        >>> round(float(loss(np.array([[1, 2]]), np.zeros((1, 2, 4)))), 4)
+        1.3863
+    """
+
+    def __init__(self, smoothing=0.0, normalize="tokens", name="loss", **kwargs):
+        kwargs.pop("reduction", None)
+        super().__init__(name=name, reduction="sum", **kwargs)
+        if not 0 <= smoothing < 1:
+            raise ValueError(
+                f"`smoothing` must be in [0, 1). Received: smoothing={smoothing!r}"
+            )
+        if normalize not in ("tokens", "sentences"):
+            raise ValueError(
+                '`normalize` must be "tokens" or "sentences". '
+                f"Received: normalize={normalize!r}"
+            )
+        self.smoothing = smoothing
+        self.normalize = normalize
+
+    def call(self, y_true, y_pred):
+        y_pred = ops.cast(y_pred, "float32")
+        labels = ops.cast(y_true, "int32")[..., None]
+        gold = ops.take_along_axis(y_pred, labels, axis=-1)[..., 0]
+        losses = ops.logsumexp(y_pred, axis=-1) - (1.0 - self.smoothing) * gold
+        if self.smoothing:
+            losses = losses - self.smoothing * ops.mean(y_pred, axis=-1)
+        return losses
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        losses = self.call(y_true, y_pred)
+        if sample_weight is None:
+            sample_weight = ops.ones_like(losses)
+        weights = ops.cast(sample_weight, losses.dtype)
+        count = weights
+        if self.normalize == "sentences":
+            count = ops.cast(ops.any(weights > 0, axis=-1), losses.dtype)
+        return ops.sum(losses * weights) / ops.maximum(ops.sum(count), 1.0)
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "smoothing": self.smoothing,
+            "normalize": self.normalize,
+        }

@@ -1,0 +1,133 @@
+"""What a recipe is, and how it runs: from raw text to a preset."""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+SCALES = ("tiny", "small", "paper")
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """One size of a recipe: every choice that a run makes.
+
+    Attributes:
+        model: arguments of the backbone, the vocabulary's size left out.
+        corpora: (name, how often its pairs stand in an epoch) of each corpus; empty for
+            generated text.
+        optimizer: function of (steps per epoch, epochs) to a Keras optimizer.
+        epochs: passes over the data.
+        vocabulary_size: pieces of the SentencePiece model.
+        batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
+        loss: arguments of `SmoothedCrossEntropy`.
+        max_length: longest sentence in pieces; longer pairs are left out of training.
+        patience: epochs without a better validation BLEU before training stops.
+        buckets: padded shapes, each compiled once.
+        pairs: generated sentences, without corpora.
+    """
+
+    model: dict[str, Any]
+    optimizer: Callable
+    epochs: int
+    vocabulary_size: int
+    batch: dict[str, int]
+    corpora: tuple[tuple[str, int], ...] = ()
+    loss: dict[str, Any] = dataclasses.field(default_factory=dict)
+    max_length: int = 64
+    patience: int | None = None
+    buckets: int = 10
+    pairs: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """A preset's recipe: the paper's choices and the preset's, nothing else.
+
+    Attributes:
+        name: the preset's name.
+        translator: the task class.
+        scales: `Scale` for each of "tiny", "small" and "paper".
+        card: the card's facts that no run can know: title, paper, description, …
+        source, target: languages.
+    """
+
+    name: str
+    translator: Callable[[], type]
+    scales: dict[str, Scale]
+    card: dict[str, Any] = dataclasses.field(default_factory=dict)
+    source: str = "en"
+    target: str = "de"
+
+
+def run(recipe, argv=None):
+    """Runs a recipe from the command line: trains, evaluates, writes the preset.
+
+    A run that was killed goes on from its last epoch when it is started again with the
+    same arguments. `OUTPUT` then holds the tokenizer, the checkpoint, the best
+    weights, `log.csv`, TensorBoard logs where that is installed, `results.json` and
+    `preset/NAME`.
+
+    Args:
+        recipe: a `Recipe`.
+        argv: arguments; those of the command line by default.
+
+    Returns:
+        Exit code: 0, or 2 for bad input.
+    """
+    parser = argparse.ArgumentParser(
+        prog=recipe.name, description=f"Trains the preset {recipe.name}."
+    )
+    parser.add_argument("--scale", choices=SCALES, default="tiny")
+    parser.add_argument("--output", help="folder; default: runs/NAME-SCALE")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--epochs", type=int, help="instead of the recipe's number")
+    parser.add_argument("--limit", type=int, help="train on the first LIMIT pairs only")
+    parser.add_argument("--restart", action="store_true", help="don't resume")
+    args = parser.parse_args(argv)
+    for name in ("epochs", "limit"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name} must be at least 1. Received: {value}")
+    scale = recipe.scales[args.scale]
+    if args.epochs:
+        scale = dataclasses.replace(scale, epochs=args.epochs)
+    output = args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
+
+    from zoo.training.checkpoint import CheckpointError
+    from zoo.training.trainer import Trainer
+
+    try:
+        os.makedirs(output, exist_ok=True)
+        trainer = Trainer(recipe, args.scale, scale, output, args.seed, args.limit)
+        trainer.train(restart=args.restart)
+        trainer.finish()
+    except (CheckpointError, FileNotFoundError, PermissionError) as error:
+        print(f"{recipe.name}: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
+    """What a run must share with the checkpoint that it resumes from."""
+    config = {
+        "model": scale.model,
+        "corpora": scale.corpora,
+        "epochs": scale.epochs,
+        "batch": scale.batch,
+        "loss": scale.loss,
+        "max_length": scale.max_length,
+        "limit": limit,
+    }
+    text = json.dumps(config, sort_keys=True)
+    return {
+        "recipe": recipe.name,
+        "scale": scale_name,
+        "seed": seed,
+        "configuration": hashlib.sha256(text.encode()).hexdigest()[:16],
+        "vocabulary": hashlib.sha256(tokenizer).hexdigest()[:16],
+    }

@@ -1,0 +1,208 @@
+"""The machinery behind every recipe: data, fit, checkpoints, evaluation."""
+
+import json
+import os
+import sys
+
+import keras
+
+from zoo import data
+from zoo.text import Tokenizer, train_tokenizer
+from zoo.training import callbacks as callbacks_
+from zoo.training.batching import PairBatches, choose_buckets
+from zoo.training.checkpoint import load_state
+from zoo.training.evaluation import corpus_scores
+from zoo.training.generated import reversal_pairs
+from zoo.training.losses import SmoothedCrossEntropy
+from zoo.training.recipe import identity_of
+
+VALIDATION_SENTENCES = 500  # of each set, decoded after each epoch
+TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
+
+
+class Trainer:
+    """One run of a recipe.
+
+    Args:
+        recipe: a `zoo.training.Recipe`.
+        scale_name: "tiny", "small" or "paper".
+        scale: the `Scale` to run.
+        output: folder of the run, which exists.
+        seed: makes the run repeatable on one backend and machine.
+        limit: train on the first pairs only.
+    """
+
+    def __init__(self, recipe, scale_name, scale, output, seed=1, limit=None):
+        self.recipe, self.scale_name, self.scale = recipe, scale_name, scale
+        self.output, self.seed, self.limit = output, seed, limit
+        keras.utils.set_random_seed(seed)
+        self._read()
+        self._tokenize()
+        self._build()
+
+    def path(self, *parts):
+        return os.path.join(self.output, *parts)
+
+    # === Data ===
+    def _read(self):
+        scale, recipe = self.scale, self.recipe
+        self.validation, self.tests = {}, {}
+        if not scale.corpora:
+            sources, targets = reversal_pairs(scale.pairs, self.seed)
+            self.pairs = [(sources, targets, 1)]
+            for offset, sets in ((1, self.validation), (2, self.tests)):
+                sources, targets = reversal_pairs(200, self.seed + offset)
+                sets["generated"] = (sources, [[t] for t in targets])
+            return
+        self.pairs = []
+        for name, repeats in scale.corpora:
+            part = data.load(name, recipe.source, recipe.target, "train")
+            self.pairs.append((part.sources, part.targets, repeats))
+            valid = data.load(name, recipe.source, recipe.target, "valid")
+            count = VALIDATION_SENTENCES
+            self.validation[name] = (valid.sources[:count], valid.references[:count])
+            test = data.load(name, recipe.source, recipe.target, TESTS[name])
+            self.tests[name] = (test.sources, test.references)
+
+    def _tokenize(self):
+        path = self.path("tokenizer.spm")
+        if not os.path.exists(path):
+            texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
+            proto = train_tokenizer(texts, self.scale.vocabulary_size)
+            with open(f"{path}.part", "wb") as file:
+                file.write(proto)
+            os.replace(f"{path}.part", path)
+        with open(path, "rb") as file:
+            self.proto = file.read()
+        task = self.recipe.translator()
+        length = self.scale.max_length
+        self.preprocessor = task.preprocessor_cls(
+            Tokenizer(proto=self.proto),
+            source_length=2 * length,
+            target_length=2 * length,
+        )
+        sources, targets, dropped = [], [], 0
+        for source, target, repeats in self.pairs:
+            source_ids = self.preprocessor.encode(source)
+            target_ids = self.preprocessor.encode_targets(target)
+            kept = [
+                (s, t)
+                for s, t in zip(source_ids, target_ids, strict=True)
+                if 0 < len(s) <= length and 0 < len(t) < length
+            ]
+            dropped += len(source_ids) - len(kept)
+            for _ in range(repeats):
+                sources += [s for s, _ in kept]
+                targets += [t for _, t in kept]
+        if dropped:
+            self._say(
+                f"{dropped} pairs longer than {length} pieces (or empty) left out"
+            )
+        sources, targets = sources[: self.limit], targets[: self.limit]
+        sizes = [(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)]
+        self.batches = PairBatches(
+            sources,
+            targets,
+            seed=self.seed,
+            buckets=choose_buckets(sizes, self.scale.buckets),
+            **self.scale.batch,
+        )
+        self._say(
+            f"{len(sources)} pairs, {self.batches.tokens:,} target tokens, "
+            f"{len(self.batches)} batches an epoch in {len(self.batches.buckets)} "
+            f"shapes, {self.batches.padding:.1%} padding"
+        )
+
+    # === Model ===
+    def _build(self):
+        task = self.recipe.translator()
+        size = self.preprocessor.tokenizer.vocabulary_size()
+        self.backbone = task.backbone_cls(vocabulary_size=size, **self.scale.model)
+        # Training works on ids; the translator shares the backbone.
+        self.model = task(self.backbone)
+        self.translator = task(self.backbone, self.preprocessor)
+        optimizer = self.scale.optimizer(len(self.batches), self.scale.epochs)
+        self.model.compile(
+            optimizer=optimizer,
+            loss=SmoothedCrossEntropy(**self.scale.loss),
+            weighted_metrics=[],
+        )
+        optimizer.build(self.model.trainable_variables)
+        self._say(
+            f"{type(self.backbone).__name__}, {self.backbone.count_params():,} "
+            f"parameters, {keras.backend.backend()} backend"
+        )
+
+    def train(self, restart=False):
+        """Trains to the last epoch, from the last checkpoint if there is one."""
+        identity = identity_of(
+            self.recipe, self.scale_name, self.scale, self.seed, self.limit, self.proto
+        )
+        path, state = self.path("checkpoint.npz"), {}
+        resume = os.path.exists(path) and not restart
+        if resume:
+            state = load_state(path, self.model, identity)
+            self._say(f"resumed after epoch {state['epoch']}")
+        self.checkpoint = callbacks_.Checkpoint(
+            path,
+            self.path("best.weights.h5"),
+            self.backbone,
+            patience=self.scale.patience,
+            identity=identity,
+            resumed=state,
+        )
+        if state.get("epoch", 0) >= self.scale.epochs or state.get("stopped"):
+            return
+        targets = {
+            name: [refs[0] for refs in references]
+            for name, (_, references) in self.validation.items()
+        }
+        steps = [
+            callbacks_.EpochOrder(self.batches),
+            callbacks_.Progress(self.batches),
+            callbacks_.Validation(self.translator, self.validation, targets),
+            keras.callbacks.CSVLogger(self.path("log.csv"), append=resume),
+            keras.callbacks.TerminateOnNaN(),
+        ]
+        try:
+            import tensorboard  # noqa: F401
+
+            steps.append(keras.callbacks.TensorBoard(self.path("tensorboard")))
+        except ImportError:
+            self._say("no TensorBoard logs: tensorboard is not installed")
+        self.model.fit(
+            self.batches,
+            epochs=self.scale.epochs,
+            initial_epoch=state.get("epoch", 0),
+            shuffle=False,
+            verbose=0,
+            callbacks=[*steps, self.checkpoint],
+        )
+
+    def finish(self):
+        """Scores the best weights on the test sets and writes the preset."""
+        self.backbone.load_weights(self.path("best.weights.h5"))
+        results = {}
+        for name, (sources, references) in self.tests.items():
+            texts = self.translator.translate(sources, beam_size=5)
+            scores = corpus_scores(texts, references)
+            exact = sum(t in refs for t, refs in zip(texts, references, strict=True))
+            results[name] = {**scores, "exact": exact / len(texts)}
+            self._say(
+                f"{name}: BLEU {scores['bleu']['score']:.2f}  "
+                f"chrF {scores['chrf']['score']:.2f}  "
+                f"exact {results[name]['exact']:.1%}  beam 5"
+            )
+        facts = {
+            "epochs": self.checkpoint.best_epoch + 1,
+            "seconds": self.checkpoint.seconds,
+            "seed": self.seed,
+            "backend": keras.backend.backend(),
+            "scores": results,
+        }
+        with open(self.path("results.json"), "w") as file:
+            json.dump(facts, file, indent=2)
+        return facts
+
+    def _say(self, text):
+        print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
