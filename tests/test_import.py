@@ -84,8 +84,8 @@ from zoo.text import Tokenizer, train_tokenizer
 for name in zoo.__all__:
     getattr(zoo, name)
 folder, texts = sys.argv[1], ["a dog runs", "ein hund rennt", "a cat", "eine katze"]
-tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=25))
-backbone = Luong(vocabulary_size=25, num_layers=1, hidden_dim=4, embedding_dim=3)
+tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=22))
+backbone = Luong(vocabulary_size=22, num_layers=1, hidden_dim=4, embedding_dim=3)
 model = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
 model.save_to_preset(folder)
 expected = model.translate(texts, max_length=3)

@@ -1,6 +1,5 @@
 import json
 import os
-import random
 import subprocess
 import sys
 import warnings
@@ -288,7 +287,9 @@ def test_what_is_no_text_is_a_type_error(preprocessor, texts):
 
 
 def test_the_position_is_named_for_the_target_too(preprocessor):
-    with pytest.raises(TypeError, match=r"target\[1\] must be a str. Received: 3 \(int\)"):
+    with pytest.raises(
+        TypeError, match=r"target\[1\] must be a str. Received: 3 \(int\)"
+    ):
         preprocessor({"source": ["a", "b"], "target": ["a", 3]})
 
 
@@ -373,3 +374,50 @@ def test_generate_postprocess(preprocessor):
         assert preprocessor.generate_postprocess(x) == ENGLISH
     assert preprocessor.generate_postprocess(tensor[1]) == ENGLISH[1]
     assert preprocessor.generate_postprocess(ids[1].tolist()) == ENGLISH[1]
+
+
+# === Without TensorFlow ===
+WITHOUT_TENSORFLOW = """
+import sys
+
+sys.modules["tensorflow"] = sys.modules["tensorflow_text"] = None  # not importable
+
+import keras
+import numpy as np
+from zoo.text import Tokenizer, TranslatorPreprocessor, train_tokenizer
+
+texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
+tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
+preprocessor = TranslatorPreprocessor(tokenizer, 30, 30, source_end=True)
+
+rows = preprocessor.encode(["a dog sleeps", "", "\\ud800"])
+assert rows[0][-1] == 3 and rows[1:] == [[], []], rows
+assert preprocessor.decode(rows) == ["a dog sleeps", "", ""]
+
+x, y, weight = preprocessor({"source": texts[:2], "target": texts[2:]})
+assert x["source_ids"].shape == y.shape == weight.shape == (2, 30)
+assert preprocessor.decode(y) == texts[2:]
+outputs = preprocessor.generate_preprocess("a dog")
+assert outputs["source_ids"].shape == (30,)
+assert preprocessor.generate_postprocess(outputs["source_ids"]) == "a dog"
+
+config = keras.saving.serialize_keras_object(preprocessor)
+keras.saving.deserialize_keras_object(config)
+print(keras.config.backend(), "without", sys.modules["tensorflow"])
+"""
+
+
+def test_all_but_the_graphs_runs_without_tensorflow():
+    backend = keras.config.backend()
+    if backend == "tensorflow":
+        pytest.importorskip("jax")
+        backend = "jax"
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TENSORFLOW],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "KERAS_BACKEND": backend},
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == f"{backend} without None"

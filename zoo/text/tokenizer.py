@@ -80,7 +80,7 @@ def replace_surrogates(text):
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def train_tokenizer(texts, vocabulary_size=5000, seed=0, **options):
+def train_tokenizer(texts, vocabulary_size=5000, **options):
     """Trains a SentencePiece unigram model for `Tokenizer`.
 
     Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Text is normalised by
@@ -90,8 +90,6 @@ def train_tokenizer(texts, vocabulary_size=5000, seed=0, **options):
     Args:
         texts: list or other iterable of str, of both languages: each one sentence.
         vocabulary_size: number of pieces, the four special ones included. Default 5000.
-        seed: of the choice among `texts`, which is only made if the option
-            `input_sentence_size` asks for less than all. Default 0.
         **options: further options of `sentencepiece.SentencePieceTrainer.train`.
 
     Returns:
@@ -133,7 +131,6 @@ def train_tokenizer(texts, vocabulary_size=5000, seed=0, **options):
         "minloglevel": 2,
         **options,
     }
-    sentencepiece.set_random_generator_seed(seed)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
