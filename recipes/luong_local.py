@@ -44,9 +44,47 @@ def _paper_sgd(steps_per_epoch, epochs):
 
 _CORPORA = (("multi30k", 2), ("tatoeba", 1))
 
+_CARD = {
+    "title": "Luong et al. 2015, local-p attention, English to German",
+    "description": (
+        "Stacked LSTM encoder and decoder with local predictive attention (local-p), "
+        "the general score, a window of 10 positions to each side, input feeding and "
+        "a reversed source, as in the paper's best single model, at a small size: 2 "
+        "layers of 256 cells instead of 4 of 1000, and one SentencePiece vocabulary "
+        "of 5,000 pieces for both languages instead of 50,000 words each. Trained "
+        "with Adam and label smoothing instead of the paper's SGD."
+    ),
+    "intended_use": (
+        "Teaching, comparison of architectures, tests of serving. It translates short "
+        "everyday sentences and image captions; it is no general translator."
+    ),
+    "weaknesses": [
+        "Long sentences, and anything unlike captions and everyday phrases: news, "
+        "law, technical text.",
+        "Names and rare words are spelled out in pieces and often come out wrong.",
+        "It picks the formal or the familiar form of address at random.",
+    ],
+    "license": "cc-by-nc-4.0",
+    "paper": {
+        "title": "Effective Approaches to Attention-based Neural Machine Translation",
+        "authors": "Minh-Thang Luong, Hieu Pham, Christopher D. Manning",
+        "year": 2015,
+        "url": "https://arxiv.org/abs/1508.04025",
+    },
+    "task": "translate",
+    "data": [
+        {
+            "name": "multi30k",
+            "terms": "derived from Flickr30k, no licence stated: research use",
+        },
+        {"name": "tatoeba", "terms": "CC BY 2.0, tatoeba.org via manythings.org/anki"},
+    ],
+}
+
 RECIPE = Recipe(
     name="luong_local",
     translator=_translator,
+    card=_CARD,
     scales={
         "tiny": Scale(
             model={

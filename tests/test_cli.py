@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import types
+import warnings
 
 import pytest
 
@@ -288,6 +289,16 @@ def test_errors_are_one_line_and_a_code(monkeypatch, capsys, error, code, messag
     assert translate("a") == code
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("zoo: error: ") and message in last
+
+
+def test_warnings_are_one_line(monkeypatch, capsys):
+    def load(name):
+        warnings.warn("not\nverified", stacklevel=1)
+        return FakeTask()
+
+    monkeypatch.setattr(presets, "load", load)
+    assert translate("a") == 0
+    assert "zoo: warning: not verified\n" in capsys.readouterr().err
 
 
 def test_debug_shows_the_traceback(monkeypatch):

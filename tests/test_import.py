@@ -104,4 +104,4 @@ def test_everything_works_without_tensorflow(tmp_path):
         str(tmp_path / "preset"),
         KERAS_BACKEND="torch" if backend == "torch" else "jax",
     )
-    assert "cat" in out  # the head of the alignment's column
+    assert len(out.splitlines()) >= 3  # a translation and its alignment

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import zoo
@@ -32,7 +33,9 @@ def main(argv=None):
     """
     try:
         arguments = _parser().parse_args(argv)
-        code = arguments.run(arguments) or 0
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: progress(f"warning: {message}")
+            code = arguments.run(arguments) or 0
         sys.stdout.flush()  # a reader that has gone shows here, not at exit
         return code
     except SystemExit as stop:  # --help and --version, and the parser of a recipe
@@ -52,7 +55,7 @@ def main(argv=None):
 
 
 def _error(message, code):
-    print(f"zoo: error: {' '.join(str(message).split())}", file=sys.stderr)
+    progress(f"error: {message}")
     return code
 
 
@@ -69,8 +72,8 @@ def _reason(error):
 
 
 def progress(message):
-    """Prints a line for the person who waits."""
-    print(f"zoo: {message}", file=sys.stderr, flush=True)
+    """Prints one line for the person who waits, on standard error."""
+    print(f"zoo: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
 
 
 # === Arguments ===

@@ -74,7 +74,7 @@ def store(path, data):
     """Writes a file so that it is there as a whole or not at all.
 
     Args:
-        path: `pathlib.Path` in a folder that exists.
+        path: `pathlib.Path`; its folder is made if missing.
         data: bytes.
 
     Raises:
@@ -83,6 +83,7 @@ def store(path, data):
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with _writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
             temporary.write_bytes(data)
             temporary.replace(path)
     finally:
@@ -97,6 +98,8 @@ def _download(url, part):
             time.sleep(PAUSE * attempt)
         try:
             problem = _transfer(url, part)
+        except DownloadError:  # from writing, which no further attempt mends
+            raise
         except urllib.error.HTTPError as error:
             error.close()
             problem = f"HTTP status {error.code} ({error.reason})"
@@ -104,7 +107,7 @@ def _download(url, part):
                 break
         except urllib.error.URLError as error:
             problem = str(error.reason)
-        except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        except (http.client.HTTPException, OSError) as error:
             problem = f"{type(error).__name__}: {error}"
         if problem is None:
             return

@@ -52,7 +52,7 @@ def unpack(archive, name=None):
     files = split(rows, held_out)
     kept = files["valid.en"].count(b"\n") + files["test.en"].count(b"\n")
     return files, (
-        f"an archive dated {date} with {len(rows)} pairs and {kept} of the "
+        f"an archive of {date} with {len(rows)} pairs and {kept} of the "
         f"{len(held_out)} sentences of valid and test"
     )
 
@@ -82,12 +82,15 @@ def split(rows, held_out):
     random.Random(0).shuffle(train)
 
     joined = [
-        [(pairs[0][0], "\t".join(german for _, german in pairs))] if pairs else []
+        (pairs[0][0], "\t".join(german for _, german in pairs)) if pairs else None
         for pairs in held_rows
     ]
     half = len(held_out) // 2
-    parts = {"train": train, "valid": sum(joined[:half], [])}
-    parts["test"] = sum(joined[half:], [])
+    parts = {
+        "train": train,
+        "valid": [row for row in joined[:half] if row],
+        "test": [row for row in joined[half:] if row],
+    }
     return {
         f"{part}.{language}": "".join(f"{row[side]}\n" for row in pairs).encode()
         for part, pairs in parts.items()
@@ -124,7 +127,7 @@ def _read(archive):
             f"starts with {start!r}: {error}"
         ) from None
     date = re.search(r"Date of this file:\s*(\S+)", about)
-    return text, date[1] if date else "nowhere"
+    return text, date[1] if date else "(no date given)"
 
 
 def _rows(text):

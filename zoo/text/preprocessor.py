@@ -48,12 +48,13 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
 
     Example:
 
+    >>> from zoo.text import Tokenizer, train_tokenizer
     >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
     >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
     >>> preprocessor = TranslatorPreprocessor(tokenizer, target_length=16)
     >>> x, y, sample_weight = preprocessor({"source": texts[:1], "target": texts[1:2]})
-    >>> x["source_ids"].shape, x["target_ids"].shape, y.shape
-    ((1, 128), (1, 16), (1, 16))
+    >>> x["source_ids"].shape, y.shape
+    ((1, 128), (1, 16))
     >>> preprocessor.decode(y)
     ['ein hund rennt']
     """
@@ -275,8 +276,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
 
         Args:
             x: a str or a list of str, or `{"source": ...}` with them.
-            sequence_length: longest target wanted, the `max_length` of `generate`.
-                Default None.
+            sequence_length: longest target wanted: `generate`'s `max_length`, if any.
 
         Returns:
             `{"source_ids": int32 (B, source_length)}`, and if `sequence_length` is

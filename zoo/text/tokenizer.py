@@ -30,6 +30,7 @@ def check_texts(texts, name="texts"):
 
     Example:
 
+    >>> from zoo.text import check_texts
     >>> check_texts("A dog runs.")
     ['A dog runs.']
     >>> check_texts(["A dog.", None])
@@ -85,12 +86,15 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
 
     Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Text is normalised by
     SentencePiece's `nmt_nfkc`, every character of `texts` becomes a piece, and digits
-    are not joined. The same arguments give the same bytes.
+    are not joined. With one version of SentencePiece, the same arguments give the same
+    bytes. Nothing is printed.
 
     Args:
         texts: list or other iterable of str, of both languages: each one sentence.
         vocabulary_size: number of pieces, the four special ones included. Default 5000.
-        **options: further options of `sentencepiece.SentencePieceTrainer.train`.
+        **options: further options of `sentencepiece.SentencePieceTrainer.train`. With
+            `input_sentence_size` it draws texts by a seed that cannot be set: for fewer
+            texts, better pass fewer.
 
     Returns:
         bytes: the model, ready for `Tokenizer(proto=...)`.
@@ -102,6 +106,7 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
 
     Example:
 
+    >>> from zoo.text import Tokenizer, train_tokenizer
     >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
     >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
     >>> tokenizer.detokenize(tokenizer.tokenize("a dog sleeps"))
@@ -125,7 +130,7 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
         # the SentencePiece inside tensorflow-text chooses the other one.
         "split_digits": True,
         # SentencePiece leaves out longer ones, by default those over 4192 bytes.
-        "max_sentence_length": max(10, *(len(text.encode()) for text in texts)),
+        "max_sentence_length": max(10, max(len(text.encode()) for text in texts)),
         # The sums over threads depend on how many there are: never the machine's count.
         "num_threads": 16,
         "minloglevel": 2,
@@ -171,6 +176,7 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     Example:
 
+    >>> from zoo.text import Tokenizer, train_tokenizer
     >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
     >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
     >>> ids = tokenizer(["a dog", "die katze"])  # a list of lists of int

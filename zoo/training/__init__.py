@@ -20,6 +20,7 @@ _HOMES = {
     "load_state": "checkpoint",
     "reversal_pairs": "generated",
     "run": "recipe",
+    "save_preset": "preset",
     "save_state": "checkpoint",
 }
 

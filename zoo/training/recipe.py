@@ -88,6 +88,11 @@ def run(recipe, argv=None):
     parser.add_argument("--epochs", type=int, help="instead of the recipe's number")
     parser.add_argument("--limit", type=int, help="train on the first LIMIT pairs only")
     parser.add_argument("--restart", action="store_true", help="don't resume")
+    parser.add_argument(
+        "--finish",
+        action="store_true",
+        help="train no further: write the preset from the best weights so far",
+    )
     args = parser.parse_args(argv)
     for name in ("epochs", "limit"):
         value = getattr(args, name)
@@ -104,9 +109,9 @@ def run(recipe, argv=None):
     try:
         os.makedirs(output, exist_ok=True)
         trainer = Trainer(recipe, args.scale, scale, output, args.seed, args.limit)
-        trainer.train(restart=args.restart)
+        trainer.train(restart=args.restart, finish=args.finish)
         trainer.finish()
-    except (CheckpointError, FileNotFoundError, PermissionError) as error:
+    except (CheckpointError, OSError) as error:
         print(f"{recipe.name}: error: {error}", file=sys.stderr)
         return 2
     return 0

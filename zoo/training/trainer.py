@@ -1,12 +1,16 @@
 """The machinery behind every recipe: data, fit, checkpoints, evaluation."""
 
+import datetime
 import json
 import os
+import platform
+import subprocess
 import sys
 
 import keras
 
 from zoo import data
+from zoo.card_pages import write_card
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.batching import PairBatches, choose_buckets
@@ -14,6 +18,7 @@ from zoo.training.checkpoint import load_state
 from zoo.training.evaluation import corpus_scores
 from zoo.training.generated import reversal_pairs
 from zoo.training.losses import SmoothedCrossEntropy
+from zoo.training.preset import save_preset
 from zoo.training.recipe import identity_of
 
 VALIDATION_SENTENCES = 500  # of each set, decoded after each epoch
@@ -133,8 +138,13 @@ class Trainer:
             f"parameters, {keras.backend.backend()} backend"
         )
 
-    def train(self, restart=False):
-        """Trains to the last epoch, from the last checkpoint if there is one."""
+    def train(self, restart=False, finish=False):
+        """Trains to the last epoch, from the last checkpoint if there is one.
+
+        Args:
+            restart: whether a checkpoint is left aside.
+            finish: whether to stop at the checkpoint, which then must exist.
+        """
         identity = identity_of(
             self.recipe, self.scale_name, self.scale, self.seed, self.limit, self.proto
         )
@@ -151,7 +161,13 @@ class Trainer:
             identity=identity,
             resumed=state,
         )
-        if state.get("epoch", 0) >= self.scale.epochs or state.get("stopped"):
+        if finish and not state:
+            raise FileNotFoundError(
+                f"Nothing to finish: no checkpoint in {self.output}. "
+                "Train for at least one epoch first"
+            )
+        done = state.get("epoch", 0) >= self.scale.epochs or state.get("stopped")
+        if done or finish:
             return
         targets = {
             name: [refs[0] for refs in references]
@@ -180,8 +196,13 @@ class Trainer:
         )
 
     def finish(self):
-        """Scores the best weights on the test sets and writes the preset."""
+        """Writes the preset from the best weights, and scores what was written."""
+        folder = self.path("preset", self.recipe.name)
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
         self.backbone.load_weights(self.path("best.weights.h5"))
+        save_preset(self.translator, folder)
+        # Scored as stored: with the weights that float16 rounded.
+        self.backbone.load_weights(os.path.join(folder, "model.weights.h5"))
         results = {}
         for name, (sources, references) in self.tests.items():
             texts = self.translator.translate(sources, beam_size=5)
@@ -193,16 +214,62 @@ class Trainer:
                 f"chrF {scores['chrf']['score']:.2f}  "
                 f"exact {results[name]['exact']:.1%}  beam 5"
             )
-        facts = {
-            "epochs": self.checkpoint.best_epoch + 1,
-            "seconds": self.checkpoint.seconds,
-            "seed": self.seed,
-            "backend": keras.backend.backend(),
-            "scores": results,
-        }
         with open(self.path("results.json"), "w") as file:
-            json.dump(facts, file, indent=2)
-        return facts
+            json.dump(results, file, indent=2)
+        if self.recipe.card and self.scale.corpora:
+            write_card(folder, self._facts(results))
+        self._say(f"preset written to {folder}")
+        return results
+
+    def _facts(self, results):
+        """What the card says of this run."""
+        name, scores = self.recipe.name, []
+        for corpus, found in results.items():
+            command = f"zoo evaluate {name} --data {corpus} --split {TESTS[corpus]}"
+            for metric, title in (("bleu", "BLEU"), ("chrf", "chrF")):
+                scores.append(
+                    {
+                        "data": corpus,
+                        "split": TESTS[corpus],
+                        "metric": title,
+                        "value": round(found[metric]["score"], 2),
+                        "signature": found[metric]["signature"],
+                        "command": command,
+                    }
+                )
+        minutes = self.checkpoint.seconds / 60
+        return {
+            **self.recipe.card,
+            "name": name,
+            "architecture": self.recipe.translator().__name__,
+            "languages": [self.recipe.source, self.recipe.target],
+            "sizes": {
+                "parameters": self.backbone.count_params(),
+                "vocabulary": self.preprocessor.tokenizer.vocabulary_size(),
+            },
+            "recipe": f"python recipes/{name}.py --scale {self.scale_name} "
+            f"--seed {self.seed}",
+            "seed": self.seed,
+            "commit": _commit(),
+            "date": datetime.date.today().isoformat(),
+            "machine": f"{os.cpu_count()} CPU cores ({platform.machine()}), "
+            f"Keras {keras.__version__} on {keras.backend.backend()}",
+            "training_time": f"{minutes:.0f} minutes, {self.checkpoint.best_epoch + 1} "
+            f"of {self.scale.epochs} epochs",
+            "scores": scores,
+        }
 
     def _say(self, text):
         print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
+
+
+def _commit():
+    """The version of the code that runs, where git can tell."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True
+        )
+    except OSError:
+        return "unknown"
+    return found.stdout.strip() or "unknown"

@@ -1,0 +1,402 @@
+import contextlib
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from zoo.decoding import BeamSearch
+from zoo.decoding.beam import compile_search
+from zoo.models import Luong, LuongTranslator
+
+START, END = 2, 3
+VOCABULARY, LIMIT, SENTENCES, WIDTH = 5, 4, 10, 3
+NODES = sum(VOCABULARY**depth for depth in range(LIMIT))  # prefixes that are read
+# Hypotheses that end within the limit: a beam of as many places loses none.
+ALL = sum((VOCABULARY - 1) ** depth for depth in range(LIMIT))
+PENALTIES = [(0.0, 0.0), (0.6, 0.0), (1.0, 0.0), (1.0, 0.2)]
+SOURCES = np.array([[i + 1, 1, i % 2] for i in range(SENTENCES)], "int32")
+LIMITS = np.array([LIMIT - i % LIMIT for i in range(SENTENCES)], "int32")
+NO_HYPOTHESIS = -1e9
+
+
+class Table:
+    """A model that looks logits and attention weights up by (sentence, prefix).
+
+    The first id of a source, less one, is the sentence's number. A prefix is a node of
+    the tree of all prefixes, counted breadth first; -1 is before the start token.
+    """
+
+    def __init__(self, vocabulary=VOCABULARY):
+        shape = (SENTENCES * NODES,)
+        self.vocabulary = vocabulary
+        self.logits = keras.Variable(np.zeros((*shape, vocabulary), "float32"))
+        self.weights = keras.Variable(np.zeros((*shape, WIDTH), "float32"))
+        self.variables = self.trainable_variables = [self.logits, self.weights]
+        self.steps = 0
+
+    def fill(self, seed, scale=2.0):
+        rng = np.random.default_rng(seed)
+        logits = rng.normal(size=(SENTENCES, NODES, self.vocabulary)) * scale
+        # Some sentences end early, some late.
+        logits[..., END] += rng.uniform(-2, 2, size=(SENTENCES, 1))
+        weights = rng.dirichlet(np.ones(WIDTH), size=(SENTENCES, NODES))
+        weights *= (SOURCES != 0)[:, None] * rng.uniform(0.3, 1, (SENTENCES, NODES, 1))
+        self.logits.assign(logits.reshape(-1, self.vocabulary))
+        self.weights.assign(weights.reshape(-1, WIDTH))
+        return self
+
+    def encode(self, source_ids):
+        return ops.cast(source_ids[:, 0], "int32") - 1
+
+    def start(self, memory):
+        return {"node": ops.full_like(memory, -1)}
+
+    def step(self, token_ids, state, memory):
+        self.steps += 1
+        node = state["node"] * self.vocabulary + ops.cast(token_ids, "int32") + 1
+        node = ops.where(state["node"] < 0, 0, node)
+        hypotheses = ops.shape(node)[0] // ops.shape(memory)[0]
+        place = ops.repeat(memory, hypotheses) * NODES + ops.clip(node, 0, NODES - 1)
+        logits = ops.take(self.logits, place, axis=0)
+        return logits, {"node": node}, ops.take(self.weights, place, axis=0)
+
+    def follower(self, sentence):
+        """prefix -> (log-probabilities, attention weights), as float64."""
+        logits = ops.convert_to_numpy(self.logits).astype("float64")
+        weights = ops.convert_to_numpy(self.weights).astype("float64")
+
+        def follow(prefix):
+            node = 0
+            for token in prefix:
+                node = node * self.vocabulary + token + 1
+            place = sentence * NODES + node
+            return log_softmax(logits[place]), weights[place]
+
+        return follow
+
+
+def log_softmax(x):
+    x = x - x.max(-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def final_score(log_prob, length, coverage, real, alpha, beta):
+    """Wu et al. 2016, equation 14."""
+    penalty = ((5 + length) / 6) ** alpha
+    covered = sum(np.log(min(c, 1.0)) for c, r in zip(coverage, real, strict=True) if r)
+    return log_prob / penalty + (beta * covered if beta else 0.0)
+
+
+def exhaustive(follow, vocabulary, limit, real, alpha, beta):
+    """All hypotheses of at most `limit` tokens, the end included, best first."""
+    words = [w for w in range(vocabulary) if w != END]
+    found = []
+    for length in range(1, limit + 1):
+        for body in itertools.product(words, repeat=length - 1):
+            hypothesis, log_prob, coverage = [*body, END], 0.0, 0.0
+            for position, token in enumerate(hypothesis):
+                log_probs, weights = follow(tuple(hypothesis[:position]))
+                log_prob += log_probs[token]
+                coverage = coverage + weights
+            score = final_score(log_prob, length, coverage, real, alpha, beta)
+            found.append((score, hypothesis))
+    return sorted(found, reverse=True)
+
+
+def narrow(follow, vocabulary, limit, real, alpha, beta, beams):
+    """Beam search as `BeamSearch` defines it, without stopping early."""
+    live, done = [((), 0.0, 0.0)], []
+    for step in range(1, limit + 1):
+        extensions = []
+        for prefix, log_prob, coverage in live:
+            log_probs, weights = follow(prefix)
+            for token in [END] if step == limit else range(vocabulary):
+                total = log_prob + log_probs[token]
+                extensions.append((total, (*prefix, token), coverage + weights))
+        extensions.sort(key=lambda extension: -extension[0])
+        live = []
+        for log_prob, prefix, coverage in extensions[: beams - len(done)]:
+            if prefix[-1] != END:
+                live.append((prefix, log_prob, coverage))
+                continue
+            score = final_score(log_prob, step, coverage, real, alpha, beta)
+            done.append((score, list(prefix)))
+    return sorted(done, reverse=True)
+
+
+def check_row(ids, scores, expected, rtol=1e-5):
+    """`ids (K, steps)` and `scores (K,)` hold the expected hypotheses in their order.
+
+    Returns how many there were.
+    """
+    for place, (score, hypothesis) in enumerate(expected):
+        np.testing.assert_allclose(scores[place], score, rtol=rtol, atol=1e-5)
+        pads = [0] * (ids.shape[1] - len(hypothesis))
+        assert ids[place].tolist() == [*hypothesis, *pads], place
+    return len(expected)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return Table()
+
+
+# === Against exhaustive search ===
+
+
+@pytest.mark.parametrize(("alpha", "beta"), PENALTIES)
+def test_a_wide_beam_finds_every_hypothesis_in_order(table, alpha, beta):
+    run = compile_search(table, BeamSearch(ALL, alpha, beta, n_best=ALL), LIMIT)
+    for seed in range(2):
+        ids, scores = run(SOURCES, LIMITS) if seed else run_filled(table, run)
+        assert ids.shape == (SENTENCES, ALL, LIMIT) and scores.dtype == "float32"
+        for row in range(SENTENCES):
+            expected = exhaustive(
+                table.follower(row), VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta
+            )
+            count = check_row(ids[row], scores[row], expected)
+            assert count == sum((VOCABULARY - 1) ** d for d in range(LIMITS[row]))
+            assert (scores[row, count:] == NO_HYPOTHESIS).all()
+            assert (ids[row, count:] == 0).all()
+        table.fill(seed + 100)
+
+
+def run_filled(table, run):
+    table.fill(0)
+    return run(SOURCES, LIMITS)
+
+
+@pytest.mark.parametrize("n_best", [1, 3])
+@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (1.0, 0.2)])
+def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, alpha, beta):
+    run = compile_search(table, BeamSearch(ALL, alpha, beta, n_best), LIMIT)
+    for seed, scale in enumerate((0.5, 2.0, 5.0)):
+        table.fill(seed, scale)
+        ids, scores = run(SOURCES, LIMITS)
+        for row in range(SENTENCES):
+            follow = table.follower(row)
+            expected = exhaustive(
+                follow, VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta
+            )
+            check_row(ids[row], scores[row], expected[:n_best])
+
+
+def test_it_stops_when_nothing_better_can_come():
+    table = Table()
+    table.fill(0)
+    logits = np.zeros((SENTENCES * NODES, VOCABULARY), "float32")
+    logits[:, END] = 20.0
+    table.logits.assign(logits)
+    limits = np.full(SENTENCES, 50, "int32")
+    with eagerly():
+        ids, _ = BeamSearch(3, 1.0)(table, SOURCES, limits, 50)
+    assert ops.convert_to_numpy(ids)[:, 0, 0].tolist() == [END] * SENTENCES
+    assert table.steps == 1
+
+
+def test_it_stops_at_the_last_limit():
+    table = Table().fill(0)
+    table.logits.assign_sub(100.0 * (np.arange(VOCABULARY) == END))
+    with eagerly():
+        BeamSearch(2, 1.0)(table, SOURCES, np.minimum(LIMITS, 3), 50)
+    assert table.steps == 3
+
+
+def eagerly():
+    """Lets `ops.while_loop` run its body step by step."""
+    if keras.backend.backend() != "jax":
+        return contextlib.nullcontext()
+    import jax
+
+    return jax.disable_jit()
+
+
+# === Against beam search in plain Python ===
+
+
+@pytest.mark.parametrize("beams", [1, 2, 3])
+@pytest.mark.parametrize(("alpha", "beta"), PENALTIES)
+def test_a_narrow_beam_follows_the_definition(table, beams, alpha, beta):
+    run = compile_search(table, BeamSearch(beams, alpha, beta, n_best=beams), LIMIT)
+    lengths = set()
+    for seed, scale in enumerate((0.5, 1.0, 2.0, 5.0)):
+        table.fill(seed, scale)
+        ids, scores = run(SOURCES, LIMITS)
+        for row in range(SENTENCES):
+            follow = table.follower(row)
+            expected = narrow(
+                follow, VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta, beams
+            )
+            count = check_row(ids[row], scores[row], expected)
+            assert (scores[row, count:] == NO_HYPOTHESIS).all()
+            lengths |= {len(hypothesis) for _, hypothesis in expected}
+    assert lengths == {1, 2, 3, 4}  # the tables let rows end at all times
+
+
+def test_the_definition_is_not_exhaustive_search():
+    """Otherwise the tests above would not tell a narrow beam from a wide one."""
+    table = Table().fill(0, scale=1.0)
+    differs = [
+        narrow(table.follower(row), VOCABULARY, LIMIT, SOURCES[row], 1.0, 0, 2)[0]
+        != exhaustive(table.follower(row), VOCABULARY, LIMIT, SOURCES[row], 1.0, 0)[0]
+        for row in range(SENTENCES)
+    ]
+    assert any(differs)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(0.0, 0.0), (0.6, 0.0), (2.0, 0.0), (1.0, 0.2), (0.0, 3.0)]
+)
+def test_beam_1_is_greedy_search_under_every_penalty(table, alpha, beta):
+    table.fill(7)
+    run = compile_search(table, BeamSearch(1, alpha, beta), LIMIT)
+    ids, scores = run(SOURCES, LIMITS)
+    for row in range(SENTENCES):
+        follow = table.follower(row)
+        words, log_prob, coverage = [], 0.0, 0.0
+        while not words or words[-1] != END:
+            log_probs, weights = follow(tuple(words))
+            last = len(words) + 1 == LIMITS[row]
+            words.append(END if last else int(np.argmax(log_probs)))
+            log_prob += log_probs[words[-1]]
+            coverage = coverage + weights
+        score = final_score(log_prob, len(words), coverage, SOURCES[row], alpha, beta)
+        check_row(ids[row], scores[row], [(score, words)])
+
+
+def test_a_finished_hypothesis_is_frozen():
+    """By hand: [end] has log 0.6 for good, however sure the words after it are."""
+    table = Table()
+    logits = np.full((SENTENCES, NODES, VOCABULARY), -50.0, "float32")
+    logits[:, 0, END], logits[:, 0, 4] = np.log(0.6), np.log(0.4)
+    logits[:, 1 + 4, 1] = 0.0  # after 4 always 1
+    logits[:, 1 + VOCABULARY * 5 + 1, END] = 0.0  # and then the end
+    table.logits.assign(logits.reshape(-1, VOCABULARY))
+    search = BeamSearch(2, 0.0, n_best=2)
+    ids, scores = compile_search(table, search, LIMIT)(SOURCES, LIMITS * 0 + LIMIT)
+    assert ids[0].tolist() == [[END, 0, 0, 0], [4, 1, END, 0]]
+    np.testing.assert_allclose(scores[0], np.log([0.6, 0.4]), rtol=1e-5)
+
+
+# === With a trained architecture's four methods ===
+
+
+@pytest.fixture(scope="module")
+def translator():
+    keras.utils.set_random_seed(3)
+    backbone = Luong(
+        vocabulary_size=6,
+        num_layers=2,
+        hidden_dim=5,
+        embedding_dim=3,
+        window=4,
+        dropout=0.0,
+        initializer_range=1.5,
+    )
+    return LuongTranslator(backbone)
+
+
+LUONG_SOURCES = np.array([[4, 5, 1], [5, 0, 0], [4, 4, 0]], "int32")
+LUONG_LIMITS = np.array([3, 3, 2], "int32")
+LUONG_ALL = 1 + 5 + 25
+
+
+def luong_follower(translator, source, limit):
+    """The model's answers to every prefix, through its four methods alone."""
+    answers = {}
+    memory = translator.encode(source[None])
+    state, prefixes = translator.start(memory), [()]
+    for _ in range(limit):
+        last = np.array([prefix[-1] if prefix else START for prefix in prefixes])
+        logits, state, weights = translator.step(last.astype("int32"), state, memory)
+        log_probs = log_softmax(ops.convert_to_numpy(logits).astype("float64"))
+        weights = ops.convert_to_numpy(weights).astype("float64")
+        answers |= dict(
+            zip(prefixes, zip(log_probs, weights, strict=True), strict=True)
+        )
+        state = keras.tree.map_structure(lambda x: ops.repeat(x, 5, axis=0), state)
+        prefixes = [(*p, w) for p in prefixes for w in (0, 1, 2, 4, 5)]
+    return answers.__getitem__
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (0.6, 0.2)])
+def test_luong_against_exhaustive_search(translator, alpha, beta):
+    search = BeamSearch(LUONG_ALL, alpha, beta, n_best=LUONG_ALL)
+    run = compile_search(translator, search, 3)
+    ids, scores = run(LUONG_SOURCES, LUONG_LIMITS)
+    for row in range(3):
+        source = LUONG_SOURCES[row][LUONG_SOURCES[row] != 0]
+        follow = luong_follower(translator, source, LUONG_LIMITS[row])
+        expected = exhaustive(follow, 6, LUONG_LIMITS[row], source, alpha, beta)
+        check_row(ids[row], scores[row], expected, rtol=1e-4)
+
+
+def test_neighbours_padding_and_width_change_nothing(translator):
+    search = BeamSearch(3, 1.0, 0.2, n_best=3)
+    run = compile_search(translator, search, 6)
+    limits = np.array([6, 5, 4], "int32")
+    ids, scores = run(LUONG_SOURCES, limits)
+    padded, padded_scores = run(np.pad(LUONG_SOURCES, ((0, 0), (0, 2))), limits)
+    np.testing.assert_array_equal(padded, ids)
+    np.testing.assert_allclose(padded_scores, scores, rtol=1e-5)
+    order = [2, 0, 1]
+    turned, turned_scores = run(LUONG_SOURCES[order], limits[order])
+    np.testing.assert_array_equal(turned, ids[order])
+    np.testing.assert_allclose(turned_scores, scores[order], rtol=1e-5)
+    wide = compile_search(translator, search, 8)
+    for row in range(3):
+        alone, alone_scores = wide(LUONG_SOURCES[row : row + 1], limits[row : row + 1])
+        np.testing.assert_array_equal(alone[0, :, :6], ids[row])
+        assert not alone[0, :, 6:].any()
+        np.testing.assert_allclose(alone_scores[0], scores[row], rtol=1e-5)
+
+
+def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
+    run = compile_search(translator, BeamSearch(1, 0.0), 6)
+    limits = np.array([6, 5, 4], "int32")
+    before = run(LUONG_SOURCES, limits)
+    readout = translator.backbone.readout.kernel
+    values = ops.convert_to_numpy(readout)
+    readout.assign(values * 0)
+    ids, scores = run(LUONG_SOURCES, limits)
+    readout.assign(values)
+    assert (ids[:, 0, 0] == 0).all()  # the first of equals, until the end is forced
+    np.testing.assert_allclose(scores[:, 0], limits * np.log(1 / 6), rtol=1e-5)
+    after = run(LUONG_SOURCES, limits)
+    np.testing.assert_array_equal(after[0], before[0])
+    np.testing.assert_array_equal(after[1], before[1])
+
+
+# === Arguments ===
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"beam_size": 0}, "beam_size=0"),
+        ({"beam_size": -2}, "beam_size=-2"),
+        ({"beam_size": 2.0}, "beam_size=2.0"),
+        ({"beam_size": True}, "beam_size=True"),
+        ({"n_best": 0}, "n_best=0"),
+        ({"n_best": 3, "beam_size": 2}, "n_best=3, beam_size=2"),
+        ({"length_penalty": -0.1}, "-0.1"),
+        ({"length_penalty": "1"}, "'1'"),
+        ({"length_penalty": float("nan")}, "nan"),
+        ({"length_penalty": float("inf")}, "inf"),
+        ({"coverage_penalty": -1}, "-1"),
+        ({"coverage_penalty": None}, "None"),
+        ({"coverage_penalty": True}, "True"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"Received.*{message}"):
+        BeamSearch(**arguments)
+
+
+def test_searches_share_a_program_when_their_arguments_are_equal():
+    assert BeamSearch(3, 1).key() == BeamSearch(3, 1.0).key()
+    others = [BeamSearch(3, 1, 0.1), BeamSearch(3, 0.5), BeamSearch(4, 1)]
+    others.append(BeamSearch(3, 1, n_best=2))
+    assert len({search.key() for search in [BeamSearch(3, 1), *others]}) == 5

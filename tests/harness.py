@@ -1,0 +1,320 @@
+"""What every layer and every translator must do, each in one call.
+
+`check_layer` and `check_translator` ask what KerasHub's `run_layer_test`,
+`run_backbone_test` and `run_task_test` ask, and the contract of
+`zoo.models.seq2seq` on top. A new paper's test is one call of `check_translator`.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import keras
+import numpy as np
+from keras import ops
+
+BACKENDS = ("tensorflow", "jax", "torch")
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def to_numpy(x):
+    """Nested tensors as nested arrays."""
+    return keras.tree.map_structure(ops.convert_to_numpy, x)
+
+
+def close(got, wanted, atol=1e-5, rtol=1e-5):
+    np.testing.assert_allclose(to_numpy(got), to_numpy(wanted), atol=atol, rtol=rtol)
+
+
+def randomize(layer, scale=0.7, seed=0):
+    """Gives every variable values large enough to make mistakes visible."""
+    rng = np.random.default_rng(seed)
+    for variable in layer.trainable_variables:
+        variable.assign(rng.uniform(-scale, scale, tuple(variable.shape)))
+    return layer
+
+
+def same_config(instance):
+    """Asserts that an object survives the round trip through its JSON config."""
+    config = instance.get_config()
+    copy = type(instance).from_config(json.loads(json.dumps(config)))
+    assert json.dumps(copy.get_config()) == json.dumps(config)
+    stored = json.dumps(keras.saving.serialize_keras_object(instance))
+    again = keras.saving.deserialize_keras_object(json.loads(stored))
+    assert type(again) is type(instance)
+    return copy
+
+
+class _Wrapper(keras.Model):
+    """A layer as a model: `fit` then proves that it trains compiled."""
+
+    def __init__(self, layer, take):
+        super().__init__()
+        self.layer, self.take = layer, take
+
+    def call(self, inputs):
+        output = self.take(self.layer(**inputs))
+        return ops.sum(ops.reshape(output, (ops.shape(output)[0], -1)), -1)
+
+
+def check_layer(
+    cls, options, inputs, trainable, first=lambda output: output[0], shapes=True
+):
+    """Proves that a layer is a good Keras citizen.
+
+    Args:
+        cls, options: the layer and its arguments.
+        inputs: dict of NumPy arrays, the layer's tensor arguments.
+        trainable: names of its trainable variables, sorted.
+        first: picks the tensor to train on from the output.
+        shapes: whether `compute_output_shape` is asked.
+    """
+    layer = cls(**options)
+    same_config(layer)
+    eager = layer(**inputs)
+    assert layer.name.startswith(_snake(cls.__name__))
+    assert sorted(v.name for v in layer.trainable_variables) == sorted(trainable)
+
+    # Built by named shapes alone, it has the same variables.
+    floats = {k: v for k, v in inputs.items() if v.dtype.kind == "f"}
+    named = {f"{key}_shape": value.shape for key, value in floats.items()}
+    built = cls(**options)
+    built.build(**named)
+    assert [tuple(v.shape) for v in built.trainable_variables] == [
+        tuple(v.shape) for v in layer.trainable_variables
+    ]
+    built.set_weights(layer.get_weights())
+    for got, wanted in zip(_flat(built(**inputs)), _flat(eager), strict=True):
+        close(got, wanted)
+
+    # Symbolic call, with a time axis that is not known.
+    symbols = {
+        key: keras.KerasTensor((None, *value.shape[1:]), dtype=value.dtype.name)
+        for key, value in inputs.items()
+    }
+    symbolic = _flat(cls(**options)(**symbols))
+    assert [len(s.shape) for s in symbolic] == [len(e.shape) for e in _flat(eager)]
+    if shapes:
+        wanted = [tuple(e.shape) for e in _flat(eager)]
+        assert _shapes(layer.compute_output_shape(**named)) == wanted
+
+    # Half precision: outputs in the compute dtype, nothing but finite numbers.
+    for policy in ("mixed_float16", "mixed_bfloat16"):
+        half = cls(**{**options, "dtype": policy})
+        for output in _flat(half(**inputs)):
+            kind = keras.backend.standardize_dtype(output.dtype)
+            assert kind in (policy.removeprefix("mixed_"), "int32"), kind
+            assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
+
+    # Trained by `fit`, compiled.
+    model = _Wrapper(layer, first)
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile=True)
+    target = np.ones((len(next(iter(inputs.values()))),), "float32")
+    history = model.fit(inputs, target, epochs=1, batch_size=len(target), verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    return layer
+
+
+def _snake(name):
+    """A class's name as Keras names its instances."""
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def _flat(x):
+    return keras.tree.flatten(x)
+
+
+def _shapes(x):
+    if isinstance(x, tuple) and all(isinstance(i, (int, type(None))) for i in x):
+        return [x]
+    return [shape for part in x for shape in _shapes(part)]
+
+
+# === Translators ===
+SOURCE = np.array(
+    [
+        [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
+        [5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0],
+        [9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],  # an empty source
+        [7, 7, 4, 12, 5, 6, 0, 0, 0, 0, 0],
+    ],
+    "int32",
+)
+TARGET = np.array(
+    [
+        [2, 4, 5, 6, 7, 8, 9],
+        [2, 6, 7, 8, 0, 0, 0],
+        [2, 9, 0, 0, 0, 0, 0],
+        [2, 13, 4, 0, 0, 0, 0],
+        [2, 5, 5, 4, 10, 11, 0],
+    ],
+    "int32",
+)
+VOCABULARY = 15
+
+
+def check_translator(task_cls, options, seed=0):
+    """Proves the contract of `zoo.models.seq2seq` for a model.
+
+    Args:
+        task_cls: a subclass of `zoo.models.Translator`.
+        options: small sizes for its backbone; the vocabulary's is `VOCABULARY`.
+
+    Returns:
+        The backbone, with random weights.
+    """
+    backbone_cls = task_cls.backbone_cls
+    options = {"vocabulary_size": VOCABULARY, **options}
+    backbone = randomize(backbone_cls(**options), seed=seed)
+    same_config(backbone)
+    assert backbone.name.startswith(_snake(backbone_cls.__name__))
+    assert isinstance(backbone.token_embedding, keras.layers.Embedding)
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    logits = to_numpy(backbone(inputs))
+    assert logits.shape == (*TARGET.shape, VOCABULARY)
+    assert np.isfinite(logits).all()
+    check_steps(backbone, logits)
+    check_padding(backbone, logits)
+    check_beam_rows(backbone)
+    check_symbolic(backbone)
+    check_half(backbone_cls, options)
+    check_training(task_cls, options)
+    return backbone
+
+
+def check_steps(backbone, logits):
+    """`call` equals the scan of `step`, `align` the weights that it returns."""
+    memory = backbone.encode(SOURCE)
+    state, stepped, weights = backbone.start(memory), [], []
+    for t in range(TARGET.shape[1]):
+        out, state, attention = backbone.step(TARGET[:, t], state, memory)
+        stepped.append(to_numpy(out))
+        weights.append(to_numpy(attention))
+    close(np.stack(stepped, 1), logits)
+    weights = np.stack(weights, 1)
+    close(backbone.align(SOURCE, TARGET), weights)
+    assert (weights[SOURCE[:, None].repeat(TARGET.shape[1], 1) == 0] == 0).all()
+
+
+def check_padding(backbone, logits):
+    """More pads, another batch, another place in the batch: the same result."""
+    wider = np.pad(SOURCE, ((0, 0), (0, 30)))
+    longer = np.pad(TARGET, ((0, 0), (0, 4)))
+    padded = to_numpy(backbone({"source_ids": wider, "target_ids": longer}))
+    close(padded[:, : TARGET.shape[1]], logits)
+    order = [4, 2, 0, 3, 1]
+    turned = backbone({"source_ids": SOURCE[order], "target_ids": TARGET[order]})
+    close(turned, logits[order])
+    for row in range(len(SOURCE)):
+        width = max(1, int((SOURCE[row] > 0).sum()))
+        alone = {
+            "source_ids": SOURCE[row : row + 1, :width],
+            "target_ids": TARGET[row : row + 1],
+        }
+        close(backbone(alone), logits[row : row + 1])
+
+
+def check_beam_rows(backbone, beams=3):
+    """K rows of state for each row of memory give what a copied memory gives."""
+    memory = backbone.encode(SOURCE)
+    state = keras.tree.map_structure(
+        lambda x: ops.repeat(x, beams, axis=0), backbone.start(memory)
+    )
+    copied = backbone.encode(np.repeat(SOURCE, beams, axis=0))
+    tokens = np.arange(len(SOURCE) * beams, dtype="int32") % 10 + 4
+    shared = backbone.step(tokens, state, memory)
+    own = backbone.step(tokens, backbone.start(copied), copied)
+    close(shared[0], own[0])
+    close(shared[2], own[2])
+
+
+def check_symbolic(backbone):
+    symbols = {
+        "source_ids": keras.KerasTensor((None, 9), dtype="int32"),
+        "target_ids": keras.KerasTensor((None, 6), dtype="int32"),
+    }
+    output = type(backbone).from_config(backbone.get_config())(symbols)
+    assert tuple(output.shape)[1:] == (6, VOCABULARY)
+
+
+def check_half(backbone_cls, options):
+    for policy in ("mixed_float16", "mixed_bfloat16"):
+        half = backbone_cls(**options, dtype=policy)
+        output = half({"source_ids": SOURCE, "target_ids": TARGET})
+        kind = keras.backend.standardize_dtype(output.dtype)
+        assert kind == policy.removeprefix("mixed_")
+        assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
+
+
+def check_training(task_cls, options):
+    """`fit`, compiled, on batches of several shapes; every variable learns."""
+    from zoo.training import PairBatches, SmoothedCrossEntropy
+
+    task = task_cls(randomize(task_cls.backbone_cls(**options)))
+    assert task.name.startswith(_snake(task_cls.__name__))
+    task.compile(
+        optimizer=keras.optimizers.SGD(1.0),
+        loss=SmoothedCrossEntropy(0.1),
+        weighted_metrics=[],
+    )
+    before = [to_numpy(v.value) for v in task.trainable_variables]
+    rows = [[i for i in row.tolist() if i] for row in SOURCE]
+    words = [[i for i in row.tolist()[1:] if i] for row in TARGET]
+    batches = PairBatches(rows, words, batch_size=2, buckets=[(4, 8), (12, 8)])
+    history = task.fit(batches, epochs=1, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    for old, variable in zip(before, task.trainable_variables, strict=True):
+        moved = np.abs(to_numpy(variable.value) - old).max()
+        assert moved > 0, f"no gradient reached {variable.path}"
+
+
+_LOADER = """
+import json, sys
+import numpy as np, keras, keras_hub, zoo.models
+folder, inputs, wanted = sys.argv[1:4]
+task = keras_hub.models.Seq2SeqLM.from_preset(folder)
+with np.load(inputs) as file:
+    got = task.backbone({k: file[k] for k in file.files})
+wanted = np.load(wanted)
+error = float(np.abs(keras.ops.convert_to_numpy(got) - wanted).max())
+print(json.dumps({"backend": keras.backend.backend(), "error": error}))
+"""
+
+
+def check_other_backends(task, folder, atol=1e-5):
+    """Saves a task's preset under this backend, loads it under each other one.
+
+    Args:
+        task: a `Translator` with a preprocessor.
+        folder: an empty folder, a `pathlib.Path`.
+    """
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    task.save_to_preset(str(folder / "preset"))
+    np.savez(folder / "inputs.npz", **inputs)
+    np.save(folder / "logits.npy", to_numpy(task.backbone(inputs)))
+    for backend in BACKENDS:
+        if backend == keras.backend.backend():
+            continue
+        environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": ROOT}
+        found = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                _LOADER,
+                str(folder / "preset"),
+                str(folder / "inputs.npz"),
+                str(folder / "logits.npy"),
+            ],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert found.returncode == 0, found.stderr[-2000:]
+        result = json.loads(found.stdout.strip().splitlines()[-1])
+        assert result["backend"] == backend
+        assert result["error"] < atol, result

@@ -1,0 +1,191 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import check_layer, close, randomize, to_numpy
+from tests.layers import reference
+from zoo.layers import (
+    AdditiveAttention,
+    ConcatAttention,
+    LocalMonotonicAttention,
+    LocalPredictiveAttention,
+    LocationAttention,
+    MultiplicativeAttention,
+)
+
+RNG = np.random.default_rng(3)
+LENGTHS = [7, 3, 1, 0]
+QUERY = RNG.normal(size=(4, 5, 6)).astype("float32")
+MEMORY = RNG.normal(size=(4, 7, 8)).astype("float32")
+EQUAL = RNG.normal(size=(4, 7, 6)).astype("float32")  # memory of the query's size
+MASK = np.arange(7)[None] < np.array(LENGTHS)[:, None]
+
+GLOBAL = [
+    ("additive", lambda **k: AdditiveAttention(9, **k), ["U_a", "W_a", "v_a"]),
+    ("concat", lambda **k: ConcatAttention(9, **k), ["W_a", "v_a"]),
+    ("general", lambda **k: MultiplicativeAttention("general", **k), ["W_a"]),
+    ("dot", lambda **k: MultiplicativeAttention("dot", **k), []),
+    ("scaled_dot", lambda **k: MultiplicativeAttention("scaled_dot", **k), []),
+]
+EVERY = [
+    *[make for _, make, _ in GLOBAL],
+    lambda **k: LocationAttention(5, **k),
+    lambda **k: LocalMonotonicAttention("general", 2, **k),
+    lambda **k: LocalPredictiveAttention("general", 2, **k),
+]
+
+
+def memory_for(kind):
+    return EQUAL if "dot" in kind else MEMORY
+
+
+@pytest.mark.parametrize("kind, make, names", GLOBAL)
+def test_global_attention_is_the_papers(kind, make, names):
+    memory = memory_for(kind)
+    layer = make()
+    layer.build(QUERY.shape, memory.shape)
+    randomize(layer)
+    assert sorted(v.name for v in layer.trainable_variables) == names
+    context, weights = to_numpy(layer(QUERY, memory, mask=MASK))
+    for b, length in enumerate(LENGTHS):
+        for t in range(QUERY.shape[1]):
+            c, a = reference.attend(
+                kind,
+                QUERY[b, t].astype("float64"),
+                memory[b, :length].astype("float64"),
+                reference.named(layer),
+            )
+            np.testing.assert_allclose(weights[b, t, :length], a, atol=1e-5)
+            np.testing.assert_allclose(context[b, t], c, atol=1e-5)
+    assert (weights[~MASK[:, None].repeat(5, 1)] == 0).all()
+    assert (context[3] == 0).all()  # nothing to attend to
+
+
+def test_location_attention_is_equation_8():
+    layer = LocationAttention(5)
+    layer.build(QUERY.shape, MEMORY.shape)
+    randomize(layer)
+    context, weights = to_numpy(layer(QUERY, MEMORY, mask=MASK))
+    W_a = reference.named(layer)["W_a"]
+    for b, length in enumerate(LENGTHS):
+        seen = min(length, 5)  # words beyond the vector's end are ignored
+        for t in range(QUERY.shape[1]):
+            a = np.zeros(7)
+            if seen:
+                a[:seen] = reference.softmax((QUERY[b, t] @ W_a)[:seen])
+            np.testing.assert_allclose(weights[b, t], a, atol=1e-5)
+            np.testing.assert_allclose(context[b, t], a @ MEMORY[b], atol=1e-5)
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_one_step_equals_the_whole_sequence(make):
+    layer = make()
+    context, weights = layer(QUERY, EQUAL, mask=MASK)
+    for t in range(QUERY.shape[1]):
+        one = layer(QUERY[:, t], EQUAL, mask=MASK, position=t)
+        close(one[0], to_numpy(context)[:, t])
+        close(one[1], to_numpy(weights)[:, t])
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_keys_can_be_projected_once(make):
+    layer = make()
+    wanted = layer(QUERY, EQUAL, mask=MASK)
+    got = layer(QUERY, EQUAL, mask=MASK, keys=layer.project(EQUAL))
+    close(got[0], wanted[0])
+    close(got[1], wanted[1])
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_padding_changes_nothing(make):
+    layer = make()
+    context, weights = to_numpy(layer(QUERY, EQUAL, mask=MASK))
+    junk = np.full((4, 20, 6), 1e3, "float32")
+    memory = np.concatenate([EQUAL, junk], axis=1)
+    mask = np.pad(MASK, ((0, 0), (0, 20)))
+    wide = to_numpy(layer(QUERY, memory, mask=mask))
+    close(wide[0], context)
+    close(wide[1][..., :7], weights)
+    assert (wide[1][..., 7:] == 0).all()
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_no_mask_means_that_all_is_real(make):
+    layer = make()
+    wanted = layer(QUERY, EQUAL, mask=np.ones((4, 7), bool))
+    got = layer(QUERY, EQUAL)
+    close(got[0], wanted[0])
+    close(got[1], wanted[1])
+
+
+def test_a_keras_mask_of_the_memory_is_used():
+    ids = ops.convert_to_tensor(np.array([[4, 5, 0, 0], [6, 0, 0, 0]]))
+    memory = keras.layers.Embedding(10, 8, mask_zero=True)(ids)
+    _, weights = MultiplicativeAttention()(QUERY[:2], memory)
+    assert (to_numpy(weights)[:, :, 2:] == 0).all()
+    assert (to_numpy(weights)[1, :, 0] == 1).all()
+
+
+@pytest.mark.parametrize("make", EVERY)
+@pytest.mark.parametrize("policy", ["float16", "mixed_float16", "mixed_bfloat16"])
+def test_half_precision_keeps_weights_zero_on_pads(make, policy):
+    layer = make(dtype=policy)
+    memory = 30 * EQUAL  # large scores, as trained nets have
+    context, weights = layer(30 * QUERY, memory, mask=MASK)
+    kind = policy.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(context.dtype) == kind
+    assert keras.backend.standardize_dtype(weights.dtype) == kind
+    weights = to_numpy(ops.cast(weights, "float32"))
+    assert np.isfinite(weights).all()
+    assert np.isfinite(to_numpy(ops.cast(context, "float32"))).all()
+    assert (weights[~MASK[:, None].repeat(5, 1)] == 0).all()
+    assert (weights[3] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "cls, options, names",
+    [
+        (AdditiveAttention, {"units": 9}, ["U_a", "W_a", "v_a"]),
+        (ConcatAttention, {"units": 9}, ["W_a", "v_a"]),
+        (MultiplicativeAttention, {"score": "general"}, ["W_a"]),
+        (LocationAttention, {"max_length": 5}, ["W_a"]),
+    ],
+)
+def test_everyday_keras(cls, options, names):
+    check_layer(cls, options, {"query": QUERY, "memory": MEMORY, "mask": MASK}, names)
+
+
+def test_in_somebody_elses_functional_model(tmp_path):
+    words = keras.Input((None,), dtype="int32")
+    query = keras.Input((6,))
+    memory = keras.layers.Embedding(20, 8, mask_zero=True)(words)
+    context, weights = AdditiveAttention(9)(query, memory)
+    model = keras.Model([words, query], [keras.layers.Dense(2)(context), weights])
+    ids = np.array([[3, 4, 5, 0], [6, 0, 0, 0], [0, 0, 0, 0]])
+    wanted = model([ids, QUERY[:3, 0]])
+    assert (to_numpy(wanted[1])[ids == 0] == 0).all()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    close(loaded([ids, QUERY[:3, 0]])[0], wanted[0])
+
+
+def test_projecting_an_unbuilt_layer_says_what_to_do():
+    with pytest.raises(ValueError, match="call the layer or its `build"):
+        AdditiveAttention(3).project(MEMORY)
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: AdditiveAttention(0), "positive integer.*units=0"),
+        (lambda: ConcatAttention(2.5), "positive integer.*units=2.5"),
+        (lambda: LocationAttention(-1), "positive integer.*max_length=-1"),
+        (lambda: MultiplicativeAttention("concat"), "one of.*Received: score='concat'"),
+        (lambda: MultiplicativeAttention("dot")(QUERY, MEMORY), "query size 6.*8"),
+        (lambda: AdditiveAttention(3)(QUERY, MEMORY[:, 0]), r"memory.*\(4, 8\)"),
+    ],
+)
+def test_bad_arguments(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,172 @@
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import close, randomize, same_config, to_numpy
+from tests.layers import reference
+from zoo.layers import (
+    AdditiveAttention,
+    AttentionCell,
+    AttentionDecoder,
+    LocalMonotonicAttention,
+    LocalPredictiveAttention,
+    LSTMCell,
+    MultiplicativeAttention,
+)
+
+RNG = np.random.default_rng(13)
+INPUTS = RNG.normal(size=(3, 4, 5)).astype("float32")
+MEMORY = RNG.normal(size=(3, 9, 8)).astype("float32")
+LENGTHS = [9, 4, 0]
+MASK = np.arange(9)[None] < np.array(LENGTHS)[:, None]
+
+STACKS = {
+    "lstm": lambda: [LSTMCell(6, use_bias=False), LSTMCell(6)],
+    "keras_lstm": lambda: [keras.layers.LSTMCell(6)],
+    "gru": lambda: keras.layers.GRUCell(6),
+    "mixed": lambda: [LSTMCell(7), keras.layers.GRUCell(6, reset_after=False)],
+    "simple": lambda: [keras.layers.SimpleRNNCell(6)],
+}
+ATTENTIONS = {
+    "additive": lambda: AdditiveAttention(5),
+    "general": lambda: MultiplicativeAttention("general"),
+    "local_m": lambda: LocalMonotonicAttention("general", 1),
+    "local_p": lambda: LocalPredictiveAttention("general", 1),
+}
+
+
+def make(stack, attention, feeding, **options):
+    cell = AttentionCell(
+        STACKS[stack](),
+        ATTENTIONS[attention](),
+        units=10,
+        input_feeding=feeding,
+        **options,
+    )
+    decoder = AttentionDecoder(cell)
+    decoder.build(INPUTS.shape, MEMORY.shape)
+    return randomize(decoder)
+
+
+@pytest.mark.parametrize("feeding", [True, False])
+@pytest.mark.parametrize(
+    "stack, attention",
+    [
+        ("lstm", "local_p"),
+        ("lstm", "local_m"),
+        ("keras_lstm", "additive"),
+        ("gru", "general"),
+        ("mixed", "local_m"),
+        ("simple", "additive"),
+    ],
+)
+def test_the_sequence_equals_the_scan_of_the_cell(stack, attention, feeding):
+    decoder = make(stack, attention, feeding)
+    outputs, final, alignments = decoder(INPUTS, MEMORY, mask=MASK)
+    cell = decoder.cell
+    states = cell.get_initial_state(batch_size=3)
+    for t in range(INPUTS.shape[1]):
+        output, alignment, states = cell(INPUTS[:, t], states, MEMORY, mask=MASK)
+        close(to_numpy(outputs)[:, t], output)
+        close(to_numpy(alignments)[:, t], alignment)
+    assert len(final) == len(states)
+    for got, wanted in zip(final, states, strict=True):
+        close(got, wanted)
+    assert to_numpy(states[-1]).tolist() == [4, 4, 4]
+    # Without alignments the rest is the same.
+    fewer = decoder(INPUTS, MEMORY, mask=MASK, return_alignments=False)
+    assert len(fewer) == 2
+    close(fewer[0], outputs)
+
+
+def test_input_feeding_is_luongs_equations():
+    decoder = make("lstm", "local_p", True)
+    cell = decoder.cell
+    outputs, _, alignments = to_numpy(decoder(INPUTS, MEMORY, mask=MASK))
+    attention = reference.named(cell.attention)
+    W_c = to_numpy(cell.W_c.value).astype("float64")
+    layers = [reference.named(c) for c in cell.cells]
+    for b, length in enumerate(LENGTHS[:2]):
+        memory = MEMORY[b, :length].astype("float64")
+        h, c, fed = [np.zeros(6)] * 2, [np.zeros(6)] * 2, np.zeros(10)
+        for t in range(4):
+            x = np.concatenate([INPUTS[b, t], fed])
+            for k, weights in enumerate(layers):
+                h[k], c[k] = reference.lstm_step(
+                    x,
+                    h[k],
+                    c[k],
+                    weights["kernel"],
+                    weights["recurrent_kernel"],
+                    weights.get("bias", 0.0),
+                )
+                x = h[k]
+            focus = reference.predicted_focus(x, length, attention)
+            centre = min(int(focus), length - 1)
+            context, a = reference.local(
+                "general", x, memory, attention, centre, 1, focus
+            )
+            fed = np.tanh(np.concatenate([context, x]) @ W_c)
+            close(outputs[b, t], fed)
+            close(alignments[b, t, :length], a)
+
+
+def test_initial_states_are_used():
+    decoder = make("gru", "general", True)
+    start = [np.ones((3, 6), "float32")]
+    first = decoder(INPUTS, MEMORY, initial_states=start)[0]
+    assert np.abs(to_numpy(first) - to_numpy(decoder(INPUTS, MEMORY)[0])).max() > 1e-3
+
+
+@pytest.mark.parametrize("feeding", [True, False])
+def test_dropout_in_training_only(feeding):
+    decoder = make("lstm", "general", feeding, dropout=0.5, seed=2)
+    plain = to_numpy(decoder(INPUTS, MEMORY)[0])
+    close(decoder(INPUTS, MEMORY)[0], plain)
+    dropped = to_numpy(decoder(INPUTS, MEMORY, training=True)[0])
+    assert np.abs(dropped - plain).max() > 1e-3
+    assert np.isfinite(dropped).all()
+    states = decoder.cell.get_initial_state(batch_size=3)
+    step = decoder.cell(INPUTS[:, 0], states, MEMORY, training=True)
+    assert np.isfinite(to_numpy(step[0])).all()
+
+
+@pytest.mark.parametrize("stack", ["lstm", "gru"])
+def test_config_and_saving(stack, tmp_path):
+    decoder = make(stack, "local_p", True, dropout=0.1)
+    same_config(decoder)
+    inputs = keras.Input((None, 5)), keras.Input((None, 8))
+    model = keras.Model(inputs, decoder(*inputs)[0])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    close(loaded([INPUTS, MEMORY]), model([INPUTS, MEMORY]))
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("feeding", [True, False])
+def test_mixed_precision(policy, feeding):
+    cell = AttentionCell(
+        [LSTMCell(6, dtype=policy)],
+        LocalPredictiveAttention("general", 1, dtype=policy),
+        input_feeding=feeding,
+        dtype=policy,
+    )
+    decoder = AttentionDecoder(cell, dtype=policy)
+    outputs, _, alignments = decoder(INPUTS, MEMORY, mask=MASK)
+    kind = policy.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(outputs.dtype) == kind
+    alignments = to_numpy(keras.ops.cast(alignments, "float32"))
+    assert np.isfinite(alignments).all()
+    assert (alignments[~MASK[:, None].repeat(4, 1)] == 0).all()
+
+
+def test_units_default_to_the_last_cells_size():
+    cell = AttentionCell([LSTMCell(6)], MultiplicativeAttention())
+    assert cell.units == 6
+
+
+def test_what_is_not_a_cell_is_refused():
+    with pytest.raises(ValueError, match="recurrent cell.*Dense"):
+        AttentionCell(keras.layers.Dense(3), MultiplicativeAttention())
+    with pytest.raises(ValueError, match="recurrent cell"):
+        AttentionCell([], MultiplicativeAttention())

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import close, to_numpy
+from zoo.layers.functional import fresh, gather_rows, masked_softmax, scan
+
+
+def test_masked_softmax_is_the_softmax_of_what_is_real():
+    scores = np.array([[1.0, 2.0, 3.0, 50.0], [-1e4, 0.0, 1e4, 1.0]], "float32")
+    mask = np.array([[True, True, True, False], [True, True, False, False]])
+    weights = to_numpy(masked_softmax(scores, mask))
+    e = np.exp(np.array([1.0, 2.0, 3.0]) - 3.0)
+    np.testing.assert_allclose(weights[0, :3], e / e.sum(), rtol=1e-6)
+    np.testing.assert_allclose(weights[1, :2], [0.0, 1.0])
+    assert (weights[~mask] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_masked_softmax_of_an_empty_row_is_zero(dtype):
+    scores = ops.cast(np.full((2, 3), 6e4, "float32"), dtype)
+    weights = masked_softmax(scores, np.zeros((2, 3), bool))
+    assert (to_numpy(ops.cast(weights, "float32")) == 0).all()
+
+
+def test_masked_softmax_without_mask_sums_to_one():
+    weights = masked_softmax(np.random.normal(size=(2, 3, 5)).astype("float32"))
+    close(ops.sum(weights, -1), np.ones((2, 3)))
+
+
+def test_gather_rows():
+    values = np.arange(2 * 5 * 3).reshape(2, 5, 3).astype("float32")
+    index = np.array([[[0, 4], [2, 2], [1, 0], [3, 3]]] * 2, "int32")
+    got = to_numpy(gather_rows(ops.convert_to_tensor(values), index))
+    for b in range(2):
+        np.testing.assert_array_equal(got[b], values[b][index[b]])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_runs_the_step_in_order(reverse):
+    inputs = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
+
+    def step(x, states):
+        total = 0.5 * states[0] + x
+        return total * 2, [total]
+
+    outputs, final = scan(
+        step, ops.convert_to_tensor(inputs), [ops.zeros((2, 3))], reverse
+    )
+    state, wanted = np.zeros((2, 3)), np.zeros((2, 5, 3))
+    for t in reversed(range(5)) if reverse else range(5):
+        state = 0.5 * state + inputs[:, t]
+        wanted[:, t] = 2 * state
+    close(outputs, wanted)
+    close(final[0], state)
+
+
+def test_fresh_gives_other_values_each_time():
+    one = fresh("random_uniform")
+    first, second = one((4, 4)), fresh(one)((4, 4))
+    assert np.abs(to_numpy(first) - to_numpy(second)).max() > 0

@@ -1,0 +1,166 @@
+import numpy as np
+import pytest
+
+from tests.harness import check_layer, close, randomize, same_config, to_numpy
+from tests.layers import reference
+from zoo.layers import (
+    AdditiveScore,
+    LocalMonotonicAttention,
+    LocalPredictiveAttention,
+)
+
+RNG = np.random.default_rng(5)
+LENGTHS = [23, 9, 5, 1, 0]
+QUERY = RNG.normal(size=(5, 11, 6)).astype("float32")
+MEMORY = RNG.normal(size=(5, 23, 8)).astype("float32")
+EQUAL = RNG.normal(size=(5, 23, 6)).astype("float32")
+MASK = np.arange(23)[None] < np.array(LENGTHS)[:, None]
+SCORES = ["dot", "general", "scaled_dot", "concat", "additive"]
+
+
+def built(cls, score, **options):
+    memory = EQUAL if "dot" in score else MEMORY
+    layer = cls(score, **options)
+    layer.build(QUERY.shape, memory.shape)
+    return randomize(layer), memory
+
+
+def compare(layer, memory, place, score, window):
+    context, weights = to_numpy(layer(QUERY, memory, mask=MASK))
+    variables = reference.named(layer)
+    for b, length in enumerate(LENGTHS):
+        for t in range(QUERY.shape[1]):
+            h = QUERY[b, t].astype("float64")
+            real = memory[b, :length].astype("float64")
+            if not length:
+                assert (weights[b, t] == 0).all() and (context[b, t] == 0).all()
+                continue
+            centre, focus = place(h, length, t, variables)
+            c, a = reference.local(score, h, real, variables, centre, window, focus)
+            np.testing.assert_allclose(weights[b, t, :length], a, atol=2e-5)
+            np.testing.assert_allclose(context[b, t], c, atol=5e-5)
+            assert (weights[b, t, length:] == 0).all()
+
+
+# Window 2 gathers (23 > 2 × 5), window 10 stays dense (a source shorter than twice
+# the window), window 40 is wider than any source.
+@pytest.mark.parametrize("window", [2, 10, 40])
+@pytest.mark.parametrize("score", SCORES)
+def test_local_p_is_equations_9_and_10(score, window):
+    layer, memory = built(LocalPredictiveAttention, score, window=window, units=7)
+
+    def place(h, length, t, variables):
+        focus = reference.predicted_focus(h, length, variables)
+        return min(int(np.floor(focus)), length - 1), focus
+
+    compare(layer, memory, place, score, window)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("window", [1, 2, 10, 40])
+@pytest.mark.parametrize("score", SCORES)
+def test_local_m_is_a_window_around_the_target_position(score, window, reverse):
+    layer, memory = built(
+        LocalMonotonicAttention, score, window=window, reverse=reverse
+    )
+
+    def place(h, length, t, variables):
+        centre = min(t, length - 1)
+        return (length - 1 - centre if reverse else centre), None
+
+    compare(layer, memory, place, score, window)
+
+
+@pytest.mark.parametrize("cls", [LocalMonotonicAttention, LocalPredictiveAttention])
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("time", [1, 11])
+def test_gathering_the_window_changes_nothing(cls, score, time, monkeypatch):
+    layer, memory = built(cls, score, window=3)
+    monkeypatch.setattr(cls, "_gathers", lambda self, length: True)
+    gathered = to_numpy(layer(QUERY[:, :time], memory, mask=MASK))
+    monkeypatch.setattr(cls, "_gathers", lambda self, length: False)
+    dense = to_numpy(layer(QUERY[:, :time], memory, mask=MASK))
+    close(gathered[0], dense[0])
+    close(gathered[1], dense[1])
+
+
+def test_only_long_sources_are_gathered():
+    layer = LocalPredictiveAttention(window=10)
+    assert not layer._gathers(42)
+    assert layer._gathers(43)
+    assert layer._gathers(None)
+
+
+def test_position_in_every_form_it_may_take():
+    layer, memory = built(LocalMonotonicAttention, "general", window=2)
+    positions = np.array([0, 8, 3, 30, 2])
+    rows = np.stack(
+        [
+            to_numpy(layer(QUERY[:, 0], memory, mask=MASK, position=int(p))[1])[b]
+            for b, p in enumerate(positions)
+        ]
+    )
+    one = layer(QUERY[:, 0], memory, mask=MASK, position=positions)[1]
+    close(one, rows)
+    # (T,) and (B, T)
+    shifted = np.arange(11) + 4
+    flat = layer(QUERY, memory, mask=MASK, position=shifted)[1]
+    full = layer(QUERY, memory, mask=MASK, position=np.tile(shifted, (5, 1)))[1]
+    close(flat, full)
+    close(
+        to_numpy(flat)[:, 3],
+        layer(QUERY[:, 3], memory, mask=MASK, position=7)[1],
+    )
+
+
+def test_local_p_ignores_position():
+    layer, memory = built(LocalPredictiveAttention, "general", window=2)
+    close(
+        layer(QUERY[:, 0], memory, mask=MASK, position=9)[1],
+        layer(QUERY[:, 0], memory, mask=MASK)[1],
+    )
+
+
+def test_units_default_to_the_querys_size():
+    layer, _ = built(LocalPredictiveAttention, "general", window=2)
+    shapes = {v.name: tuple(v.shape) for v in layer.trainable_variables}
+    assert shapes == {"W_p": (6, 6), "v_p": (6,), "W_a": (8, 6)}
+
+
+@pytest.mark.parametrize(
+    "cls, names",
+    [
+        (LocalMonotonicAttention, ["W_a"]),
+        (LocalPredictiveAttention, ["W_a", "W_p", "v_p"]),
+    ],
+)
+@pytest.mark.parametrize("window", [2, 10])
+def test_everyday_keras(cls, names, window):
+    inputs = {"query": QUERY, "memory": MEMORY, "mask": MASK}
+    check_layer(cls, {"score": "general", "window": window}, inputs, names)
+
+
+def test_a_score_layer_of_ones_own():
+    layer = LocalMonotonicAttention(AdditiveScore(4), window=2)
+    layer(QUERY, MEMORY, mask=MASK)
+    copy = same_config(layer)
+    copy.build(QUERY.shape, MEMORY.shape)
+    copy.set_weights(layer.get_weights())
+    close(copy(QUERY, MEMORY, mask=MASK)[0], layer(QUERY, MEMORY, mask=MASK)[0])
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: LocalMonotonicAttention("location"), "one of.*'location'"),
+        (lambda: LocalPredictiveAttention(window=0), "positive integer.*window=0"),
+        (lambda: LocalPredictiveAttention(units=-2), "positive integer.*units=-2"),
+        (
+            lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY),
+            r"needs `position=`.*\(5, 6\)",
+        ),
+    ],
+)
+def test_bad_arguments(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

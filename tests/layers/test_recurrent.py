@@ -1,0 +1,150 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import check_layer, close, randomize, same_config, to_numpy
+from tests.layers import reference
+from zoo.layers import LSTMCell, RecurrentStack
+from zoo.layers.recurrent import run_cell
+
+RNG = np.random.default_rng(11)
+INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
+LENGTHS = [6, 2, 0]
+MASK = np.arange(6)[None] < np.array(LENGTHS)[:, None]
+
+
+def built(use_bias=True, size=5, units=4):
+    cell = LSTMCell(units, use_bias=use_bias)
+    cell.build((None, size))
+    return randomize(cell)
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+def test_cell_is_the_keras_cell_and_the_equations(use_bias):
+    cell = built(use_bias)
+    plain = keras.layers.LSTMCell(4, use_bias=use_bias)
+    plain.build((None, 5))
+    plain.set_weights(cell.get_weights())
+    states = [RNG.normal(size=(3, 4)).astype("float32") for _ in range(2)]
+    wanted, wanted_states = plain(INPUTS[:, 0], states)
+    got, got_states = cell.advance(
+        cell.project(INPUTS[:, 0]), states, cell.loop_kernel()
+    )
+    close(got, wanted)
+    close(got_states[1], wanted_states[1])
+    weights = reference.named(cell)
+    for b in range(3):
+        h, c = reference.lstm_step(
+            INPUTS[b, 0],
+            states[0][b],
+            states[1][b],
+            weights["kernel"],
+            weights["recurrent_kernel"],
+            weights.get("bias", 0.0),
+        )
+        close(to_numpy(got)[b], h)
+        close(to_numpy(got_states[1])[b], c)
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+def test_a_fed_part_of_the_input_gives_the_same_step(use_bias):
+    cell = built(use_bias)
+    states = [RNG.normal(size=(3, 4)).astype("float32") for _ in range(2)]
+    wanted, _ = cell(INPUTS[:, 0], states)
+    known, fed = INPUTS[:, 0, :3], INPUTS[:, 0, 3:]
+    got, _ = cell.advance(cell.project(known), states, cell.loop_kernel(2), fed)
+    close(got, wanted)
+    # The whole input may be fed.
+    got, _ = cell.advance(None, states, cell.loop_kernel(5), INPUTS[:, 0])
+    close(got, wanted)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: built(), lambda: built(False), lambda: keras.layers.GRUCell(4)]
+)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_run_cell_skips_pads_and_keeps_the_state(make, reverse):
+    cell = make()
+    if not cell.built:
+        cell.build((None, 5))
+    outputs, final = to_numpy(run_cell(cell, INPUTS, None, MASK, reverse))
+    for b, length in enumerate(LENGTHS):
+        state = [np.zeros((1, 4), "float32")] * len(final)
+        times = range(length)
+        for t in reversed(times) if reverse else times:
+            output, state = cell(INPUTS[b : b + 1, t], state)
+            state = list(state) if isinstance(state, (list, tuple)) else [state]
+            close(outputs[b, t], to_numpy(output)[0])
+        close(final[0][b], to_numpy(state[0])[0])
+        assert (outputs[b, length:] == 0).all()
+
+
+def test_stack_equals_keras_layers():
+    stack = randomize(_built(RecurrentStack(4, 2)))
+    x = INPUTS
+    for layer, (cell,) in enumerate(stack.cells):
+        lstm = keras.layers.LSTM(4, return_sequences=True, return_state=True)
+        lstm.build(x.shape)
+        lstm.set_weights(cell.get_weights())
+        x, h, c = lstm(x)
+        _, states = stack(INPUTS)
+        close(states[layer][0], h)
+        close(states[layer][1], c)
+    close(stack(INPUTS)[0], x)
+
+
+def test_bidirectional_stack_equals_keras_bidirectional():
+    stack = randomize(_built(RecurrentStack(4, 1, bidirectional=True)))
+    both = keras.layers.Bidirectional(keras.layers.LSTM(2, return_sequences=True))
+    both.build(INPUTS.shape)
+    both.set_weights([w for cell in stack.cells[0] for w in cell.get_weights()])
+    mask = np.arange(6)[None] < np.array([6, 2, 3])[:, None]
+    wanted = to_numpy(both(INPUTS, mask=ops.convert_to_tensor(mask)))
+    got = to_numpy(stack(INPUTS, mask=mask)[0])
+    close(got[mask], wanted[mask])
+    assert (got[~mask] == 0).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"bidirectional": True}])
+def test_padding_changes_nothing(options):
+    stack = randomize(_built(RecurrentStack(4, 2, **options)))
+    outputs, states = to_numpy(stack(INPUTS, mask=MASK))
+    junk = np.concatenate([INPUTS, np.full((3, 4, 5), 9.0, "float32")], axis=1)
+    wide, wide_states = to_numpy(stack(junk, mask=np.pad(MASK, ((0, 0), (0, 4)))))
+    close(wide[:, :6], outputs)
+    close(wide_states[1][0], states[1][0])
+    assert (wide_states[0][0][2] == 0).all()  # an empty row
+
+
+def test_dropout_is_drawn_anew_at_each_step_and_only_in_training():
+    stack = _built(RecurrentStack(4, 1, dropout=0.5, seed=1))
+    ones = np.ones((1, 50, 5), "float32")
+    plain = to_numpy(stack(ones)[0])
+    close(stack(ones)[0], plain)
+    dropped = to_numpy(stack.drop(ones, training=True))
+    assert 0.3 < (dropped == 0).mean() < 0.7
+    assert (dropped[0, 0] != dropped[0]).any()
+    assert np.abs(to_numpy(stack(ones, training=True)[0]) - plain).max() > 0
+
+
+def test_everyday_keras():
+    names = ["bias", "kernel", "recurrent_kernel"] * 2
+    check_layer(
+        RecurrentStack,
+        {"units": 4, "num_layers": 2},
+        {"inputs": INPUTS},
+        names,
+        shapes=True,
+    )
+    same_config(RecurrentStack(4, 2, bidirectional=True, dropout=0.1, seed=3))
+
+
+def test_odd_units_in_two_directions():
+    with pytest.raises(ValueError, match="even number of units.*units=5"):
+        RecurrentStack(5, bidirectional=True)
+
+
+def _built(stack):
+    stack.build(INPUTS.shape)
+    return stack

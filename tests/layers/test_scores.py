@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from tests.harness import close, randomize, same_config
+from tests.layers import reference
+from zoo.layers.scores import SCORES, ConcatScore, DotScore, make_score
+
+RNG = np.random.default_rng(7)
+QUERY = RNG.normal(size=(2, 3, 4)).astype("float32")
+
+
+@pytest.mark.parametrize("kind", list(SCORES))
+def test_scores_of_memory_and_of_gathered_windows(kind):
+    size = 4 if "dot" in kind else 5
+    memory = RNG.normal(size=(2, 6, size)).astype("float32")
+    score = make_score(kind)
+    score.build(QUERY.shape, memory.shape)
+    randomize(score)
+    weights = reference.named(score)
+    wanted = np.array(
+        [
+            [[reference.score(kind, h, hs, weights) for hs in row] for h in queries]
+            for queries, row in zip(
+                QUERY.astype("float64"), memory.astype("float64"), strict=True
+            )
+        ]
+    )
+    keys = score.project(memory)
+    close(score(QUERY, keys), wanted)
+    close(score(QUERY[:, :1], keys), wanted[:, :1])
+    # Each query with a window of its own.
+    windows = np.stack([np.asarray(memory)] * 3, axis=1)[:, :, 1:4]
+    gathered = score.project(windows.reshape(2, 9, size))
+    from keras import ops
+
+    gathered = ops.reshape(gathered, (2, 3, 3, -1))
+    close(score(QUERY, gathered), wanted[..., 1:4])
+
+
+@pytest.mark.parametrize("kind", list(SCORES))
+def test_config(kind):
+    assert type(same_config(make_score(kind))) is SCORES[kind]
+
+
+def test_a_layer_passes_through():
+    score = ConcatScore(3)
+    assert make_score(score) is score
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="one of.*Received: score='cosine'"):
+        make_score("cosine")
+    with pytest.raises(ValueError, match="units=0"):
+        ConcatScore(0)
+    with pytest.raises(ValueError, match="query size 4.*memory size 5"):
+        DotScore().build((None, 4), (None, None, 5))

@@ -1,0 +1,11 @@
+import pytest
+
+from tests.harness import VOCABULARY
+from zoo.text import Tokenizer, train_tokenizer
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    """A SentencePiece model of exactly the harness's vocabulary."""
+    texts = ["ab ba cd dc", "abc cba dab", "bad cab dad", "da da ab cc bb"] * 5
+    return Tokenizer(train_tokenizer(texts, VOCABULARY))

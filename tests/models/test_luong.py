@@ -1,0 +1,189 @@
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import (
+    SOURCE,
+    TARGET,
+    VOCABULARY,
+    check_other_backends,
+    check_translator,
+    close,
+    randomize,
+    to_numpy,
+)
+from tests.layers import reference
+from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+
+SMALL = {"num_layers": 2, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attention": "local_p", "score": "general"},
+        {"attention": "local_p", "score": "dot", "input_feeding": False},
+        {"attention": "local_m", "score": "concat", "bidirectional": True},
+        {"attention": "global", "score": "concat", "input_feeding": False},
+        {"attention": "global", "score": "dot", "reverse_source": False},
+        {"attention": "location", "max_source_length": 5},
+    ],
+    ids=lambda options: "-".join(str(value) for value in options.values()),
+)
+def test_contract(options):
+    check_translator(LuongTranslator, {**SMALL, **options})
+
+
+@pytest.mark.parametrize("feeding", [True, False])
+def test_the_whole_model_is_the_papers(feeding):
+    """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
+    model = Luong(VOCABULARY, **SMALL, input_feeding=feeding)
+    randomize(model, 0.5)
+    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    cell = model.decoder.cell
+    encoder = [reference.named(cells[0]) for cells in model.encoder.cells]
+    decoder = [reference.named(c) for c in cell.cells]
+    attention = reference.named(cell.attention)
+    W_c, W_s = (to_numpy(w).astype("float64") for w in (cell.W_c, model.readout.kernel))
+    E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
+    E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
+
+    def run(stack, x, h, c):
+        for k, weights in enumerate(stack):
+            h[k], c[k] = reference.lstm_step(
+                x, h[k], c[k], weights["kernel"], weights["recurrent_kernel"]
+            )
+            x = h[k]
+        return x
+
+    for b in range(len(SOURCE)):
+        source = [i for i in SOURCE[b].tolist() if i]
+        h, c = [np.zeros(8)] * 2, [np.zeros(8)] * 2
+        memory = np.zeros((len(source), 8))
+        for s in reversed(range(len(source))):  # the source is read backwards
+            memory[s] = run(encoder, E_x[source[s]], h, c)
+        fed = np.zeros(8)
+        for t, word in enumerate(TARGET[b].tolist()):
+            x = np.concatenate([E_y[word], fed]) if feeding else E_y[word]
+            x = run(decoder, x, h, c)
+            if source:
+                focus = reference.predicted_focus(x, len(source), attention)
+                centre = min(int(focus), len(source) - 1)
+                context, _ = reference.local(
+                    "general", x, memory, attention, centre, 2, focus
+                )
+            else:
+                context = np.zeros(8)
+            fed = np.tanh(np.concatenate([context, x]) @ W_c)
+            close(logits[b, t], fed @ W_s, atol=2e-5)
+
+
+def test_no_bias_and_the_papers_initialisation():
+    model = Luong(VOCABULARY, **SMALL)
+    assert not [v.path for v in model.variables if "bias" in v.path]
+    for variable in model.trainable_variables:
+        values = to_numpy(variable.value)
+        assert np.abs(values).max() <= 0.1
+        if values.size > 30:
+            assert np.abs(values).max() > 0.05
+    # No two variables were drawn alike.
+    first = {to_numpy(v.value).ravel()[0] for v in model.trainable_variables}
+    assert len(first) == len(model.trainable_variables)
+
+
+def test_defaults_are_the_papers():
+    import inspect
+
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(Luong.__init__).parameters.items()
+    }
+    wanted = {
+        "vocabulary_size": 50000,
+        "num_layers": 4,
+        "hidden_dim": 1000,
+        "embedding_dim": 1000,
+        "window": 10,
+        "dropout": 0.2,
+        "initializer_range": 0.1,
+        "input_feeding": True,
+        "reverse_source": True,
+        "bidirectional": False,
+    }
+    assert {name: defaults[name] for name in wanted} == wanted
+
+
+def test_parameters_add_up_as_in_the_paper():
+    """The formula that gives 222M at the paper's sizes, at small ones."""
+
+    def count(v, n, layers):
+        encoder = layers * 4 * n * 2 * n
+        decoder = 4 * n * 3 * n + (layers - 1) * 4 * n * 2 * n
+        attention = n * n + n * n + n  # W_a, W_p, v_p
+        return 2 * v * n + encoder + decoder + attention + 2 * n * n + n * v
+
+    assert count(50000, 1000, 4) == 222_001_000
+    model = Luong(30, num_layers=3, hidden_dim=10, embedding_dim=10)
+    assert model.count_params() == count(30, 10, 3)
+
+
+def test_the_source_is_read_backwards():
+    """The state that starts the decoder has seen the first word last."""
+    model = randomize(Luong(VOCABULARY, **SMALL))
+    state = to_numpy(model.encode(np.array([[5, 6, 7]]))["states"][0])
+    stepwise = np.zeros((1, 8)), np.zeros((1, 8))
+    weights = reference.named(model.encoder.cells[0][0])
+    E = to_numpy(model.source_embedding.embeddings)
+    for word in (7, 6, 5):
+        stepwise = reference.lstm_step(
+            E[word],
+            stepwise[0].ravel(),
+            stepwise[1].ravel(),
+            weights["kernel"],
+            weights["recurrent_kernel"],
+        )
+    close(state[0], stepwise[0])
+
+
+def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+    backbone = randomize(Luong(VOCABULARY, **SMALL))
+    task = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
+    check_other_backends(task, tmp_path)
+
+
+def test_preset_round_trip(tokenizer, tmp_path):
+    import keras_hub
+
+    backbone = randomize(Luong(VOCABULARY, **SMALL))
+    task = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
+    task.save_to_preset(str(tmp_path / "preset"))
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    for load in (
+        keras_hub.models.Seq2SeqLM.from_preset,
+        LuongTranslator.from_preset,
+    ):
+        loaded = load(str(tmp_path / "preset"))
+        assert type(loaded) is LuongTranslator
+        close(loaded.backbone(inputs), backbone(inputs), atol=1e-7)
+        assert loaded.translate("ab cd") == task.translate("ab cd")
+    half = Luong.from_preset(str(tmp_path / "preset"), dtype="mixed_float16")
+    assert half.compute_dtype == "float16"
+    task.save(tmp_path / "task.keras")
+    loaded = keras.models.load_model(tmp_path / "task.keras")
+    close(loaded.backbone(inputs), backbone(inputs), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"attention": "local"}, "one of.*'local_m'.*Received: attention='local'"),
+        ({"score": "cosine"}, "one of.*'general'.*Received: score='cosine'"),
+        ({"num_layers": 0}, "`num_layers` must be a positive integer.*0"),
+        ({"hidden_dim": 2.5}, "`hidden_dim`.*2.5"),
+        ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\).*1.0"),
+        ({"bidirectional": True, "hidden_dim": 5}, "even number of units.*5"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        Luong(VOCABULARY, **{**SMALL, **options})

@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from tests.harness import SOURCE, TARGET, VOCABULARY, close, randomize, to_numpy
+from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+
+SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
+
+
+@pytest.fixture(scope="module")
+def task(tokenizer):
+    backbone = randomize(Luong(VOCABULARY, **SMALL))
+    return LuongTranslator(backbone, LuongPreprocessor(tokenizer))
+
+
+def test_the_task_offers_the_backbones_methods(task):
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    close(task(inputs), task.backbone(inputs))
+    memory = task.encode(SOURCE)
+    logits, _, _ = task.step(TARGET[:, 0], task.start(memory), memory)
+    close(logits, to_numpy(task.backbone(inputs))[:, 0])
+
+
+def test_fit_takes_raw_strings(tokenizer):
+    backbone = Luong(VOCABULARY, **SMALL)
+    task = LuongTranslator(
+        backbone, LuongPreprocessor(tokenizer, source_length=6, target_length=6)
+    )
+    texts = np.array(["ab cd", "ba", "dad cab", "bad"])
+    history = task.fit({"source": texts, "target": texts}, batch_size=2, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+
+
+def test_translate_needs_a_preprocessor():
+    task = LuongTranslator(Luong(VOCABULARY, **SMALL))
+    with pytest.raises(ValueError, match="preprocessor=None"):
+        task.translate("ab")

@@ -1,0 +1,331 @@
+"""The corpora by name: where their files come from, and `load`."""
+
+import dataclasses
+import difflib
+import functools
+import gzip
+import hashlib
+import os
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from zoo.data import tatoeba
+from zoo.data.download import CorpusError, fetch, store
+from zoo.data.pairs import Pairs, read_aligned
+
+
+class MissingFileError(CorpusError, FileNotFoundError):
+    """A file of a corpus is not where it should be."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """What is known of a corpus: its parts, its terms, where its files come from.
+
+    Args:
+        name: str, which is also the name of its folder.
+        languages: tuple of str. Any two different ones make a pair.
+        splits: tuple of str. A side's file is `{split}.{language}`.
+        terms: str. The terms under which its authors give it.
+        urls: dict of file name -> address from which the file is made.
+        sha256: dict of file name -> 64 hexadecimal digits.
+        unpack: function (path of what was downloaded, file name) -> (dict of file
+            name -> bytes, description of what was received); raises CorpusError.
+        aliases: dict of other names of splits -> split.
+        reference_splits: tuple of the splits in which a tab separates several
+            translations of a sentence.
+        snapshot: str, the date of the source's version that is meant, or "" if the
+            source does not change.
+    """
+
+    name: str
+    languages: tuple[str, ...]
+    splits: tuple[str, ...]
+    terms: str
+    urls: dict[str, str]
+    sha256: dict[str, str]
+    unpack: Callable
+    aliases: dict[str, str] = dataclasses.field(default_factory=dict)
+    reference_splits: tuple[str, ...] = ()
+    snapshot: str = ""
+
+
+def list_corpora():
+    """Lists the corpora that `load` knows.
+
+    Returns:
+        Dict of name -> `Corpus`.
+
+    Example:
+        ```python
+        for name, corpus in zoo.data.list_corpora().items():
+            print(name, corpus.languages, corpus.splits, corpus.terms)
+        ```
+    """
+    return dict(_CORPORA)
+
+
+def load(
+    name,
+    source="en",
+    target="de",
+    split="train",
+    cache_dir=None,
+    allow_newer=False,
+):
+    """Reads the sentence pairs of one part of a corpus.
+
+    Where the environment variable `ZOO_DATA_DIR` is set, the files are
+    `$ZOO_DATA_DIR/{name}/{split}.{language}`, taken as they are: they may be your
+    own, so that their content is not compared with anything. Otherwise they stand in
+    the cache, in the same layout; what is missing there is downloaded, with progress
+    on stderr, and every file is compared with its sha256 each time it is read.
+
+    - "multi30k": image captions. en, de, fr; train (29,000 pairs), valid (1,014),
+      test_2016_flickr (1,000; "test" means the same).
+    - "tatoeba": everyday sentences. en, de; train (165,129 pairs), valid and test
+      (1,000 each). An English sentence of valid or test has up to seven German
+      references; from German to English its first German sentence is the source.
+
+    The source of tatoeba is replaced by a newer snapshot from time to time. Zoo's
+    files are those of 2018-05-13; a newer snapshot gives others, and is refused
+    unless `allow_newer` is true. How they are made from the archive, and what of it
+    could not be verified, is told in `zoo.data.tatoeba`. Downloading from either
+    public source was tested against a local server only.
+
+    Args:
+        name: str. "multi30k" or "tatoeba".
+        source: str. The language to translate from. Defaults to "en".
+        target: str. The language to translate into, another one. Defaults to "de".
+        split: str. The part of the corpus. Defaults to "train".
+        cache_dir: path of the folder for downloads; not used where `ZOO_DATA_DIR` is
+            set. Defaults to `$ZOO_CACHE_DIR`, or `~/.cache/zoo`.
+        allow_newer: bool. Whether a newer snapshot of a source that changes
+            (tatoeba's) is taken, with a warning. The sentences of valid and test
+            are the same then, as far as it still has them, and their references may
+            differ; the files stand in the folder `{name}-newer`, and scores are not
+            comparable with zoo's. Defaults to False.
+
+    Returns:
+        `Pairs`.
+
+    Raises:
+        ValueError: if there is no such corpus, split or language, or if `source` and
+            `target` are the same.
+        CorpusError: (a ValueError) if the sides are misaligned or not UTF-8, if a
+            file is altered, or if the source has another content than expected.
+            Two kinds of it are OSErrors as well: `DownloadError`, and a
+            FileNotFoundError where `ZOO_DATA_DIR` lacks a file.
+
+    Example:
+        ```python
+        pairs = zoo.data.load("multi30k", source="en", target="de", split="valid")
+        print(len(pairs), pairs.sources[0], pairs.references[0])
+        ```
+    """
+    corpus = _CORPORA[_choose("corpus", name, _CORPORA)]
+    split = corpus.aliases.get(split, split)
+    _choose(f"split of {corpus.name}", split, corpus.splits, corpus.aliases)
+    for language in (source, target):
+        _choose(f"language of {corpus.name}", language, corpus.languages)
+    if source == target:
+        raise ValueError(
+            f"source and target should be two of {', '.join(corpus.languages)}, "
+            f"received {source!r} twice"
+        )
+    names = [f"{split}.{source}", f"{split}.{target}"]
+    if root := os.environ.get("ZOO_DATA_DIR"):
+        folder = _given(Path(root).expanduser(), corpus, names)
+    else:
+        folder = _cached(_cache_folder(cache_dir), corpus, names, allow_newer)
+    sources, references = read_aligned(
+        folder / names[0],
+        folder / names[1],
+        tabs_separate=split in corpus.reference_splits,
+    )
+    targets = [several[0] for several in references]
+    return Pairs(corpus.name, split, source, target, sources, targets, references)
+
+
+def _choose(what, value, allowed, aliases=()):
+    names = [*allowed, *aliases]
+    if value in names:
+        return value
+    nearest = difflib.get_close_matches(str(value), names, n=1)
+    hint = f" (did you mean {nearest[0]}?)" if nearest else ""
+    raise ValueError(
+        f"unknown {what}{hint}; allowed are {', '.join(names)}; received {value!r}"
+    )
+
+
+# === Finding ===
+
+
+def _given(root, corpus, names):
+    """The folder of the user's own files; says what is there if one is missing."""
+    folder = root / corpus.name
+    for name in names:
+        if not (folder / name).is_file():
+            present = folder if folder.is_dir() else root
+            raise MissingFileError(
+                f"{folder / name} is missing: ZOO_DATA_DIR is {root}, which should "
+                f"hold {corpus.name}/{name}, received {_listing(present)}. Without "
+                "ZOO_DATA_DIR the corpus is downloaded"
+            )
+    return folder
+
+
+def _listing(folder, most=12):
+    if not folder.is_dir():
+        return "no such folder"
+    names = sorted(path.name for path in folder.iterdir())
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{folder} with {', '.join(names[:most]) or 'nothing in it'}{more}"
+
+
+def _cache_folder(cache_dir):
+    folder = cache_dir or os.environ.get("ZOO_CACHE_DIR") or "~/.cache/zoo"
+    return Path(folder).expanduser()
+
+
+def _cached(cache, corpus, names, allow_newer):
+    """The folder with the files, downloaded if missing, of the right sha256."""
+    allow_newer = allow_newer and bool(corpus.snapshot)
+    folder, newer = cache / corpus.name, cache / f"{corpus.name}-newer"
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing and allow_newer and all((newer / name).is_file() for name in names):
+        return _newer(corpus, newer)
+    for name in missing:
+        if (folder / name).is_file():  # made along with the one before
+            continue
+        unpack = functools.partial(_unpack, corpus, name, allow_newer)
+        files, expected = fetch(corpus.urls[name], folder, unpack)
+        for file_name, data in files.items():
+            store((folder if expected else newer) / file_name, data)
+        if not expected:
+            return _newer(corpus, newer)
+    for name in names:
+        digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        if digest != corpus.sha256[name]:
+            raise CorpusError(
+                f"{folder / name} is altered: sha256 {corpus.sha256[name]} is "
+                f"expected, received {digest}. Remove the file, and it is downloaded "
+                "again"
+            )
+    return folder
+
+
+def _unpack(corpus, name, allow_newer, archive):
+    """Unpacks what was downloaded for `name`, and says whether it is as expected."""
+    files, found = corpus.unpack(archive, name)
+    altered = [
+        file_name
+        for file_name, data in files.items()
+        if hashlib.sha256(data).hexdigest() != corpus.sha256[file_name]
+    ]
+    if not altered or allow_newer:
+        return files, not altered
+    url = corpus.urls[name]
+    if corpus.snapshot:
+        raise CorpusError(
+            f"{url} has moved on: zoo's {corpus.name} is its snapshot of "
+            f"{corpus.snapshot}, received {found}, from which other "
+            f"{', '.join(altered)} result. Set ZOO_DATA_DIR to a folder that holds a "
+            f"copy of {corpus.name}, or pass allow_newer=True to take what is there "
+            "now"
+        )
+    digest = hashlib.sha256(files[name]).hexdigest()
+    raise CorpusError(
+        f"{url} is not the {name} that is meant: sha256 {corpus.sha256[name]} is "
+        f"expected, received {found} with {digest}"
+    )
+
+
+def _newer(corpus, folder):
+    warnings.warn(
+        f"{folder} is made from a newer snapshot of {corpus.name} than that of "
+        f"{corpus.snapshot}: scores on it are not comparable with zoo's",
+        # _newer <- _cached <- load <- the user's line
+        stacklevel=4,
+    )
+    return folder
+
+
+# === Corpora ===
+
+
+def _gunzip(archive, name):
+    data = archive.read_bytes()
+    try:
+        text = gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise CorpusError(
+            f"{name}.gz should be a whole gzip file, received {len(data)} bytes that "
+            f"start with {data[:16]!r}: {error}"
+        ) from None
+    return {name: text}, f"{len(text)} bytes"
+
+
+_MULTI30K_URL = "https://github.com/multi30k/dataset/raw/master/data/task1/raw"
+_MULTI30K_SHA256 = {
+    "test_2016_flickr.de": (
+        "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16"
+    ),
+    "test_2016_flickr.en": (
+        "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182"
+    ),
+    "test_2016_flickr.fr": (
+        "cb3160d69b002bb638e66cc7612fcd56cb0af82eadc9c142dedc438afb885ef6"
+    ),
+    "train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
+    "train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
+    "train.fr": "5925a3c18f1587b6b54b87743106e6e8ab93618edb6f65d19eac0621f853a10d",
+    "valid.de": "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
+    "valid.en": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
+    "valid.fr": "5304e444d842e962b2dda4d816b70b22a1765b15401642b7ca37a67477e708dc",
+}
+_TATOEBA_URL = "https://www.manythings.org/anki/deu-eng.zip"
+_TATOEBA_SHA256 = {
+    "test.de": "78285ef85dd1263a628f6296bef5fe636b3a36b4a20b893460dd4f6d5cb3965b",
+    "test.en": "e06e164855cccbf3241c1be6ab50bccf2857678e20698f53456e3d46a0891c64",
+    "train.de": "8e4396d36e38cea52d470c7953e035aa51ce405afd57b3fa288fa572a13e4ed3",
+    "train.en": "5732c742ebfc32ec9df26d2551178726cbf9622ad22224ed6459bdfb53a36f8c",
+    "valid.de": "7084524749997d1ead3cf2fc70ac48fcb1bfededcda75259be589c3e9c952e65",
+    "valid.en": "ea87aca2a2b6b11569957731fb945ec073416ed3d451966f3146a111e1cb92de",
+}
+
+_CORPORA = {
+    "multi30k": Corpus(
+        name="multi30k",
+        languages=("en", "de", "fr"),
+        splits=("train", "valid", "test_2016_flickr"),
+        aliases={"test": "test_2016_flickr"},
+        terms=(
+            "The repository github.com/multi30k/dataset states no licence; the text is "
+            "derived from Flickr30k: research use"
+        ),
+        urls={
+            # Upstream says "val".
+            name: f"{_MULTI30K_URL}/{name.replace('valid.', 'val.')}.gz"
+            for name in _MULTI30K_SHA256
+        },
+        sha256=_MULTI30K_SHA256,
+        unpack=_gunzip,
+    ),
+    "tatoeba": Corpus(
+        name="tatoeba",
+        languages=("en", "de"),
+        splits=("train", "valid", "test"),
+        reference_splits=("valid", "test"),
+        terms=(
+            "CC BY 2.0, creativecommons.org/licenses/by/2.0; attribution: "
+            "www.manythings.org/anki and tatoeba.org"
+        ),
+        urls=dict.fromkeys(_TATOEBA_SHA256, _TATOEBA_URL),
+        sha256=_TATOEBA_SHA256,
+        unpack=tatoeba.unpack,
+        snapshot="2018-05-13",
+    ),
+}

@@ -1,0 +1,61 @@
+"""Writes a trained task as a preset with float16 weights."""
+
+import os
+import shutil
+
+import h5py
+
+_WEIGHTS = ("model.weights.h5", "task.weights.h5")
+
+
+def save_preset(task, folder):
+    """Saves a task in KerasHub's preset layout, its weights stored as float16.
+
+    The folder appears whole or not at all: it is written aside and renamed. Loading
+    gives the variables the dtype that the model wants, float32 by default.
+
+    Args:
+        task: a task with a preprocessor, without optimizer state.
+        folder: where to; what stands there is replaced.
+    """
+    aside = f"{folder}.part"
+    shutil.rmtree(aside, ignore_errors=True)
+    task.save_to_preset(aside)
+    for name in _WEIGHTS:
+        path = os.path.join(aside, name)
+        if os.path.exists(path):
+            halve_weights(path)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(aside, folder)
+
+
+def halve_weights(path):
+    """Rewrites a Keras weights file with its float32 arrays as float16.
+
+    Args:
+        path: a `.weights.h5` file.
+
+    Raises:
+        ValueError: if a weight is too large for float16; the file stays as it was.
+    """
+    part = f"{path}.part"
+    with h5py.File(path) as old, h5py.File(part, "w") as new:
+        _copy(old, new)
+    os.replace(part, path)
+
+
+def _copy(old, new):
+    new.attrs.update(old.attrs)
+    for name, item in old.items():
+        if isinstance(item, h5py.Group):
+            _copy(item, new.create_group(name))
+            continue
+        values = item[()]
+        if values.dtype == "float32":
+            if abs(values).max(initial=0) > 65504:
+                raise ValueError(
+                    "float16 holds values up to 65504. "
+                    f"Received: {abs(values).max()} in {item.name}"
+                )
+            values = values.astype("float16")
+        new.create_dataset(name, data=values).attrs.update(item.attrs)
