@@ -129,7 +129,7 @@ class PairBatches(keras.utils.PyDataset):
             ]
         if shuffle:
             order = [order[i] for i in rng.permutation(len(order))]
-        self._order = order
+        self._order = _lead_with_unlike(order)
 
     def __len__(self):
         return len(self._order)
@@ -148,6 +148,21 @@ class PairBatches(keras.utils.PyDataset):
             for array in self._arrays[bucket]
         )
         return {"source_ids": source, "target_ids": target}, labels, weights
+
+
+def _lead_with_unlike(order):
+    """Puts two batches first whose shapes differ wherever any two do: Keras's
+    TensorFlow trainer learns from the first two which sizes vary."""
+    buckets = {bucket for bucket, _, _ in order}
+    varies = [len({bucket[side] for bucket in buckets}) > 1 for side in (0, 1)]
+    for second, (bucket, _, _) in enumerate(order):
+        first = order[0][0]
+        if all(
+            (a != b) or not v for a, b, v in zip(first, bucket, varies, strict=True)
+        ):
+            return [order[0], order[second], *order[1:second], *order[second + 1 :]]
+    # The first has no unlike one: another has.
+    return _lead_with_unlike([*order[1:], order[0]]) if any(varies) else order
 
 
 def _fill(bucket, pairs):

@@ -118,11 +118,14 @@ def run(recipe, argv=None):
 
 
 def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
-    """What a run must share with the checkpoint that it resumes from."""
+    """What a run must share with the checkpoint that it resumes from.
+
+    Not the number of epochs: it may be changed on the way, and the learning rate then
+    follows the new plan from there on.
+    """
     config = {
         "model": scale.model,
         "corpora": scale.corpora,
-        "epochs": scale.epochs,
         "batch": scale.batch,
         "loss": scale.loss,
         "max_length": scale.max_length,

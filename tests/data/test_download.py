@@ -1,0 +1,173 @@
+import io
+import os
+import socket
+import sys
+
+import pytest
+
+from zoo.data.download import CorpusError, DownloadError, fetch, store
+
+DATA = bytes(range(256)) * 700  # several chunks
+
+
+def read(path):
+    return path.read_bytes()
+
+
+@pytest.fixture
+def url(server):
+    server.files["/some/file.gz"] = DATA
+    return server.url("/some/file.gz")
+
+
+@pytest.fixture
+def part(tmp_path):
+    return tmp_path / "file.gz.part"
+
+
+def test_a_fresh_download_is_whole_and_leaves_no_part(server, url, tmp_path, capsys):
+    folder = tmp_path / "made" / "here"
+    assert fetch(url, folder, read) == DATA
+    assert list(folder.iterdir()) == []
+    assert server.ranges == [None]
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("file.gz [====")
+    assert last.endswith("100% 179200 of 179200 bytes")
+
+
+def test_a_terminal_sees_the_bar_grow(url, tmp_path, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    fetch(url, tmp_path, read)
+    drawn = terminal.getvalue().split("\r")[1:]
+    assert len(drawn) >= 2
+    assert "100%" not in drawn[0]
+    assert "100%" in drawn[-1]
+    assert drawn[-1].endswith("\n")
+
+
+def test_it_resumes_from_what_is_there(server, url, tmp_path, part):
+    part.write_bytes(DATA[:1000])
+    assert fetch(url, tmp_path, read) == DATA
+    assert server.ranges == ["bytes=1000-"]
+
+
+def test_a_part_that_is_complete_is_not_fetched_again(server, url, tmp_path, part):
+    part.write_bytes(DATA)
+    assert fetch(url, tmp_path, read) == DATA
+    assert server.ranges == [f"bytes={len(DATA)}-"]
+
+
+def test_a_server_without_ranges_starts_over(server, url, tmp_path, part):
+    part.write_bytes(b"x" * 1000)
+    server.faults = ["no ranges"]
+    assert fetch(url, tmp_path, read) == DATA
+
+
+@pytest.mark.parametrize("fault", ["wrong range", None])
+def test_a_part_that_does_not_fit_is_dropped(server, url, tmp_path, part, fault):
+    """The server sends another range, or the part is longer than its file."""
+    part.write_bytes(b"x" * (1000 if fault else len(DATA) + 1))
+    server.faults = [fault]
+    assert fetch(url, tmp_path, read) == DATA
+    assert len(server.ranges) == 2
+    assert server.ranges[1] is None
+
+
+def test_a_transfer_that_breaks_off_goes_on_where_it_ended(server, url, tmp_path):
+    server.faults = [("cut", 70000), ("cut", 5)]
+    assert fetch(url, tmp_path, read) == DATA
+    assert server.ranges == [None, "bytes=70000-", "bytes=70005-"]
+
+
+def test_a_server_that_always_truncates_is_refused_and_the_part_kept(
+    server, url, tmp_path, part
+):
+    server.faults = [("cut", 100), ("cut", 20), ("cut", 3)]
+    with pytest.raises(DownloadError) as error:
+        fetch(url, tmp_path, read)
+    assert url in str(error.value)
+    assert "123 of 179200 bytes" in str(error.value)
+    assert f"123 bytes are kept in {part}" in str(error.value)
+    assert part.read_bytes() == DATA[:123]
+    assert len(server.ranges) == 3
+    assert fetch(url, tmp_path, read) == DATA
+    assert server.ranges[3:] == ["bytes=123-"]
+
+
+def test_404_is_refused_at_once(server, tmp_path):
+    with pytest.raises(DownloadError, match="404") as error:
+        fetch(server.url("/missing.zip"), tmp_path, read)
+    assert "/missing.zip" in str(error.value)
+    assert "ZOO_DATA_DIR" in str(error.value)
+    assert len(server.ranges) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_busy_server_is_asked_again(server, url, tmp_path):
+    server.faults = [503, 429]
+    assert fetch(url, tmp_path, read) == DATA
+    assert len(server.ranges) == 3
+
+
+@pytest.mark.usefixtures("server")
+def test_no_server_at_all(tmp_path):
+    with socket.socket() as taken:  # bound and not listening: refuses
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/file.gz"
+        with pytest.raises(DownloadError, match="refused"):
+            fetch(url, tmp_path, read)
+
+
+def test_what_is_refused_is_removed(server, url, tmp_path):
+    def refuse(path):
+        raise CorpusError(f"{path.name} is broken")
+
+    with pytest.raises(CorpusError, match="file.gz.part is broken"):
+        fetch(url, tmp_path, refuse)
+    assert list(tmp_path.iterdir()) == []
+    assert len(server.ranges) == 1
+
+
+def test_a_stale_part_is_fetched_once_more_from_the_start(server, url, tmp_path, part):
+    def check(path):
+        if path.read_bytes() != DATA:
+            raise CorpusError("pieced together from two versions")
+        return "good"
+
+    part.write_bytes(b"older version")
+    assert fetch(url, tmp_path, check) == "good"
+    assert server.ranges == ["bytes=13-", None]
+
+
+def test_a_folder_that_cannot_be_made(url, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DownloadError, match="cannot write to .*file.*ZOO_CACHE_DIR"):
+        fetch(url, tmp_path / "file" / "folder", read)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
+def test_a_full_disk(server, url, tmp_path, part):
+    part.symlink_to("/dev/full")
+    with pytest.raises(DownloadError, match="No space left on device"):
+        fetch(url, tmp_path, read)
+    assert len(server.ranges) == 1  # asking again would not help
+
+
+def test_store_replaces_a_file_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / "folder" / "train.en"
+    for data in (b"first", b"second"):
+        store(path, data)
+        assert path.read_bytes() == data
+    assert [path.name for path in path.parent.iterdir()] == ["train.en"]
+
+
+def test_store_that_fails_leaves_nothing_behind(tmp_path):
+    (tmp_path / "train.en").mkdir()
+    with pytest.raises(DownloadError, match="cannot write to"):
+        store(tmp_path / "train.en", b"data")
+    assert [path.name for path in tmp_path.iterdir()] == ["train.en"]

@@ -1,0 +1,258 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from zoo.decoding import BeamSearch, Translation, search_ids
+from zoo.models import LuongTranslator
+
+START, END = 2, 3
+BUCKETS = {8, 16, 24, 32, 48}  # the lengths that the tests' sentences fall into
+
+
+@pytest.fixture(scope="module")
+def lines(translator, texts):
+    """Each text translated by itself, greedily."""
+    return [translator.translate(text, beam_size=1, max_length=9) for text in texts]
+
+
+# === Shapes of the answer ===
+
+
+def test_a_list_gives_a_list_in_its_order(translator, texts, lines):
+    order = [7, 2, 9, 0, 4, 1, 8, 3, 6, 5]
+    found = translator.translate([texts[i] for i in order], beam_size=1, max_length=9)
+    assert found == [lines[i] for i in order]
+    assert len(set(found)) > 3  # or the order would not show
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_the_batch_size_changes_nothing(translator, texts, lines, batch_size):
+    options = {"beam_size": 1, "max_length": 9, "batch_size": batch_size}
+    assert translator.translate(texts, **options) == lines
+
+
+def test_a_str_gives_a_str(translator, texts, lines):
+    assert isinstance(lines[3], str)
+    assert translator.translate([texts[3]], beam_size=1, max_length=9) == [lines[3]]
+
+
+def test_no_text_gives_no_translation(translator):
+    assert translator.translate([]) == []
+    assert translator.translate([], n_best=2, return_details=True) == []
+
+
+def test_n_best_gives_a_list_for_each_text(translator, texts):
+    options = {"beam_size": 4, "max_length": 9}
+    single = translator.translate(texts[3], n_best=3, **options)
+    several = translator.translate(texts[2:5], n_best=3, **options)
+    assert len(single) == 3 and all(isinstance(text, str) for text in single)
+    assert several[1] == single
+    records = translator.translate(texts[3], n_best=3, return_details=True, **options)
+    assert [record.text for record in records] == single
+    scores = [record.score for record in records]
+    assert scores == sorted(scores, reverse=True)
+    # Wanting one hypothesis only may stop the search earlier, with the same best.
+    assert translator.translate(texts[3], **options) == single[0]
+
+
+@pytest.mark.parametrize("blank", ["", " ", " \t\n "])
+def test_a_blank_text_translates_to_nothing(translator, texts, lines, blank):
+    options = {"beam_size": 1, "max_length": 9}
+    assert translator.translate(blank, **options) == ""
+    assert translator.translate([blank, texts[4], blank], **options) == [
+        "",
+        lines[4],
+        "",
+    ]
+    assert translator.translate(blank, beam_size=2, n_best=2) == ["", ""]
+    record = translator.translate(blank, return_details=True, **options)
+    assert record.text == "" and record.score == 0.0
+    assert record.tokens == [] and record.source_tokens == []
+    assert record.alignment.shape == (0, 0)
+
+
+# === Details ===
+
+
+def test_details_agree_with_stepping_through_the_model(translator, texts):
+    records = translator.translate(
+        texts, beam_size=1, length_penalty=0.0, max_length=9, return_details=True
+    )
+    preprocessor = translator.preprocessor
+    tokenizer = preprocessor.tokenizer
+    for row in (0, 3, 8):
+        record = records[row]
+        assert isinstance(record, Translation)
+        source = preprocessor.encode([texts[row]])[0]
+        assert record.source_tokens == preprocessor.pieces(source)
+        memory = translator.encode(np.array([source], "int32"))
+        state, token, score = translator.start(memory), START, 0.0
+        words, alignment = [], []
+        while token != END:
+            token = np.array([token], "int32")
+            logits, state, weights = translator.step(token, state, memory)
+            logits = ops.convert_to_numpy(logits)[0].astype("float64")
+            token = END if len(words) == 8 else int(np.argmax(logits))
+            score += logits[token] - np.log(np.exp(logits).sum())
+            if token != END:
+                words.append(token)
+                alignment.append(ops.convert_to_numpy(weights)[0])
+        assert record.tokens == [tokenizer.id_to_token(word) for word in words]
+        assert record.text == preprocessor.decode([words])[0]
+        assert record.score == pytest.approx(score, rel=1e-4)
+        assert isinstance(record.alignment, np.ndarray)
+        assert record.alignment.shape == (len(words), len(source))
+        assert words  # or there would be nothing to compare
+        np.testing.assert_allclose(record.alignment, alignment, atol=1e-5)
+
+
+def test_alignments_are_the_attention_paid_to_real_pieces(translator, texts):
+    records = translator.translate(texts, beam_size=3, return_details=True)
+    for record in records:
+        assert record.alignment.shape == (len(record.tokens), len(record.source_tokens))
+        sums = record.alignment.sum(axis=1)
+        assert (record.alignment >= 0).all() and (sums <= 1 + 1e-5).all()
+        assert (sums > 0).all()
+
+
+# === Length ===
+
+
+def test_max_length_counts_the_end_token(translator, texts):
+    (record,) = translator.translate(
+        texts[8:9], beam_size=1, max_length=1, return_details=True
+    )
+    assert record.tokens == []  # the end token was all that fitted
+    records = translator.translate(texts, max_length=4, return_details=True)
+    longest = max(len(record.tokens) for record in records)
+    assert longest == 3
+
+
+def test_without_max_length_twice_the_source_and_ten(translator):
+    """A model that never ends by itself uses up the limit, whatever the batch."""
+    readout = translator.backbone.readout.kernel
+    values = ops.convert_to_numpy(readout)
+    silent = values.copy()
+    silent[:, END] = 0.0
+    silent[:, 5] = 0.0
+    readout.assign(silent)
+    sources = [[4] * 3, [5] * 20, [6] * 7]
+    # A bias would be handier: the paper's softmax has none. So only greedy's choice
+    # of the largest logit is used, and rows that end by themselves are left out.
+    found = search_ids(translator, sources, BeamSearch(1, 0.0))
+    readout.assign(values)
+    for source, ((ids, _),) in zip(sources, found, strict=True):
+        assert len(ids) + 1 <= 2 * len(source) + 10
+    assert any(
+        len(ids) + 1 == 2 * len(source) + 10
+        for source, ((ids, _),) in zip(sources, found, strict=True)
+    )
+
+
+# === Compilation ===
+
+
+def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
+    traces = []
+    search = BeamSearch.__call__
+
+    def counted(self, model, source_ids, limits, steps):
+        traces.append((tuple(source_ids.shape), steps))
+        return search(self, model, source_ids, limits, steps)
+
+    monkeypatch.setattr(BeamSearch, "__call__", counted)
+    clone = LuongTranslator(translator.backbone, translator.preprocessor)
+    sizes = [len(ids) for ids in translator.preprocessor.encode(texts)]
+    buckets = {min(b for b in BUCKETS if b >= size) for size in sizes}
+    assert len(buckets) >= 2 and len(set(sizes)) > len(buckets)
+
+    first = clone.translate(texts, beam_size=1, batch_size=1)
+    assert len(clone._searches) == len(buckets)
+    assert {shape[1] for shape, _ in traces} <= buckets | {None}
+    if keras.backend.backend() != "torch":  # which compiles nothing
+        assert len(traces) == len(buckets)
+        assert clone.translate(texts[::-1], beam_size=1, batch_size=1) == first[::-1]
+        assert len(traces) == len(buckets)  # other lengths, the same programs
+    clone.translate(texts, beam_size=1, batch_size=1)
+    assert len(clone._searches) == len(buckets)
+
+
+def test_quantized_after_a_translation_is_translated_with_quantized_weights(
+    translator, texts
+):
+    keras.utils.set_random_seed(5)
+    config = translator.backbone.get_config()
+    model = LuongTranslator(
+        translator.backbone.__class__.from_config(config), translator.preprocessor
+    )
+    fresh = LuongTranslator(
+        translator.backbone.__class__.from_config(config), translator.preprocessor
+    )
+    fresh.set_weights(model.get_weights())
+    options = {"beam_size": 1, "max_length": 9, "return_details": True}
+    before = model.translate(texts[4], **options)
+    model.quantize("int8")
+    fresh.quantize("int8")
+    after, expected = (m.translate(texts[4], **options) for m in (model, fresh))
+    assert expected.score != before.score
+    assert after.score == pytest.approx(expected.score, rel=1e-6)
+
+
+# === What is refused ===
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"beam_size": 0}, "beam_size=0"),
+        ({"n_best": 6}, "n_best=6, beam_size=5"),
+        ({"n_best": 0}, "n_best=0"),
+        ({"length_penalty": -1.0}, "-1.0"),
+        ({"coverage_penalty": -0.5}, "-0.5"),
+        ({"max_length": 0}, "max_length=0"),
+        ({"max_length": 2.5}, "max_length=2.5"),
+        ({"max_length": True}, "max_length=True"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"batch_size": None}, "batch_size=None"),
+    ],
+)
+def test_bad_values_are_refused_before_any_computation(
+    translator, monkeypatch, arguments, message
+):
+    monkeypatch.setattr(BeamSearch, "__call__", None)
+    monkeypatch.setattr(translator.preprocessor, "encode", None)
+    with pytest.raises(ValueError, match=f"Received.*{message}"):
+        translator.translate(["a dog"], **arguments)
+
+
+@pytest.mark.parametrize(
+    ("texts", "position"),
+    [(["a", None], "1"), ([b"a"], "0"), ([["a"]], "0"), (["a", "b", 3], "2")],
+)
+def test_what_is_no_text_is_named(translator, monkeypatch, texts, position):
+    monkeypatch.setattr(BeamSearch, "__call__", None)
+    with pytest.raises(TypeError, match=rf"texts\[{position}\]"):
+        translator.translate(texts)
+
+
+@pytest.mark.parametrize("texts", [None, 5, b"a dog", {"a": "b"}])
+def test_what_is_no_list_of_texts_is_refused(translator, texts):
+    with pytest.raises(TypeError, match="texts must be a str or a list of str"):
+        translator.translate(texts)
+
+
+def test_without_a_preprocessor_there_is_nothing_to_read_text(translator):
+    with pytest.raises(ValueError, match="preprocessor"):
+        LuongTranslator(translator.backbone).translate("a dog")
+
+
+def test_a_model_of_nan_is_reported(translator, texts):
+    readout = translator.backbone.readout.kernel
+    values = ops.convert_to_numpy(readout)
+    readout.assign(values * np.nan)
+    try:
+        with pytest.raises(ValueError, match="NaN|finite"):
+            translator.translate(texts[3], beam_size=1, max_length=9)
+    finally:
+        readout.assign(values)

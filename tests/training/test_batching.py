@@ -1,0 +1,224 @@
+import collections
+import itertools
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zoo.training import PairBatches, choose_buckets
+
+START, END = 2, 3
+
+
+def make_pairs(count=203, seed=0):
+    """Pairs that are all different, of ids from 4."""
+    rng = random.Random(seed)
+    sources, targets = [], []
+    for row in range(count):
+        sources.append([4 + row, *rng.choices(range(4, 50), k=rng.randint(0, 16))])
+        targets.append([4 + row, *rng.choices(range(4, 50), k=rng.randint(0, 12))])
+    return sources, targets
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return make_pairs()
+
+
+def rows_of(batches):
+    """Every row of an epoch, in order, as tuples."""
+    for index in range(len(batches)):
+        x, labels, weights = batches[index]
+        arrays = (x["source_ids"], x["target_ids"], labels, weights)
+        yield from zip(*arrays, strict=True)
+
+
+def pairs_of(batches):
+    return [
+        (source[source != 0].tolist(), labels[weights > 0].tolist()[:-1])
+        for source, _, labels, weights in rows_of(batches)
+        if weights.any()
+    ]
+
+
+def first_ids(batches):
+    return [source[0] for source, *_ in rows_of(batches)]
+
+
+# === One epoch ===
+
+
+@pytest.mark.parametrize("size", [{"batch_size": 16}, {"batch_tokens": 200}])
+@pytest.mark.parametrize("seed", [None, 1])
+def test_every_pair_comes_once_an_epoch(pairs, size, seed):
+    batches = PairBatches(*pairs, seed=seed, **size)
+    expected = sorted(map(list, zip(*pairs, strict=True)))
+    for epoch in (0, 3):
+        batches.set_epoch(epoch)
+        assert sorted(map(list, pairs_of(batches))) == expected
+
+
+def test_inputs_are_shifted_labels_end_and_weights_tell_what_is_real(pairs):
+    real = empty = 0
+    for source, target, labels, weights in rows_of(PairBatches(*pairs, batch_size=16)):
+        count = int(weights.sum())
+        assert set(weights.tolist()) <= {0.0, 1.0}
+        if not count:  # it fills a batch up
+            assert not (source.any() or target.any() or labels.any())
+            empty += 1
+            continue
+        assert weights[:count].all()
+        assert labels[count - 1] == END and target[0] == START
+        assert target[1:count].tolist() == labels[: count - 1].tolist()
+        assert not labels[count:].any() and not target[count:].any()
+        assert (source != 0).sum() == np.flatnonzero(source)[-1] + 1  # pads at the end
+        real += 1
+    assert real == len(pairs[0]) and empty
+
+
+def test_the_types_are_those_of_ids_and_weights(pairs):
+    x, labels, weights = PairBatches(*pairs, batch_size=16)[0]
+    assert x["source_ids"].dtype == x["target_ids"].dtype == labels.dtype == "int32"
+    assert weights.dtype == "float32"
+
+
+@pytest.mark.parametrize("size", [{"batch_size": 16}, {"batch_tokens": 200}])
+def test_a_bucket_has_one_shape_and_buckets_are_few(pairs, size):
+    batches = PairBatches(*pairs, seed=1, **size)
+    shapes = collections.Counter()
+    for index in range(len(batches)):
+        x, labels, weights = batches[index]
+        assert x["target_ids"].shape == labels.shape == weights.shape
+        shapes[(x["source_ids"].shape, labels.shape)] += 1
+    assert len(shapes) <= len(batches.buckets) <= 10
+    assert sum(shapes.values()) == len(batches) > len(shapes)
+
+
+def test_batch_tokens_limits_the_target_positions(pairs):
+    batches = PairBatches(*pairs, batch_tokens=200)
+    sizes = [batches[index][1].size for index in range(len(batches))]
+    assert max(sizes) <= 200 and min(sizes) > 100
+
+
+def test_tokens_and_padding_are_counted(pairs):
+    batches = PairBatches(*pairs, batch_size=16)
+    real = sum(weights.sum() for *_, weights in rows_of(batches))
+    padded = sum(batches[index][1].size for index in range(len(batches)))
+    assert batches.tokens == real == sum(len(target) + 1 for target in pairs[1])
+    assert batches.padding == pytest.approx(1 - real / padded)
+
+
+# === Order ===
+
+
+def test_the_order_depends_on_seed_and_epoch_alone(pairs):
+    batches = PairBatches(*pairs, batch_size=16, seed=1)
+    epochs = []
+    for epoch in range(3):
+        batches.set_epoch(epoch)
+        epochs.append(first_ids(batches))
+    assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+    # Another object, and epochs visited in another order, as after a resume.
+    again = PairBatches(*make_pairs(), batch_size=16, seed=1)
+    again.set_epoch(2)
+    assert first_ids(again) == epochs[2]
+    again.set_epoch(0)
+    assert first_ids(again) == epochs[0]
+    assert first_ids(PairBatches(*pairs, batch_size=16, seed=1)) == epochs[0]
+    assert first_ids(PairBatches(*pairs, batch_size=16, seed=2)) != epochs[0]
+
+
+def test_an_epoch_mixes_the_buckets_and_the_members_of_a_batch(pairs):
+    batches = PairBatches(*pairs, batch_size=16, seed=1)
+    widths = [batches[i][1].shape[1] for i in range(len(batches))]
+    assert widths != sorted(widths)
+
+    def companions(epoch):
+        batches.set_epoch(epoch)
+        return {
+            frozenset(batches[i][0]["source_ids"][:, 0]) for i in range(len(batches))
+        }
+
+    assert not companions(0) & companions(1)
+
+
+def test_without_a_seed_there_is_one_order(pairs):
+    batches = PairBatches(*pairs, batch_size=16)
+    first = first_ids(batches)
+    batches.set_epoch(1)
+    assert first_ids(batches) == first
+
+
+def test_reading_a_batch_twice_gives_it_twice(pairs):
+    """Keras may read batches again, and from several threads."""
+    batches = PairBatches(*pairs, batch_size=16, seed=1)
+    first = [part.copy() for part in batches[3][1:]]
+    batches[3][1][:] = 7  # what a batch's reader does to it stays with the reader
+    for again, part in zip(batches[3][1:], first, strict=True):
+        np.testing.assert_array_equal(again, part)
+
+
+# === Buckets ===
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    sizes=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1),
+    count=st.integers(1, 6),
+    multiple=st.integers(1, 8),
+)
+def test_every_pair_fits_into_one_of_few_buckets(sizes, count, multiple):
+    buckets = choose_buckets(sizes, count, multiple)
+    assert 1 <= len(buckets) <= count
+    assert buckets == sorted(set(buckets))
+    for source, target in sizes:
+        assert any(source <= s and target <= t for s, t in buckets)
+    for side in (0, 1):
+        longest = max(size[side] for size in sizes)
+        assert all(bucket[side] % multiple == 0 for bucket in buckets)
+        assert max(bucket[side] for bucket in buckets) < longest + multiple
+
+
+def test_one_bucket_holds_the_longest_of_both_sides():
+    assert choose_buckets([(3, 9), (10, 2)], count=1) == [(12, 12)]
+
+
+def test_two_clusters_get_a_bucket_each():
+    sizes = list(itertools.product((3, 4), (5, 6))) + [(30, 31), (29, 32)]
+    assert choose_buckets(sizes, count=2) == [(4, 8), (32, 32)]
+
+
+def test_a_pair_goes_into_the_smallest_bucket_that_holds_it():
+    batches = PairBatches(
+        [[4] * 3, [5] * 7], [[4] * 3, [5] * 3], batch_size=1, buckets=[(8, 8), (4, 4)]
+    )
+    shapes = {batches[i][0]["source_ids"].shape[1] for i in range(len(batches))}
+    assert shapes == {4, 8}
+
+
+# === What is refused ===
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "options", "message"),
+    [
+        ([], [], {"batch_size": 2}, "0 sources and 0 targets"),
+        ([[4]], [[4], [5]], {"batch_size": 2}, "1 sources and 2 targets"),
+        ([[4]], [[4]], {}, "batch_tokens=None, batch_size=None"),
+        ([[4]], [[4]], {"batch_size": 2, "batch_tokens": 9}, "=9, batch_size=2"),
+        ([[4] * 9], [[4]], {"batch_size": 2, "buckets": [(8, 8)]}, r"\(9, 2\)"),
+        ([[4]], [[4] * 8], {"batch_size": 2, "buckets": [(8, 8)]}, r"\(1, 9\)"),
+        ([[4]], [[4]], {"batch_size": 0}, "batch_size=0"),
+        ([[4]], [[4]], {"batch_size": -1}, "batch_size=-1"),
+    ],
+)
+def test_what_makes_no_batches_is_refused(sources, targets, options, message):
+    with pytest.raises(ValueError, match=f"Received.*{message}"):
+        PairBatches(sources, targets, **options)
+
+
+def test_buckets_for_nothing_are_refused():
+    with pytest.raises(ValueError, match="empty"):
+        choose_buckets([])

@@ -1,0 +1,300 @@
+import math
+import types
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from zoo.training import (
+    Checkpoint,
+    CheckpointError,
+    PairBatches,
+    Progress,
+    Validation,
+    callbacks,
+    corpus_scores,
+    load_state,
+)
+
+
+@pytest.fixture
+def model():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model.compile("adam", "mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+# === Order of the data ===
+
+
+class Echo(keras.Model):
+    """Its loss is the mean first source id, so that logs tell which batch came."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor = self.add_weight(initializer="ones")
+
+    def call(self, inputs):
+        first = ops.cast(inputs["source_ids"][:, 0], "float32")
+        return ops.mean(first) * self.factor
+
+    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
+        return y_pred
+
+
+class Losses(keras.callbacks.Callback):
+    """Loss of each batch, from the running means that Keras logs."""
+
+    def __init__(self):
+        super().__init__()
+        self.epochs = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.total = 0.0
+        self.epochs.append([])
+
+    def on_train_batch_end(self, batch, logs=None):
+        total = float(logs["loss"]) * (batch + 1)
+        self.epochs[-1].append(total - self.total)
+        self.total = total
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_training_sees_the_order_of_each_epoch(first):
+    sources = [[4 + row] * (1 + row % 3) for row in range(48)]
+    batches = PairBatches(sources, sources, batch_size=4, seed=1)
+    model, losses = Echo(), Losses()
+    model.compile(keras.optimizers.SGD(0.0), loss=None)
+    model.fit(
+        batches,
+        epochs=4,
+        initial_epoch=first,
+        shuffle=False,
+        verbose=0,
+        callbacks=[callbacks.EpochOrder(batches), losses],
+    )
+    assert len(losses.epochs) == 4 - first
+    for epoch, found in enumerate(losses.epochs, start=first):
+        batches.set_epoch(epoch)
+        expected = [
+            batches[index][0]["source_ids"][:, 0].mean()
+            for index in range(len(batches))
+        ]
+        np.testing.assert_allclose(found, expected, atol=1e-2)
+
+
+# === Progress ===
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = types.SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(callbacks.time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def make_progress(**options):
+    batches = PairBatches([[4]] * 100, [[4, 5, 6]] * 100, batch_size=10)
+    progress = Progress(batches, **options)
+    progress.set_params({"epochs": 3})
+    return progress
+
+
+def test_progress_tells_epoch_step_loss_and_tokens_per_second(clock, capsys):
+    progress = make_progress(seconds=5.0)
+    progress.on_epoch_begin(1)
+    for batch in range(10):
+        clock.now += 2.0
+        progress.on_train_batch_end(batch, {"loss": 1.25})
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "epoch 2/3  step 1/10  loss 1.2500  20 target tokens/s"
+    assert len(lines) == 4  # every third step: 2, 8, 14 and 20 s
+    logs = {}
+    progress.on_epoch_end(1, logs)
+    assert logs == {"tokens_per_second": 20.0, "seconds": 20.0}
+
+
+def test_progress_survives_a_closed_standard_error(clock, monkeypatch):
+    def closed(*args, **kwargs):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("builtins.print", closed)
+    progress = make_progress()
+    progress.on_epoch_begin(0)
+    clock.now += 1.0
+    progress.on_train_batch_end(0, {"loss": 1.0})
+
+
+# === Validation ===
+
+
+@pytest.fixture(scope="module")
+def sets(sentences):
+    sources, targets = sentences
+    return {
+        "first": (sources[:7], [[t] for t in targets[:7]]),
+        "second": (sources[7:12], [[t, t[::-1]] for t in targets[7:12]]),
+    }
+
+
+@pytest.fixture(scope="module")
+def validation(translator, sets):
+    targets = {name: [refs[0] for refs in sets[name][1]] for name in sets}
+    return Validation(translator, sets, targets, samples=2)
+
+
+def test_perplexity_is_that_of_the_labels(validation, translator, sets):
+    logs = {}
+    validation.on_epoch_end(0, logs)
+    preprocessor = translator.preprocessor
+    total = count = 0
+    for sources, references in sets.values():
+        for source, (target, *_) in zip(sources, references, strict=True):
+            source = np.array(preprocessor.encode([source]), "int32")
+            (labels,) = preprocessor.encode_targets([target])
+            memory = translator.encode(source)
+            state = translator.start(memory)
+            for read, label in zip([2, *labels], [*labels, 3], strict=True):
+                token = np.array([read], "int32")
+                logits, state, _ = translator.step(token, state, memory)
+                logits = ops.convert_to_numpy(logits)[0].astype("float64")
+                total += np.log(np.exp(logits).sum()) - logits[label]
+                count += 1
+    assert logs["val_perplexity"] == pytest.approx(math.exp(total / count), rel=1e-3)
+
+
+def test_bleu_is_that_of_greedy_translations(validation, translator, sets, capsys):
+    logs = {"loss": 1.0}
+    validation.on_epoch_end(4, logs)
+    shown = capsys.readouterr().err
+    assert "epoch 5  loss 1  " in shown
+    scores = []
+    for name, (sources, references) in sets.items():
+        texts = translator.translate(sources, beam_size=1, length_penalty=0.0)
+        scores.append(corpus_scores(texts, references)["bleu"]["score"])
+        assert logs[f"val_bleu_{name}"] == pytest.approx(scores[-1], abs=1e-3)
+        assert f"  {sources[1]}  →  {texts[1]}\n" in shown
+        assert f"  {sources[2]}  →" not in shown
+    assert logs["val_bleu"] == pytest.approx(sum(scores) / 2, abs=1e-3)
+
+
+def test_validation_changes_no_weight(validation, translator):
+    before = [ops.convert_to_numpy(v) for v in translator.variables]
+    validation.on_epoch_end(0, {})
+    for old, new in zip(before, translator.variables, strict=True):
+        np.testing.assert_array_equal(old, ops.convert_to_numpy(new))
+
+
+# === Checkpoints ===
+
+
+@pytest.fixture
+def checkpoint(model, tmp_path):
+    def make(**options):
+        callback = Checkpoint(
+            str(tmp_path / "checkpoint.npz"),
+            str(tmp_path / "best.weights.h5"),
+            model,
+            identity={"seed": 1},
+            **options,
+        )
+        callback.set_model(model)
+        return callback
+
+    return make
+
+
+def run_epochs(checkpoint, model, scores, first=0):
+    """Ends epochs with these scores, the weights being those scores."""
+    for epoch, score in enumerate(scores, start=first):
+        for weight in model.trainable_variables:
+            weight.assign(ops.full_like(weight, score))
+        checkpoint.on_epoch_end(epoch, {"val_bleu": score, "seconds": 2.0})
+        if model.stop_training:
+            return epoch
+    return None
+
+
+def best_weight(model, tmp_path):
+    model.load_weights(tmp_path / "best.weights.h5")
+    return float(ops.convert_to_numpy(model.trainable_variables[0])[0, 0])
+
+
+def test_the_best_weights_are_kept_and_the_last_state(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [1.0, 3.0, 3.0, 2.0])
+    state = load_state(tmp_path / "checkpoint.npz", model, {"seed": 1})
+    assert (ops.convert_to_numpy(model.trainable_variables[0]) == 2.0).all()
+    assert state == {
+        "seed": 1,
+        "epoch": 4,
+        "best": 3.0,
+        "best_epoch": 1,
+        "seconds": 8.0,
+        "stopped": False,
+    }
+    assert best_weight(model, tmp_path) == 3.0
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["best.weights.h5", "checkpoint.npz"]
+
+
+def test_a_first_score_of_zero_is_a_best_score(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [0.0])
+    assert best_weight(model, tmp_path) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("patience", "scores", "last"),
+    [
+        (None, [3.0, 1.0, 1.0, 1.0], None),
+        (1, [3.0, 1.0, 4.0], 1),
+        (2, [3.0, 1.0, 4.0, 4.0, 2.0, 9.0], 4),
+        (2, [1.0, 2.0, 3.0, 4.0], None),
+    ],
+)
+def test_patience(checkpoint, model, tmp_path, patience, scores, last):
+    assert run_epochs(checkpoint(patience=patience), model, scores) == last
+    state = load_state(tmp_path / "checkpoint.npz", model)
+    assert state["stopped"] is (last is not None)
+
+
+def test_a_resumed_run_goes_on_counting(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(patience=2), model, [5.0, 1.0])
+    state = load_state(tmp_path / "checkpoint.npz", model)
+    resumed = checkpoint(patience=2, resumed=state)
+    assert run_epochs(resumed, model, [4.0, 9.0], first=2) == 2
+    assert best_weight(model, tmp_path) == 5.0
+    state = load_state(tmp_path / "checkpoint.npz", model)
+    assert (state["best"], state["best_epoch"], state["seconds"]) == (5.0, 0, 6.0)
+
+
+def test_a_score_of_nan_is_no_best_score(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [1.0, math.nan])
+    assert best_weight(model, tmp_path) == 1.0
+
+
+def test_a_failure_while_saving_leaves_the_previous_best(
+    checkpoint, model, tmp_path, monkeypatch
+):
+    callback = checkpoint()
+    run_epochs(callback, model, [1.0])
+    write = model.save_weights
+
+    def fail(path):
+        write(path)
+        with open(path, "r+b") as file:
+            file.truncate(100)
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(model, "save_weights", fail)
+    with pytest.raises(OSError, match="no space"):
+        run_epochs(callback, model, [2.0], first=1)
+    assert load_state(tmp_path / "checkpoint.npz", model)["epoch"] == 1
+    assert best_weight(model, tmp_path) == 1.0
+
+
+def test_the_state_of_another_run_is_refused(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [1.0])
+    with pytest.raises(CheckpointError, match="seed"):
+        load_state(tmp_path / "checkpoint.npz", model, {"seed": 2})

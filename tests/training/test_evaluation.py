@@ -1,0 +1,83 @@
+import builtins
+
+import pytest
+from sacrebleu.metrics import BLEU, CHRF
+
+from zoo.training import corpus_scores
+
+HYPOTHESES = [
+    "Ein Hund rennt im Park.",
+    "Zwei Kinder spielen mit dem Ball.",
+    "die Katze schläft auf dem Sofa",
+]
+REFERENCES = [
+    ["Ein Hund läuft im Park.", "Im Park rennt ein Hund.", "Ein Hund rennt."],
+    ["Zwei Kinder spielen Ball."],
+    ["Die Katze schläft auf dem Sofa.", "Auf dem Sofa schläft die Katze."],
+]
+
+
+def test_one_reference_each_is_sacrebleu_itself():
+    single = [references[0] for references in REFERENCES]
+    scores = corpus_scores(HYPOTHESES, [[reference] for reference in single])
+    for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
+        expected = metric.corpus_score(HYPOTHESES, [single]).score
+        assert scores[name]["score"] == pytest.approx(expected, abs=1e-9)
+        assert scores[name]["signature"] == str(metric.get_signature())
+    assert 0 < scores["bleu"]["score"] < 100
+
+
+def test_unequal_numbers_of_references():
+    """Repeating a reference changes no score: it can stand for a missing one."""
+    streams = [[refs[k % len(refs)] for refs in REFERENCES] for k in range(3)]
+    scores = corpus_scores(HYPOTHESES, REFERENCES)
+    for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
+        expected = metric.corpus_score(HYPOTHESES, streams).score
+        assert scores[name]["score"] == pytest.approx(expected, abs=1e-9)
+    assert "nrefs:var" in scores["bleu"]["signature"]
+
+
+def test_further_references_help():
+    fewer = corpus_scores(HYPOTHESES, [refs[:1] for refs in REFERENCES])
+    more = corpus_scores(HYPOTHESES, REFERENCES)
+    assert more["bleu"]["score"] > fewer["bleu"]["score"]
+    assert more["chrf"]["score"] > fewer["chrf"]["score"]
+
+
+def test_case_matters():
+    upper = [text.upper() for text in HYPOTHESES]
+    scores = corpus_scores(upper, [[text] for text in HYPOTHESES])
+    assert scores["bleu"]["score"] < 50
+    assert "case:mixed" in scores["bleu"]["signature"]
+
+
+def test_an_empty_translation_is_scored():
+    scores = corpus_scores(["", "a b c d e"], [["x"], ["a b c d e"]])
+    assert 0 < scores["bleu"]["score"] < 100
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "references", "message"),
+    [
+        ([], [], "0 and 0"),
+        (["a"], [["a"], ["b"]], "1 and 2"),
+        (["a", "b"], [["a"], []], r"references\[1\]=\[\]"),
+        (["a"], ["a"], r"references\[0\]='a'"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(hypotheses, references, message):
+    with pytest.raises(ValueError, match=f"Received.*{message}"):
+        corpus_scores(hypotheses, references)
+
+
+def test_without_sacrebleu_the_error_tells_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *args, **kwargs):
+        if name.startswith("sacrebleu"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ImportError, match=r"attention-zoo\[train\]"):
+        corpus_scores(HYPOTHESES, REFERENCES)

@@ -1,0 +1,351 @@
+import csv
+import os
+import warnings
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+
+import zoo
+from tests.presets_for_tests import FACTS
+from zoo.data import Pairs
+from zoo.models import LuongTranslator
+from zoo.training import (
+    CheckpointError,
+    Recipe,
+    Scale,
+    Trainer,
+    WarmupLinearDecay,
+    callbacks,
+    reversal_pairs,
+    trainer,
+)
+
+CARD = {
+    name: FACTS[name]
+    for name in (
+        "title",
+        "description",
+        "intended_use",
+        "weaknesses",
+        "license",
+        "paper",
+        "task",
+        "data",
+    )
+}
+EPOCHS = 3
+
+
+def optimizer(steps, epochs):
+    rate = WarmupLinearDecay(5e-3, 4, steps * epochs)
+    return keras.optimizers.Adam(rate, global_clipnorm=1.0)
+
+
+SCALE = Scale(
+    model={
+        "num_layers": 1,
+        "hidden_dim": 12,
+        "embedding_dim": 8,
+        "window": 2,
+        "dropout": 0.2,
+    },
+    corpora=(("multi30k", 2), ("tatoeba", 1)),
+    optimizer=optimizer,
+    loss={"smoothing": 0.1},
+    epochs=EPOCHS,
+    vocabulary_size=30,
+    batch={"batch_size": 16},
+    max_length=12,
+    buckets=2,
+)
+RECIPE = Recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCALE}, card=CARD)
+
+
+def load(name, source, target, split):
+    """Stands for `zoo.data.load`: invented words, and the same in reverse."""
+    assert (source, target) == ("en", "de")
+    count = {"train": 60, "valid": 9, "test": 10, "test_2016_flickr": 10}[split]
+    sources, targets = reversal_pairs(count, seed=len(name + split), longest=4)
+    references = [[target] for target in targets]
+    if name == "tatoeba" and split != "train":
+        references[0].append("ba de")
+    if split == "train":
+        sources, targets = [*sources, "ba " * 30], [*targets, "ba"]  # too long
+        references = None
+    return Pairs(name, split, source, target, sources, targets, references)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def corpora():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zoo.data, "load", load)
+        patch.setattr(trainer, "VALIDATION_SENTENCES", 7)
+        yield
+
+
+def make(folder, scale=SCALE, seed=1, **options):
+    os.makedirs(folder, exist_ok=True)
+    return Trainer(RECIPE, "tiny", scale, str(folder), seed=seed, **options)
+
+
+def read_log(folder):
+    with open(folder / "log.csv") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:  # what no seed can repeat
+        del row["tokens_per_second"], row["seconds"]
+    return rows
+
+
+def read_arrays(folder):
+    with np.load(folder / "checkpoint.npz") as file:
+        return {name: file[name] for name in file.files if name != "state"}
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A run from its first epoch to its last."""
+    folder = tmp_path_factory.mktemp("straight")
+    run = make(folder)
+    run.train()
+    return SimpleNamespace(folder=folder, run=run, results=run.finish())
+
+
+@pytest.fixture(scope="module")
+def resumed(tmp_path_factory):
+    """The same, killed within its second epoch and started again."""
+    folder = tmp_path_factory.mktemp("resumed")
+    advance = callbacks.Progress.on_train_batch_end
+
+    def kill(self, batch, logs=None):
+        advance(self, batch, logs)
+        if self.epoch == 1 and batch == 3:
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(callbacks.Progress, "on_train_batch_end", kill)
+        with pytest.raises(Killed):
+            make(folder).train()
+    first = read_log(folder)
+    keras.utils.set_random_seed(999)  # a new process would have another state
+    run = make(folder)
+    run.train()
+    return SimpleNamespace(folder=folder, run=run, first=first)
+
+
+# === Data ===
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("untrained"))
+
+
+def test_pairs_stand_in_an_epoch_as_often_as_the_scale_says(untrained):
+    counts = {}
+    batches = untrained.batches
+    for index in range(len(batches)):
+        x, labels, weights = batches[index]
+        for source, label in zip(x["source_ids"], labels * (weights > 0), strict=True):
+            if source.any():
+                key = (source.tolist(), label.tolist())
+                counts[str(key)] = counts.get(str(key), 0) + 1
+    assert sum(counts.values()) == 2 * 60 + 60  # the long ones are left out
+    assert batches.seed == 1 and len(batches.buckets) <= 2
+
+
+def test_what_is_left_out_is_told(tmp_path, capsys):
+    made = make(tmp_path, limit=20)
+    error = capsys.readouterr().err
+    assert "[test_recipe] 2 pairs longer than 12 pieces (or empty) left out" in error
+    assert "[test_recipe] 20 pairs, " in error and "% padding" in error
+    assert f"{made.backbone.count_params():,} parameters" in error
+
+
+def test_validation_is_a_part_and_the_test_sets_are_whole(untrained):
+    assert {name: len(s) for name, (s, _) in untrained.validation.items()} == {
+        "multi30k": 7,
+        "tatoeba": 7,
+    }
+    assert {name: len(s) for name, (s, _) in untrained.tests.items()} == {
+        "multi30k": 10,
+        "tatoeba": 10,
+    }
+    assert len(untrained.tests["tatoeba"][1][0]) == 2
+
+
+def test_without_corpora_text_is_generated(tmp_path):
+    scale = Scale(**{**vars(SCALE), "corpora": (), "pairs": 50})
+    made = make(tmp_path, scale)
+    assert made.pairs == [(*reversal_pairs(50, seed=1), 1)]
+    assert made.validation["generated"][0] == reversal_pairs(200, seed=2)[0]
+    assert made.tests["generated"][0] == reversal_pairs(200, seed=3)[0]
+
+
+# === Training, and resuming it ===
+
+
+def test_it_trains(straight):
+    log = read_log(straight.folder)
+    assert [row["epoch"] for row in log] == ["0", "1", "2"]
+    assert float(log[2]["loss"]) < float(log[0]["loss"])
+    assert {"val_perplexity", "val_bleu", "val_bleu_tatoeba"} <= set(log[0])
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_been(straight, resumed):
+    log = read_log(straight.folder)
+    assert resumed.first == log[:1]
+    assert read_log(resumed.folder) == log
+
+
+def test_in_the_end_all_variables_are_equal(straight, resumed):
+    first, second = read_arrays(straight.folder), read_arrays(resumed.folder)
+    assert first.keys() == second.keys() and len(first) > 20
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], name)
+
+
+def test_the_same_preset_comes_of_it(straight, resumed):
+    assert resumed.run.finish() == straight.results
+    names = ["preset/test_recipe/task.json", "preset/test_recipe/model.weights.h5"]
+    for name in names[:1]:
+        first, second = (r.folder / name for r in (straight, resumed))
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_another_seed_gives_another_run(straight, tmp_path):
+    made = make(tmp_path, seed=2)
+    for first, second in zip(
+        straight.run.backbone.weights, made.backbone.weights, strict=True
+    ):
+        assert first.shape == second.shape
+    kernels = [
+        keras.ops.convert_to_numpy(m.backbone.weights[0])
+        for m in (make(tmp_path / "a"), make(tmp_path / "b"), made)
+    ]
+    np.testing.assert_array_equal(kernels[0], kernels[1])
+    assert (kernels[0] != kernels[2]).any()
+
+
+def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
+    monkeypatch.setattr(LuongTranslator, "fit", None)
+    made = make(straight.folder)
+    made.train()
+    assert "resumed after epoch 3" in capsys.readouterr().err
+    assert made.checkpoint.best == straight.run.checkpoint.best
+    assert made.checkpoint.best_epoch == straight.run.checkpoint.best_epoch
+
+
+def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monkeypatch):
+    monkeypatch.setattr(LuongTranslator, "fit", None)
+    state = {"epoch": 1, "stopped": True, "best": 1.0, "best_epoch": 0}
+    monkeypatch.setattr(trainer, "load_state", lambda *arguments: state)
+    (tmp_path / "checkpoint.npz").write_text("")
+    made = make(tmp_path)
+    made.train()
+    assert made.checkpoint.best == 1.0
+
+
+def test_restart_begins_anew(straight, tmp_path, monkeypatch):
+    fitted = {}
+    monkeypatch.setattr(
+        LuongTranslator, "fit", lambda *a, **options: fitted.update(options)
+    )
+    (tmp_path / "checkpoint.npz").write_bytes(
+        (straight.folder / "checkpoint.npz").read_bytes()
+    )
+    made = make(tmp_path)
+    before = keras.ops.convert_to_numpy(made.backbone.weights[0])
+    made.train(restart=True)
+    assert fitted["initial_epoch"] == 0
+    np.testing.assert_array_equal(
+        keras.ops.convert_to_numpy(made.backbone.weights[0]), before
+    )
+
+
+# === What is refused ===
+
+
+def copy_checkpoint(straight, folder):
+    for name in ("checkpoint.npz", "tokenizer.spm"):
+        (folder / name).write_bytes((straight.folder / name).read_bytes())
+    return folder / "checkpoint.npz"
+
+
+def test_a_truncated_checkpoint_is_refused(straight, tmp_path):
+    path = copy_checkpoint(straight, tmp_path)
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(CheckpointError, match="truncated"):
+        make(tmp_path).train()
+
+
+@pytest.mark.parametrize(
+    ("change", "seed", "name"),
+    [
+        ({}, 2, "seed"),
+        ({"epochs": 4}, 1, "configuration"),
+        ({"model": {**SCALE.model, "hidden_dim": 13}}, 1, "configuration"),
+        ({"batch": {"batch_size": 15}}, 1, "configuration"),
+    ],
+)
+def test_the_checkpoint_of_another_run_is_refused(
+    straight, tmp_path, change, seed, name
+):
+    copy_checkpoint(straight, tmp_path)
+    scale = Scale(**{**vars(SCALE), **change})
+    with pytest.raises(CheckpointError, match=f"another run: its {name} differs"):
+        make(tmp_path, scale, seed).train()
+
+
+def test_another_vocabulary_is_refused(straight, tmp_path):
+    path = copy_checkpoint(straight, tmp_path)
+    other = Scale(**{**vars(SCALE), "vocabulary_size": 29})
+    os.remove(tmp_path / "tokenizer.spm")
+    assert path.exists()
+    with pytest.raises(CheckpointError, match="another run: its vocabulary differs"):
+        make(tmp_path, other).train()
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", None])
+def test_a_broken_tokenizer_is_refused_with_its_name(straight, tmp_path, content):
+    copy_checkpoint(straight, tmp_path)
+    path = tmp_path / "tokenizer.spm"
+    path.write_bytes(path.read_bytes()[:1000] if content is None else content)
+    with pytest.raises(ValueError, match="tokenizer.spm"):
+        make(tmp_path)
+
+
+# === What is written ===
+
+
+def test_the_preset_is_verified_and_translates(straight):
+    folder = straight.folder / "preset" / "test_recipe"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = zoo.load(folder)
+    texts = straight.run.tests["tatoeba"][0]
+    assert loaded.translate(texts) == straight.run.translator.translate(texts)
+
+
+def test_the_card_tells_of_the_run(straight):
+    card = zoo.presets.verify(straight.folder / "preset" / "test_recipe")
+    assert card.name == "test_recipe" and card.architecture == "LuongTranslator"
+    assert card.languages == ["en", "de"] and card.seed == 1
+    assert card.sizes == {
+        "parameters": straight.run.backbone.count_params(),
+        "vocabulary": 30,
+    }
+    assert card.recipe == "python recipes/test_recipe.py --scale tiny --seed 1"
+    found = {(s["data"], s["split"], s["metric"]): s["value"] for s in card.scores}
+    results = straight.results
+    assert found == {
+        (name, split, title): round(results[name][metric]["score"], 2)
+        for name, split in (("multi30k", "test_2016_flickr"), ("tatoeba", "test"))
+        for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
+    }
+    assert keras.backend.backend() in card.machine
