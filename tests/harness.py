@@ -157,12 +157,14 @@ TARGET = np.array(
 VOCABULARY = 15
 
 
-def check_translator(task_cls, options, seed=0):
+def check_translator(task_cls, options, whole=True, seed=0):
     """Proves the contract of `zoo.models.seq2seq` for a model.
 
     Args:
         task_cls: a subclass of `zoo.models.Translator`.
         options: small sizes for its backbone; the vocabulary's is `VOCABULARY`.
+        whole: False leaves out what does not depend on the options that differ
+            between two models of one class: precision, symbolic calls and training.
 
     Returns:
         The backbone, with random weights.
@@ -180,9 +182,10 @@ def check_translator(task_cls, options, seed=0):
     check_steps(backbone, logits)
     check_padding(backbone, logits)
     check_beam_rows(backbone)
-    check_symbolic(backbone)
-    check_half(backbone_cls, options)
-    check_training(task_cls, options)
+    if whole:
+        check_symbolic(backbone)
+        check_half(backbone_cls, options)
+        check_training(task_cls, options)
     return backbone
 
 
@@ -209,7 +212,7 @@ def check_padding(backbone, logits):
     order = [4, 2, 0, 3, 1]
     turned = backbone({"source_ids": SOURCE[order], "target_ids": TARGET[order]})
     close(turned, logits[order])
-    for row in range(len(SOURCE)):
+    for row in (1, 3):  # a short source and an empty one
         width = max(1, int((SOURCE[row] > 0).sum()))
         alone = {
             "source_ids": SOURCE[row : row + 1, :width],

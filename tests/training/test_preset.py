@@ -25,12 +25,13 @@ def folders(translator, tmp_path_factory):
 def datasets(path):
     """name -> NumPy array of every dataset of an HDF5 file."""
     found = {}
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset):
+            found[name] = item[()]
+
     with h5py.File(path) as file:
-        file.visititems(
-            lambda name, item: (
-                found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else 0
-            )
-        )
+        file.visititems(visit)
     return found
 
 

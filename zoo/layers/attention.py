@@ -78,7 +78,8 @@ class Attention(keras.layers.Layer):
                 f"(B, S, d_m). Received: query {tuple(query_shape)}, memory "
                 f"{tuple(memory_shape)}"
             )
-        self.score_layer.build(query_shape, memory_shape)
+        if not self.score_layer.built:
+            self.score_layer.build(query_shape, memory_shape)
         self.built = True
 
     def compute_output_shape(self, query_shape, memory_shape):

@@ -45,7 +45,8 @@ class _LocalAttention(Attention):
     def _gathers(self, length):
         # Measured on CPU: copying the windows out of the memory pays only once the
         # source is about twice as long as a window. An unknown length may be long.
-        return length is None or length > 2 * (2 * self.window + 1)
+        known = isinstance(length, int)  # None or a symbol while a graph is traced
+        return not known or length > 2 * (2 * self.window + 1)
 
     def _gathered(self, query, memory, mask, keys, centre, focus):
         """The same result at a cost per target word of O(D) instead of O(S)."""
