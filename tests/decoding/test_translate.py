@@ -227,19 +227,19 @@ def test_bad_values_are_refused_before_any_computation(
 
 
 @pytest.mark.parametrize(
-    ("texts", "position"),
+    ("given", "position"),
     [(["a", None], "1"), ([b"a"], "0"), ([["a"]], "0"), (["a", "b", 3], "2")],
 )
-def test_what_is_no_text_is_named(translator, monkeypatch, texts, position):
+def test_what_is_no_text_is_named(translator, monkeypatch, given, position):
     monkeypatch.setattr(BeamSearch, "__call__", None)
     with pytest.raises(TypeError, match=rf"texts\[{position}\]"):
-        translator.translate(texts)
+        translator.translate(given)
 
 
-@pytest.mark.parametrize("texts", [None, 5, b"a dog", {"a": "b"}])
-def test_what_is_no_list_of_texts_is_refused(translator, texts):
-    with pytest.raises(TypeError, match="texts must be a str or a list of str"):
-        translator.translate(texts)
+@pytest.mark.parametrize("given", [None, 5, b"a dog", {"a": "b"}])
+def test_what_is_no_list_of_texts_is_refused(translator, given):
+    with pytest.raises(TypeError, match=r"texts(\[0\])? must be a str"):
+        translator.translate(given)
 
 
 def test_without_a_preprocessor_there_is_nothing_to_read_text(translator):

@@ -60,6 +60,44 @@ def test_every_pair_comes_once_an_epoch(pairs, size, seed):
         assert sorted(map(list, pairs_of(batches))) == expected
 
 
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [(3, 3)],
+        [(3, 3), (3, 7)],
+        [(3, 3), (7, 3)],
+        [(3, 3), (3, 7), (7, 3)],
+        [(3, 3), (7, 7), (11, 7)],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", [None, 1])
+def test_whatever_the_buckets_each_pair_comes_once(lengths, seed):
+    """And, as TensorFlow wants it, the first two batches differ in what varies."""
+    sources = [[4 + n] * s for s, _ in lengths for n in range(20)]
+    targets = [[4 + n] * t for _, t in lengths for n in range(20)]
+    batches = PairBatches(sources, targets, batch_size=4, seed=seed)
+    assert len(batches.buckets) == len(lengths)
+    expected = sorted(map(list, zip(sources, targets, strict=True)))
+    for epoch in range(3):
+        batches.set_epoch(epoch)
+        assert len(batches) == 5 * len(lengths)
+        assert sorted(map(list, pairs_of(batches))) == expected
+        for side, shapes in enumerate(zip(*batches.buckets, strict=True)):
+            first, second = (
+                (batch[0]["source_ids"], batch[1])[side].shape[1]
+                for batch in (batches[0], batches[1])
+            )
+            assert (first != second) == (len(set(shapes)) > 1)
+
+
+def test_thousands_of_batches_of_one_bucket_before_the_others():
+    lengths = [(3, 3)] * 2000 + [(3, 7), (7, 3)]
+    sources, targets = ([[4] * length[side] for length in lengths] for side in (0, 1))
+    batches = PairBatches(sources, targets, batch_size=1)
+    assert len(batches) == 2002
+
+
 def test_inputs_are_shifted_labels_end_and_weights_tell_what_is_real(pairs):
     real = empty = 0
     for source, target, labels, weights in rows_of(PairBatches(*pairs, batch_size=16)):

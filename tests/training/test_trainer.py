@@ -288,7 +288,7 @@ def test_a_truncated_checkpoint_is_refused(straight, tmp_path):
     ("change", "seed", "name"),
     [
         ({}, 2, "seed"),
-        ({"epochs": 4}, 1, "configuration"),
+        ({"max_length": 11}, 1, "configuration"),
         ({"model": {**SCALE.model, "hidden_dim": 13}}, 1, "configuration"),
         ({"batch": {"batch_size": 15}}, 1, "configuration"),
     ],

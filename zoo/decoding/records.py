@@ -63,4 +63,4 @@ def _shade(weight):
 def _plain(token):
     # SentencePiece writes a word's first piece with a lower block; joined pieces read
     # better with a hyphen.
-    return token[1:] if token.startswith("▁") else f"-{token}"
+    return (token[1:] or "␣") if token.startswith("▁") else f"-{token}"

@@ -14,7 +14,9 @@ Ids are int32, padded at the right with 0. Nothing is remembered between calls.
 import keras
 import keras_hub
 
-PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
+from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
+
+__all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
 
 
 class Seq2SeqBackbone(keras_hub.models.Backbone):

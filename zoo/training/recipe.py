@@ -103,6 +103,7 @@ def run(recipe, argv=None):
         scale = dataclasses.replace(scale, epochs=args.epochs)
     output = args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
 
+    from zoo.data import CorpusError
     from zoo.training.checkpoint import CheckpointError
     from zoo.training.trainer import Trainer
 
@@ -111,7 +112,7 @@ def run(recipe, argv=None):
         trainer = Trainer(recipe, args.scale, scale, output, args.seed, args.limit)
         trainer.train(restart=args.restart, finish=args.finish)
         trainer.finish()
-    except (CheckpointError, OSError) as error:
+    except (CheckpointError, CorpusError, OSError) as error:
         print(f"{recipe.name}: error: {error}", file=sys.stderr)
         return 2
     return 0

@@ -1,6 +1,7 @@
 """The machinery behind every recipe: data, fit, checkpoints, evaluation."""
 
 import datetime
+import importlib.util
 import json
 import os
 import platform
@@ -180,12 +181,13 @@ class Trainer:
             keras.callbacks.CSVLogger(self.path("log.csv"), append=resume),
             keras.callbacks.TerminateOnNaN(),
         ]
-        try:
-            import tensorboard  # noqa: F401
-
-            steps.append(keras.callbacks.TensorBoard(self.path("tensorboard")))
-        except ImportError:
-            self._say("no TensorBoard logs: tensorboard is not installed")
+        if importlib.util.find_spec("tensorboard") and importlib.util.find_spec(
+            "tensorflow"
+        ):
+            logs = self.path("tensorboard")
+            steps.append(keras.callbacks.TensorBoard(logs, write_graph=False))
+        else:
+            self._say("no TensorBoard logs: tensorboard or tensorflow is not installed")
         self.model.fit(
             self.batches,
             epochs=self.scale.epochs,
