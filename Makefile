@@ -2,7 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Installed on its own and first: a plain `torch` can bring gigabytes of CUDA.
+# Pinned, and installed on its own and first, so that pip does not choose a newer one
+# later. On Linux the ordinary index's wheel brings gigabytes of CUDA with it; for
+# another one name its file, or an index: make test TORCH="torch==2.13.0 --index-url …"
 TORCH ?= torch==2.13.0
 KERAS_BACKEND ?= tensorflow
 
@@ -44,6 +46,6 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/.created
 
 $(VENV)/.tests: $(VENV)/.runtime
 	@echo "installing JAX, PyTorch and the test tools (some minutes, once)" >&2
-	@$(PIP) "$(TORCH)"
+	@$(PIP) $(TORCH)
 	@$(PIP) --editable ".[test,train,jax,torch]"
 	@touch $@

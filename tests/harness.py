@@ -47,7 +47,7 @@ def same_config(instance):
     return copy
 
 
-class _Wrapper(keras.Model):
+class Wrapper(keras.Model):
     """A layer as a model: `fit` then proves that it trains compiled."""
 
     def __init__(self, layer, take):
@@ -89,9 +89,11 @@ def check_layer(
     for got, wanted in zip(_flat(built(**inputs)), _flat(eager), strict=True):
         close(got, wanted)
 
-    # Symbolic call, with a time axis that is not known.
+    # Symbolic call, of a batch and lengths that are not known.
     symbols = {
-        key: keras.KerasTensor((None, *value.shape[1:]), dtype=value.dtype.name)
+        key: keras.KerasTensor(
+            (None,) * min(2, value.ndim) + value.shape[2:], dtype=value.dtype.name
+        )
         for key, value in inputs.items()
     }
     symbolic = _flat(cls(**options)(**symbols))
@@ -103,17 +105,23 @@ def check_layer(
     # Half precision: outputs in the compute dtype, nothing but finite numbers.
     for policy in ("mixed_float16", "mixed_bfloat16"):
         half = cls(**{**options, "dtype": policy})
-        for output in _flat(half(**inputs)):
+        half.build(**named)
+        half.set_weights(layer.get_weights())
+        for output, whole in zip(_flat(half(**inputs)), _flat(eager), strict=True):
             kind = keras.backend.standardize_dtype(output.dtype)
             assert kind in (policy.removeprefix("mixed_"), "int32"), kind
-            assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
+            close(ops.cast(output, "float32"), whole, atol=0.1, rtol=0.1)
 
     # Trained by `fit`, compiled.
-    model = _Wrapper(layer, first)
-    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile=True)
+    model = Wrapper(layer, first)
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile="auto")
     target = np.ones((len(next(iter(inputs.values()))),), "float32")
+    before = [to_numpy(variable.value) for variable in layer.trainable_variables]
     history = model.fit(inputs, target, epochs=1, batch_size=len(target), verbose=0)
     assert np.isfinite(history.history["loss"]).all()
+    for old, variable in zip(before, layer.trainable_variables, strict=True):
+        moved = np.abs(to_numpy(variable.value) - old).max()
+        assert moved > 0, f"no gradient reached {variable.path}"
     return layer
 
 

@@ -47,9 +47,6 @@ def run(backend, pytest_arguments):
         **os.environ,
         "KERAS_BACKEND": backend,
     }
-    data = ROOT.parent / "shared" / "data"
-    if data.is_dir():
-        environment.setdefault("ZOO_DATA_DIR", str(data))
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"

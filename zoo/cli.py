@@ -90,6 +90,18 @@ def _count(text):
     return int(text)
 
 
+def _penalty(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):  # NaN too
+        raise argparse.ArgumentTypeError(
+            f"should be a finite number from 0, received {text!r}"
+        )
+    return value
+
+
 def _parser():
     parser = _Parser(
         prog="zoo", description="Classic sequence-to-sequence models on Keras 3."
@@ -135,7 +147,7 @@ def _parser():
 def _add_search(command):
     command.add_argument("--beam", type=_count, default=5, help="beam size (default 5)")
     command.add_argument(
-        "--length-penalty", type=float, help="as `translate` of the model takes it"
+        "--length-penalty", type=_penalty, help="as `translate` of the model takes it"
     )
     command.add_argument(
         "--batch-size", type=_count, default=64, help="sentences at once (default 64)"
@@ -290,18 +302,18 @@ def _recipe(name):
 def _find(name):
     from zoo import presets
 
-    with bad_input(keep=presets.PresetError):
+    with bad_input(keep=(presets.PresetError, OSError)):
         return presets.find(name)
 
 
 @contextlib.contextmanager
-def bad_input(keep=()):
-    """Takes a ValueError raised inside as the user's, except for the types `keep`."""
+def bad_input(take=ValueError, keep=()):
+    """Takes errors of the types `take` as the user's, except those of `keep`."""
     try:
         yield
     except keep:
         raise
-    except ValueError as error:
+    except take as error:
         raise BadInput(error) from error
 
 
@@ -328,5 +340,6 @@ def load_task(name, backend):
     from zoo import presets
 
     progress(f"loading {name}")
-    with bad_input(keep=presets.PresetError):
+    # An OSError is the disk's or a hub's, also where it is a ValueError as well.
+    with bad_input(keep=(presets.PresetError, OSError)):
         return presets.load(name)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from zoo.cards import CARD_FILE, Card, PresetError, loaded_files, read_card, sha256
 
-__all__ = ["Card", "PresetError", "find", "list_presets", "load", "verify"]
+__all__ = ["Card", "PresetError", "find", "list_presets", "load", "locate", "verify"]
 
 # What KerasHub's `save_to_preset` writes.
 _CONFIG_FILE = "config.json"
@@ -49,8 +49,10 @@ def load(name, **kwargs):
         A task of `zoo.models`, such as `zoo.models.LuongTranslator`.
 
     Raises:
-        ValueError: if there is no such preset.
+        ValueError: if there is no such preset, or if it cannot be loaded with
+            `**kwargs`.
         PresetError: (a ValueError) if the preset is damaged, altered or foreign.
+        OSError, ImportError: if a handle cannot be fetched.
 
     Example:
         ```python
@@ -58,14 +60,32 @@ def load(name, **kwargs):
         translator.translate("A dog runs.")
         ```
     """
+    return _build(locate(name), kwargs)
+
+
+def locate(name):
+    """Finds a preset's folder and verifies it: what comes before loading its files.
+
+    Args:
+        name: str or path, as for `load`.
+
+    Returns:
+        `pathlib.Path` of the folder. If it has no card there is nothing to compare it
+        with: that gives a UserWarning.
+
+    Raises:
+        ValueError, OSError, ImportError: see `find`.
+        PresetError: see `verify`.
+    """
     folder = find(name)
     if (folder / CARD_FILE).is_file():
         verify(folder)
     else:
         warnings.warn(
-            f"{folder} has no {CARD_FILE}: its files cannot be verified", stacklevel=2
+            f"{folder} has no {CARD_FILE}: its files cannot be verified",
+            stacklevel=3,  # whoever called `load`, or a class's `from_preset`
         )
-    return _build(folder, kwargs)
+    return folder
 
 
 def find(name):
@@ -218,14 +238,22 @@ def _build(folder, kwargs):
     import zoo.models  # noqa: F401  (registers zoo's classes with Keras)
 
     cls = _task_class(folder)
+    # zoo's own `from_preset` would verify the folder once more.
+    from_folder = getattr(cls, "_from_folder", cls.from_preset)
     try:
         with warnings.catch_warnings():
             # Keras only warns when it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
-            return cls.from_preset(str(folder), **kwargs)
+            return from_folder(str(folder), **kwargs)
     # Whatever a file that does not fit makes Keras or h5py raise.
     except (ValueError, TypeError, KeyError, OSError, UserWarning) as error:
         reason = " ".join(str(error).split())
+        if kwargs:  # the files may be in order, and these not
+            given = ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
+            raise ValueError(
+                f"cannot make a {cls.__name__} from the files of {folder} with the "
+                f"arguments {given}: {reason}"
+            ) from error
         raise PresetError(
             f"the files of {folder} do not make a {cls.__name__}: {reason}"
         ) from error

@@ -170,3 +170,28 @@ def test_what_is_not_a_cell_is_refused():
         AttentionCell(keras.layers.Dense(3), MultiplicativeAttention())
     with pytest.raises(ValueError, match="recurrent cell"):
         AttentionCell([], MultiplicativeAttention())
+    with pytest.raises(ValueError, match="no `dropout` of their own.*dropout=0.3"):
+        AttentionCell(keras.layers.GRUCell(4, dropout=0.3), MultiplicativeAttention())
+    with pytest.raises(ValueError, match="units=0"):
+        AttentionCell(keras.layers.GRUCell(4), MultiplicativeAttention(), units=0)
+
+
+def test_stacked_cells_are_a_list_of_cells():
+    stack = keras.layers.StackedRNNCells([keras.layers.GRUCell(4), LSTMCell(5)])
+    cell = AttentionCell(stack, MultiplicativeAttention())
+    assert [c.units for c in cell.cells] == [4, 5]
+
+
+def test_the_wrong_number_of_states_is_refused():
+    decoder = make("lstm", "general", True)
+    with pytest.raises(ValueError, match="4 states.*Received: 1"):
+        decoder(INPUTS, MEMORY, initial_states=[np.ones((3, 6), "float32")])
+
+
+def test_output_shapes():
+    decoder = make("mixed", "general", True)
+    outputs = decoder(INPUTS, MEMORY)
+    shapes = decoder.compute_output_shape(INPUTS.shape, MEMORY.shape)
+    assert shapes[0] == tuple(outputs[0].shape)
+    assert shapes[1] == [tuple(state.shape) for state in outputs[1]]
+    assert shapes[2] == tuple(outputs[2].shape)

@@ -4,10 +4,10 @@ import pytest
 from tests.harness import check_layer, close, randomize, same_config, to_numpy
 from tests.layers import reference
 from zoo.layers import (
-    AdditiveScore,
     LocalMonotonicAttention,
     LocalPredictiveAttention,
 )
+from zoo.layers.scores import AdditiveScore
 
 RNG = np.random.default_rng(5)
 LENGTHS = [23, 9, 5, 1, 0]

@@ -10,6 +10,8 @@ from zoo.layers.recurrent import run_cell
 
 RNG = np.random.default_rng(11)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
+STATES = [RNG.normal(size=(3, 4)).astype("float32") for _ in range(2)]
+X = ops.convert_to_tensor(INPUTS[:, 0])
 LENGTHS = [6, 2, 0]
 MASK = np.arange(6)[None] < np.array(LENGTHS)[:, None]
 
@@ -26,19 +28,17 @@ def test_cell_is_the_keras_cell_and_the_equations(use_bias):
     plain = keras.layers.LSTMCell(4, use_bias=use_bias)
     plain.build((None, 5))
     plain.set_weights(cell.get_weights())
-    states = [RNG.normal(size=(3, 4)).astype("float32") for _ in range(2)]
-    wanted, wanted_states = plain(INPUTS[:, 0], states)
-    got, got_states = cell.advance(
-        cell.project(INPUTS[:, 0]), states, cell.loop_kernel()
-    )
+    states = [ops.convert_to_tensor(state) for state in STATES]
+    wanted, wanted_states = plain(X, states)
+    got, got_states = cell.advance(cell.project(X), states, cell.loop_kernel())
     close(got, wanted)
     close(got_states[1], wanted_states[1])
     weights = reference.named(cell)
     for b in range(3):
         h, c = reference.lstm_step(
             INPUTS[b, 0],
-            states[0][b],
-            states[1][b],
+            STATES[0][b],
+            STATES[1][b],
             weights["kernel"],
             weights["recurrent_kernel"],
             weights.get("bias", 0.0),
@@ -50,13 +50,13 @@ def test_cell_is_the_keras_cell_and_the_equations(use_bias):
 @pytest.mark.parametrize("use_bias", [True, False])
 def test_a_fed_part_of_the_input_gives_the_same_step(use_bias):
     cell = built(use_bias)
-    states = [RNG.normal(size=(3, 4)).astype("float32") for _ in range(2)]
-    wanted, _ = cell(INPUTS[:, 0], states)
-    known, fed = INPUTS[:, 0, :3], INPUTS[:, 0, 3:]
+    states = [ops.convert_to_tensor(state) for state in STATES]
+    wanted, _ = cell(X, states)
+    known, fed = X[:, :3], X[:, 3:]
     got, _ = cell.advance(cell.project(known), states, cell.loop_kernel(2), fed)
     close(got, wanted)
     # The whole input may be fed.
-    got, _ = cell.advance(None, states, cell.loop_kernel(5), INPUTS[:, 0])
+    got, _ = cell.advance(None, states, cell.loop_kernel(5), X)
     close(got, wanted)
 
 
@@ -138,6 +138,11 @@ def test_everyday_keras():
         shapes=True,
     )
     same_config(RecurrentStack(4, 2, bidirectional=True, dropout=0.1, seed=3))
+
+
+def test_the_cell_has_no_dropout_of_its_own():
+    with pytest.raises(ValueError, match="dropout.*must be 0.*dropout=0.5"):
+        LSTMCell(4, dropout=0.5)
 
 
 def test_odd_units_in_two_directions():

@@ -31,6 +31,23 @@ def test_fit_takes_raw_strings(tokenizer):
     assert np.isfinite(history.history["loss"]).all()
 
 
+def test_generate_is_greedy_search(task):
+    texts = ["ab cd", "dad cab bad"]
+    wanted = task.translate(texts, beam_size=1, length_penalty=0.0, max_length=8)
+    ids = task.make_generate_function() and task.generate(texts, max_length=9)
+    # The search ends with the end token at the limit, the sampler just stops.
+    for got, text in zip(ids, wanted, strict=True):
+        assert got == text or got.startswith(text[:3])
+    task.compile(sampler="top_k")
+    assert len(task.generate(texts, max_length=5)) == 2
+    task.compile()
+
+
+def test_from_preset_takes_what_load_takes():
+    with pytest.raises(ValueError, match="unknown preset.*'luong_lcal'"):
+        LuongTranslator.from_preset("luong_lcal")
+
+
 def test_translate_needs_a_preprocessor():
     task = LuongTranslator(Luong(VOCABULARY, **SMALL))
     with pytest.raises(ValueError, match="preprocessor=None"):

@@ -1,11 +1,20 @@
 """Batched beam search over the four-method contract, on three backends."""
 
-import keras
+import numbers
+
 from keras import ops, tree
 
 from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
 
 _LOW = -1e9  # log-probability of a hypothesis that does not exist
+
+
+def check_positive(name, value):
+    """Raises a `ValueError` unless a value is a positive integer."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(
+            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+        )
 
 
 class BeamSearch:
@@ -41,29 +50,26 @@ class BeamSearch:
 
     def __init__(self, beam_size=5, length_penalty=1.0, coverage_penalty=0.0, n_best=1):
         for name, value in (("beam_size", beam_size), ("n_best", n_best)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(
-                    f"`{name}` must be a positive integer. Received: {name}={value!r}"
-                )
+            check_positive(name, value)
         for name, value in (
             ("length_penalty", length_penalty),
             ("coverage_penalty", coverage_penalty),
         ):
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise ValueError(f"`{name}` must be a number. Received: {value!r}")
-            if not 0 <= value < float("inf"):
+            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if not number or not 0 <= value < float("inf"):
                 raise ValueError(
-                    f"`{name}` must be finite and at least 0. Received: {value!r}"
+                    f"`{name}` must be a finite number of at least 0. "
+                    f"Received: {name}={value!r}"
                 )
         if n_best > beam_size:
             raise ValueError(
                 "`n_best` must not exceed `beam_size`. "
                 f"Received: n_best={n_best}, beam_size={beam_size}"
             )
-        self.beam_size = beam_size
+        self.beam_size = int(beam_size)
         self.length_penalty = float(length_penalty)
         self.coverage_penalty = float(coverage_penalty)
-        self.n_best = n_best
+        self.n_best = int(n_best)
 
     def key(self):
         """What two searches must share to run the same compiled program."""
@@ -97,7 +103,8 @@ class BeamSearch:
         limits = ops.cast(limits, "int32")[:, None]  # (B, 1)
         real = ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
         first = ops.reshape(ops.arange(beams, dtype="int32"), (1, -1)) == 0
-        live = ops.where(ops.tile(first, (batch, 1)), 0.0, _LOW)  # (B, K)
+        live = ops.where(ops.tile(first, (batch, 1)), 0.0, _LOW)
+        live = ops.cast(live, "float32")  # (B, K)
         loop = {
             "step": ops.zeros((), dtype="int32"),
             "state": state,
@@ -108,7 +115,8 @@ class BeamSearch:
             "done": ops.full((batch, beams), _LOW, dtype="float32"),
         }
         if self.coverage_penalty:
-            loop["coverage"] = ops.zeros((batch, beams, ops.shape(source_ids)[1]))
+            shape = (batch, beams, ops.shape(source_ids)[1])
+            loop["coverage"] = ops.zeros(shape, dtype="float32")
         names = list(loop)
 
         def condition(*values):
@@ -214,56 +222,3 @@ class BeamSearch:
         if not self.length_penalty:
             return 1.0
         return ops.power((5.0 + length) / 6.0, self.length_penalty)
-
-
-def compile_search(model, search, steps):
-    """The search as a function of `(source_ids, limits)`, compiled for the backend.
-
-    Args:
-        model: a `zoo.models.Translator`.
-        search: a `BeamSearch`.
-        steps: the width of the result.
-
-    Returns:
-        A function of NumPy arrays that gives NumPy arrays `(ids, scores)`.
-    """
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        graph = tf.function(
-            lambda ids, limits: search(model, ids, limits, steps), reduce_retracing=True
-        )
-
-        def run(ids, limits):
-            return graph(tf.constant(ids), tf.constant(limits))
-
-    elif backend == "jax":
-        import jax
-
-        variables = model.variables
-
-        @jax.jit
-        def graph(values, ids, limits):
-            mapping = list(zip(variables, values, strict=True))
-            with keras.StatelessScope(state_mapping=mapping):
-                return search(model, ids, limits, steps)
-
-        def run(ids, limits):
-            return graph([variable.value for variable in variables], ids, limits)
-
-    else:
-        import torch
-
-        def run(ids, limits):
-            with torch.no_grad():
-                device = model.trainable_variables[0].value.device
-                ids = torch.as_tensor(ids, device=device)
-                limits = torch.as_tensor(limits, device=device)
-                return search(model, ids, limits, steps)
-
-    def convert(ids, limits):
-        found, scores = run(ids, limits)
-        return ops.convert_to_numpy(found), ops.convert_to_numpy(scores)
-
-    return convert

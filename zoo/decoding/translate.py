@@ -1,8 +1,11 @@
 """From strings to translations: sort, batch, search, align, restore the order."""
 
+import functools
+
 import numpy as np
 
-from zoo.decoding.beam import BeamSearch, compile_search
+from zoo.decoding.beam import BeamSearch, check_positive
+from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.models.seq2seq import END_ID, START_ID
 from zoo.text import check_texts
@@ -23,13 +26,9 @@ def translate(
 ):
     """See `zoo.models.Translator.translate`."""
     search = BeamSearch(beam_size, length_penalty, coverage_penalty, n_best)
-    for name, value in (("max_length", max_length), ("batch_size", batch_size)):
-        if value is None and name == "max_length":
-            continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ValueError(
-                f"`{name}` must be a positive integer. Received: {name}={value!r}"
-            )
+    check_positive("batch_size", batch_size)
+    if max_length is not None:
+        check_positive("max_length", max_length)
     preprocessor = model.preprocessor
     if preprocessor is None:
         raise ValueError(
@@ -57,8 +56,11 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
         batch_size: sentences decoded together.
 
     Returns:
-        For each source a list of `(ids, score)`, best first, without the end token;
-        an empty source gives one empty hypothesis of score 0 as often as is wanted.
+        For each source a list of at most `n_best` `(ids, score)`, best first, without
+        the end token; an empty source gives empty ones of score 0.
+
+    Raises:
+        ValueError: if the model's logits are not finite.
     """
     found = [[([], 0.0)] * search.n_best for _ in sources]
     # Sorted by length, so that a batch holds little padding.
@@ -68,16 +70,26 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
     for rows in _batches(order, sources, batch_size):
         limits = [max_length or 2 * len(sources[i]) + 10 for i in rows]
         batch, length = _pad([sources[i] for i in rows], batch_size)
-        steps = max_length or 2 * length + 10
+        steps = _bucket(max_length) if max_length else 2 * length + 10
         # Rows that only fill the batch up end at once.
         limits = np.array(limits + [1] * (len(batch) - len(rows)), "int32")
-        ids, scores = _compiled(model, search, steps)(batch, limits)
+        run = compiled(
+            model,
+            (search.key(), steps),
+            functools.partial(_search, search, model, steps),
+        )
+        ids, scores = run(batch, limits)
         for row, i in enumerate(rows):
             found[i] = [
                 (_until_end(ids[row, k]), float(scores[row, k]))
                 for k in range(search.n_best)
                 if scores[row, k] > -1e8
             ]
+            if not found[i]:
+                raise ValueError(
+                    "The model's logits must be finite: no hypothesis came out for "
+                    f"texts[{i}]. Received: NaN or infinite logits"
+                )
     return found
 
 
@@ -107,8 +119,7 @@ def _records(model, sources, found, n_best, details, batch_size):
 
 def _align(model, sources, targets, batch_size):
     """Attention weights of given translations, by one teacher-forced pass."""
-    from keras import ops
-
+    align = compiled(model, "align", lambda *ids: (model.backbone.align(*ids),))
     alignments = [
         np.zeros((len(t), len(s)), "float32")
         for s, t in zip(sources, targets, strict=True)
@@ -119,7 +130,7 @@ def _align(model, sources, targets, batch_size):
         batch, _ = _pad([sources[i] for i in rows], batch_size)
         # Weights made while reading token t belong to token t + 1.
         shifted, _ = _pad([[START_ID, *targets[i][:-1]] for i in rows], batch_size)
-        weights = ops.convert_to_numpy(model.backbone.align(batch, shifted))
+        (weights,) = align(batch, shifted)
         for row, i in enumerate(rows):
             height, width = len(targets[i]), len(sources[i])
             alignments[i] = weights[row, :height, :width].astype("float32")
@@ -158,13 +169,8 @@ def _pad(rows, batch_size):
     return array, length
 
 
-def _compiled(model, search, steps):
-    """The compiled search, kept with the model for the next call of the same kind."""
-    cache = model.__dict__.setdefault("_searches", {})
-    key = (*search.key(), steps)
-    if key not in cache:
-        cache[key] = compile_search(model, search, steps)
-    return cache[key]
+def _search(search, model, steps, source_ids, limits):
+    return search(model, source_ids, limits, steps)
 
 
 def _until_end(ids):

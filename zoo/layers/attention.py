@@ -213,12 +213,14 @@ class MultiplicativeAttention(_GlobalAttention):
 
     def __init__(self, score="general", kernel_initializer="glorot_uniform", **kwargs):
         super().__init__(**kwargs)
+        allowed = ("dot", "general", "scaled_dot")
+        if score not in allowed:
+            raise ValueError(
+                f"`score` must be one of {list(allowed)}. Received: score={score!r}"
+            )
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.score_layer = make_score(
-            score,
-            self.dtype_policy,
-            initializer=self.kernel_initializer,
-            allowed=("dot", "general", "scaled_dot"),
+            score, self.dtype_policy, initializer=self.kernel_initializer
         )
         self.score = score
 

@@ -35,6 +35,7 @@ class AttentionCell(keras.layers.Layer):
         memory, mask, keys: as in the attention layers. Memory may have fewer rows
             than the inputs, B = K × rows: then K consecutive rows (the hypotheses of
             a beam) attend to one sentence, whose memory is not copied.
+        kernels: `loop_kernels()`, if they are at hand already.
 
     Returns:
         `(output, alignment, new_states)`: h~_t `(B, units)`, a_t `(B, S)`, a list.
@@ -42,7 +43,8 @@ class AttentionCell(keras.layers.Layer):
     Variables: `W_c` (d_m + d, units), those of the cells and of the attention.
 
     Raises:
-        ValueError: when something in `cells` is not a recurrent cell.
+        ValueError: when something in `cells` is not a recurrent cell, or a cell has a
+            dropout of its own (use `dropout=` here).
 
     Example:
         >>> import numpy as np
@@ -68,13 +70,12 @@ class AttentionCell(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.cells = list(cells) if isinstance(cells, (list, tuple)) else [cells]
-        for cell in self.cells or [None]:
-            if not (hasattr(cell, "state_size") and hasattr(cell, "output_size")):
-                raise ValueError(
-                    "`cells` must be a Keras recurrent cell (with `state_size` and "
-                    f"`output_size`) or a list of them. Received: {cells!r}"
-                )
+        self.cells = _flat_cells(cells)
+        if units is not None and (not isinstance(units, int) or units < 1):
+            raise ValueError(
+                "`units` must be a positive integer, or None for the size of the last "
+                f"cell. Received: units={units!r}"
+            )
         self.attention = attention
         self.units = units or self.cells[-1].output_size
         self.input_feeding = input_feeding
@@ -113,20 +114,39 @@ class AttentionCell(keras.layers.Layer):
             cell_states = []
             for cell in self.cells:
                 cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
+        if len(cell_states) != sum(self.counts):
+            raise ValueError(
+                f"The cells have {sum(self.counts)} states: {self.counts}. "
+                f"Received: {len(cell_states)}"
+            )
         states = [ops.cast(state, self.compute_dtype) for state in cell_states]
         if self.input_feeding:
             states.append(ops.zeros((batch_size, self.units), dtype=self.compute_dtype))
         return [*states, ops.zeros((batch_size,), dtype="int32")]
 
-    def call(self, inputs, states, memory, mask=None, keys=None, training=False):
+    def call(
+        self,
+        inputs,
+        states,
+        memory,
+        mask=None,
+        keys=None,
+        kernels=None,
+        training=False,
+    ):
         if keys is None:
             keys = self.attention.project(memory)
+        if kernels is None:
+            kernels = self.loop_kernels()
         inputs = ops.cast(inputs, self.compute_dtype)
         drops = self.draw_drops(ops.shape(inputs)[:1], training)
         first = self.project(self.drop(inputs, training=training))
-        return self.advance(
-            first, states, memory, mask, keys, self.loop_kernels(), drops
-        )
+        return self.advance(first, states, memory, mask, keys, kernels, drops)
+
+    def compute_output_shape(self, inputs_shape, states_shape, memory_shape):
+        rows = inputs_shape[0]
+        states = [tuple(shape) for shape in states_shape]
+        return (rows, self.units), (rows, memory_shape[1]), states
 
     # === The step, cut for a loop ===
     def project(self, inputs):
@@ -234,6 +254,29 @@ class AttentionCell(keras.layers.Layer):
         return cls(**{**config, "cells": cells, "attention": attention})
 
 
+def _flat_cells(cells):
+    """A cell, a list of cells or a `StackedRNNCells` as a list of usable cells."""
+    flat = []
+    for cell in cells if isinstance(cells, (list, tuple)) else [cells]:
+        stacked = isinstance(cell, keras.layers.StackedRNNCells)
+        flat += cell.cells if stacked else [cell]
+    for cell in flat or [None]:
+        if not (hasattr(cell, "state_size") and hasattr(cell, "output_size")):
+            raise ValueError(
+                "`cells` must be a Keras recurrent cell (with `state_size` and "
+                f"`output_size`) or a list of them. Received: {cells!r}"
+            )
+        for name in ("dropout", "recurrent_dropout"):
+            if getattr(cell, name, 0):
+                # Its mask would be kept in the cell from one batch to the next.
+                raise ValueError(
+                    f"Cells must have no `{name}` of their own; AttentionCell's "
+                    f"`dropout` drops their inputs. Received: {cell.name} with "
+                    f"{name}={getattr(cell, name)}"
+                )
+    return flat
+
+
 @keras.saving.register_keras_serializable(package="zoo")
 class AttentionDecoder(keras.layers.Layer):
     """Runs an `AttentionCell` over whole target sequences (teacher forcing).
@@ -250,8 +293,11 @@ class AttentionDecoder(keras.layers.Layer):
     Call arguments:
         inputs: `(B, T, n)`.
         memory: `(B, S, d_m)`.
-        mask: bool `(B, S)`, true where a source position is real, or None.
+        mask: bool `(B, S)`, true where a source position is real; memory's Keras
+            mask by default.
         initial_states: flat list of the cells' states; zeros by default.
+        keys: the attention's `project(memory)`, if it is at hand already.
+        return_alignments: instead of the layer's own setting.
 
     Returns:
         `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
@@ -349,6 +395,16 @@ class AttentionDecoder(keras.layers.Layer):
         if return_alignments:
             return outputs, states, alignments
         return outputs, states
+
+    def compute_output_shape(self, inputs_shape, memory_shape):
+        batch, time = inputs_shape[:2]
+        sizes = [size for cell in self.cell.cells for size in as_list(cell.state_size)]
+        sizes += [self.cell.units] if self.cell.input_feeding else []
+        states = [*((batch, size) for size in sizes), (batch,)]
+        outputs = (batch, time, self.cell.units)
+        if not self.return_alignments:
+            return outputs, states
+        return outputs, states, (batch, time, memory_shape[1])
 
     def get_config(self):
         return {

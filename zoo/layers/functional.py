@@ -83,7 +83,11 @@ def scan(step, inputs, initial_states, reverse=False):
         >>> outputs, final = scan(total, keras.ops.ones((2, 5, 3)), [zeros])
     """
     engine = keras.layers.RNN(
-        _Step(step), return_sequences=True, go_backwards=reverse, dtype=inputs.dtype
+        _Step(step),
+        return_sequences=True,
+        go_backwards=reverse,
+        dtype=keras.backend.standardize_dtype(inputs.dtype),
+        name="scan",
     )
     _, outputs, states = engine.inner_loop(inputs, list(initial_states), mask=None)
     return (ops.flip(outputs, axis=1) if reverse else outputs), list(states)

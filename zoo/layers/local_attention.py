@@ -28,13 +28,14 @@ class _LocalAttention(Attention):
         raise NotImplementedError
 
     def attend(self, query, memory, mask, keys, position):
-        batch, length = ops.shape(memory)[0], ops.shape(memory)[1]
+        length = ops.shape(memory)[1]
         if mask is None:
-            mask = ops.ones((batch, length), dtype="bool")
+            mask = ops.ones(ops.shape(memory)[:2], dtype="bool")
         lengths = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]  # (B, 1)
-        centre, focus = self.place(query, lengths, position)  # (B, T)
+        centre, focus = self.place(query, lengths, position)
+        centre = ops.broadcast_to(centre, ops.shape(query)[:2])  # (B, T)
         if self._gathers(memory.shape[1]):
-            return self._gathered(query, memory, mask, keys, centre, focus)
+            return self._gathered(query, memory, lengths, keys, centre, focus)
         places = ops.arange(length, dtype="int32")[None, None]
         near = ops.abs(places - centre[..., None]) <= self.window
         near = ops.logical_and(near, mask[:, None])
@@ -48,17 +49,16 @@ class _LocalAttention(Attention):
         known = isinstance(length, int)  # None or a symbol while a graph is traced
         return not known or length > 2 * (2 * self.window + 1)
 
-    def _gathered(self, query, memory, mask, keys, centre, focus):
+    def _gathered(self, query, memory, lengths, keys, centre, focus):
         """The same result at a cost per target word of O(D) instead of O(S)."""
         length = ops.shape(memory)[1]
         width = 2 * self.window + 1
         start = centre - self.window  # (B, T), may lie outside the sentence
         places = start[..., None] + ops.arange(width, dtype="int32")  # (B, T, W)
-        inside = ops.logical_and(places >= 0, places < length)
+        real = ops.logical_and(places >= 0, places < lengths[..., None])
         index = ops.clip(places, 0, length - 1)
-        real = gather_rows(ops.cast(mask, "int32")[..., None], index)[..., 0] > 0
         scores = self.score_layer(query, gather_rows(keys, index))
-        weights = masked_softmax(scores, ops.logical_and(inside, real))  # (B, T, W)
+        weights = masked_softmax(scores, real)  # (B, T, W)
         weights = self._gaussian(weights, places, focus)
         values = gather_rows(memory, index)  # (B, T, W, d)
         context = ops.sum(ops.expand_dims(weights, -1) * values, axis=2)

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import cast_weights, scan
+from zoo.layers.functional import cast_weights, fresh, scan
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -15,8 +15,8 @@ class LSTMCell(keras.layers.LSTMCell):
     inside the loop (the attentional vector that is fed back): the last `fed` rows of
     the kernel are for it.
 
-    Args: those of `keras.layers.LSTMCell`; `dropout` and `recurrent_dropout` are left
-        to the layers around it.
+    Args: those of `keras.layers.LSTMCell`, `dropout` and `recurrent_dropout` left out:
+        `RecurrentStack` and `AttentionCell` have a dropout of their own.
 
     Example:
         >>> import numpy as np
@@ -27,6 +27,15 @@ class LSTMCell(keras.layers.LSTMCell):
         >>> kernel = cell.loop_kernel()
         >>> output, states = cell.advance(projected[:, 0], states, kernel)
     """
+
+    def __init__(self, units, **kwargs):
+        for name in ("dropout", "recurrent_dropout"):
+            if kwargs.get(name):
+                raise ValueError(
+                    f"zoo's LSTMCell leaves dropout to the layers around it: `{name}` "
+                    f"must be 0. Received: {name}={kwargs[name]!r}"
+                )
+        super().__init__(units, **kwargs)
 
     def project(self, inputs):
         """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
@@ -199,8 +208,8 @@ class RecurrentStack(keras.layers.Layer):
                     units // len(names),
                     use_bias=use_bias,
                     unit_forget_bias=False,
-                    kernel_initializer=self.kernel_initializer.clone(),
-                    recurrent_initializer=self.kernel_initializer.clone(),
+                    kernel_initializer=fresh(self.kernel_initializer),
+                    recurrent_initializer=fresh(self.kernel_initializer),
                     dtype=self.dtype_policy,
                     name=f"{name}_{layer}",
                 )

@@ -14,6 +14,9 @@ from zoo.layers.functional import cast_weights, fresh
 class Score(keras.layers.Layer):
     """Base class: `scores = score(query, score.project(memory))`.
 
+    A part of the attention layers; used alone, it is built first by
+    `build(query_shape, memory_shape)`.
+
     Shapes: query `(B, T, d)`; memory `(B, S, d_m)`; keys `(B, S, k)`, or
     `(B, T, W, k)` when a window of W positions was gathered for each query; scores
     `(B, T, S)` or `(B, T, W)`.
@@ -187,21 +190,20 @@ SCORES = {
 }
 
 
-def make_score(score, dtype=None, units=None, initializer=None, allowed=tuple(SCORES)):
+def make_score(score, dtype=None, units=None, initializer=None):
     """Builds a score from its name, or passes a `Score` through.
 
     Args:
-        score: one of `allowed`, or a `Score` layer.
+        score: a name in `SCORES`, or a `Score` layer.
         dtype: the dtype policy for a new layer.
         units: hidden size of "concat" and "additive"; None for the query's size.
         initializer: initializer of a new layer's variables; None for its default.
-        allowed: the names that the caller accepts.
     """
     if isinstance(score, Score):
         return score
-    if not isinstance(score, str) or score not in allowed:
+    if not isinstance(score, str) or score not in SCORES:
         raise ValueError(
-            f"`score` must be one of {list(allowed)} or a Score layer. "
+            f"`score` must be one of {list(SCORES)} or a Score layer. "
             f"Received: score={score!r}"
         )
     options = {}

@@ -61,7 +61,8 @@ class Luong(Seq2SeqBackbone):
             it the decoder runs as one recurrent call and one batched attention.
         reverse_source: whether the encoder reads backwards. Paper: True.
         bidirectional: whether the encoder reads in both directions (not in the
-            paper; each direction then has half of the cells).
+            paper; each direction then has half of the cells, and `reverse_source`
+            has no effect).
         dropout: on the inputs of the LSTM layers. Paper: 0.2.
         readout_dropout: on h~_t before the softmax, as in Zaremba et al. but not in
             the authors' code. Paper: 0.
@@ -258,6 +259,7 @@ class Luong(Seq2SeqBackbone):
             "annotations": annotations,  # (B, S, d)
             "keys": self.decoder.cell.attention.project(annotations),  # (B, S, k)
             "mask": mask,  # (B, S)
+            "kernels": self.decoder.cell.loop_kernels(),  # for `step`'s loop
             "states": [state for pair in states for state in pair],
         }
 
@@ -272,6 +274,7 @@ class Luong(Seq2SeqBackbone):
             memory["annotations"],
             mask=memory["mask"],
             keys=memory["keys"],
+            kernels=memory["kernels"],
         )
         return self.readout(output), state, alignment
 

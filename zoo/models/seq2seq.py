@@ -13,13 +13,37 @@ Ids are int32, padded at the right with 0. Nothing is remembered between calls.
 
 import keras
 import keras_hub
+from keras import ops
 
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
 
 
-class Seq2SeqBackbone(keras_hub.models.Backbone):
+class _Presets:
+    """`from_preset` with zoo's names and zoo's checks."""
+
+    @classmethod
+    def from_preset(cls, preset, **kwargs):
+        """Loads a preset by what `zoo.load` takes: a bundled name, a path, a handle.
+
+        Args:
+            preset: see `zoo.load`.
+            **kwargs: see KerasHub's `from_preset`, such as `dtype`.
+
+        Raises:
+            ValueError: if there is no such preset, or if it is damaged or foreign.
+        """
+        from zoo import presets
+
+        return cls._from_folder(str(presets.locate(preset)), **kwargs)
+
+    @classmethod
+    def _from_folder(cls, folder, **kwargs):
+        return super().from_preset(folder, **kwargs)
+
+
+class Seq2SeqBackbone(_Presets, keras_hub.models.Backbone):
     """Base class of the papers' architectures: the four methods of the contract.
 
     `memory` and `state` are nested structures of tensors. The rows of `state` may be a
@@ -47,7 +71,7 @@ class Seq2SeqBackbone(keras_hub.models.Backbone):
         raise NotImplementedError
 
 
-class Translator(keras_hub.models.Seq2SeqLM):
+class Translator(_Presets, keras_hub.models.Seq2SeqLM):
     """A task that translates text: a backbone, and a preprocessor for its strings.
 
     Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.
@@ -81,6 +105,46 @@ class Translator(keras_hub.models.Seq2SeqLM):
     def step(self, token_ids, state, memory):
         """See `Seq2SeqBackbone.step`."""
         return self.backbone.step(token_ids, state, memory)
+
+    def compile(self, *args, sampler="greedy", **kwargs):
+        """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default."""
+        super().compile(*args, sampler=sampler, **kwargs)
+
+    def generate_step(self, inputs, stop_token_ids=None):
+        """One batch of `generate`, by the sampler that `compile` was given.
+
+        Args:
+            inputs: dict of `source_ids` (B, S) and, where a length is wanted,
+                `target_ids` (B, T): the start token, then 0.
+            stop_token_ids: ids that end a sentence.
+
+        Returns:
+            `{"token_ids": (B, T)}`.
+        """
+        memory = self.encode(inputs["source_ids"])
+        prompt = inputs.get("target_ids")
+        if prompt is None:
+            batch = ops.shape(inputs["source_ids"])[0]
+            length = self.preprocessor.target_length
+            first = ops.arange(length, dtype="int32") == 0
+            prompt = ops.tile(ops.where(first, START_ID, PAD_ID)[None], (batch, 1))
+
+        def next_token(prompt, state, index):
+            rows = ops.shape(prompt)[0]
+            last = ops.slice(prompt, [0, index - 1], [rows, 1])[:, 0]
+            logits, state, _ = self.step(last, state, memory)
+            return logits, None, state
+
+        token_ids = self.sampler(
+            next=next_token,
+            prompt=ops.cast(prompt, "int32"),
+            cache=self.start(memory),
+            index=1,
+            mask=ops.not_equal(prompt, PAD_ID),
+            stop_token_ids=stop_token_ids,
+            model=self,
+        )
+        return {"token_ids": token_ids}
 
     def fit(self, x=None, *args, **kwargs):
         """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
@@ -120,10 +184,10 @@ class Translator(keras_hub.models.Seq2SeqLM):
             batch_size: sentences decoded together. It never changes a result.
 
         Returns:
-            For a str a str, for a list a list; a list of `n_best` of them for each
-            text if `n_best` > 1. With details, `zoo.decoding.Translation` records of
-            text, score, tokens, source_tokens and alignment (target tokens × source
-            tokens, a NumPy array).
+            For a str a str, for a list a list; a list of at most `n_best` of them,
+            best first, for each text if `n_best` > 1. With details,
+            `zoo.decoding.Translation` records of text, score, tokens, source_tokens
+            and alignment (target tokens × source tokens, a NumPy array).
 
         Raises:
             TypeError: for a text that is not a str; its position is named.

@@ -1,13 +1,13 @@
 """Raw strings in, ids out, and back: for training, for translation and in a graph."""
 
 import reprlib
-import warnings
 
 import keras
 import keras_hub
 import numpy as np
 
 from zoo.text import graph
+from zoo.text.caller import warn_caller
 from zoo.text.tokenizer import Tokenizer, check_texts, read_texts
 
 
@@ -222,11 +222,10 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             if len(row) > limit or len(text) > characters
         ]
         if cut:
-            warnings.warn(
+            warn_caller(
                 f"{len(cut)} of {len(texts)} texts have more than {limit} pieces and "
                 f"were cut. The first is {name}[{cut[0]}], of {len(texts[cut[0]])} "
-                "characters",
-                stacklevel=4,  # whoever called `encode` or `encode_targets`
+                "characters"
             )
         return [row[:limit] for row in rows]
 

@@ -1,6 +1,7 @@
 """Batches of few shapes, with little padding and a repeatable order."""
 
 import collections
+import itertools
 
 import keras
 import numpy as np
@@ -153,16 +154,16 @@ class PairBatches(keras.utils.PyDataset):
 def _lead_with_unlike(order):
     """Puts two batches first whose shapes differ wherever any two do: Keras's
     TensorFlow trainer learns from the first two which sizes vary."""
-    buckets = {bucket for bucket, _, _ in order}
-    varies = [len({bucket[side] for bucket in buckets}) > 1 for side in (0, 1)]
-    for second, (bucket, _, _) in enumerate(order):
-        first = order[0][0]
-        if all(
-            (a != b) or not v for a, b, v in zip(first, bucket, varies, strict=True)
-        ):
-            return [order[0], order[second], *order[1:second], *order[second + 1 :]]
-    # The first has no unlike one: another has.
-    return _lead_with_unlike([*order[1:], order[0]]) if any(varies) else order
+    places = {}
+    for place, (bucket, _, _) in enumerate(order):
+        places.setdefault(bucket, place)
+    varies = [len({bucket[side] for bucket in places}) > 1 for side in (0, 1)]
+    for one, other in itertools.combinations(places, 2):
+        if all(a != b or not v for a, b, v in zip(one, other, varies, strict=True)):
+            lead = sorted((places[one], places[other]))
+            rest = [batch for place, batch in enumerate(order) if place not in lead]
+            return [order[place] for place in lead] + rest
+    return order
 
 
 def _fill(bucket, pairs):

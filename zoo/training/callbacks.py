@@ -107,6 +107,11 @@ class Validation(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         logs = {} if logs is None else logs
+        if not math.isfinite(logs.get("loss", 0.0)):
+            raise FloatingPointError(
+                f"The loss is {logs['loss']} in epoch {epoch + 1}: training stops. The "
+                "checkpoint of the epoch before is as it was"
+            )
         found = self.evaluator.evaluate(self.batches, verbose=0, return_dict=True)
         logs["val_perplexity"] = round(math.exp(min(found["nll"], 50.0)), 4)
         scores = []
@@ -138,6 +143,9 @@ class Checkpoint(keras.callbacks.Callback):
         patience: epochs without a new best after which training stops; None for never.
         identity: dict that a resumed run must share, saved with the state.
         resumed: the state that the run starts from.
+        plan: what the weights owe to the command rather than to the identity (the
+            number of epochs, the backend, the commit); kept with the epoch at which
+            it came into force.
     """
 
     def __init__(
@@ -149,6 +157,7 @@ class Checkpoint(keras.callbacks.Callback):
         patience=None,
         identity=(),
         resumed=None,
+        plan=(),
     ):
         super().__init__()
         self.path, self.best_path, self.backbone = path, best_path, backbone
@@ -157,10 +166,15 @@ class Checkpoint(keras.callbacks.Callback):
         self.best = resumed.get("best", -math.inf)
         self.best_epoch = resumed.get("best_epoch", -1)
         self.seconds = resumed.get("seconds", 0.0)
+        # Under which plans which epochs were trained: [first epoch, *plan].
+        self.plan = list(plan)
+        self.plans = [list(entry) for entry in resumed.get("plans", [])]
 
     def on_epoch_end(self, epoch, logs=None):
         logs = logs or {}
         self.seconds += logs.get("seconds", 0.0)
+        if not self.plans or self.plans[-1][1:] != self.plan:
+            self.plans.append([epoch, *self.plan])
         if logs[self.monitor] > self.best:
             self.best, self.best_epoch = logs[self.monitor], epoch
             aside = self.best_path.replace(".weights.h5", ".part.weights.h5")
@@ -173,6 +187,7 @@ class Checkpoint(keras.callbacks.Callback):
             "best": self.best,
             "best_epoch": self.best_epoch,
             "seconds": self.seconds,
+            "plans": self.plans,
             "stopped": stopped,
         }
         save_state(self.path, self.model, state)

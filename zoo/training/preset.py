@@ -1,5 +1,6 @@
 """Writes a trained task as a preset with float16 weights."""
 
+import contextlib
 import os
 import shutil
 
@@ -25,8 +26,12 @@ def save_preset(task, folder):
         path = os.path.join(aside, name)
         if os.path.exists(path):
             halve_weights(path)
-    shutil.rmtree(folder, ignore_errors=True)
+    old = f"{folder}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if os.path.exists(folder):
+        os.replace(folder, old)
     os.replace(aside, folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def halve_weights(path):
@@ -39,9 +44,13 @@ def halve_weights(path):
         ValueError: if a weight is too large for float16; the file stays as it was.
     """
     part = f"{path}.part"
-    with h5py.File(path) as old, h5py.File(part, "w") as new:
-        _copy(old, new)
-    os.replace(part, path)
+    try:
+        with h5py.File(path) as old, h5py.File(part, "w") as new:
+            _copy(old, new)
+        os.replace(part, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(part)
 
 
 def _copy(old, new):

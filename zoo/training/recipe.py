@@ -1,6 +1,7 @@
 """What a recipe is, and how it runs: from raw text to a preset."""
 
 import argparse
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -77,7 +78,8 @@ def run(recipe, argv=None):
         argv: arguments; those of the command line by default.
 
     Returns:
-        Exit code: 0, or 2 for bad input.
+        Exit code: 0; 2 for bad input, a foreign checkpoint or a folder that can't be
+        written; 1 where the loss is not finite.
     """
     parser = argparse.ArgumentParser(
         prog=recipe.name, description=f"Trains the preset {recipe.name}."
@@ -87,7 +89,7 @@ def run(recipe, argv=None):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, help="instead of the recipe's number")
     parser.add_argument("--limit", type=int, help="train on the first LIMIT pairs only")
-    parser.add_argument("--restart", action="store_true", help="don't resume")
+    parser.add_argument("--restart", action="store_true", help="start afresh")
     parser.add_argument(
         "--finish",
         action="store_true",
@@ -109,13 +111,25 @@ def run(recipe, argv=None):
 
     try:
         os.makedirs(output, exist_ok=True)
+        if args.restart:
+            clear(output)
         trainer = Trainer(recipe, args.scale, scale, output, args.seed, args.limit)
-        trainer.train(restart=args.restart, finish=args.finish)
+        trainer.train(finish=args.finish)
         trainer.finish()
-    except (CheckpointError, CorpusError, OSError) as error:
+    except (CheckpointError, CorpusError, ImportError, OSError) as error:
         print(f"{recipe.name}: error: {error}", file=sys.stderr)
         return 2
+    except FloatingPointError as error:
+        print(f"{recipe.name}: error: {error}", file=sys.stderr)
+        return 1
     return 0
+
+
+def clear(output):
+    """Removes what an earlier run left, so that nothing of it is taken up again."""
+    for name in ("checkpoint.npz", "best.weights.h5", "tokenizer.spm", "log.csv"):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(output, name))
 
 
 def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
@@ -130,6 +144,9 @@ def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
         "batch": scale.batch,
         "loss": scale.loss,
         "max_length": scale.max_length,
+        "vocabulary_size": scale.vocabulary_size,
+        "buckets": scale.buckets,
+        "pairs": scale.pairs,
         "limit": limit,
     }
     text = json.dumps(config, sort_keys=True)

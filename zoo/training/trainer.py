@@ -41,6 +41,8 @@ class Trainer:
     def __init__(self, recipe, scale_name, scale, output, seed=1, limit=None):
         self.recipe, self.scale_name, self.scale = recipe, scale_name, scale
         self.output, self.seed, self.limit = output, seed, limit
+        self.commit = _commit()
+        corpus_scores(["."], [["."]])  # a missing sacrebleu shows now, not in an hour
         keras.utils.set_random_seed(seed)
         self._read()
         self._tokenize()
@@ -139,21 +141,20 @@ class Trainer:
             f"parameters, {keras.backend.backend()} backend"
         )
 
-    def train(self, restart=False, finish=False):
+    def train(self, finish=False):
         """Trains to the last epoch, from the last checkpoint if there is one.
 
         Args:
-            restart: whether a checkpoint is left aside.
             finish: whether to stop at the checkpoint, which then must exist.
         """
         identity = identity_of(
             self.recipe, self.scale_name, self.scale, self.seed, self.limit, self.proto
         )
         path, state = self.path("checkpoint.npz"), {}
-        resume = os.path.exists(path) and not restart
-        if resume:
+        if os.path.exists(path):
             state = load_state(path, self.model, identity)
             self._say(f"resumed after epoch {state['epoch']}")
+            _trim_log(self.path("log.csv"), state["epoch"])
         self.checkpoint = callbacks_.Checkpoint(
             path,
             self.path("best.weights.h5"),
@@ -161,6 +162,7 @@ class Trainer:
             patience=self.scale.patience,
             identity=identity,
             resumed=state,
+            plan=[self.scale.epochs, keras.backend.backend(), self.commit],
         )
         if finish and not state:
             raise FileNotFoundError(
@@ -178,7 +180,7 @@ class Trainer:
             callbacks_.EpochOrder(self.batches),
             callbacks_.Progress(self.batches),
             callbacks_.Validation(self.translator, self.validation, targets),
-            keras.callbacks.CSVLogger(self.path("log.csv"), append=resume),
+            keras.callbacks.CSVLogger(self.path("log.csv"), append=bool(state)),
             keras.callbacks.TerminateOnNaN(),
         ]
         if importlib.util.find_spec("tensorboard") and importlib.util.find_spec(
@@ -249,29 +251,68 @@ class Trainer:
                 "parameters": self.backbone.count_params(),
                 "vocabulary": self.preprocessor.tokenizer.vocabulary_size(),
             },
-            "recipe": f"python recipes/{name}.py --scale {self.scale_name} "
-            f"--seed {self.seed}",
+            "recipe": self._command(),
             "seed": self.seed,
-            "commit": _commit(),
+            "commit": ", ".join(
+                dict.fromkeys(commit for *_, commit in self.checkpoint.plans)
+            ),
             "date": datetime.date.today().isoformat(),
-            "machine": f"{os.cpu_count()} CPU cores ({platform.machine()}), "
-            f"Keras {keras.__version__} on {keras.backend.backend()}",
+            "machine": f"{os.cpu_count()} CPU cores ({platform.machine()}), devices "
+            f"{keras.distribution.list_devices()}, Keras {keras.__version__}",
             "training_time": f"{minutes:.0f} minutes, {self.checkpoint.best_epoch + 1} "
             f"of {self.scale.epochs} epochs",
             "scores": scores,
         }
+
+    def _command(self):
+        """The command, or the commands one after another, that trained the weights."""
+        plans = self.checkpoint.plans
+        default = self.recipe.scales[self.scale_name].epochs
+        commands = []
+        for number, (_, epochs, backend, _) in enumerate(plans):
+            command = (
+                f"KERAS_BACKEND={backend} python recipes/{self.recipe.name}.py "
+                f"--scale {self.scale_name} --seed {self.seed}"
+            )
+            if epochs != default or len(plans) > 1:
+                command += f" --epochs {epochs}"
+            if self.limit:
+                command += f" --limit {self.limit}"
+            if number + 1 < len(plans):
+                command += f" (stopped after epoch {plans[number + 1][0]})"
+            commands.append(command)
+        return ", then ".join(commands)
 
     def _say(self, text):
         print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
 
 
 def _commit():
-    """The version of the code that runs, where git can tell."""
-    folder = os.path.dirname(os.path.abspath(__file__))
+    """The version of the code that runs, where git knows it."""
+    folder = os.path.dirname(
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    )
+    if not os.path.exists(os.path.join(folder, ".git")):
+        return "unknown"
     try:
         found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
         )
     except OSError:
         return "unknown"
     return found.stdout.strip() or "unknown"
+
+
+def _trim_log(path, epochs):
+    """Takes the rows of a log that the checkpoint doesn't know of out of it: they come
+    again."""
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = file.readlines()
+    kept = lines[:1] + [row for row in lines[1:] if int(row.split(",")[0]) < epochs]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.writelines(kept)
