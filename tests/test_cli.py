@@ -5,13 +5,15 @@ import subprocess
 import sys
 import types
 import warnings
+from pathlib import Path
 
 import pytest
 
 import zoo
 from tests.presets_for_tests import FACTS, make_preset
-from zoo import presets
+from zoo import cli_text, presets
 from zoo.cli import main
+from zoo.data import DownloadError
 
 
 class FakeTask:
@@ -166,16 +168,11 @@ def test_translate_reads_no_further_than_it_has_written(task, capsys, monkeypatc
         def __iter__(self):
             for number in range(total):
                 self.read += 1
-                yield f"line {number}\n"
-
-        def reconfigure(self, **_):
-            pass
-
-        def isatty(self):
-            return False
+                yield f"line {number}\n".encode()
 
     lines = Lines()
-    monkeypatch.setattr(sys, "stdin", lines)
+    stdin = types.SimpleNamespace(buffer=lines, isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", stdin)
     assert translate("--batch-size", 2) == 0
     assert pending == list(range(0, total, 128))
     assert max(len(call["texts"]) for call in task.calls) == 128
@@ -219,6 +216,10 @@ def test_alignments(task, capsys, monkeypatch):
     "arguments, message",
     [
         (["--beam", "0", "a"], "'0'"),
+        (["--length-penalty", "-1", "a"], "'-1'"),
+        (["--length-penalty", "nan", "a"], "'nan'"),
+        (["--length-penalty", "inf", "a"], "'inf'"),
+        (["--length-penalty", "much", "a"], "'much'"),
         (["--beam", "x", "a"], "'x'"),
         (["--n-best", "6", "a"], "received 6 and 5"),
         (["--batch-size", "-1", "a"], "--batch-size"),
@@ -229,8 +230,14 @@ def test_alignments(task, capsys, monkeypatch):
         (["--no-such-option", "a"], "--no-such-option"),
     ],
 )
-def test_bad_usage(task, capsys, arguments, message):
+def test_bad_usage(task, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("out").write_text("precious\n")
+    if "--output" not in arguments:
+        arguments = ["--output", "out", *arguments]
+    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
     assert translate(*arguments) == 2
+    assert Path("out").read_text() == "precious\n" and os.listdir() == ["out"]
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("zoo: error: ") and message in captured.err
@@ -245,11 +252,129 @@ def test_output_over_its_own_input(task, tmp_path, capsys):
     assert path.read_text() == "precious\n"
 
 
-def test_input_that_is_not_utf8(task, tmp_path, capsys):
+def test_input_that_is_not_utf8(task, tmp_path, capsys, monkeypatch):
     path = tmp_path / "latin1"
-    path.write_bytes("schön\n".encode("latin-1"))
+    content = "schön\n".encode() + "schön\n".encode("latin-1") + b"ok\n"
+    path.write_bytes(content)
     assert translate("--input", path) == 2
-    assert "latin1 is not UTF-8" in capsys.readouterr().err
+    assert f"line 2 of {path} is not UTF-8" in capsys.readouterr().err
+    give_stdin(monkeypatch, content)
+    assert translate() == 2
+    assert "line 2 of standard input is not UTF-8" in capsys.readouterr().err
+
+
+def fail_at_the_third_text(task, error):
+    real = task.translate
+
+    def translate(texts, **options):
+        if "c" in texts:
+            raise error
+        return real(texts, **options)
+
+    task.translate = translate
+
+
+@pytest.fixture
+def three_chunks(tmp_path, monkeypatch):
+    """A folder with an input of three lines, each a chunk, and an old output."""
+    monkeypatch.setattr(cli_text, "_BATCHES_AT_ONCE", 1)
+    (tmp_path / "in").write_text("a\nb\nc\n")
+    (tmp_path / "out").write_text("precious\n")
+    (tmp_path / "out").chmod(0o640)
+    return tmp_path
+
+
+def translate_chunks(folder):
+    files = ["--input", folder / "in", "--output", folder / "out"]
+    return translate(*files, "--batch-size", 1)
+
+
+@pytest.mark.parametrize(
+    "error, code", [(RuntimeError("boom"), 1), (KeyboardInterrupt(), 130)]
+)
+def test_failure_leaves_the_old_output(task, three_chunks, capsys, error, code):
+    fail_at_the_third_text(task, error)
+    assert translate_chunks(three_chunks) == code
+    assert (three_chunks / "out").read_text() == "precious\n"
+    assert (three_chunks / "out.part").read_text() == "A\nB\n"
+    assert f"is in {three_chunks / 'out.part'}" in capsys.readouterr().err
+
+
+def test_failure_at_the_first_chunk_leaves_nothing(task, three_chunks):
+    (three_chunks / "in").write_text("c\n")
+    fail_at_the_third_text(task, RuntimeError("boom"))
+    assert translate_chunks(three_chunks) == 1
+    assert (three_chunks / "out").read_text() == "precious\n"
+    assert not (three_chunks / "out.part").exists()
+
+
+def test_success_replaces_the_old_output(task, three_chunks):
+    (three_chunks / "out.part").write_text("of an earlier run, longer than this one\n")
+    assert translate_chunks(three_chunks) == 0
+    assert (three_chunks / "out").read_text() == "A\nB\nC\n"
+    assert (three_chunks / "out").stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(three_chunks)) == ["in", "out"]
+
+
+def test_output_to_a_link_or_a_device(task, three_chunks):
+    (three_chunks / "out").rename(three_chunks / "real")
+    (three_chunks / "out").symlink_to("real")
+    assert translate_chunks(three_chunks) == 0
+    assert (three_chunks / "out").is_symlink()
+    assert (three_chunks / "real").read_text() == "A\nB\nC\n"
+    assert translate("a", "--output", os.devnull) == 0
+    assert not os.path.isfile(os.devnull)
+
+
+def test_output_that_is_a_folder(task, tmp_path, capsys):
+    assert translate("a", "--output", tmp_path) == 2
+    assert "it is a folder" in capsys.readouterr().err
+
+
+# === Warnings of texts that are cut ===
+
+
+@pytest.fixture
+def cutting(task, monkeypatch):
+    """The fake task, which reads texts with a real preprocessor of 3 pieces."""
+    from zoo.text import Tokenizer, TranslatorPreprocessor, train_tokenizer
+
+    proto = train_tokenizer(["a b c d"], vocabulary_size=9)
+    preprocessor = TranslatorPreprocessor(Tokenizer(proto=proto), source_length=3)
+    real = task.translate
+
+    def translate(texts, **options):
+        preprocessor.encode(texts)
+        return real(texts, **options)
+
+    task.translate = translate
+
+
+def test_a_cut_line_is_named_by_its_number(cutting, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cli_text, "_BATCHES_AT_ONCE", 1)
+    (tmp_path / "a").write_text("a\n\n\na b c d\n")
+    (tmp_path / "b").write_text("\na b c d\n\na\na b c d\n")
+    files = ["--input", tmp_path / "a", "--input", tmp_path / "b"]
+    assert translate(*files, "--batch-size", "4") == 0
+    err = capsys.readouterr().err
+    assert f"The first is line 4 of {tmp_path / 'a'}, of 7 characters" in err
+    assert f"The first is line 2 of {tmp_path / 'b'}, of 7 characters" in err
+    assert f"The first is line 5 of {tmp_path / 'b'}, of 7 characters" in err
+    assert err.count("warning") == 3 and "texts[" not in err
+
+    assert translate("a", "a b c d") == 0
+    assert "The first is TEXT 2, of 7" in capsys.readouterr().err
+    give_stdin(monkeypatch, b"\na b c d\n")
+    assert translate() == 0
+    assert "The first is line 2 of standard input, of 7" in capsys.readouterr().err
+
+
+def test_evaluate_names_the_sentence_that_is_cut(cutting, corpus, capsys):
+    assert main(["evaluate", "fake", "--data", "toy", "--split", "test"]) == 0
+    assert "The first is sentence 1 of test, of 22" in capsys.readouterr().err
+
+
+# === Errors ===
 
 
 def test_backend_cannot_change_under_a_running_keras(task, capsys):
@@ -279,6 +404,7 @@ def failing(error):
         (RuntimeError("boom"), 1, "RuntimeError: boom"),
         (KeyError("key"), 1, "KeyError: 'key'"),
         (OSError("disk"), 1, "disk"),
+        (DownloadError("no network"), 1, "no network"),  # a ValueError too
         (ModuleNotFoundError("no", name="jax"), 1, "the backend jax is not installed"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
@@ -405,9 +531,33 @@ def test_evaluate(task, corpus, tmp_path, capsys):
     assert "2 sentences" in speed and "sentences/s" in speed
 
 
-def test_evaluate_unknown_corpus(task, corpus, capsys):
+def test_evaluate_unknown_corpus(corpus, capsys, monkeypatch):
+    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
     assert main(["evaluate", "fake", "--data", "tyo", "--split", "test"]) == 2
     assert "'tyo'" in capsys.readouterr().err
+
+
+def test_evaluate_without_the_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
+    assert main(["evaluate", "fake", "--data", "multi30k", "--split", "test"]) == 2
+    assert "test_2016_flickr.en is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        (DownloadError("no network"), 1),
+        (OSError("disk"), 1),
+        (PermissionError("closed"), 2),
+        (ValueError("misaligned"), 2),
+    ],
+)
+def test_evaluate_when_the_corpus_fails(monkeypatch, error, code):
+    from zoo import data
+
+    monkeypatch.setattr(data, "load", lambda *_, **__: failing(error)("x"))
+    assert main(["evaluate", "fake", "--data", "multi30k", "--split", "test"]) == code
 
 
 # === usage ===

@@ -105,6 +105,16 @@ def test_load_reads_nothing_before_it_verifies(preset, monkeypatch):
         zoo.load(preset)
 
 
+def test_locate_finds_and_verifies(places):
+    make_preset(places.bundled / "tiny")
+    assert presets.locate("tiny") == places.bundled / "tiny"
+    (places.bundled / "tiny" / WEIGHTS).write_bytes(b"")
+    with pytest.raises(PresetError, match=WEIGHTS):
+        presets.locate("tiny")
+    with pytest.raises(ValueError, match="unknown preset"):
+        presets.locate("other")
+
+
 # === Finding ===
 
 
@@ -233,10 +243,35 @@ def test_arguments_of_from_preset_are_passed_on(saved):
     assert loaded.backbone.compute_dtype == "float16"
 
 
+def test_argument_that_the_class_does_not_take(saved):
+    with pytest.raises(ValueError, match="with the arguments foo=1: ") as caught:
+        zoo.load(saved, foo=1)
+    assert not isinstance(caught.value, PresetError)
+
+
+def test_a_load_verifies_once(saved, monkeypatch):
+    verified = []
+    monkeypatch.setattr(presets, "verify", verified.append)
+    zoo.load(saved)
+    assert verified == [saved]
+
+
+def test_from_preset_of_a_class_finds_and_verifies(model, saved, places):
+    saved.rename(places.bundled / "tiny")
+    for cls in (type(model), type(model.backbone)):
+        assert type(cls.from_preset("tiny")) is cls
+    (places.bundled / "tiny" / WEIGHTS).write_bytes(b"")
+    for cls in (type(model), type(model.backbone)):
+        with pytest.raises(PresetError, match=f"{WEIGHTS}.*truncated"):
+            cls.from_preset("tiny")
+
+
 def test_folder_without_a_card_is_loaded_with_a_warning(model, saved):
     (saved / "card.json").unlink()
-    with pytest.warns(UserWarning, match="cannot be verified"):
-        loaded = zoo.load(saved)
+    for load in (zoo.load, type(model).from_preset):
+        with pytest.warns(UserWarning, match="cannot be verified") as record:
+            loaded = load(str(saved))
+        assert [warning.filename for warning in record] == [__file__]
     np.testing.assert_allclose(logits(loaded), logits(model), atol=1e-6)
 
 

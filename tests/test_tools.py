@@ -1,5 +1,8 @@
 import importlib.util
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -135,3 +138,41 @@ def test_run_tests_exit_code(tmp_path, capfd, source, code, last):
     suite.write_text(source)
     assert tool("run_tests").main(["--backend", "jax", str(suite)]) == code
     assert capfd.readouterr().out.splitlines()[-1] == last
+
+
+def test_run_tests_leaves_the_data_folder_to_its_caller(tmp_path, monkeypatch):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text("import os\ndef test(): assert 'ZOO_DATA_DIR' not in os.environ")
+    monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
+    assert tool("run_tests").main(["--backend", "jax", str(suite)]) == 0
+
+
+# === .ci/run ===
+
+
+@pytest.mark.parametrize(
+    "beside, given, expected",
+    [
+        (True, None, "{root}/project/../shared/data"),
+        (True, "/own", "/own"),
+        (False, None, "none"),
+    ],
+)
+def test_ci_takes_the_corpora_beside_the_checkout(tmp_path, beside, given, expected):
+    (tmp_path / "project" / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / "project" / ".ci")
+    if beside:
+        (tmp_path / "shared" / "data").mkdir(parents=True)
+    make = tmp_path / "bin" / "make"
+    make.parent.mkdir()
+    make.write_text('#!/bin/sh\necho "$1 ${ZOO_DATA_DIR-none}"\n')
+    make.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{make.parent}:{os.environ['PATH']}"}
+    environment.pop("ZOO_DATA_DIR", None)
+    if given:
+        environment["ZOO_DATA_DIR"] = given
+    output = subprocess.check_output(
+        ["bash", str(tmp_path / "project" / ".ci" / "run")], env=environment, text=True
+    )
+    expected = expected.format(root=tmp_path)
+    assert output == f"test {expected}\ndemo {expected}\n"

@@ -307,14 +307,18 @@ def _find(name):
 
 
 @contextlib.contextmanager
-def bad_input(take=ValueError, keep=()):
-    """Takes errors of the types `take` as the user's, except those of `keep`."""
+def bad_input(take=ValueError, message=None, keep=()):
+    """Takes errors of the types `take` as the user's, except those of `keep`.
+
+    `message`, if there is one, is said before what the error says.
+    """
     try:
         yield
     except keep:
         raise
     except take as error:
-        raise BadInput(error) from error
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(f"{message}: {reason}" if message else error) from error
 
 
 def load_task(name, backend):

@@ -3,8 +3,11 @@
 import contextlib
 import itertools
 import os
+import re
+import shutil
 import sys
 import time
+import warnings
 
 from zoo.cli import BadInput, bad_input, load_task, progress
 
@@ -33,12 +36,12 @@ def translate(arguments):
         chunk_size = 1  # somebody types, and waits for an answer
     first, began = 0, time.perf_counter()
     with _open_output(arguments.output) as output:
-        for lines in _chunks(_lines(arguments), chunk_size):
-            results = _translate_lines(task, lines, arguments)
+        for chunk in _chunks(_lines(arguments), chunk_size):
+            results = _translate_chunk(task, chunk, arguments)
             for number, result in enumerate(results, start=first):
                 _write(result, number, arguments, output)
             output.flush()
-            first += len(lines)
+            first += len(chunk)
             progress(f"{first} lines in {time.perf_counter() - began:.1f} s")
 
 
@@ -53,24 +56,17 @@ def evaluate(arguments):
     """
     _check_search(arguments)
     _check_files([], arguments.output)
+    pairs = _read_corpus(arguments)
+    sources = pairs.sources[: arguments.limit]
+    references = pairs.references[: arguments.limit]
     task = load_task(arguments.name, arguments.backend)
-    from zoo import data
     from zoo.training.evaluation import corpus_scores
 
     corpus_scores(["."], [["."]])  # without sacrebleu, fail before the work
-    progress(f"reading {arguments.data} {arguments.split}")
-    with bad_input(keep=OSError):
-        pairs = data.load(
-            arguments.data,
-            source=arguments.source,
-            target=arguments.target,
-            split=arguments.split,
-        )
-    sources = pairs.sources[: arguments.limit]
-    references = pairs.references[: arguments.limit]
     progress(f"translating {len(sources)} sentences")
     began = time.perf_counter()
-    hypotheses = task.translate(sources, **_search(arguments))
+    with _places_in_warnings(lambda i: f"sentence {i + 1} of {arguments.split}"):
+        hypotheses = task.translate(sources, **_search(arguments))
     seconds = time.perf_counter() - began
     if arguments.output:
         with _open_output(arguments.output) as output:
@@ -97,36 +93,60 @@ def _check_search(arguments, n_best=1):
 def _check_files(inputs, output):
     """Says what is wrong with a file before a model is loaded."""
     for path in inputs:
-        try:
+        with bad_input(OSError, f"cannot read {path}"):
             open(path, "rb").close()
-        except OSError as error:
-            raise BadInput(f"cannot read {path}: {error.strerror}") from None
-        if output and os.path.exists(output) and os.path.samefile(path, output):
-            raise BadInput(f"--output would overwrite its own --input, received {path}")
-    if output and not os.path.isdir(os.path.dirname(output) or "."):
+        for written in (output, output and _partial(output)):
+            if written and os.path.exists(written) and os.path.samefile(path, written):
+                raise BadInput(
+                    f"--output would overwrite its own --input, received {path}"
+                )
+    if not output:
+        return
+    folder = os.path.dirname(os.path.realpath(output))
+    if not os.path.isdir(folder):
         raise BadInput(f"cannot write {output}: there is no such folder")
+    if os.path.isdir(output):
+        raise BadInput(f"cannot write {output}: it is a folder")
+    for path in (output, folder) if os.path.exists(output) else (folder,):
+        if not os.access(path, os.W_OK):
+            raise BadInput(f"cannot write {output}: no permission to write {path}")
+
+
+def _read_corpus(arguments):
+    from zoo import data
+
+    progress(f"reading {arguments.data} {arguments.split}")
+    wrong = (ValueError, FileNotFoundError, PermissionError)
+    with bad_input(wrong, keep=data.DownloadError):
+        return data.load(
+            arguments.data,
+            source=arguments.source,
+            target=arguments.target,
+            split=arguments.split,
+        )
 
 
 def _lines(arguments):
-    """Yields the input's lines without their ends. Only a newline ends a line."""
+    """Yields the input's lines without their ends, and where each one stands.
+
+    Only a newline ends a line.
+    """
+    for number, text in enumerate(arguments.text, start=1):
+        yield " ".join(text.splitlines()), f"TEXT {number}"
     if arguments.text:
-        yield from (" ".join(text.splitlines()) for text in arguments.text)
         return
     for path in arguments.input or ["-"]:
+        name = "standard input" if path == "-" else path
         with _open_input(path) as file:
-            try:
-                for line in file:
-                    yield line.rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                name = "standard input" if path == "-" else path
-                raise BadInput(f"{name} is not UTF-8 text: {error}") from None
+            for number, line in enumerate(file, start=1):
+                place = f"line {number} of {name}"
+                with bad_input(UnicodeDecodeError, f"{place} is not UTF-8 text"):
+                    text = line.decode("utf-8").rstrip("\r\n")
+                yield text, place
 
 
 def _open_input(path):
-    if path != "-":
-        return open(path, encoding="utf-8", newline="\n")
-    sys.stdin.reconfigure(encoding="utf-8", errors="strict", newline="\n")
-    return contextlib.nullcontext(sys.stdin)
+    return contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb")
 
 
 def _chunks(lines, size):
@@ -144,21 +164,38 @@ def _search(arguments):
     return options
 
 
-def _translate_lines(task, lines, arguments):
+def _translate_chunk(task, chunk, arguments):
     """One result a line, in order; None for an empty one, which no model is asked."""
-    full = [line for line in lines if line.strip()]
+    full = [(line, place) for line, place in chunk if line.strip()]
     details = arguments.alignments or arguments.n_best > 1
-    results = iter(
-        task.translate(
-            full,
-            n_best=arguments.n_best,
-            return_details=details,
-            **_search(arguments),
-        )
-        if full
-        else []
-    )
-    return [next(results) if line.strip() else None for line in lines]
+    results = iter(())
+    if full:
+        with _places_in_warnings(lambda i: full[i][1]):
+            results = iter(
+                task.translate(
+                    [line for line, _ in full],
+                    n_best=arguments.n_best,
+                    return_details=details,
+                    **_search(arguments),
+                )
+            )
+    return [next(results) if line.strip() else None for line, _ in chunk]
+
+
+@contextlib.contextmanager
+def _places_in_warnings(place):
+    """Says `place(12)` where a warning of the model's speaks of `texts[12]`."""
+    with warnings.catch_warnings():
+        # Those of two chunks may be the same before the place is put in.
+        warnings.filterwarnings("always", message=r".*\btexts\[\d+\]")
+        show = warnings.showwarning
+
+        def show_place(message, *rest):
+            text = re.sub(r"texts\[(\d+)\]", lambda m: place(int(m[1])), str(message))
+            show(text, *rest)
+
+        warnings.showwarning = show_place
+        yield
 
 
 def _write(result, number, arguments, output):
@@ -183,8 +220,37 @@ def _write_alignment(record, arguments, output):
         output.write(f"\n{format_alignment(record).rstrip()}\n\n")
 
 
+# === Output ===
+
+
+def _partial(path):
+    return f"{os.path.realpath(path)}.part"
+
+
+@contextlib.contextmanager
 def _open_output(path):
-    if path:
-        return open(path, "w", encoding="utf-8", newline="\n")
-    sys.stdout.reconfigure(encoding="utf-8")
-    return contextlib.nullcontext(sys.stdout)
+    """The file to write, or standard output.
+
+    The file takes its name only when all is written: until then it is `PATH.part`, and
+    what stood at `PATH` before stays. A device or a pipe is written directly.
+    """
+    if not path:
+        sys.stdout.reconfigure(encoding="utf-8")
+        yield sys.stdout
+        return
+    special = os.path.exists(path) and not os.path.isfile(path)
+    part = path if special else _partial(path)
+    try:
+        with open(part, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+        if not special:
+            if os.path.exists(path):
+                shutil.copymode(path, part)
+            os.replace(part, os.path.realpath(path))
+    except BaseException:
+        if not special and os.path.exists(part):
+            if os.path.getsize(part):
+                progress(f"{path} was not touched; what was translated is in {part}")
+            else:
+                os.remove(part)
+        raise

@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 from zoo.decoding import BeamSearch
-from zoo.decoding.beam import compile_search
+from zoo.decoding.translate import compile_search
 from zoo.models import Luong, LuongTranslator
 
 START, END = 2, 3
@@ -141,6 +141,15 @@ def check_row(ids, scores, expected, rtol=1e-5):
 @pytest.fixture(scope="module")
 def table():
     return Table()
+
+
+def compile_search(model, search, steps):
+    """The search as a function of NumPy arrays `(source_ids, limits)`."""
+    return compiled(
+        model,
+        (search.key(), steps),
+        lambda source_ids, limits: search(model, source_ids, limits, steps),
+    )
 
 
 # === Against exhaustive search ===

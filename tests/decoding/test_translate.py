@@ -162,14 +162,14 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
     assert len(buckets) >= 2 and len(set(sizes)) > len(buckets)
 
     first = clone.translate(texts, beam_size=1, batch_size=1)
-    assert len(clone._searches) == len(buckets)
+    assert len(clone.__dict__["_compiled"][1]) == len(buckets)
     assert {shape[1] for shape, _ in traces} <= buckets | {None}
     if keras.backend.backend() != "torch":  # which compiles nothing
         assert len(traces) == len(buckets)
         assert clone.translate(texts[::-1], beam_size=1, batch_size=1) == first[::-1]
         assert len(traces) == len(buckets)  # other lengths, the same programs
     clone.translate(texts, beam_size=1, batch_size=1)
-    assert len(clone._searches) == len(buckets)
+    assert len(clone.__dict__["_compiled"][1]) == len(buckets)
 
 
 def test_quantized_after_a_translation_is_translated_with_quantized_weights(

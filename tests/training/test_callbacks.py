@@ -187,6 +187,12 @@ def test_validation_changes_no_weight(validation, translator):
         np.testing.assert_array_equal(old, ops.convert_to_numpy(new))
 
 
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_ends_training(validation, loss):
+    with pytest.raises(FloatingPointError, match=f"{loss} in epoch 3"):
+        validation.on_epoch_end(2, {"loss": loss})
+
+
 # === Checkpoints ===
 
 
@@ -232,6 +238,7 @@ def test_the_best_weights_are_kept_and_the_last_state(checkpoint, model, tmp_pat
         "best": 3.0,
         "best_epoch": 1,
         "seconds": 8.0,
+        "plans": [[0]],
         "stopped": False,
     }
     assert best_weight(model, tmp_path) == 3.0
@@ -267,6 +274,15 @@ def test_a_resumed_run_goes_on_counting(checkpoint, model, tmp_path):
     assert best_weight(model, tmp_path) == 5.0
     state = load_state(tmp_path / "checkpoint.npz", model)
     assert (state["best"], state["best_epoch"], state["seconds"]) == (5.0, 0, 6.0)
+
+
+def test_a_change_of_plan_is_kept_with_its_epoch(checkpoint, model, tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    run_epochs(checkpoint(plan=[4, "jax"]), model, [5.0, 1.0])
+    for first, plan in ((2, [4, "jax"]), (3, [9, "torch"])):
+        resumed = checkpoint(plan=plan, resumed=load_state(path, model))
+        run_epochs(resumed, model, [1.0], first=first)
+    assert load_state(path, model)["plans"] == [[0, 4, "jax"], [3, 9, "torch"]]
 
 
 def test_a_score_of_nan_is_no_best_score(checkpoint, model, tmp_path):

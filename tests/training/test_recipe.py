@@ -104,8 +104,8 @@ def calls(monkeypatch):
         def __init__(self, *arguments):
             calls["made"] = arguments
 
-        def train(self, restart):
-            calls["restart"] = restart
+        def train(self, finish):
+            calls["finish"] = finish
             if calls["error"]:
                 raise calls["error"]
 
@@ -138,16 +138,30 @@ def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
     folder = str(Path("runs") / "my_recipe-tiny")
     assert calls["made"] == (made, "tiny", made.scales["tiny"], folder, 1, None)
     assert Path(folder).is_dir()
-    assert calls["restart"] is False and calls["finished"]
+    assert calls["finish"] is False and calls["finished"]
 
 
 def test_arguments_reach_the_trainer(calls, tmp_path):
     made, folder = make_recipe(), str(tmp_path / "a" / "b")
-    options = "--scale small --seed 7 --epochs 2 --limit 100 --restart".split()
+    options = "--scale small --seed 7 --epochs 2 --limit 100 --finish".split()
     assert run(made, [*options, "--output", folder]) == 0
     scale = dataclasses.replace(made.scales["small"], epochs=2)
     assert calls["made"] == (made, "small", scale, folder, 7, 100)
-    assert calls["restart"] is True
+    assert calls["finish"] is True
+
+
+RUN_FILES = {"checkpoint.npz", "best.weights.h5", "tokenizer.spm", "log.csv"}
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [([], {*RUN_FILES, "mine.txt"}), (["--restart"], {"mine.txt"})],
+)
+def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left):
+    for name in (*RUN_FILES, "mine.txt"):
+        (tmp_path / name).write_text("old")
+    assert run(make_recipe(), [*options, "--output", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == left
 
 
 @pytest.mark.parametrize(
@@ -176,6 +190,7 @@ def test_bad_arguments_are_refused(calls, tmp_path, capsys, arguments, message):
         FileNotFoundError("no such corpus"),
         zoo.data.CorpusError("a corpus is damaged"),
         zoo.data.DownloadError("no network"),
+        ImportError("Scores need sacrebleu"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -183,6 +198,12 @@ def test_bad_input_is_one_line_and_code_2(calls, tmp_path, capsys, error):
     calls["error"] = error
     assert run(make_recipe(), ["--output", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"my_recipe: error: {error}\n"
+
+
+def test_a_loss_that_is_not_finite_is_code_1(calls, tmp_path, capsys):
+    calls["error"] = FloatingPointError("The loss is nan")
+    assert run(make_recipe(), ["--output", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == "my_recipe: error: The loss is nan\n"
 
 
 def test_an_output_that_is_a_file_is_bad_input(calls, tmp_path, capsys):
@@ -198,7 +219,7 @@ def test_help_needs_no_backend():
         "try: runpy.run_path('recipes/luong_local.py', run_name='__main__')\n"
         "except SystemExit as stop: assert stop.code == 0\n"
         "heavy = {'keras', 'numpy', 'tensorflow', 'jax', 'torch'} & set(sys.modules)\n"
-        "sys.exit(', '.join(heavy))"
+        "sys.exit(', '.join(heavy) or 0)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
@@ -238,6 +259,7 @@ def test_the_identity_is_repeatable_and_goes_through_json():
         {"batch": {"batch_tokens": 4}},
         {"loss": {"smoothing": 0.1}},
         {"max_length": 65},
+        {"vocabulary_size": 31},
         {"buckets": 9},
         {"pairs": 7},
     ],

@@ -1,7 +1,5 @@
 """From strings to translations: sort, batch, search, align, restore the order."""
 
-import functools
-
 import numpy as np
 
 from zoo.decoding.beam import BeamSearch, check_positive
@@ -73,12 +71,7 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
         steps = _bucket(max_length) if max_length else 2 * length + 10
         # Rows that only fill the batch up end at once.
         limits = np.array(limits + [1] * (len(batch) - len(rows)), "int32")
-        run = compiled(
-            model,
-            (search.key(), steps),
-            functools.partial(_search, search, model, steps),
-        )
-        ids, scores = run(batch, limits)
+        ids, scores = compile_search(model, search, steps)(batch, limits)
         for row, i in enumerate(rows):
             found[i] = [
                 (_until_end(ids[row, k]), float(scores[row, k]))
@@ -169,8 +162,14 @@ def _pad(rows, batch_size):
     return array, length
 
 
-def _search(search, model, steps, source_ids, limits):
-    return search(model, source_ids, limits, steps)
+def compile_search(model, search, steps):
+    """The search as a function of arrays `(source_ids, limits)`, `steps` wide; one for
+    searches of equal arguments."""
+
+    def run(source_ids, limits):
+        return search(model, source_ids, limits, steps)
+
+    return compiled(model, (search.key(), steps), run)
 
 
 def _until_end(ids):

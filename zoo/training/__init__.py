@@ -8,6 +8,7 @@ _HOMES = {
     "CheckpointError": "checkpoint",
     "HalvingSchedule": "schedules",
     "PairBatches": "batching",
+    "Perplexity": "losses",
     "Progress": "callbacks",
     "Recipe": "recipe",
     "Scale": "recipe",

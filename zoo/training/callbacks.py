@@ -12,7 +12,7 @@ from zoo.decoding import BeamSearch, search_ids
 from zoo.training.batching import PairBatches
 from zoo.training.checkpoint import save_state
 from zoo.training.evaluation import corpus_scores
-from zoo.training.losses import SmoothedCrossEntropy
+from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 
 
 class EpochOrder(keras.callbacks.Callback):
@@ -98,11 +98,7 @@ class Validation(keras.callbacks.Callback):
         self.evaluator.compile(
             optimizer="sgd",
             loss=SmoothedCrossEntropy(),
-            weighted_metrics=[
-                keras.metrics.SparseCategoricalCrossentropy(
-                    name="nll", from_logits=True
-                )
-            ],
+            weighted_metrics=[Perplexity()],
         )
 
     def on_epoch_end(self, epoch, logs=None):
@@ -113,7 +109,7 @@ class Validation(keras.callbacks.Callback):
                 "checkpoint of the epoch before is as it was"
             )
         found = self.evaluator.evaluate(self.batches, verbose=0, return_dict=True)
-        logs["val_perplexity"] = round(math.exp(min(found["nll"], 50.0)), 4)
+        logs["val_perplexity"] = round(float(found["perplexity"]), 4)
         scores = []
         for name, (sources, references) in self.sets.items():
             texts = self._greedy(self.ids[name])

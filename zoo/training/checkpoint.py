@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+import zlib
 
 import numpy as np
 from keras import ops
@@ -52,14 +53,16 @@ def load_state(path, model, expected=()):
         CheckpointError: if the file is broken, or made by another model or run.
     """
     try:
+        with zipfile.ZipFile(path):
+            pass  # np.load takes other files too
         with np.load(path, allow_pickle=False) as file:
-            state = json.loads(str(file["state"]))
+            state = dict(json.loads(str(file["state"])))
             arrays = [file[f"v{i}"] for i in range(len(file.files) - 1)]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise CheckpointError(
-            f"The checkpoint {os.path.basename(path)} can't be read: it is truncated "
-            f"or not a checkpoint. Received: {error}"
-        ) from error
+    # What a damaged archive makes NumPy, zipfile and zlib raise.
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError) as error:
+        raise _unreadable(path, error) from error
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise _unreadable(path, error) from error
     for name, value in dict(expected).items():
         if state.get(name) != value:
             raise CheckpointError(
@@ -83,6 +86,13 @@ def load_state(path, model, expected=()):
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return state
+
+
+def _unreadable(path, error):
+    return CheckpointError(
+        f"The checkpoint {os.path.basename(path)} can't be read: it is "
+        f"truncated or no checkpoint. Received: {error}"
+    )
 
 
 def _variables(model):

@@ -1,4 +1,4 @@
-"""The training loss."""
+"""The training loss, and the perplexity that goes with it."""
 
 import keras
 from keras import ops
@@ -69,3 +69,39 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             "smoothing": self.smoothing,
             "normalize": self.normalize,
         }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class Perplexity(keras.metrics.Metric):
+    """exp of the mean negative log-likelihood of all tokens, without smoothing.
+
+    Every token counts alike, in whichever batch it stands (Keras's own cross-entropy
+    metric averages over each row first, so that batches of unlike width weigh
+    unlike).
+
+    Call arguments: labels `(B, T)`, logits `(B, T, V)`, `sample_weight` `(B, T)`.
+
+    Example:
+        >>> import numpy as np
+        >>> metric = Perplexity()
+        >>> metric.update_state(np.array([[1, 2]]), np.zeros((1, 2, 4)))
+        >>> round(float(metric.result()), 4)
+        4.0
+    """
+
+    def __init__(self, name="perplexity", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.total = self.add_weight(name="total", initializer="zeros")
+        self.count = self.add_weight(name="count", initializer="zeros")
+        self.loss = SmoothedCrossEntropy()
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        losses = self.loss.call(y_true, y_pred)
+        if sample_weight is None:
+            sample_weight = ops.ones_like(losses)
+        weights = ops.cast(sample_weight, losses.dtype)
+        self.total.assign_add(ops.sum(losses * weights))
+        self.count.assign_add(ops.sum(weights))
+
+    def result(self):
+        return ops.exp(self.total / ops.maximum(self.count, 1.0))

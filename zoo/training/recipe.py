@@ -96,10 +96,10 @@ def run(recipe, argv=None):
         help="train no further: write the preset from the best weights so far",
     )
     args = parser.parse_args(argv)
-    for name in ("epochs", "limit"):
+    for name, least in (("epochs", 1), ("limit", 1), ("seed", 0)):
         value = getattr(args, name)
-        if value is not None and value < 1:
-            parser.error(f"--{name} must be at least 1. Received: {value}")
+        if value is not None and value < least:
+            parser.error(f"--{name} must be at least {least}. Received: {value}")
     scale = recipe.scales[args.scale]
     if args.epochs:
         scale = dataclasses.replace(scale, epochs=args.epochs)

@@ -15,7 +15,7 @@ from zoo.card_pages import write_card
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.batching import PairBatches, choose_buckets
-from zoo.training.checkpoint import load_state
+from zoo.training.checkpoint import CheckpointError, load_state
 from zoo.training.evaluation import corpus_scores
 from zoo.training.generated import reversal_pairs
 from zoo.training.losses import SmoothedCrossEntropy
@@ -84,8 +84,16 @@ class Trainer:
             self.proto = file.read()
         task = self.recipe.translator()
         length = self.scale.max_length
+        try:
+            tokenizer = Tokenizer(proto=self.proto)
+        # ValueError, RuntimeError, or an error class of TensorFlow's own.
+        except Exception as error:
+            raise CheckpointError(
+                f"{path} is no SentencePiece model of this recipe's: remove it, or "
+                f"start afresh with --restart. Received: {error}"
+            ) from error
         self.preprocessor = task.preprocessor_cls(
-            Tokenizer(proto=self.proto),
+            tokenizer,
             source_length=2 * length,
             target_length=2 * length,
         )

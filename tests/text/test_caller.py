@@ -1,0 +1,29 @@
+import pytest
+
+from zoo.text import TranslatorPreprocessor
+from zoo.text.caller import warn_caller
+
+
+def test_a_warning_points_at_its_caller():
+    with pytest.warns(UserWarning, match="^cut$") as record:
+        warn_caller("cut")
+    assert record[0].filename == __file__
+
+
+def test_code_of_others_counts_as_a_caller():
+    scope = {"warn_caller": warn_caller}
+    exec(compile("def f():\n    warn_caller('cut')", "other.py", "exec"), scope)
+    with pytest.warns(UserWarning) as record:
+        scope["f"]()
+    assert (record[0].filename, record[0].lineno) == ("other.py", 2)
+
+
+def test_frames_of_zoo_and_keras_are_passed_over(tokenizer):
+    preprocessor = TranslatorPreprocessor(tokenizer, source_length=2, target_length=3)
+    long = "a brown dog runs in the park."
+    with pytest.warns(UserWarning, match="were cut") as record:
+        preprocessor.encode(long)
+        preprocessor.generate_preprocess(long)
+        preprocessor({"source": [long], "target": [long]})  # through Keras's __call__
+    assert {warning.filename for warning in record} == {__file__}
+    assert len(record) == 4
