@@ -1,9 +1,9 @@
 """Translates one corpus with one preset on every backend and compares the lines.
 
-    python tools/compare_backends.py luong_local --data multi30k --split test_2016_flickr
+    python tools/compare_backends.py luong_local --data multi30k
 
-Prints, for each pair of backends, the share of equal lines and the largest difference of
-the scores of equal lines. Exits with 1 below 99.5 % or above 1e-3.
+Prints, for each pair of backends, the share of equal lines and the largest difference
+of the scores of equal lines. Exits with 1 below 99.5 % or above 1e-3.
 """
 
 import argparse

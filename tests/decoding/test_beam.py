@@ -143,15 +143,6 @@ def table():
     return Table()
 
 
-def compile_search(model, search, steps):
-    """The search as a function of NumPy arrays `(source_ids, limits)`."""
-    return compiled(
-        model,
-        (search.key(), steps),
-        lambda source_ids, limits: search(model, source_ids, limits, steps),
-    )
-
-
 # === Against exhaustive search ===
 
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.training import SmoothedCrossEntropy
+from zoo.training import Perplexity, SmoothedCrossEntropy
 
 SHAPE = (3, 5)  # sentences, tokens; the vocabulary is 7
 WEIGHTS = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]], "float32")
@@ -147,3 +147,19 @@ def test_it_survives_serialization():
 def test_what_cannot_be_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         SmoothedCrossEntropy(**arguments)
+
+
+def test_perplexity_weighs_tokens_alike_in_batches_of_any_width():
+    rng, metric, total, count = np.random.default_rng(2), Perplexity(), 0.0, 0
+    for width in (2, 9, 5):
+        logits = (rng.normal(size=(4, width, 7)) * 3).astype("float32")
+        labels = rng.integers(0, 7, (4, width))
+        weights = (rng.random((4, width)) < 0.6).astype("float32")
+        metric.update_state(labels, logits, sample_weight=weights)
+        mean = reference(labels, logits, weights, 0.0, "tokens")
+        total, count = total + mean * weights.sum(), count + weights.sum()
+    expected = np.exp(total / count)
+    assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
+    metric.reset_state()
+    metric.update_state(labels, logits, sample_weight=weights)
+    assert float(metric.result()) == pytest.approx(np.exp(mean), rel=1e-5)
