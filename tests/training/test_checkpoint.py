@@ -129,7 +129,7 @@ def test_a_failure_while_writing_leaves_the_previous_file(
 def test_a_truncated_file(path, other, share):
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
-    refused(path, other, "truncated or not a checkpoint")
+    refused(path, other, "truncated or no checkpoint")
 
 
 def test_a_damaged_file(path, model, other):

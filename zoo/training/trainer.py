@@ -265,8 +265,8 @@ class Trainer:
                 dict.fromkeys(commit for *_, commit in self.checkpoint.plans)
             ),
             "date": datetime.date.today().isoformat(),
-            "machine": f"{os.cpu_count()} CPU cores ({platform.machine()}), devices "
-            f"{keras.distribution.list_devices()}, Keras {keras.__version__}",
+            "machine": f"{os.cpu_count()} CPU cores ({platform.machine()}), "
+            f"Keras {keras.__version__}",
             "training_time": f"{minutes:.0f} minutes, {self.checkpoint.best_epoch + 1} "
             f"of {self.scale.epochs} epochs",
             "scores": scores,
