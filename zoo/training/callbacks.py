@@ -10,7 +10,7 @@ import keras
 
 from zoo.decoding import BeamSearch, search_ids
 from zoo.training.batching import PairBatches
-from zoo.training.checkpoint import save_state
+from zoo.training.checkpoint import get_generator, save_state, set_generator
 from zoo.training.evaluation import corpus_scores
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 
@@ -108,7 +108,9 @@ class Validation(keras.callbacks.Callback):
                 f"The loss is {logs['loss']} in epoch {epoch + 1}: training stops. The "
                 "checkpoint of the epoch before is as it was"
             )
+        generator = get_generator()  # `evaluate` may draw from it under torch
         found = self.evaluator.evaluate(self.batches, verbose=0, return_dict=True)
+        set_generator(generator)
         logs["val_perplexity"] = round(float(found["perplexity"]), 4)
         scores = []
         for name, (sources, references) in self.sets.items():
@@ -163,8 +165,13 @@ class Checkpoint(keras.callbacks.Callback):
         self.best_epoch = resumed.get("best_epoch", -1)
         self.seconds = resumed.get("seconds", 0.0)
         # Under which plans which epochs were trained: [first epoch, *plan].
+        self.generator = resumed.get("generator")
         self.plan = list(plan)
         self.plans = [list(entry) for entry in resumed.get("plans", [])]
+
+    def on_train_begin(self, logs=None):
+        # Not earlier: `fit` runs the model once before it starts.
+        set_generator(self.generator)
 
     def on_epoch_end(self, epoch, logs=None):
         logs = logs or {}
@@ -184,6 +191,7 @@ class Checkpoint(keras.callbacks.Callback):
             "best_epoch": self.best_epoch,
             "seconds": self.seconds,
             "plans": self.plans,
+            "generator": get_generator(),
             "stopped": stopped,
         }
         save_state(self.path, self.model, state)

@@ -1,10 +1,12 @@
 """Training state on disk: written aside and renamed, refused when it doesn't fit."""
 
+import base64
 import json
 import os
 import zipfile
 import zlib
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -86,6 +88,28 @@ def load_state(path, model, expected=()):
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return state
+
+
+def get_generator():
+    """State of the random generator outside the model, as text; None if there is none.
+
+    Keras's dropout under torch draws from torch's own generator.
+    """
+    if keras.backend.backend() != "torch":
+        return None
+    import torch
+
+    return base64.b64encode(torch.get_rng_state().numpy().tobytes()).decode()
+
+
+def set_generator(text):
+    """Puts the generator back into a state from `get_generator`."""
+    if text is None or keras.backend.backend() != "torch":
+        return
+    import torch
+
+    state = np.frombuffer(base64.b64decode(text), "uint8").copy()
+    torch.set_rng_state(torch.from_numpy(state))
 
 
 def _unreadable(path, error):
