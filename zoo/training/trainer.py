@@ -321,6 +321,7 @@ def _trim_log(path, epochs):
         return
     with open(path, encoding="utf-8", newline="") as file:
         lines = file.readlines()
-    kept = lines[:1] + [row for row in lines[1:] if int(row.split(",")[0]) < epochs]
+    known = {str(epoch) for epoch in range(epochs)}
+    kept = lines[:1] + [row for row in lines[1:] if row.split(",")[0] in known]
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.writelines(kept)
