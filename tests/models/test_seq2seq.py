@@ -1,3 +1,4 @@
+import keras_hub
 import numpy as np
 import pytest
 
@@ -46,6 +47,22 @@ def test_generate_is_greedy_search(task):
 def test_from_preset_takes_what_load_takes():
     with pytest.raises(ValueError, match="unknown preset.*'luong_lcal'"):
         LuongTranslator.from_preset("luong_lcal")
+
+
+def test_functional_models_of_kerashub_do_no_harm(task, tokenizer):
+    """Keras rebases KerasHub's classes on its functional model for them."""
+    bert = keras_hub.models.BertBackbone(
+        vocabulary_size=8, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4
+    )
+    keras_hub.models.BertTextClassifier(bert, num_classes=2)
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    close(task(inputs), task.backbone(inputs))
+    new = LuongTranslator(Luong(VOCABULARY, **SMALL), LuongPreprocessor(tokenizer))
+    new.backbone.set_weights(task.backbone.get_weights())
+    assert new.translate("ab cd") == task.translate("ab cd")
+    assert len(new.backbone.layers) == len(task.backbone.layers)
+    assert isinstance(new, keras_hub.models.Task)
+    assert isinstance(new.backbone, keras_hub.models.Backbone)
 
 
 def test_translate_needs_a_preprocessor():

@@ -20,7 +20,27 @@ from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
 
 
-class _Presets:
+class _SubclassedModel(type):
+    """Keeps a subclassed model one, whatever happens to KerasHub's base classes.
+
+    When the first functional model of KerasHub is made in a process (a BERT, say),
+    Keras puts its class `Functional` among the bases of `keras_hub.models.Backbone` and
+    `Task` themselves, whose subclasses then all demand `inputs` and `outputs`. zoo's
+    classes leave it out of their method resolution order.
+    """
+
+    def mro(cls):
+        return [base for base in super().mro() if not _is_functional(base)]
+
+
+def _is_functional(cls):
+    return cls.__module__.startswith("keras.") and cls.__name__ in (
+        "Function",
+        "Functional",
+    )
+
+
+class _Presets(metaclass=_SubclassedModel):
     """`from_preset` with zoo's names and zoo's checks."""
 
     @classmethod

@@ -11,10 +11,12 @@ _FOLDERS = tuple(
     os.path.dirname(path) + os.sep
     for path in (os.path.dirname(__file__), keras.__file__, keras_hub.__file__)
 )
+if "torch" in sys.modules:  # a Keras layer's __call__ goes through torch's there
+    _FOLDERS += (os.path.dirname(sys.modules["torch"].__file__) + os.sep,)
 
 
 def warn_caller(message):
-    """Gives a UserWarning at the nearest line outside of zoo, Keras and KerasHub.
+    """Gives a UserWarning at the nearest line outside of zoo, Keras, KerasHub and torch.
 
     It does what `skip_file_prefixes` of `warnings.warn` does from Python 3.12 on.
 
