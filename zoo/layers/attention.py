@@ -8,7 +8,7 @@ keys that are projected once per sentence are a value, passed in by `keys=`.
 import keras
 from keras import initializers, ops
 
-from zoo.layers.functional import fresh, masked_softmax
+from zoo.layers.functional import fresh, linear, masked_softmax
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
 
@@ -275,7 +275,7 @@ class LocationAttention(Attention):
 
     def attend(self, query, memory, mask, keys, position):
         length = ops.shape(memory)[1]
-        scores = ops.matmul(query, self.W_a)  # (B, T, max_length)
+        scores = linear(query, self.W_a)  # (B, T, max_length)
         # Entry s of the vector belongs to source position s, whatever S is.
         places = ops.arange(length, dtype="int32")
         scores = ops.take(scores, ops.minimum(places, self.max_length - 1), axis=-1)

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import cast_weights, fresh, scan
+from zoo.layers.functional import cast_weights, fresh, linear, scan
 from zoo.layers.recurrent import LSTMCell, as_list
 
 
@@ -209,14 +209,19 @@ class AttentionCell(keras.layers.Layer):
             hidden, memory, mask=mask, keys=keys, position=position
         )
         joined = ops.concatenate([context, hidden], axis=-1)
-        return ops.tanh(ops.matmul(joined, W_c)), alignment
+        return ops.tanh(linear(joined, W_c)), alignment
 
-    def advance(self, first, states, memory, mask, keys, kernels, drops=()):
-        """One step on a projected input: `(h~_t, alignment, new_states)`."""
+    def advance(
+        self, first, states, memory, mask, keys, kernels, drops=(), paired=None
+    ):
+        """One step on a projected input: `(h~_t, alignment, new_states)`. `paired` says
+        that rows and sentences are as many, where their shapes can't tell."""
         position = states[-1]
         hidden, new_states = self.run_cells(first, states, kernels, drops)
-        rows, batch = hidden.shape[0], memory.shape[0]
-        if rows is not None and rows == batch:
+        if paired is None:
+            rows, batch = hidden.shape[0], memory.shape[0]
+            paired = rows is not None and rows == batch
+        if paired:
             output, alignment = self.attend(
                 hidden, memory, mask, keys, position, kernels[-1]
             )
@@ -367,7 +372,7 @@ class AttentionDecoder(keras.layers.Layer):
             def step(x, states):
                 first, drops = cut(x)
                 output, alignment, states = cell.advance(
-                    first, states, memory, mask, keys, kernels, drops
+                    first, states, memory, mask, keys, kernels, drops, paired=True
                 )
                 if return_alignments:
                     output = ops.concatenate([output, alignment], axis=-1)

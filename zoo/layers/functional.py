@@ -29,6 +29,25 @@ def masked_softmax(scores, mask=None):
     return ops.cast(exponentials / ops.maximum(total, 1e-30), dtype)
 
 
+def linear(x, kernel):
+    """`x` times a matrix, over the last axis.
+
+    As one product of two matrices: with unknown sizes inside a loop, a product of three
+    axes by two does not compile under TensorFlow's XLA.
+
+    Args:
+        x: tensor `(..., n)`.
+        kernel: tensor or variable `(n, m)`.
+
+    Returns:
+        Tensor `(..., m)`.
+    """
+    if len(x.shape) == 2:
+        return ops.matmul(x, kernel)
+    flat = ops.matmul(ops.reshape(x, (-1, x.shape[-1])), kernel)
+    return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
+
+
 def gather_rows(values, index):
     """Takes `values[b, index[b, t, w]]`.
 

@@ -7,7 +7,7 @@ import keras
 from keras import initializers, ops
 
 from zoo.layers.attention import Attention, _positive, mix
-from zoo.layers.functional import fresh, gather_rows, masked_softmax
+from zoo.layers.functional import fresh, gather_rows, linear, masked_softmax
 from zoo.layers.scores import make_score
 
 
@@ -221,9 +221,9 @@ class LocalPredictiveAttention(_LocalAttention):
         super().build(query_shape, memory_shape)
 
     def place(self, query, lengths, position):
-        hidden = ops.tanh(ops.matmul(query, self.W_p))
+        hidden = ops.tanh(linear(query, self.W_p))
         # float32: half precisions can't tell neighbouring positions apart.
-        logit = ops.matmul(hidden, ops.expand_dims(self.v_p, -1))[..., 0]
+        logit = linear(hidden, ops.expand_dims(self.v_p, -1))[..., 0]
         share = ops.sigmoid(ops.cast(logit, "float32"))
         focus = ops.cast(lengths, "float32") * share  # (B, T), equation 9
         last = ops.maximum(lengths - 1, 0)

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import cast_weights, fresh, scan
+from zoo.layers.functional import cast_weights, fresh, linear, scan
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -41,7 +41,7 @@ class LSTMCell(keras.layers.LSTMCell):
         """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
         bias added: `(..., 4 * units)`."""
         kernel = cast_weights(self.kernel, self.compute_dtype)
-        projected = ops.matmul(inputs, kernel[: inputs.shape[-1]])
+        projected = linear(inputs, kernel[: inputs.shape[-1]])
         if self.use_bias:
             projected = projected + cast_weights(self.bias, self.compute_dtype)
         return projected

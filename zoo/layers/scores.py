@@ -8,7 +8,7 @@ one or more queries.
 import keras
 from keras import initializers, ops
 
-from zoo.layers.functional import cast_weights, fresh
+from zoo.layers.functional import cast_weights, fresh, linear
 
 
 class Score(keras.layers.Layer):
@@ -92,7 +92,7 @@ class GeneralScore(DotScore):
 
     def project(self, memory):
         weights = cast_weights(self.W_a, self.compute_dtype)
-        return ops.matmul(ops.cast(memory, self.compute_dtype), weights)
+        return linear(ops.cast(memory, self.compute_dtype), weights)
 
     def get_config(self):
         initializer = initializers.serialize(self.kernel_initializer)
@@ -125,7 +125,7 @@ class _TanhScore(Score):
     def call(self, query, keys):
         query, keys = _join(self.project_query(query), keys)
         hidden = ops.tanh(query + keys)
-        return ops.squeeze(ops.matmul(hidden, ops.expand_dims(self.v_a, -1)), -1)
+        return ops.squeeze(linear(hidden, ops.expand_dims(self.v_a, -1)), -1)
 
     def get_config(self):
         return {
@@ -150,10 +150,10 @@ class AdditiveScore(_TanhScore):
 
     def project(self, memory):
         weights = cast_weights(self.U_a, self.compute_dtype)
-        return ops.matmul(ops.cast(memory, self.compute_dtype), weights)
+        return linear(ops.cast(memory, self.compute_dtype), weights)
 
     def project_query(self, query):
-        return ops.matmul(query, self.W_a)
+        return linear(query, self.W_a)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -175,10 +175,10 @@ class ConcatScore(_TanhScore):
 
     def project(self, memory):
         weights = cast_weights(self.W_a, self.compute_dtype)[self.query_size :]
-        return ops.matmul(ops.cast(memory, self.compute_dtype), weights)
+        return linear(ops.cast(memory, self.compute_dtype), weights)
 
     def project_query(self, query):
-        return ops.matmul(query, self.W_a[: self.query_size])
+        return linear(query, self.W_a[: self.query_size])
 
 
 SCORES = {

@@ -16,7 +16,7 @@ if "torch" in sys.modules:  # a Keras layer's __call__ goes through torch's ther
 
 
 def warn_caller(message):
-    """Gives a UserWarning at the nearest line outside of zoo, Keras, KerasHub and torch.
+    """Gives a UserWarning at the nearest line that is not Keras's or our own.
 
     It does what `skip_file_prefixes` of `warnings.warn` does from Python 3.12 on.
 
