@@ -343,11 +343,14 @@ def test_weights_missing_from_a_list_of_layers_are_refused(saved):
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-def test_truncated_weights_without_a_card_are_refused(saved):
+def test_truncated_weights_without_a_card_are_refused(model, saved):
     (saved / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes()[:100])
     (saved / "card.json").unlink()
-    with pytest.raises(PresetError, match="do not make a LuongTranslator"):
-        zoo.load(saved)
+    for load in (zoo.load, type(model).from_preset):
+        with pytest.raises(PresetError, match="do not make a LuongTranslator"):
+            load(saved)
+    with pytest.raises(PresetError, match="do not make a Luong:"):
+        type(model.backbone).from_preset(saved)
 
 
 def test_backbone_alone_is_no_task(saved):

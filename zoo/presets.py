@@ -237,7 +237,21 @@ def _build(folder, kwargs):
     """Makes the task of a folder whose files have been verified."""
     import zoo.models  # noqa: F401  (registers zoo's classes with Keras)
 
-    cls = _task_class(folder)
+    return build(_task_class(folder), folder, kwargs)
+
+
+def build(cls, folder, kwargs):
+    """Makes a task or a backbone from the files of a verified folder.
+
+    Args:
+        cls: the class that the files are for.
+        folder: path of the preset folder.
+        kwargs: dict, arguments for KerasHub's `from_preset`.
+
+    Raises:
+        PresetError: if the files don't make one.
+        ValueError: if they don't together with `kwargs`.
+    """
     # zoo's own `from_preset` would verify the folder once more.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
     try:

@@ -280,6 +280,14 @@ def test_a_finished_hypothesis_is_frozen():
     np.testing.assert_allclose(scores[0], np.log([0.6, 0.4]), rtol=1e-5)
 
 
+def test_the_hardest_penalty_loses_no_hypothesis(table):
+    table.fill(3)
+    run = compile_search(table, BeamSearch(3, coverage_penalty=1e20, n_best=3), LIMIT)
+    ids, scores = run(SOURCES, LIMITS)
+    assert (ids == END).any(axis=-1)[LIMITS > 1].all()
+    assert (scores[LIMITS > 1] > NO_HYPOTHESIS).all()
+
+
 # === With a trained architecture's four methods ===
 
 

@@ -189,6 +189,8 @@ class BeamSearch:
             loop["coverage"] = coverage
             covered = ops.log(ops.clip(coverage, 1e-10, 1.0)) * real
             ranked = ranked + self.coverage_penalty * ops.sum(covered, axis=-1)
+        # However hard the penalties, a finished hypothesis is not a missing one.
+        ranked = ops.maximum(ranked, _LOW / 4)
 
         # Move what ended into the free places behind the finished ones.
         place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1

@@ -56,7 +56,7 @@ class _Presets(metaclass=_SubclassedModel):
         """
         from zoo import presets
 
-        return cls._from_folder(str(presets.locate(preset)), **kwargs)
+        return presets.build(cls, presets.locate(preset), kwargs)
 
     @classmethod
     def _from_folder(cls, folder, **kwargs):
