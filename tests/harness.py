@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import keras
 import numpy as np
@@ -193,6 +194,7 @@ def check_translator(task_cls, options, whole=True, seed=0):
     if whole:
         check_symbolic(backbone)
         check_half(backbone_cls, options)
+        check_quantized(backbone_cls, options)
         check_training(task_cls, options)
     return backbone
 
@@ -259,6 +261,22 @@ def check_half(backbone_cls, options):
         kind = keras.backend.standardize_dtype(output.dtype)
         assert kind == policy.removeprefix("mixed_")
         assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
+
+
+def check_quantized(backbone_cls, options):
+    """int8: close to the whole numbers, and as it was after a round trip."""
+    model = randomize(backbone_cls(**options))
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    whole = to_numpy(model(inputs))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*have a `quantize` method")
+        model.quantize("int8")
+    assert any(v.dtype == "int8" for v in model.weights)
+    quantized = to_numpy(model(inputs))
+    assert 0 < np.abs(quantized - whole).max() < 0.1 * np.abs(whole).max()
+    copy = same_config(model)
+    copy.set_weights(model.get_weights())
+    close(copy(inputs), quantized)
 
 
 def check_training(task_cls, options):
