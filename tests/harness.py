@@ -280,7 +280,8 @@ def check_quantized(backbone_cls, options):
 
 
 def check_training(task_cls, options):
-    """`fit`, compiled, on batches of several shapes; every variable learns."""
+    """`fit`, compiled (by XLA too under TensorFlow, which "auto" does on a GPU only),
+    on batches of several shapes; every variable learns."""
     from zoo.training import PairBatches, SmoothedCrossEntropy
 
     task = task_cls(randomize(task_cls.backbone_cls(**options)))
@@ -289,6 +290,7 @@ def check_training(task_cls, options):
         optimizer=keras.optimizers.SGD(1.0),
         loss=SmoothedCrossEntropy(0.1),
         weighted_metrics=[],
+        jit_compile=keras.backend.backend() != "torch",
     )
     before = [to_numpy(v.value) for v in task.trainable_variables]
     rows = [[i for i in row.tolist() if i] for row in SOURCE]
