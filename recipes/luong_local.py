@@ -33,7 +33,8 @@ def _adam(peak, warmup, clip=1.0):
 
 
 def _paper_sgd(steps_per_epoch, epochs):
-    """Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5."""
+    """Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (that of
+    all gradients; the authors' code leaves the embeddings' out)."""
     import keras
 
     from zoo.training import HalvingSchedule

@@ -117,6 +117,7 @@ def test_translate_arguments(task, capsys):
 
 def test_translate_options_reach_the_model(task):
     options = ["--beam", 3, "--length-penalty", "0.6", "--batch-size", 7]
+    options += ["--coverage-penalty", "0.2", "--max-length", 9]
     assert translate(*options, "a") == 0
     assert task.calls == [
         {
@@ -125,6 +126,8 @@ def test_translate_options_reach_the_model(task):
             "beam_size": 3,
             "batch_size": 7,
             "length_penalty": 0.6,
+            "coverage_penalty": 0.2,
+            "max_length": 9,
         }
     ]
 
@@ -497,7 +500,12 @@ def test_train_refuses_a_file_without_main(tmp_path, capsys):
 
 
 @pytest.fixture
-def corpus(monkeypatch):
+def without_card(monkeypatch, tmp_path):
+    monkeypatch.setattr(presets, "find", lambda name: tmp_path)
+
+
+@pytest.fixture
+def corpus(monkeypatch, without_card):
     from zoo import data
 
     asked = []
@@ -537,6 +545,25 @@ def test_evaluate_unknown_corpus(corpus, capsys, monkeypatch):
     assert "'tyo'" in capsys.readouterr().err
 
 
+def test_evaluate_takes_the_languages_of_the_card(corpus, tiny, task, monkeypatch):
+    monkeypatch.setattr(presets, "find", lambda name: tiny)
+    assert FACTS["languages"] == ["en", "de"]
+    command = ["evaluate", "tiny", "--data", "toy", "--split", "test"]
+    assert main(command) == 0
+    assert main([*command, "--source", "en", "--target", "de"]) == 0
+    assert corpus == [("en", "de", "test")] * 2
+
+
+@pytest.mark.parametrize("given", [("de", "en"), ("en", "fr"), ("fr", "de")])
+def test_evaluate_refuses_other_languages(corpus, tiny, capsys, monkeypatch, given):
+    monkeypatch.setattr(presets, "find", lambda name: tiny)
+    command = ["evaluate", "tiny", "--data", "toy", "--split", "test"]
+    assert main([*command, "--source", given[0], "--target", given[1]]) == 2
+    assert "tiny translates from en to de, received" in capsys.readouterr().err
+    assert corpus == []
+
+
+@pytest.mark.usefixtures("without_card")
 def test_evaluate_without_the_file(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
     monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
@@ -553,7 +580,7 @@ def test_evaluate_without_the_file(tmp_path, capsys, monkeypatch):
         (ValueError("misaligned"), 2),
     ],
 )
-def test_evaluate_when_the_corpus_fails(monkeypatch, error, code):
+def test_evaluate_when_the_corpus_fails(monkeypatch, without_card, error, code):
     from zoo import data
 
     monkeypatch.setattr(data, "load", lambda *_, **__: failing(error)("x"))

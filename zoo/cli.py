@@ -136,8 +136,8 @@ def _parser():
     command.add_argument("name", metavar="NAME", help="name, folder or handle")
     command.add_argument("--data", required=True, help="corpus, as multi30k")
     command.add_argument("--split", required=True, help="as test_2016_flickr")
-    command.add_argument("--source", default="en", help="language (default: en)")
-    command.add_argument("--target", default="de", help="language (default: de)")
+    command.add_argument("--source", help="language (default: the preset's)")
+    command.add_argument("--target", help="language (default: the preset's)")
     command.add_argument("--limit", type=_count, help="only the first LIMIT sentences")
     command.add_argument("--output", metavar="FILE", help="write the translations here")
     _add_search(command)
@@ -147,7 +147,22 @@ def _parser():
 def _add_search(command):
     command.add_argument("--beam", type=_count, default=5, help="beam size (default 5)")
     command.add_argument(
-        "--length-penalty", type=_penalty, help="as `translate` of the model takes it"
+        "--length-penalty",
+        type=_penalty,
+        metavar="ALPHA",
+        help="of Wu et al. 2016; 0 for none (default 1)",
+    )
+    command.add_argument(
+        "--coverage-penalty",
+        type=_penalty,
+        metavar="BETA",
+        help="of Wu et al. 2016 (default 0, none)",
+    )
+    command.add_argument(
+        "--max-length",
+        type=_count,
+        metavar="N",
+        help="longest translation in pieces (default: twice the source's, plus 10)",
     )
     command.add_argument(
         "--batch-size", type=_count, default=64, help="sentences at once (default 64)"
@@ -218,7 +233,7 @@ def _list(arguments):
 def _info(arguments):
     from zoo.cards import format_bytes, read_card
 
-    card = read_card(_find(arguments.name))
+    card = read_card(find_preset(arguments.name))
     if arguments.json:
         return _print_json(card.to_dict())
     paper = card.paper
@@ -299,7 +314,8 @@ def _recipe(name):
 # === Shared ===
 
 
-def _find(name):
+def find_preset(name):
+    """The folder of a preset; `BadInput` if there is none."""
     from zoo import presets
 
     with bad_input(keep=(presets.PresetError, OSError)):

@@ -9,7 +9,8 @@ import sys
 import time
 import warnings
 
-from zoo.cli import BadInput, bad_input, load_task, progress
+from zoo.cards import CARD_FILE, read_card
+from zoo.cli import BadInput, bad_input, find_preset, load_task, progress
 
 # Lines held at once are this many batches: enough to batch by length, and the
 # memory that a translation takes does not grow with its input.
@@ -112,16 +113,32 @@ def _check_files(inputs, output):
             raise BadInput(f"cannot write {output}: no permission to write {path}")
 
 
+def _languages(arguments):
+    """Source and target language: the preset's, which those given must be."""
+    given = [arguments.source, arguments.target]
+    folder = find_preset(arguments.name)
+    if not (folder / CARD_FILE).is_file():
+        return [given[0] or "en", given[1] or "de"]
+    languages = list(read_card(folder).languages)
+    if any(g not in (None, own) for g, own in zip(given, languages, strict=True)):
+        raise BadInput(
+            f"{arguments.name} translates from {languages[0]} to {languages[1]}, "
+            f"received --source {given[0]} --target {given[1]}"
+        )
+    return languages
+
+
 def _read_corpus(arguments):
     from zoo import data
 
+    source, target = _languages(arguments)
     progress(f"reading {arguments.data} {arguments.split}")
     wrong = (ValueError, FileNotFoundError, PermissionError)
     with bad_input(wrong, keep=data.DownloadError):
         return data.load(
             arguments.data,
-            source=arguments.source,
-            target=arguments.target,
+            source=source,
+            target=target,
             split=arguments.split,
         )
 
@@ -159,8 +176,9 @@ def _chunks(lines, size):
 
 def _search(arguments):
     options = {"beam_size": arguments.beam, "batch_size": arguments.batch_size}
-    if arguments.length_penalty is not None:
-        options["length_penalty"] = arguments.length_penalty
+    for name in ("length_penalty", "coverage_penalty", "max_length"):
+        if getattr(arguments, name) is not None:
+            options[name] = getattr(arguments, name)
     return options
 
 

@@ -28,12 +28,23 @@ def list_presets():
 
     Returns:
         List of `Card`, sorted by name: the presets that come with the package,
-        and those in the cache folder.
-
-    Raises:
-        PresetError: if the card of one of them cannot be read.
+        and those in the cache folder. One whose card cannot be read, or is that of a
+        preset of another name, is left out with a UserWarning.
     """
-    return [read_card(folder) for _, folder in sorted(_named_folders().items())]
+    cards = []
+    for name, folder in sorted(_named_folders().items()):
+        try:
+            card = read_card(folder)
+            if card.name != name:
+                raise PresetError(
+                    f"{CARD_FILE} in {folder} is that of {card.name!r}, which should "
+                    "be the folder's name"
+                )
+        except PresetError as error:
+            warnings.warn(f"left out of the list: {error}", stacklevel=2)
+        else:
+            cards.append(card)
+    return cards
 
 
 def load(name, **kwargs):

@@ -288,6 +288,32 @@ def test_the_hardest_penalty_loses_no_hypothesis(table):
     assert (scores[LIMITS > 1] > NO_HYPOTHESIS).all()
 
 
+class Turned(Table):
+    """The same model in a vocabulary where the end token and word 4 change places, and
+    whose start token is word 1."""
+
+    turn = np.array([0, 1, 2, 4, END], "int32")
+
+    def step(self, token_ids, state, memory):
+        first = state["node"] < 0
+        words = ops.take(self.turn, ops.cast(token_ids, "int32"))
+        logits, state, weights = super().step(words, state, memory)
+        # Started otherwise, it would say something else.
+        wrong = ops.logical_and(first, ops.not_equal(token_ids, 1))
+        logits = ops.where(wrong[:, None], -logits, logits)
+        return ops.take(logits, self.turn, axis=-1), state, weights
+
+
+def test_a_vocabulary_of_ones_own(table):
+    table.fill(4)
+    ids, scores = compile_search(table, BeamSearch(3), LIMIT)(SOURCES, LIMITS)
+    turned = Turned().fill(4)
+    search = BeamSearch(3, start_id=1, end_id=4)
+    got, got_scores = compile_search(turned, search, LIMIT)(SOURCES, LIMITS)
+    np.testing.assert_array_equal(Turned.turn[got], ids)
+    np.testing.assert_allclose(got_scores, scores, rtol=1e-5, atol=1e-6)
+
+
 # === With a trained architecture's four methods ===
 
 
@@ -410,5 +436,6 @@ def test_what_cannot_be_is_refused(arguments, message):
 def test_searches_share_a_program_when_their_arguments_are_equal():
     assert BeamSearch(3, 1).key() == BeamSearch(3, 1.0).key()
     others = [BeamSearch(3, 1, 0.1), BeamSearch(3, 0.5), BeamSearch(4, 1)]
-    others.append(BeamSearch(3, 1, n_best=2))
-    assert len({search.key() for search in [BeamSearch(3, 1), *others]}) == 5
+    others += [BeamSearch(3, 1, n_best=2), BeamSearch(3, 1, end_id=4)]
+    others.append(BeamSearch(3, 1, start_id=4))
+    assert len({search.key() for search in [BeamSearch(3, 1), *others]}) == 7

@@ -170,6 +170,25 @@ def test_in_somebody_elses_functional_model(tmp_path):
     close(loaded([ids, QUERY[:3, 0]])[0], wanted[0])
 
 
+@pytest.mark.parametrize("policy", ["float16", "mixed_float16"])
+def test_a_score_too_large_for_float16_is_no_nan(policy):
+    query = np.full((1, 16), 100.0, "float32")
+    memory = np.stack([query, query, -query, 0 * query], axis=1)
+    layer = MultiplicativeAttention("dot", dtype=policy)
+    _, weights = layer(query, memory, mask=np.array([[True, True, True, False]]))
+    close(ops.cast(weights, "float32"), [[0.5, 0.5, 0.0, 0.0]])
+
+
+def test_a_scaled_score_that_fits_into_float16_is_right():
+    query = np.full((1, 64), 40.0, "float32")
+    memory = np.stack([query, query * 0.9999, 0 * query], axis=1)
+    layer = MultiplicativeAttention("scaled_dot", dtype="mixed_float16")
+    _, weights = layer(query, memory)
+    memory = memory.astype("float16").astype("float32")
+    wanted = MultiplicativeAttention("scaled_dot")(query, memory)[1]
+    close(ops.cast(weights, "float32"), wanted, atol=1e-3)
+
+
 def test_projecting_an_unbuilt_layer_says_what_to_do():
     with pytest.raises(ValueError, match="call the layer or its `build"):
         AdditiveAttention(3).project(MEMORY)

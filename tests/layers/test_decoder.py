@@ -174,6 +174,8 @@ def test_what_is_not_a_cell_is_refused():
         AttentionCell(keras.layers.GRUCell(4, dropout=0.3), MultiplicativeAttention())
     with pytest.raises(ValueError, match="units=0"):
         AttentionCell(keras.layers.GRUCell(4), MultiplicativeAttention(), units=0)
+    with pytest.raises(ValueError, match="units=True"):
+        AttentionCell(keras.layers.GRUCell(4), MultiplicativeAttention(), units=True)
 
 
 def test_stacked_cells_are_a_list_of_cells():
@@ -186,6 +188,22 @@ def test_the_wrong_number_of_states_is_refused():
     decoder = make("lstm", "general", True)
     with pytest.raises(ValueError, match="4 states.*Received: 1"):
         decoder(INPUTS, MEMORY, initial_states=[np.ones((3, 6), "float32")])
+
+
+@pytest.mark.parametrize("feeding", [True, False])
+@pytest.mark.parametrize("own, asked", [(False, True), (True, False)])
+def test_the_calls_choice_holds_in_functional_models(feeding, own, asked):
+    decoder = make("lstm", "local_p", feeding)
+    decoder.return_alignments = own
+    start = [np.full((3, 6), 0.1 * i, "float32") for i in range(4)]
+    inputs = keras.Input((None, 5)), keras.Input((None, 8))
+    states = [keras.Input((6,)) for _ in start]
+    made = decoder(*inputs, initial_states=states, return_alignments=asked)
+    assert len(made) == 2 + asked
+    assert made[1][-1].dtype == "int32" and tuple(made[0].shape) == (None, None, 10)
+    model = keras.Model([*inputs, *states], made[-1] if asked else made[0])
+    wanted = decoder(INPUTS, MEMORY, initial_states=start, return_alignments=asked)
+    close(model([INPUTS, MEMORY, *start]), wanted[-1] if asked else wanted[0])
 
 
 def test_output_shapes():

@@ -159,6 +159,14 @@ def test_a_score_layer_of_ones_own():
             lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY),
             r"needs `position=`.*\(5, 6\)",
         ),
+        (
+            lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY, position=-7),
+            "integer from 0.*position=-7",
+        ),
+        (
+            lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY, position=3.9),
+            "integer from 0.*position=3.9",
+        ),
     ],
 )
 def test_bad_arguments(make, message):

@@ -150,6 +150,20 @@ def test_odd_units_in_two_directions():
         RecurrentStack(5, bidirectional=True)
 
 
+@pytest.mark.parametrize("arguments", [(0,), (True,), (4, 0), (4, -1), (4, 1.5)])
+def test_sizes_are_positive_integers(arguments):
+    with pytest.raises(ValueError, match="positive integer.*Received"):
+        RecurrentStack(*arguments)
+
+
+def test_initial_states_that_do_not_fit_are_refused():
+    pair = [np.ones((3, 4), "float32")] * 2
+    with pytest.raises(ValueError, match="Received: 3 for a unidirectional stack of 2"):
+        RecurrentStack(4, 2)(INPUTS, initial_states=[pair] * 3)
+    with pytest.raises(ValueError, match="for a bidirectional stack of 1"):
+        RecurrentStack(8, 1, bidirectional=True)(INPUTS, initial_states=[pair])
+
+
 def _built(stack):
     stack.build(INPUTS.shape)
     return stack

@@ -181,6 +181,8 @@ def test_preset_round_trip(tokenizer, tmp_path):
         ({"attention": "local"}, "one of.*'local_m'.*Received: attention='local'"),
         ({"score": "cosine"}, "one of.*'general'.*Received: score='cosine'"),
         ({"num_layers": 0}, "`num_layers` must be a positive integer.*0"),
+        ({"target_vocabulary_size": 0}, "`target_vocabulary_size` must be a positive"),
+        ({"initializer_range": -1.0}, "`initializer_range` must be above 0.*-1.0"),
         ({"hidden_dim": 2.5}, "`hidden_dim`.*2.5"),
         ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\).*1.0"),
         ({"bidirectional": True, "hidden_dim": 5}, "even number of units.*5"),

@@ -4,6 +4,8 @@ import pytest
 
 from tests.harness import SOURCE, TARGET, VOCABULARY, close, randomize, to_numpy
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+from zoo.models.seq2seq import END_ID, START_ID
+from zoo.training import PairBatches
 
 SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
 
@@ -33,15 +35,42 @@ def test_fit_takes_raw_strings(tokenizer):
 
 
 def test_generate_is_greedy_search(task):
-    texts = ["ab cd", "dad cab bad"]
-    wanted = task.translate(texts, beam_size=1, length_penalty=0.0, max_length=8)
-    ids = task.make_generate_function() and task.generate(texts, max_length=9)
-    # The search ends with the end token at the limit, the sampler just stops.
-    for got, text in zip(ids, wanted, strict=True):
-        assert got == text or got.startswith(text[:3])
+    texts = ["ab cd", "dad cab bad", "a"]
+    wanted = []
+    for ids in task.preprocessor.encode(texts):
+        memory = task.encode(np.array([ids]))
+        state, words = task.start(memory), [START_ID]
+        while len(words) < 9 and words[-1] != END_ID:
+            logits, state, _ = task.step(np.array(words[-1:]), state, memory)
+            words.append(int(to_numpy(logits)[0].argmax()))
+        wanted.append([word for word in words[1:] if word != END_ID])
+    assert any(wanted)
+    got = task.generate(texts, max_length=9)
+    assert got == task.preprocessor.decode(wanted)
     task.compile(sampler="top_k")
-    assert len(task.generate(texts, max_length=5)) == 2
+    assert len(task.generate(texts, max_length=5)) == 3
     task.compile()
+
+
+def test_generate_makes_nothing_of_nothing(task):
+    assert task.generate(["", "ab cd", "  "], max_length=9)[::2] == ["", ""]
+    assert task.generate("", max_length=9) == ""
+
+
+def test_predict_takes_batches_of_ids(task):
+    batches = PairBatches([[4, 5, 6], [7]], [[8], [9]], batch_size=2)
+    close(task.predict(batches, verbose=0), task(batches[0][0]))
+
+
+def test_a_vocabulary_that_is_not_the_tokenizers_is_refused(tokenizer):
+    preprocessor = LuongPreprocessor(tokenizer)
+    for sizes, received in (
+        ((VOCABULARY + 5,), f"vocabulary_size={VOCABULARY + 5}"),
+        ((VOCABULARY, 9), "target_vocabulary_size=9"),
+    ):
+        message = f"that of the tokenizer, {VOCABULARY}. Received: {received}"
+        with pytest.raises(ValueError, match=message):
+            LuongTranslator(Luong(*sizes, **SMALL), preprocessor)
 
 
 def test_from_preset_takes_what_load_takes():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import keras
 import pytest
 
 import zoo
@@ -116,10 +117,14 @@ def calls(monkeypatch):
     return calls
 
 
+def sgd(rate):
+    return lambda steps, epochs: keras.optimizers.SGD(rate)
+
+
 def make_recipe():
     scale = Scale(
         model={"hidden_dim": 8},
-        optimizer=lambda steps, epochs: None,
+        optimizer=sgd(0.1),
         epochs=5,
         vocabulary_size=30,
         batch={"batch_size": 4},
@@ -172,6 +177,7 @@ def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left
         ("--scale huge", "invalid choice: 'huge'"),
         ("--seed x", "invalid int value: 'x'"),
         ("--seed -1", "--seed"),
+        ("--seed 4294967296", "--seed must be below 2 ** 32. Received: 4294967296"),
         ("extra", "unrecognized arguments: extra"),
     ],
 )
@@ -262,6 +268,8 @@ def test_the_identity_is_repeatable_and_goes_through_json():
         {"vocabulary_size": 31},
         {"buckets": 9},
         {"pairs": 7},
+        {"optimizer": sgd(0.3)},
+        {"optimizer": lambda steps, epochs: keras.optimizers.Adam(1e-3)},
     ],
     ids=lambda changes: "-".join(changes),
 )
@@ -269,8 +277,12 @@ def test_whatever_changes_the_run_changes_the_identity(changes):
     assert identity(**changes) != identity()
 
 
+def test_the_same_optimizer_is_no_change():
+    assert identity(optimizer=sgd(0.3)) == identity(optimizer=sgd(0.3))
+
+
 def test_the_number_of_epochs_may_be_changed_on_the_way():
-    assert identity(epochs=6) == identity()
+    assert identity(epochs=6, patience=2) == identity()
 
 
 # === Every recipe ===

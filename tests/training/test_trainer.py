@@ -308,6 +308,14 @@ def test_a_broken_tokenizer_is_refused_with_its_name(straight, tmp_path, content
         make(tmp_path)
 
 
+def test_nothing_is_taken_up_of_a_run_without_a_checkpoint(straight, tmp_path):
+    copy_checkpoint(straight, tmp_path)
+    (tmp_path / "checkpoint.npz").unlink()
+    (tmp_path / "tokenizer.spm").write_bytes(b"of another scale")
+    made = make(tmp_path)
+    assert made.proto == (straight.folder / "tokenizer.spm").read_bytes()
+
+
 # === What is written ===
 
 

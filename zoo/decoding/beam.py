@@ -4,17 +4,10 @@ import numbers
 
 from keras import ops, tree
 
+from zoo.layers.functional import positive
 from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
 
 _LOW = -1e9  # log-probability of a hypothesis that does not exist
-
-
-def check_positive(name, value):
-    """Raises a `ValueError` unless a value is a positive integer."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(
-            f"`{name}` must be a positive integer. Received: {name}={value!r}"
-        )
 
 
 class BeamSearch:
@@ -39,6 +32,7 @@ class BeamSearch:
         length_penalty: α ≥ 0; 0 ranks by log-probability alone.
         coverage_penalty: β ≥ 0.
         n_best: how many finished hypotheses must be settled before a sentence is done.
+        start_id, end_id: the vocabulary's ids of the start and the end token.
 
     Raises:
         ValueError: for values out of range, before any computation.
@@ -48,9 +42,17 @@ class BeamSearch:
         5
     """
 
-    def __init__(self, beam_size=5, length_penalty=1.0, coverage_penalty=0.0, n_best=1):
+    def __init__(
+        self,
+        beam_size=5,
+        length_penalty=1.0,
+        coverage_penalty=0.0,
+        n_best=1,
+        start_id=START_ID,
+        end_id=END_ID,
+    ):
         for name, value in (("beam_size", beam_size), ("n_best", n_best)):
-            check_positive(name, value)
+            positive(name, value)
         for name, value in (
             ("length_penalty", length_penalty),
             ("coverage_penalty", coverage_penalty),
@@ -70,6 +72,7 @@ class BeamSearch:
         self.length_penalty = float(length_penalty)
         self.coverage_penalty = float(coverage_penalty)
         self.n_best = int(n_best)
+        self.start_id, self.end_id = int(start_id), int(end_id)
 
     def key(self):
         """What two searches must share to run the same compiled program."""
@@ -78,13 +81,16 @@ class BeamSearch:
             self.length_penalty,
             self.coverage_penalty,
             self.n_best,
+            self.start_id,
+            self.end_id,
         )
 
     def __call__(self, model, source_ids, limits, steps):
         """Searches for the best translations of a batch.
 
         Args:
-            model: anything with `encode`, `start` and `step`.
+            model: anything with the contract's `encode`, `start` and `step` (see
+                `zoo.models.Seq2SeqBackbone`), a model of your own too.
             source_ids: int `(B, S)`, padded with 0.
             limits: int `(B,)`, each sentence's longest translation, end included.
             steps: int, at least every limit: the width of the result.
@@ -108,7 +114,7 @@ class BeamSearch:
         loop = {
             "step": ops.zeros((), dtype="int32"),
             "state": state,
-            "tokens": ops.full((batch * beams,), START_ID, dtype="int32"),
+            "tokens": ops.full((batch * beams,), self.start_id, dtype="int32"),
             "ids": ops.zeros((batch, beams, steps), dtype="int32"),
             "live": live,
             "done_ids": ops.zeros((batch, beams, steps), dtype="int32"),
@@ -143,7 +149,7 @@ class BeamSearch:
         vocabulary = logits.shape[-1]
         # The last step that a sentence may take is its end token.
         ending = ops.repeat(step + 1 >= limits, beams, axis=0)  # (B*K, 1)
-        is_end = (ops.arange(vocabulary, dtype="int32") == END_ID)[None]
+        is_end = (ops.arange(vocabulary, dtype="int32") == self.end_id)[None]
         banned = ops.logical_and(ending, ops.logical_not(is_end))
         total = ops.logsumexp(logits, axis=-1, keepdims=True)
         # The k best of each beam, then the k best of those: one top-k over beams times
@@ -165,7 +171,7 @@ class BeamSearch:
         )
         rank = ops.arange(beams, dtype="int32")[None]
         valid = ops.logical_and(rank < beams - finished, scores > _LOW / 2)
-        ends = ops.logical_and(valid, words == END_ID)
+        ends = ops.logical_and(valid, words == self.end_id)
         words = ops.where(valid, words, PAD_ID)
 
         ids = ops.take_along_axis(loop["ids"], parents[..., None], axis=1)

@@ -4,9 +4,9 @@ import dataclasses
 from typing import Any
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Translation:
-    """One translation and where it came from.
+    """One translation and where it came from. Records compare by identity.
 
     Attributes:
         text: the translation.

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from zoo.decoding.beam import BeamSearch, check_positive
+from zoo.decoding.beam import BeamSearch
 from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
+from zoo.layers.functional import positive
 from zoo.models.seq2seq import END_ID, START_ID
 from zoo.text import check_texts
 
@@ -24,9 +25,9 @@ def translate(
 ):
     """See `zoo.models.Translator.translate`."""
     search = BeamSearch(beam_size, length_penalty, coverage_penalty, n_best)
-    check_positive("batch_size", batch_size)
+    positive("batch_size", batch_size)
     if max_length is not None:
-        check_positive("max_length", max_length)
+        positive("max_length", max_length)
     preprocessor = model.preprocessor
     if preprocessor is None:
         raise ValueError(

@@ -8,7 +8,7 @@ keys that are projected once per sentence are a value, passed in by `keys=`.
 import keras
 from keras import initializers, ops
 
-from zoo.layers.functional import fresh, linear, masked_softmax
+from zoo.layers.functional import fresh, linear, masked_softmax, positive
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
 
@@ -143,7 +143,7 @@ class AdditiveAttention(_GlobalAttention):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.units = _positive(units, "units")
+        self.units = positive("units", units)
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.vector_initializer = initializers.get(vector_initializer)
         self.score_layer = self._score_class(
@@ -258,7 +258,7 @@ class LocationAttention(Attention):
 
     def __init__(self, max_length, kernel_initializer="glorot_uniform", **kwargs):
         super().__init__(**kwargs)
-        self.max_length = _positive(max_length, "max_length")
+        self.max_length = positive("max_length", max_length)
         self.kernel_initializer = initializers.get(kernel_initializer)
 
     def build(self, query_shape, memory_shape):
@@ -291,11 +291,3 @@ class LocationAttention(Attention):
             "max_length": self.max_length,
             "kernel_initializer": initializers.serialize(self.kernel_initializer),
         }
-
-
-def _positive(value, name):
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(
-            f"`{name}` must be a positive integer. Received: {name}={value!r}"
-        )
-    return value

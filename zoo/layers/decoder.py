@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import cast_weights, fresh, linear, scan
+from zoo.layers.functional import cast_weights, fresh, linear, positive, scan
 from zoo.layers.recurrent import LSTMCell, as_list
 
 
@@ -71,13 +71,9 @@ class AttentionCell(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         self.cells = _flat_cells(cells)
-        if units is not None and (not isinstance(units, int) or units < 1):
-            raise ValueError(
-                "`units` must be a positive integer, or None for the size of the last "
-                f"cell. Received: units={units!r}"
-            )
         self.attention = attention
-        self.units = units or self.cells[-1].output_size
+        size = self.cells[-1].output_size
+        self.units = size if units is None else positive("units", units)
         self.input_feeding = input_feeding
         self.dropout = dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
@@ -142,6 +138,16 @@ class AttentionCell(keras.layers.Layer):
         drops = self.draw_drops(ops.shape(inputs)[:1], training)
         first = self.project(self.drop(inputs, training=training))
         return self.advance(first, states, memory, mask, keys, kernels, drops)
+
+    def compute_output_spec(self, inputs, states, memory, *args, **kwargs):
+        output, alignment, states = self.compute_output_shape(
+            inputs.shape, [state.shape for state in states], memory.shape
+        )
+        return (
+            keras.KerasTensor(output, self.compute_dtype),
+            keras.KerasTensor(alignment, self.compute_dtype),
+            _state_specs(states, self.compute_dtype),
+        )
 
     def compute_output_shape(self, inputs_shape, states_shape, memory_shape):
         rows = inputs_shape[0]
@@ -282,6 +288,12 @@ def _flat_cells(cells):
     return flat
 
 
+def _state_specs(shapes, dtype):
+    """Symbolic states of these shapes; the last is the target position."""
+    specs = [keras.KerasTensor(shape, dtype) for shape in shapes[:-1]]
+    return [*specs, keras.KerasTensor(shapes[-1], "int32")]
+
+
 @keras.saving.register_keras_serializable(package="zoo")
 class AttentionDecoder(keras.layers.Layer):
     """Runs an `AttentionCell` over whole target sequences (teacher forcing).
@@ -401,13 +413,37 @@ class AttentionDecoder(keras.layers.Layer):
             return outputs, states, alignments
         return outputs, states
 
+    def compute_output_spec(
+        self,
+        inputs,
+        memory,
+        mask=None,
+        initial_states=None,
+        keys=None,
+        training=False,
+        memory_mask=None,
+        return_alignments=None,
+    ):
+        if return_alignments is None:
+            return_alignments = self.return_alignments
+        shapes = self._output_shapes(inputs.shape, memory.shape, return_alignments)
+        outputs, states, *alignments = shapes
+        return (
+            keras.KerasTensor(outputs, self.compute_dtype),
+            _state_specs(states, self.compute_dtype),
+            *(keras.KerasTensor(shape, self.compute_dtype) for shape in alignments),
+        )
+
     def compute_output_shape(self, inputs_shape, memory_shape):
+        return self._output_shapes(inputs_shape, memory_shape, self.return_alignments)
+
+    def _output_shapes(self, inputs_shape, memory_shape, return_alignments):
         batch, time = inputs_shape[:2]
         sizes = [size for cell in self.cell.cells for size in as_list(cell.state_size)]
         sizes += [self.cell.units] if self.cell.input_feeding else []
         states = [*((batch, size) for size in sizes), (batch,)]
         outputs = (batch, time, self.cell.units)
-        if not self.return_alignments:
+        if not return_alignments:
             return outputs, states
         return outputs, states, (batch, time, memory_shape[1])
 

@@ -1,7 +1,18 @@
 """Small functions that the layers share: a masked softmax, a gather and a scan."""
 
+import numbers
+
 import keras
 from keras import ops
+
+
+def positive(name, value):
+    """Returns a positive integer as an int, or raises a `ValueError`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(
+            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+        )
+    return int(value)
 
 
 def masked_softmax(scores, mask=None):
@@ -18,7 +29,9 @@ def masked_softmax(scores, mask=None):
         Tensor of the shape and dtype of `scores`.
     """
     dtype = keras.backend.standardize_dtype(scores.dtype)
-    scores = ops.cast(scores, "float32" if "16" in dtype else dtype)
+    if "16" in dtype:
+        # Where the score itself overflowed, the largest still wins.
+        scores = ops.clip(ops.cast(scores, "float32"), -1e29, 1e29)
     if mask is None:
         return ops.cast(ops.softmax(scores, axis=-1), dtype)
     # A finite minimum: -inf minus -inf would make an empty row NaN.

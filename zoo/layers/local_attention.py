@@ -3,11 +3,19 @@
 Positions count from 0. S is the number of real source positions of each sentence.
 """
 
+import numbers
+
 import keras
 from keras import initializers, ops
 
-from zoo.layers.attention import Attention, _positive, mix
-from zoo.layers.functional import fresh, gather_rows, linear, masked_softmax
+from zoo.layers.attention import Attention, mix
+from zoo.layers.functional import (
+    fresh,
+    gather_rows,
+    linear,
+    masked_softmax,
+    positive,
+)
 from zoo.layers.scores import make_score
 
 
@@ -16,7 +24,7 @@ class _LocalAttention(Attention):
 
     def __init__(self, score, window, kernel_initializer, **kwargs):
         super().__init__(**kwargs)
-        self.window = _positive(window, "window")
+        self.window = positive("window", window)
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.score = score
         self.score_layer = make_score(
@@ -118,7 +126,8 @@ class LocalMonotonicAttention(_LocalAttention):
 
     Raises:
         ValueError: for an unknown score or a window that is not a positive integer;
-            when called with a `(B, d)` query and no position.
+            when called with a `(B, d)` query and no position, or with a number that
+            is no position.
 
     Example:
         >>> import numpy as np
@@ -147,6 +156,13 @@ class LocalMonotonicAttention(_LocalAttention):
             raise ValueError(
                 "LocalMonotonicAttention needs `position=` (the target position) with "
                 f"a query (B, d). Received: query {tuple(query.shape)}, position=None"
+            )
+        if isinstance(position, numbers.Number) and (
+            not isinstance(position, numbers.Integral) or position < 0
+        ):
+            raise ValueError(
+                "`position` must be an integer from 0, or a tensor of such. "
+                f"Received: position={position!r}"
             )
         return super().call(query, memory, mask, keys, position, memory_mask)
 
@@ -206,7 +222,7 @@ class LocalPredictiveAttention(_LocalAttention):
         **kwargs,
     ):
         super().__init__(score, window, kernel_initializer, **kwargs)
-        self.units = None if units is None else _positive(units, "units")
+        self.units = None if units is None else positive("units", units)
 
     def build(self, query_shape, memory_shape):
         units = self.units or query_shape[-1]

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import cast_weights, fresh, linear, scan
+from zoo.layers.functional import cast_weights, fresh, linear, positive, scan
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -165,7 +165,9 @@ class RecurrentStack(keras.layers.Layer):
         `(B, units)`; a bidirectional layer's final states are joined.
 
     Raises:
-        ValueError: if units are odd in a bidirectional stack.
+        ValueError: if units or layers are not positive integers, or the units of a
+            bidirectional stack odd; when called with initial states for another number
+            of layers, or for a bidirectional stack.
 
     Example:
         >>> import numpy as np
@@ -187,6 +189,7 @@ class RecurrentStack(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        units, num_layers = positive("units", units), positive("num_layers", num_layers)
         if bidirectional and units % 2:
             raise ValueError(
                 "A bidirectional stack needs an even number of units, half for each "
@@ -228,6 +231,15 @@ class RecurrentStack(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs, mask=None, initial_states=None, training=False):
+        if initial_states is not None and (
+            self.bidirectional or len(initial_states) != self.num_layers
+        ):
+            kind = "bidirectional" if self.bidirectional else "unidirectional"
+            raise ValueError(
+                "`initial_states` must be one [h, c] pair a layer of a unidirectional "
+                f"stack. Received: {len(initial_states)} for a {kind} stack of "
+                f"{self.num_layers}"
+            )
         outputs, states = ops.cast(inputs, self.compute_dtype), []
         for index, layer in enumerate(self.cells):
             outputs = self.drop(outputs, training=training)

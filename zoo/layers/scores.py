@@ -8,7 +8,7 @@ one or more queries.
 import keras
 from keras import initializers, ops
 
-from zoo.layers.functional import cast_weights, fresh, linear
+from zoo.layers.functional import cast_weights, fresh, linear, positive
 
 
 class Score(keras.layers.Layer):
@@ -68,7 +68,8 @@ class ScaledDotScore(DotScore):
     """h_t · h_s / sqrt(d) (Vaswani et al. 2017, equation 1)."""
 
     def call(self, query, keys):
-        return super().call(query, keys) * (query.shape[-1] ** -0.5)
+        # The query first: the product may be too large for float16.
+        return super().call(query * (query.shape[-1] ** -0.5), keys)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -110,12 +111,8 @@ class _TanhScore(Score):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if units is not None and (not isinstance(units, int) or units < 1):
-            raise ValueError(
-                "`units` must be a positive integer, or None for the query's size. "
-                f"Received: units={units}"
-            )
-        self.units = units
+        # None for the query's size.
+        self.units = None if units is None else positive("units", units)
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.vector_initializer = initializers.get(vector_initializer)
 

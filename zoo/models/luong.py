@@ -17,6 +17,7 @@ from zoo.layers import (
     MultiplicativeAttention,
     RecurrentStack,
 )
+from zoo.layers.functional import positive
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
 from zoo.text import TranslatorPreprocessor
 
@@ -50,7 +51,8 @@ class Luong(Seq2SeqBackbone):
 
     Args:
         vocabulary_size: source vocabulary; the paper's 50,000 by default.
-        target_vocabulary_size: None, the default, for that of the source.
+        target_vocabulary_size: None, the default, for that of the source. A
+            translator with a preprocessor has one vocabulary for both.
         num_layers: depth of encoder and decoder. Paper: 4.
         hidden_dim: LSTM cells of each layer. Paper: 1000.
         embedding_dim: size of the word vectors. Paper: 1000.
@@ -78,8 +80,8 @@ class Luong(Seq2SeqBackbone):
         Logits `(B, T, target vocabulary)` of the next target token.
 
     Raises:
-        ValueError: for an unknown attention or score, a size that is not positive, or
-            a dropout rate outside [0, 1).
+        ValueError: for an unknown attention or score, a size or range that is not
+            positive, or a dropout rate outside [0, 1).
 
     Example:
         >>> import numpy as np
@@ -112,23 +114,23 @@ class Luong(Seq2SeqBackbone):
         **kwargs,
     ):
         super().__init__(dtype=dtype, **kwargs)
-        sizes = {
-            "vocabulary_size": vocabulary_size,
-            "target_vocabulary_size": target_vocabulary_size or vocabulary_size,
-            "num_layers": num_layers,
-            "hidden_dim": hidden_dim,
-            "embedding_dim": embedding_dim,
-            "window": window,
-            "max_source_length": max_source_length,
-        }
-        for name, value in sizes.items():
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(
-                    f"`{name}` must be a positive integer. Received: {value!r}"
-                )
+        vocabulary_size = positive("vocabulary_size", vocabulary_size)
+        if target_vocabulary_size is not None:
+            target_vocabulary_size = positive(
+                "target_vocabulary_size", target_vocabulary_size
+            )
+        num_layers = positive("num_layers", num_layers)
+        hidden_dim = positive("hidden_dim", hidden_dim)
+        embedding_dim = positive("embedding_dim", embedding_dim)
+        window = positive("window", window)
+        max_source_length = positive("max_source_length", max_source_length)
         for name, value in (("dropout", dropout), ("readout_dropout", readout_dropout)):
             if not 0 <= value < 1:
                 raise ValueError(f"`{name}` must be in [0, 1). Received: {value!r}")
+        if not 0 < initializer_range < float("inf"):
+            raise ValueError(
+                f"`initializer_range` must be above 0. Received: {initializer_range!r}"
+            )
         if attention not in ATTENTIONS:
             raise ValueError(
                 f"`attention` must be one of {list(ATTENTIONS)}. "
@@ -166,7 +168,7 @@ class Luong(Seq2SeqBackbone):
             name="source_embedding",
         )
         self.token_embedding = keras.layers.Embedding(
-            sizes["target_vocabulary_size"],
+            target_vocabulary_size or vocabulary_size,
             embedding_dim,
             embeddings_initializer=self._uniform(),
             dtype=policy,
@@ -209,7 +211,7 @@ class Luong(Seq2SeqBackbone):
         )
         self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
         self.readout = keras.layers.Dense(
-            sizes["target_vocabulary_size"],
+            target_vocabulary_size or vocabulary_size,
             use_bias=False,
             kernel_initializer=self._uniform(),
             dtype=policy,

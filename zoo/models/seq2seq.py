@@ -99,11 +99,15 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
     Args:
         backbone: a `Seq2SeqBackbone`.
         preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
+
+    Raises:
+        ValueError: if the preprocessor's vocabulary is not the backbone's.
     """
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
+        _check_vocabulary(backbone, preprocessor)
         self.backbone = backbone
         self.preprocessor = preprocessor
         self.build(None)
@@ -164,7 +168,10 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
             stop_token_ids=stop_token_ids,
             model=self,
         )
-        return {"token_ids": token_ids}
+        # Nothing to read gives nothing: such a row stays as it began.
+        real = ops.any(ops.not_equal(inputs["source_ids"], PAD_ID), axis=1)
+        prompt = ops.cast(prompt, token_ids.dtype)
+        return {"token_ids": ops.where(real[:, None], token_ids, prompt)}
 
     def fit(self, x=None, *args, **kwargs):
         """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
@@ -178,6 +185,12 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
         if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
             return keras.Model.evaluate(self, x, *args, **kwargs)
         return super().evaluate(x, *args, **kwargs)
+
+    def predict(self, x=None, *args, **kwargs):
+        """`keras.Model.predict`, with the choice that `fit` makes."""
+        if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
+            return keras.Model.predict(self, x, *args, **kwargs)
+        return super().predict(x, *args, **kwargs)
 
     def translate(
         self,
@@ -227,3 +240,18 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
             return_details=return_details,
             batch_size=batch_size,
         )
+
+
+def _check_vocabulary(backbone, preprocessor):
+    """A model reads and writes the ids of its tokenizer, no fewer and no more."""
+    tokenizer = getattr(preprocessor, "tokenizer", None)
+    if getattr(tokenizer, "proto", None) is None:
+        return  # without a preprocessor, or before a preset's files are read
+    size = tokenizer.vocabulary_size()
+    for name in ("vocabulary_size", "target_vocabulary_size"):
+        received = getattr(backbone, name, None)
+        if received not in (None, size):
+            raise ValueError(
+                f"The backbone's `{name}` must be that of the tokenizer, {size}. "
+                f"Received: {name}={received}"
+            )

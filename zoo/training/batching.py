@@ -6,6 +6,7 @@ import itertools
 import keras
 import numpy as np
 
+from zoo.layers.functional import positive
 from zoo.models.seq2seq import END_ID, START_ID
 
 
@@ -95,12 +96,10 @@ class PairBatches(keras.utils.PyDataset):
                 "Exactly one of `batch_tokens` and `batch_size` must be given. "
                 f"Received: batch_tokens={batch_tokens}, batch_size={batch_size}"
             )
-        height = batch_size if batch_tokens is None else batch_tokens
-        if not isinstance(height, int) or isinstance(height, bool) or height < 1:
-            name = "batch_size" if batch_tokens is None else "batch_tokens"
-            raise ValueError(
-                f"`{name}` must be a positive integer. Received: {name}={height!r}"
-            )
+        if batch_tokens is None:
+            batch_size = positive("batch_size", batch_size)
+        else:
+            batch_tokens = positive("batch_tokens", batch_tokens)
         self.seed = seed
         sizes = [(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)]
         self.buckets = buckets or choose_buckets(sizes)

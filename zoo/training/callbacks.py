@@ -64,9 +64,14 @@ class Progress(keras.callbacks.Callback):
             logs["seconds"] = round(seconds, 1)
 
     def _write(self, line):
-        end = "\r" if sys.stderr.isatty() else "\n"
+        terminal = sys.stderr.isatty()  # one line there, written over again and again
         with contextlib.suppress(OSError):
-            print(line, end=end, file=sys.stderr, flush=True)
+            print(
+                f"{line:<78}" if terminal else line,
+                end="\r" if terminal else "\n",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 class Validation(keras.callbacks.Callback):
@@ -164,9 +169,9 @@ class Checkpoint(keras.callbacks.Callback):
         self.best = resumed.get("best", -math.inf)
         self.best_epoch = resumed.get("best_epoch", -1)
         self.seconds = resumed.get("seconds", 0.0)
-        # Under which plans which epochs were trained: [first epoch, *plan].
         self.generator = resumed.get("generator")
         self.plan = list(plan)
+        # Under which plans which epochs were trained: [first epoch, *plan].
         self.plans = [list(entry) for entry in resumed.get("plans", [])]
 
     def on_train_begin(self, logs=None):

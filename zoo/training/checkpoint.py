@@ -91,25 +91,34 @@ def load_state(path, model, expected=()):
 
 
 def get_generator():
-    """State of the random generator outside the model, as text; None if there is none.
+    """States of the random generators outside the model, as texts; None if there are
+    none.
 
-    Keras's dropout under torch draws from torch's own generator.
+    Keras's dropout under torch draws from torch's own generator of the device.
     """
     if keras.backend.backend() != "torch":
         return None
     import torch
 
-    return base64.b64encode(torch.get_rng_state().numpy().tobytes()).decode()
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_available():
+        states += torch.cuda.get_rng_state_all()
+    return [base64.b64encode(state.numpy().tobytes()).decode() for state in states]
 
 
-def set_generator(text):
-    """Puts the generator back into a state from `get_generator`."""
-    if text is None or keras.backend.backend() != "torch":
+def set_generator(texts):
+    """Puts the generators back into the states from `get_generator`."""
+    if texts is None or keras.backend.backend() != "torch":
         return
     import torch
 
-    state = np.frombuffer(base64.b64decode(text), "uint8").copy()
-    torch.set_rng_state(torch.from_numpy(state))
+    states = [
+        torch.from_numpy(np.frombuffer(base64.b64decode(text), "uint8").copy())
+        for text in texts
+    ]
+    torch.set_rng_state(states[0])
+    if torch.cuda.is_available() and len(states) == 1 + torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(states[1:])
 
 
 def _unreadable(path, error):

@@ -100,6 +100,8 @@ def run(recipe, argv=None):
         value = getattr(args, name)
         if value is not None and value < least:
             parser.error(f"--{name} must be at least {least}. Received: {value}")
+    if args.seed >= 2**32:
+        parser.error(f"--seed must be below 2 ** 32. Received: {args.seed}")
     scale = recipe.scales[args.scale]
     if args.epochs:
         scale = dataclasses.replace(scale, epochs=args.epochs)
@@ -135,10 +137,16 @@ def clear(output):
 def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
     """What a run must share with the checkpoint that it resumes from.
 
-    Not the number of epochs: it may be changed on the way, and the learning rate then
-    follows the new plan from there on.
+    Not the number of epochs, nor the patience: they may be changed on the way, and the
+    learning rate then follows the new plan from there on.
     """
+    # For a plan of some size: the real one follows the number of epochs.
+    optimizer = scale.optimizer(1000, 10)
     config = {
+        "optimizer": [
+            type(optimizer).__name__,
+            {**optimizer.get_config(), "name": None},  # the name counts the instances
+        ],
         "model": scale.model,
         "corpora": scale.corpora,
         "batch": scale.batch,
@@ -149,7 +157,7 @@ def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
         "pairs": scale.pairs,
         "limit": limit,
     }
-    text = json.dumps(config, sort_keys=True)
+    text = json.dumps(config, sort_keys=True, default=str)
     return {
         "recipe": recipe.name,
         "scale": scale_name,

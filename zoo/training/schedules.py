@@ -14,7 +14,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         total: steps of the whole training.
 
     Example:
-        >>> float(WarmupLinearDecay(1e-3, warmup=10, total=110)(60))
+        >>> round(float(WarmupLinearDecay(1e-3, warmup=10, total=110)(60)), 7)
         0.0005
     """
 

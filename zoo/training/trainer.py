@@ -74,7 +74,9 @@ class Trainer:
 
     def _tokenize(self):
         path = self.path("tokenizer.spm")
-        if not os.path.exists(path):
+        # Of a run that left no checkpoint nothing is taken up: its choices are unknown.
+        resumes = os.path.exists(self.path("checkpoint.npz"))
+        if not (resumes and os.path.exists(path)):
             texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
             proto = train_tokenizer(texts, self.scale.vocabulary_size)
             with open(f"{path}.part", "wb") as file:
@@ -265,8 +267,7 @@ class Trainer:
                 dict.fromkeys(commit for *_, commit in self.checkpoint.plans)
             ),
             "date": datetime.date.today().isoformat(),
-            "machine": f"{os.cpu_count()} CPU cores ({platform.machine()}), "
-            f"Keras {keras.__version__}",
+            "machine": f"{_machine()}, Keras {keras.__version__}",
             "training_time": f"{minutes:.0f} minutes, {self.checkpoint.best_epoch + 1} "
             f"of {self.scale.epochs} epochs",
             "scores": scores,
@@ -293,6 +294,28 @@ class Trainer:
 
     def _say(self, text):
         print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
+
+
+def _machine():
+    """The machine's CPU, and the GPUs where the backend uses any."""
+    backend, found = keras.backend.backend(), []
+    if backend == "jax":
+        import jax
+
+        found = [d.device_kind for d in jax.devices() if d.platform != "cpu"]
+    elif backend == "torch":
+        import torch
+
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        found = [torch.cuda.get_device_name(i) for i in range(count)]
+    else:
+        import tensorflow as tf
+
+        devices = tf.config.list_physical_devices("GPU")
+        details = tf.config.experimental.get_device_details
+        found = [details(d).get("device_name", "GPU") for d in devices]
+    cpu = f"{os.cpu_count()} CPU cores ({platform.machine()})"
+    return ", ".join([*found, cpu])
 
 
 def _commit():
