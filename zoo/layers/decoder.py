@@ -414,15 +414,7 @@ class AttentionDecoder(keras.layers.Layer):
         return outputs, states
 
     def compute_output_spec(
-        self,
-        inputs,
-        memory,
-        mask=None,
-        initial_states=None,
-        keys=None,
-        training=False,
-        memory_mask=None,
-        return_alignments=None,
+        self, inputs, memory, *args, return_alignments=None, **kwargs
     ):
         if return_alignments is None:
             return_alignments = self.return_alignments
