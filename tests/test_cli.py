@@ -560,6 +560,16 @@ def test_evaluate_refuses_other_languages(corpus, tiny, capsys, monkeypatch, giv
     command = ["evaluate", "tiny", "--data", "toy", "--split", "test"]
     assert main([*command, "--source", given[0], "--target", given[1]]) == 2
     assert "tiny translates from en to de, received" in capsys.readouterr().err
+    assert main([*command, "--target", "fr"]) == 2
+    assert capsys.readouterr().err.endswith("received --target fr\n")
+    assert corpus == []
+
+
+def test_evaluate_needs_two_languages(corpus, tiny, capsys, monkeypatch):
+    make_preset(tiny.parent / "one", languages=["en"])
+    monkeypatch.setattr(presets, "find", lambda name: tiny.parent / "one")
+    assert main(["evaluate", "one", "--data", "toy", "--split", "test"]) == 2
+    assert "names the languages ['en']" in capsys.readouterr().err
     assert corpus == []
 
 

@@ -120,10 +120,17 @@ def _languages(arguments):
     if not (folder / CARD_FILE).is_file():
         return [given[0] or "en", given[1] or "de"]
     languages = list(read_card(folder).languages)
+    if len(languages) != 2:
+        raise BadInput(
+            f"a preset to evaluate translates from one language to another; the card "
+            f"of {arguments.name} names the languages {languages}"
+        )
     if any(g not in (None, own) for g, own in zip(given, languages, strict=True)):
+        names = (("--source", given[0]), ("--target", given[1]))
+        received = " ".join(f"{name} {value}" for name, value in names if value)
         raise BadInput(
             f"{arguments.name} translates from {languages[0]} to {languages[1]}, "
-            f"received --source {given[0]} --target {given[1]}"
+            f"received {received}"
         )
     return languages
 

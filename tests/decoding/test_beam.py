@@ -426,6 +426,9 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
         ({"coverage_penalty": -1}, "-1"),
         ({"coverage_penalty": None}, "None"),
         ({"coverage_penalty": True}, "True"),
+        ({"end_id": -1}, "end_id=-1"),
+        ({"end_id": True}, "end_id=True"),
+        ({"start_id": 2.7}, "start_id=2.7"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments, message):

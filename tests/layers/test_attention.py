@@ -179,9 +179,20 @@ def test_a_score_too_large_for_float16_is_no_nan(policy):
     close(ops.cast(weights, "float32"), [[0.5, 0.5, 0.0, 0.0]])
 
 
+@pytest.mark.parametrize("policy", ["float16", "mixed_float16"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_terms_too_large_for_float16_that_cancel_are_no_nan(policy, steps):
+    query = np.full((1, steps, 16), 300.0, "float32")
+    key = np.array([300.0] * 8 + [-300.0] * 8, "float32")
+    memory = np.stack([key, 0 * key])[None]
+    layer = MultiplicativeAttention("dot", dtype=policy)
+    _, weights = layer(query, memory)
+    close(ops.cast(weights, "float32"), np.full((1, steps, 2), 0.5))
+
+
 def test_a_scaled_score_that_fits_into_float16_is_right():
     query = np.full((1, 64), 40.0, "float32")
-    memory = np.stack([query, query * 0.9999, 0 * query], axis=1)
+    memory = np.stack([query, query * 0.99, 0 * query], axis=1)
     layer = MultiplicativeAttention("scaled_dot", dtype="mixed_float16")
     _, weights = layer(query, memory)
     memory = memory.astype("float16").astype("float32")

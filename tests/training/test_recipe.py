@@ -11,7 +11,15 @@ import keras
 import pytest
 
 import zoo
-from zoo.training import CheckpointError, Recipe, Scale, recipe, reversal_pairs, run
+from zoo.training import (
+    CheckpointError,
+    Recipe,
+    Scale,
+    WarmupLinearDecay,
+    recipe,
+    reversal_pairs,
+    run,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -275,6 +283,18 @@ def test_the_identity_is_repeatable_and_goes_through_json():
 )
 def test_whatever_changes_the_run_changes_the_identity(changes):
     assert identity(**changes) != identity()
+
+
+@pytest.mark.parametrize("warmup", [100, 3000, 16000])
+def test_every_warmup_is_another_identity(warmup):
+    def adam(warmup):
+        return lambda steps, epochs: keras.optimizers.Adam(
+            WarmupLinearDecay(1e-3, warmup, steps * epochs)
+        )
+
+    first, second = identity(optimizer=adam(warmup)), identity(optimizer=adam(4000))
+    assert first == identity(optimizer=adam(warmup))
+    assert first != second
 
 
 def test_the_same_optimizer_is_no_change():

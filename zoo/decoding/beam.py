@@ -63,6 +63,12 @@ class BeamSearch:
                     f"`{name}` must be a finite number of at least 0. "
                     f"Received: {name}={value!r}"
                 )
+        for name, value in (("start_id", start_id), ("end_id", end_id)):
+            number = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if not number or value < 0:
+                raise ValueError(
+                    f"`{name}` must be an integer from 0. Received: {name}={value!r}"
+                )
         if n_best > beam_size:
             raise ValueError(
                 "`n_best` must not exceed `beam_size`. "

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from zoo.decoding.beam import BeamSearch
+from zoo.decoding.beam import _LOW, BeamSearch
 from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.layers.functional import positive
-from zoo.models.seq2seq import END_ID, START_ID
+from zoo.models.seq2seq import START_ID
 from zoo.text import check_texts
 
 _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
@@ -75,9 +75,9 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
         ids, scores = compile_search(model, search, steps)(batch, limits)
         for row, i in enumerate(rows):
             found[i] = [
-                (_until_end(ids[row, k]), float(scores[row, k]))
+                (_until_end(ids[row, k], search.end_id), float(scores[row, k]))
                 for k in range(search.n_best)
-                if scores[row, k] > -1e8
+                if scores[row, k] > _LOW / 2
             ]
             if not found[i]:
                 raise ValueError(
@@ -173,6 +173,6 @@ def compile_search(model, search, steps):
     return compiled(model, (search.key(), steps), run)
 
 
-def _until_end(ids):
+def _until_end(ids, end_id):
     ids = ids.tolist()
-    return ids[: ids.index(END_ID)] if END_ID in ids else ids
+    return ids[: ids.index(end_id)] if end_id in ids else ids

@@ -57,7 +57,13 @@ class DotScore(Score):
         if query.shape[1] == 1:
             # A matrix-vector product, which fuses better than a batched product.
             query, keys = _join(query, keys)
-            return ops.sum(query * keys, axis=-1)
+            dtype = keras.backend.standardize_dtype(query.dtype)
+            if dtype != "float16":
+                return ops.sum(query * keys, axis=-1)
+            # Infinite terms of both signs would sum to NaN.
+            query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
+            scores = ops.clip(ops.sum(query * keys, axis=-1), -65504.0, 65504.0)
+            return ops.cast(scores, dtype)
         if len(keys.shape) == 3:
             return ops.matmul(query, ops.transpose(keys, (0, 2, 1)))
         return ops.einsum("btd,btwd->btw", query, keys)

@@ -140,8 +140,8 @@ def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
     Not the number of epochs, nor the patience: they may be changed on the way, and the
     learning rate then follows the new plan from there on.
     """
-    # For a plan of some size: the real one follows the number of epochs.
-    optimizer = scale.optimizer(1000, 10)
+    # For a plan larger than any: the real one follows the number of epochs.
+    optimizer = scale.optimizer(10**6, 100)
     config = {
         "optimizer": [
             type(optimizer).__name__,
