@@ -3,8 +3,8 @@
 import doctest
 import importlib
 import pkgutil
+import re
 
-import keras
 import pytest
 
 import zoo
@@ -16,11 +16,19 @@ MODULES = sorted(
 )
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() != "jax",
-    reason="shapes are printed as NumPy and JAX print them",
-)
+class Checker(doctest.OutputChecker):
+    """Reads TensorFlow's and torch's shapes as the tuples that they are."""
+
+    def check_output(self, want, got, optionflags):
+        pattern = r"(?:TensorShape|torch\.Size)\(\[([^\]]*)\]\)"
+        got = re.sub(pattern, r"(\1)", got)
+        return super().check_output(want, got, optionflags)
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     module = importlib.import_module(name)
-    assert doctest.testmod(module).failed == 0
+    runner = doctest.DocTestRunner(Checker(), verbose=False)
+    for example in doctest.DocTestFinder().find(module):
+        runner.run(example)
+    assert runner.summarize(verbose=False).failed == 0

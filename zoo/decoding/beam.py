@@ -4,7 +4,7 @@ import numbers
 
 from keras import ops, tree
 
-from zoo.layers.functional import positive
+from zoo.layers.functional import integer, positive
 from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
 
 _LOW = -1e9  # log-probability of a hypothesis that does not exist
@@ -51,8 +51,8 @@ class BeamSearch:
         start_id=START_ID,
         end_id=END_ID,
     ):
-        for name, value in (("beam_size", beam_size), ("n_best", n_best)):
-            positive(name, value)
+        self.beam_size = positive("beam_size", beam_size)
+        self.n_best = positive("n_best", n_best)
         for name, value in (
             ("length_penalty", length_penalty),
             ("coverage_penalty", coverage_penalty),
@@ -63,22 +63,15 @@ class BeamSearch:
                     f"`{name}` must be a finite number of at least 0. "
                     f"Received: {name}={value!r}"
                 )
-        for name, value in (("start_id", start_id), ("end_id", end_id)):
-            number = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-            if not number or value < 0:
-                raise ValueError(
-                    f"`{name}` must be an integer from 0. Received: {name}={value!r}"
-                )
         if n_best > beam_size:
             raise ValueError(
                 "`n_best` must not exceed `beam_size`. "
                 f"Received: n_best={n_best}, beam_size={beam_size}"
             )
-        self.beam_size = int(beam_size)
         self.length_penalty = float(length_penalty)
         self.coverage_penalty = float(coverage_penalty)
-        self.n_best = int(n_best)
-        self.start_id, self.end_id = int(start_id), int(end_id)
+        self.start_id = integer("start_id", start_id, 0)
+        self.end_id = integer("end_id", end_id, 0)
 
     def key(self):
         """What two searches must share to run the same compiled program."""
@@ -201,8 +194,8 @@ class BeamSearch:
             loop["coverage"] = coverage
             covered = ops.log(ops.clip(coverage, 1e-10, 1.0)) * real
             ranked = ranked + self.coverage_penalty * ops.sum(covered, axis=-1)
-        # However hard the penalties, a finished hypothesis is not a missing one.
-        ranked = ops.maximum(ranked, _LOW / 4)
+            # However hard the penalty, a finished hypothesis is not a missing one.
+            ranked = ops.maximum(ranked, _LOW / 4)
 
         # Move what ended into the free places behind the finished ones.
         place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1

@@ -6,13 +6,18 @@ import keras
 from keras import ops
 
 
+def integer(name, value, least):
+    """Returns an integer of at least `least` as an int, or raises a `ValueError`."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < least:
+        kind = "a positive integer" if least == 1 else f"an integer from {least}"
+        raise ValueError(f"`{name}` must be {kind}. Received: {name}={value!r}")
+    return int(value)
+
+
 def positive(name, value):
     """Returns a positive integer as an int, or raises a `ValueError`."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(
-            f"`{name}` must be a positive integer. Received: {name}={value!r}"
-        )
-    return int(value)
+    return integer(name, value, 1)
 
 
 def masked_softmax(scores, mask=None):

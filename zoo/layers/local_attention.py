@@ -12,6 +12,7 @@ from zoo.layers.attention import Attention, mix
 from zoo.layers.functional import (
     fresh,
     gather_rows,
+    integer,
     linear,
     masked_softmax,
     positive,
@@ -134,7 +135,7 @@ class LocalMonotonicAttention(_LocalAttention):
         >>> layer = LocalMonotonicAttention("general", window=2)
         >>> query, memory = np.ones((1, 8)), np.ones((1, 9, 12))
         >>> context, weights = layer(query, memory, position=4)
-        >>> (np.array(weights) > 0).tolist()[0].count(True)
+        >>> int((keras.ops.convert_to_numpy(weights) > 0).sum())
         5
     """
 
@@ -157,13 +158,8 @@ class LocalMonotonicAttention(_LocalAttention):
                 "LocalMonotonicAttention needs `position=` (the target position) with "
                 f"a query (B, d). Received: query {tuple(query.shape)}, position=None"
             )
-        if isinstance(position, numbers.Number) and (
-            not isinstance(position, numbers.Integral) or position < 0
-        ):
-            raise ValueError(
-                "`position` must be an integer from 0, or a tensor of such. "
-                f"Received: position={position!r}"
-            )
+        if isinstance(position, numbers.Number):
+            position = integer("position", position, 0)
         return super().call(query, memory, mask, keys, position, memory_mask)
 
     def place(self, query, lengths, position):

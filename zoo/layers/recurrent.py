@@ -23,7 +23,7 @@ class LSTMCell(keras.layers.LSTMCell):
         >>> cell = LSTMCell(4)
         >>> cell.build((None, 3))
         >>> states = cell.get_initial_state(batch_size=2)
-        >>> projected = cell.project(np.ones((2, 7, 3)))  # (2, 7, 16)
+        >>> projected = cell.project(np.ones((2, 7, 3), "float32"))  # (2, 7, 16)
         >>> kernel = cell.loop_kernel()
         >>> output, states = cell.advance(projected[:, 0], states, kernel)
     """

@@ -173,22 +173,25 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
         prompt = ops.cast(prompt, token_ids.dtype)
         return {"token_ids": ops.where(real[:, None], token_ids, prompt)}
 
+    def _takes_ids(self, x):
+        return self.preprocessor is None or isinstance(x, keras.utils.PyDataset)
+
     def fit(self, x=None, *args, **kwargs):
         """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
         `keras.utils.PyDataset`, or any data without a preprocessor) go as they are."""
-        if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
+        if self._takes_ids(x):
             return keras.Model.fit(self, x, *args, **kwargs)
         return super().fit(x, *args, **kwargs)
 
     def evaluate(self, x=None, *args, **kwargs):
         """`keras.Model.evaluate`, with the choice that `fit` makes."""
-        if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
+        if self._takes_ids(x):
             return keras.Model.evaluate(self, x, *args, **kwargs)
         return super().evaluate(x, *args, **kwargs)
 
     def predict(self, x=None, *args, **kwargs):
         """`keras.Model.predict`, with the choice that `fit` makes."""
-        if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
+        if self._takes_ids(x):
             return keras.Model.predict(self, x, *args, **kwargs)
         return super().predict(x, *args, **kwargs)
 
