@@ -31,11 +31,27 @@ def main(argv=None):
     Returns:
         int. The exit code.
     """
-    try:
+
+    def command():
         arguments = _parser().parse_args(argv)
+        return arguments.run(arguments)
+
+    return exit_code(command)
+
+
+def exit_code(command):
+    """Runs a function as a command: errors become one line, and the exit code.
+
+    Args:
+        command: function of no arguments that returns an exit code, or None for 0.
+
+    Returns:
+        int. The exit code.
+    """
+    try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: progress(f"warning: {message}")
-            code = arguments.run(arguments) or 0
+            code = command() or 0
         sys.stdout.flush()  # a reader that has gone shows here, not at exit
         return code
     except SystemExit as stop:  # --help and --version, and the parser of a recipe
@@ -79,18 +95,22 @@ def progress(message):
 # === Arguments ===
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are `BadInput`."""
+
     def error(self, message):
         raise BadInput(f"{message} (see {self.prog} --help)")
 
 
-def _count(text):
+def count(text):
+    """A type of argument: an integer of at least 1."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"should be 1 or more, received {text!r}")
     return int(text)
 
 
-def _penalty(text):
+def penalty(text):
+    """A type of argument: a finite number of at least 0."""
     try:
         value = float(text)
     except ValueError:
@@ -103,7 +123,7 @@ def _penalty(text):
 
 
 def _parser():
-    parser = _Parser(
+    parser = Parser(
         prog="zoo", description="Classic sequence-to-sequence models on Keras 3."
     )
     parser.add_argument("--version", action="version", version=zoo.__version__)
@@ -138,34 +158,35 @@ def _parser():
     command.add_argument("--split", required=True, help="as test_2016_flickr")
     command.add_argument("--source", help="language (default: the preset's)")
     command.add_argument("--target", help="language (default: the preset's)")
-    command.add_argument("--limit", type=_count, help="only the first LIMIT sentences")
+    command.add_argument("--limit", type=count, help="only the first LIMIT sentences")
     command.add_argument("--output", metavar="FILE", help="write the translations here")
-    _add_search(command)
+    add_search(command)
     return parser
 
 
-def _add_search(command):
-    command.add_argument("--beam", type=_count, default=5, help="beam size (default 5)")
+def add_search(command):
+    """Adds the arguments of a search to a parser."""
+    command.add_argument("--beam", type=count, default=5, help="beam size (default 5)")
     command.add_argument(
         "--length-penalty",
-        type=_penalty,
+        type=penalty,
         metavar="ALPHA",
         help="of Wu et al. 2016; 0 for none (default 1)",
     )
     command.add_argument(
         "--coverage-penalty",
-        type=_penalty,
+        type=penalty,
         metavar="BETA",
         help="of Wu et al. 2016 (default 0, none)",
     )
     command.add_argument(
         "--max-length",
-        type=_count,
+        type=count,
         metavar="N",
         help="longest translation in pieces (default: twice the source's, plus 10)",
     )
     command.add_argument(
-        "--batch-size", type=_count, default=64, help="sentences at once (default 64)"
+        "--batch-size", type=count, default=64, help="sentences at once (default 64)"
     )
     command.add_argument("--backend", choices=BACKENDS, help="default: Keras's own")
 
@@ -187,7 +208,7 @@ def _add_translate(command):
     )
     command.add_argument(
         "--n-best",
-        type=_count,
+        type=count,
         default=1,
         help="translations of each line; more than 1 are printed as "
         "'line number from 0 ||| text ||| score'",
@@ -197,7 +218,7 @@ def _add_translate(command):
         action="store_true",
         help="draw the attention weights under each translation",
     )
-    _add_search(command)
+    add_search(command)
 
 
 # === Commands ===

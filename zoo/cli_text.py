@@ -28,7 +28,7 @@ def translate(arguments):
     """
     if arguments.text and arguments.input:
         raise BadInput("give TEXT or --input, not both")
-    _check_search(arguments, arguments.n_best)
+    check_search(arguments, arguments.n_best)
     _check_files(arguments.input or [], arguments.output)
     task = load_task(arguments.preset, arguments.backend)
 
@@ -38,7 +38,7 @@ def translate(arguments):
     first, began = 0, time.perf_counter()
     with _open_output(arguments.output) as output:
         for chunk in _chunks(_lines(arguments), chunk_size):
-            results = _translate_chunk(task, chunk, arguments)
+            results = translate_chunk(task, chunk, arguments)
             for number, result in enumerate(results, start=first):
                 _write(result, number, arguments, output)
             output.flush()
@@ -55,7 +55,7 @@ def evaluate(arguments):
     Raises:
         BadInput: if there is no such corpus, split or preset.
     """
-    _check_search(arguments)
+    check_search(arguments)
     _check_files([], arguments.output)
     pairs = _read_corpus(arguments)
     sources = pairs.sources[: arguments.limit]
@@ -66,7 +66,7 @@ def evaluate(arguments):
     corpus_scores(["."], [["."]])  # without sacrebleu, fail before the work
     progress(f"translating {len(sources)} sentences")
     began = time.perf_counter()
-    with _places_in_warnings(lambda i: f"sentence {i + 1} of {arguments.split}"):
+    with places_in_warnings(lambda i: f"sentence {i + 1} of {arguments.split}"):
         hypotheses = task.translate(sources, **_search(arguments))
     seconds = time.perf_counter() - began
     if arguments.output:
@@ -84,7 +84,7 @@ def evaluate(arguments):
 # === Input ===
 
 
-def _check_search(arguments, n_best=1):
+def check_search(arguments, n_best=1):
     if n_best > arguments.beam:
         raise BadInput(
             f"--n-best can be at most --beam, received {n_best} and {arguments.beam}"
@@ -189,13 +189,22 @@ def _search(arguments):
     return options
 
 
-def _translate_chunk(task, chunk, arguments):
-    """One result a line, in order; None for an empty one, which no model is asked."""
+def translate_chunk(task, chunk, arguments):
+    """Translates lines, each of which comes with its place for warnings.
+
+    Args:
+        task: a `zoo.models.Translator`.
+        chunk: list of `(line, place)`, both str.
+        arguments: `argparse.Namespace` of `zoo translate`.
+
+    Returns:
+        One result a line, in order; None for an empty one, which no model is asked.
+    """
     full = [(line, place) for line, place in chunk if line.strip()]
     details = arguments.alignments or arguments.n_best > 1
     results = iter(())
     if full:
-        with _places_in_warnings(lambda i: full[i][1]):
+        with places_in_warnings(lambda i: full[i][1]):
             results = iter(
                 task.translate(
                     [line for line, _ in full],
@@ -208,7 +217,7 @@ def _translate_chunk(task, chunk, arguments):
 
 
 @contextlib.contextmanager
-def _places_in_warnings(place):
+def places_in_warnings(place):
     """Says `place(12)` where a warning of the model's speaks of `texts[12]`."""
     with warnings.catch_warnings():
         # Those of two chunks may be the same before the place is put in.
