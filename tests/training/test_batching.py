@@ -198,6 +198,56 @@ def test_reading_a_batch_twice_gives_it_twice(pairs):
         np.testing.assert_array_equal(again, part)
 
 
+# === Shards ===
+
+
+@pytest.mark.parametrize(
+    ("size", "processes", "multiple"),
+    [
+        ({"batch_size": 16}, 2, None),
+        ({"batch_size": 16}, 3, None),
+        ({"batch_size": 16}, 1, 5),
+        ({"batch_tokens": 200}, 2, 6),
+    ],
+)
+def test_the_processes_rows_make_the_whole_batch(pairs, size, processes, multiple):
+    whole = PairBatches(*pairs, seed=1, **size)
+    parts = [PairBatches(*pairs, seed=1, **size) for _ in range(processes)]
+    for process, part in enumerate(parts):
+        part.shard(process, processes, multiple)
+    for batches in (whole, *parts):
+        batches.set_epoch(2)
+    assert {len(part) for part in parts} == {len(whole)}
+    for index in range(len(whole)):
+        x, *others = whole[index]
+        shares = [part[index] for part in parts]
+        for expected, *found in [
+            *((x[name], *(share[0][name] for share in shares)) for name in x),
+            *((others[i], *(share[1 + i] for share in shares)) for i in (0, 1)),
+        ]:
+            assert len({array.shape for array in found}) == 1
+            joined = np.concatenate(found)
+            assert len(joined) % (multiple or processes) == 0
+            assert len(joined) - len(expected) < (multiple or processes)
+            np.testing.assert_array_equal(joined[: len(expected)], expected)
+            assert not joined[len(expected) :].any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((2, 2), "process=2, processes=2"),
+        ((-1, 2), "process=-1, processes=2"),
+        ((0, 2, 3), "multiple=3"),
+        ((0, 8, 16), "each of the 16 devices. Received: batches of 10 sentences"),
+    ],
+)
+def test_shards_that_make_no_sense_are_refused(pairs, arguments, message):
+    batches = PairBatches(*pairs, batch_size=10)
+    with pytest.raises(ValueError, match=message):
+        batches.shard(*arguments)
+
+
 # === Buckets ===
 
 

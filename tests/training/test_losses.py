@@ -59,6 +59,21 @@ def test_padding_changes_nothing(batch, normalize):
     assert float(padded) == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.parametrize("normalize", ["tokens", "sentences"])
+def test_the_sums_over_parts_of_a_batch_add_up(batch, normalize):
+    labels, logits = batch
+    loss = SmoothedCrossEntropy(0.1, normalize)
+    parts = [
+        loss.sums(labels[part], logits[part], WEIGHTS[part])
+        for part in (slice(0, 1), slice(1, 3))
+    ]
+    total, count = (
+        sum(float(value) for value in pair) for pair in zip(*parts, strict=True)
+    )
+    expected = reference(labels, logits, WEIGHTS, 0.1, normalize)
+    assert total / count == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_logits_are_summed_in_float32(dtype):
     """1000 tokens of loss about 10 are more than float16 can add up or tell apart."""

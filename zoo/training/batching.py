@@ -121,7 +121,45 @@ class PairBatches(keras.utils.PyDataset):
             self._arrays[bucket], self._rows[bucket] = arrays, (len(rows), height)
         padded = sum(-(-n // b) * b * t for (_, t), (n, b) in self._rows.items())
         self.padding = 1 - self.tokens / padded  # share of target positions
+        self._part, self._multiple = (0, 1), 1
         self.set_epoch(0)
+
+    def shard(self, process=0, processes=1, multiple=None):
+        """Leaves one process its rows of every batch, in unchanged order.
+
+        All processes then have equally many batches of equal shapes. Where the rows of
+        a batch are no multiple of `multiple`, empty ones are added to them.
+
+        Args:
+            process: number of this process, from 0.
+            processes: how many there are.
+            multiple: rows of a whole batch come in multiples of this, itself one of
+                `processes`; by default `processes`.
+
+        Raises:
+            ValueError: if a process is out of range, or where batches have fewer rows
+                than `multiple`, so that some device would never have any.
+
+        Example:
+            >>> batches = PairBatches([[4], [5], [6]], [[7], [8], [9]], batch_size=3)
+            >>> batches.shard(process=1, processes=2)
+            >>> batches[0][0]["source_ids"][:, 0].tolist()  # of 4, 5, 6 and none
+            [6, 0]
+        """
+        multiple = processes if multiple is None else multiple
+        if not 0 <= process < processes or multiple % processes:
+            raise ValueError(
+                "`process` must be below `processes`, which must divide `multiple`. "
+                f"Received: process={process}, processes={processes}, "
+                f"multiple={multiple}"
+            )
+        least = min(height for _, height in self._rows.values())
+        if least < multiple:
+            raise ValueError(
+                f"A batch must have a sentence for each of the {multiple} devices. "
+                f"Received: batches of {least} sentences"
+            )
+        self._part, self._multiple = (process, processes), multiple
 
     def set_epoch(self, epoch):
         """Puts the batches into the order of `epoch` (counted from 0)."""
@@ -142,6 +180,9 @@ class PairBatches(keras.utils.PyDataset):
 
     def __getitem__(self, index):
         bucket, height, rows = self._order[index]
+        process, processes = self._part
+        height = -(-height // self._multiple) * self._multiple // processes
+        rows = rows[process * height : (process + 1) * height]
         source, target, labels, weights = (
             np.concatenate(
                 [

@@ -54,6 +54,14 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return losses
 
     def __call__(self, y_true, y_pred, sample_weight=None):
+        total, count = self.sums(y_true, y_pred, sample_weight)
+        return total / ops.maximum(count, 1.0)
+
+    def sums(self, y_true, y_pred, sample_weight=None):
+        """The summed loss and what it is divided by: `(scalar, scalar)`.
+
+        Over the parts of a batch both add up, which their quotient doesn't.
+        """
         losses = self.call(y_true, y_pred)
         if sample_weight is None:
             sample_weight = ops.ones_like(losses)
@@ -61,7 +69,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         count = weights
         if self.normalize == "sentences":
             count = ops.cast(ops.any(weights > 0, axis=-1), losses.dtype)
-        return ops.sum(losses * weights) / ops.maximum(ops.sum(count), 1.0)
+        return ops.sum(losses * weights), ops.sum(count)
 
     def get_config(self):
         return {
