@@ -10,7 +10,7 @@ paper: the paper's own sizes and schedule (section 4.1). WMT14 is not among the
 
 import sys
 
-from zoo.training import Recipe, Scale, run
+from zoo.training import Optimizer, Recipe, Scale, run
 
 
 def _translator():
@@ -19,29 +19,9 @@ def _translator():
     return LuongTranslator
 
 
-def _adam(peak, warmup, clip=1.0):
-    def make(steps_per_epoch, epochs):
-        import keras
-
-        from zoo.training import WarmupLinearDecay
-
-        total = steps_per_epoch * epochs
-        rate = WarmupLinearDecay(peak, min(warmup, total // 4), total)
-        return keras.optimizers.Adam(rate, global_clipnorm=clip)
-
-    return make
-
-
-def _paper_sgd(steps_per_epoch, epochs):
-    """Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (that of
-    all gradients; the authors' code leaves the embeddings' out)."""
-    import keras
-
-    from zoo.training import HalvingSchedule
-
-    rate = HalvingSchedule(1.0, start=8, steps_per_epoch=steps_per_epoch)
-    return keras.optimizers.SGD(rate, global_clipnorm=5.0)
-
+# Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (that of all
+# gradients; the authors' code leaves the embeddings' out).
+_PAPER_SGD = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
 
 _CORPORA = (("multi30k", 2), ("tatoeba", 1))
 
@@ -95,7 +75,7 @@ RECIPE = Recipe(
                 "window": 5,
                 "dropout": 0.0,
             },
-            optimizer=_adam(5e-3, 100),
+            optimizer=Optimizer("adam", 5e-3, "linear", warmup=100, clip=1.0),
             epochs=12,
             vocabulary_size=34,
             batch={"batch_size": 64},
@@ -112,7 +92,7 @@ RECIPE = Recipe(
                 "readout_dropout": 0.1,
             },
             corpora=_CORPORA,
-            optimizer=_adam(2e-3, 400),
+            optimizer=Optimizer("adam", 2e-3, "linear", warmup=400, clip=1.0),
             loss={"smoothing": 0.1},
             epochs=5,
             vocabulary_size=5000,
@@ -122,7 +102,7 @@ RECIPE = Recipe(
         "paper": Scale(
             model={},
             corpora=_CORPORA,
-            optimizer=_paper_sgd,
+            optimizer=_PAPER_SGD,
             loss={"normalize": "sentences"},
             epochs=12,
             vocabulary_size=5000,

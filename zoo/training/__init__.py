@@ -7,6 +7,7 @@ _HOMES = {
     "Checkpoint": "callbacks",
     "CheckpointError": "checkpoint",
     "HalvingSchedule": "schedules",
+    "Optimizer": "optimizers",
     "PairBatches": "batching",
     "Perplexity": "losses",
     "Progress": "callbacks",

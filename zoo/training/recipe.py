@@ -21,7 +21,8 @@ class Scale:
         model: arguments of the backbone, the vocabulary's size left out.
         corpora: (name, how often its pairs stand in an epoch) of each corpus; empty for
             generated text.
-        optimizer: function of (steps per epoch, epochs) to a Keras optimizer.
+        optimizer: an `Optimizer`, or any function of (steps per epoch, epochs) to a
+            Keras optimizer.
         epochs: passes over the data.
         vocabulary_size: pieces of the SentencePiece model.
         batch: `batch_tokens=` or `batch_size=` of `PairBatches`.

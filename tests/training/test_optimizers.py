@@ -1,0 +1,61 @@
+import dataclasses
+
+import keras
+import pytest
+
+from zoo.training import HalvingSchedule, Optimizer, WarmupLinearDecay
+from zoo.training.optimizers import OPTIMIZERS
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_name_is_a_keras_optimizer(name):
+    made = Optimizer(name, 0.25, clip=3.0)(10, 2)
+    assert isinstance(made, getattr(keras.optimizers, OPTIMIZERS[name]))
+    assert float(made.learning_rate) == 0.25
+    assert made.global_clipnorm == 3.0
+
+
+def test_options_reach_the_keras_class():
+    made = Optimizer("adam", 1e-3, options={"beta_2": 0.98, "amsgrad": True})(10, 2)
+    assert made.beta_2 == 0.98 and made.amsgrad and made.global_clipnorm is None
+
+
+def schedule(*arguments, plan=(10, 4), **options):
+    # A Keras optimizer keeps its schedule to itself, but for its configuration.
+    made = Optimizer(*arguments, **options)(*plan)
+    return keras.saving.deserialize_keras_object(made.get_config()["learning_rate"])
+
+
+def test_linear_rises_and_falls():
+    found = schedule("adam", 2e-3, "linear", warmup=7)
+    assert type(found) is WarmupLinearDecay
+    assert found.get_config() == {"peak": 2e-3, "warmup": 7, "total": 40}
+
+
+def test_the_warmup_is_at_most_a_quarter_of_the_training():
+    found = schedule("adam", 2e-3, "linear", warmup=400)
+    assert found.get_config()["warmup"] == 10
+
+
+def test_halving_is_the_papers_schedule():
+    found = schedule("sgd", 1.0, "halving", constant_epochs=8, plan=(100, 12))
+    assert type(found) is HalvingSchedule
+    assert found.get_config() == {"rate": 1.0, "start": 8, "steps_per_epoch": 100}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "adamm"}, r"`name` must be one of \[.*'adam'.*Received: 'adamm'"),
+        ({"schedule": "cosinus"}, "`schedule` must be one of .*Received: 'cosinus'"),
+        ({"learning_rate": 0.0}, "`learning_rate` must be above 0. Received: 0.0"),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be above 0"),
+        ({"learning_rate": float("inf")}, "`learning_rate` must be above 0"),
+        ({"clip": -1.0}, "`clip` must be above 0. Received: -1.0"),
+        ({"warmup": -1}, "`warmup` must be at least 0. Received: -1"),
+        ({"constant_epochs": -2}, "`constant_epochs` must be at least 0"),
+    ],
+)
+def test_values_out_of_range_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(Optimizer("adam", 1e-3), **changes)

@@ -1,0 +1,100 @@
+"""What a recipe says of its optimizer: plain values that `--set` can change."""
+
+import dataclasses
+import math
+from typing import Any
+
+# Keras's class of each name.
+OPTIMIZERS = {
+    "adadelta": "Adadelta",
+    "adafactor": "Adafactor",
+    "adagrad": "Adagrad",
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "lion": "Lion",
+    "nadam": "Nadam",
+    "rmsprop": "RMSprop",
+    "sgd": "SGD",
+}
+SCHEDULES = ("constant", "linear", "halving")
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimizer:
+    """A Keras optimizer with a learning-rate schedule, as a recipe writes it down.
+
+    Called with the steps of an epoch and the number of epochs, it gives the Keras
+    optimizer.
+
+    Attributes:
+        name: "adadelta", "adafactor", "adagrad", "adam", "adamw", "lion", "nadam",
+            "rmsprop" or "sgd".
+        learning_rate: highest learning rate.
+        schedule: "constant"; "linear" rises in `warmup` steps and falls to 0 at the
+            last step (`WarmupLinearDecay`); "halving" halves every epoch after the
+            first `constant_epochs` (`HalvingSchedule`).
+        warmup: steps of the rise of "linear", at most a quarter of the training's.
+        constant_epochs: epochs before the first halving of "halving".
+        clip: the norm that all gradients together are clipped at; None for none.
+        options: further arguments of the Keras class, such as `{"beta_2": 0.98}`.
+
+    Raises:
+        ValueError: for an unknown name or schedule, or a number out of range.
+
+    Example:
+        >>> optimizer = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
+        >>> type(optimizer(100, 12)).__name__
+        'SGD'
+    """
+
+    name: str
+    learning_rate: float
+    schedule: str = "constant"
+    warmup: int = 0
+    constant_epochs: int = 0
+    clip: float | None = None
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):
+            value = getattr(self, name)
+            if value not in allowed:
+                raise ValueError(
+                    f"`{name}` must be one of {list(allowed)}. Received: {value!r}"
+                )
+        for name in ("learning_rate", "clip"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"`{name}` must be above 0. Received: {value!r}")
+        for name in ("warmup", "constant_epochs"):
+            value = getattr(self, name)
+            if value < 0:
+                raise ValueError(f"`{name}` must be at least 0. Received: {value!r}")
+
+    @property
+    def keras_class(self):
+        """The class of the Keras optimizer."""
+        import keras
+
+        return getattr(keras.optimizers, OPTIMIZERS[self.name])
+
+    def __call__(self, steps_per_epoch, epochs):
+        """The Keras optimizer for a training of `epochs` times `steps_per_epoch`."""
+        return self.keras_class(
+            self._rate(steps_per_epoch, epochs),
+            global_clipnorm=self.clip,
+            **self.options,
+        )
+
+    def _rate(self, steps_per_epoch, epochs):
+        from zoo.training.schedules import HalvingSchedule, WarmupLinearDecay
+
+        total = steps_per_epoch * epochs
+        if self.schedule == "linear":
+            warmup = min(self.warmup, total // 4)
+            return WarmupLinearDecay(self.learning_rate, warmup, total)
+        if self.schedule == "halving":
+            return HalvingSchedule(
+                self.learning_rate, self.constant_epochs, steps_per_epoch
+            )
+        return self.learning_rate
