@@ -40,7 +40,23 @@ def test_the_warmup_is_at_most_a_quarter_of_the_training():
 def test_halving_is_the_papers_schedule():
     found = schedule("sgd", 1.0, "halving", constant_epochs=8, plan=(100, 12))
     assert type(found) is HalvingSchedule
-    assert found.get_config() == {"rate": 1.0, "start": 8, "steps_per_epoch": 100}
+    wanted = {"rate": 1.0, "start": 8, "steps_per_epoch": 100, "every": 1.0}
+    assert found.get_config() == wanted
+
+
+def test_sutskevers_schedule():
+    found = schedule(
+        "sgd", 0.7, "halving", constant_epochs=5, halving_epochs=0.5, plan=(100, 8)
+    )
+    rates = [float(found(step)) for step in (499, 500, 549, 550, 749)]
+    assert rates == pytest.approx([0.7, 0.35, 0.35, 0.175, 0.021875])
+
+
+def test_noam_and_the_inverse_square_root():
+    found = schedule("adam", 2.0, "noam", warmup=4000, hidden_dim=64)
+    assert found.get_config() == {"hidden_dim": 64, "warmup": 4000, "factor": 2.0}
+    found = schedule("adam", 1e-3, "inverse_sqrt", warmup=50)
+    assert found.get_config() == {"peak": 1e-3, "warmup": 50}
 
 
 @pytest.mark.parametrize(
@@ -53,6 +69,9 @@ def test_halving_is_the_papers_schedule():
         ({"learning_rate": float("inf")}, "`learning_rate` must be above 0"),
         ({"clip": -1.0}, "`clip` must be above 0. Received: -1.0"),
         ({"warmup": -1}, "`warmup` must be at least 0. Received: -1"),
+        ({"schedule": "noam"}, '`warmup` must be at least 1 for "noam"'),
+        ({"halving_epochs": 0}, "`halving_epochs` must be above 0. Received: 0"),
+        ({"hidden_dim": 0}, "`hidden_dim` must be above 0. Received: 0"),
         ({"constant_epochs": -2}, "`constant_epochs` must be at least 0"),
     ],
 )

@@ -3,7 +3,13 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.training import HalvingSchedule, WarmupLinearDecay
+from zoo.training import (
+    HalvingSchedule,
+    InverseSquareRoot,
+    NoamSchedule,
+    PerUpdate,
+    WarmupLinearDecay,
+)
 
 
 def test_warmup_rises_to_the_peak_and_falls_to_zero():
@@ -49,6 +55,55 @@ def test_compiled_it_halves_exactly_at_the_first_step_of_an_epoch():
         np.testing.assert_allclose(ops.convert_to_numpy(found), 2 * expected, rtol=1e-6)
 
 
+def test_sutskever_halves_every_half_epoch_after_the_fifth():
+    for steps in (100, 49):  # half of 49 steps: halved within the 25th
+        schedule = HalvingSchedule(0.7, start=5, steps_per_epoch=steps, every=0.5)
+        rates = compiled(schedule)(ops.arange(int(7.5 * steps)))
+        halvings = [max(0, 2 * step // steps - 9) for step in range(int(7.5 * steps))]
+        expected = 0.7 * 0.5 ** np.array(halvings, "float64")
+        np.testing.assert_allclose(ops.convert_to_numpy(rates), expected, rtol=1e-6)
+    assert halvings[-1] == 5  # 0.021875 in the last half epoch
+
+
+def test_noam_is_the_papers_equation():
+    step = np.arange(1, 20001)
+    paper = 512**-0.5 * np.minimum(step**-0.5, step * 4000**-1.5)
+    found = NoamSchedule(512)(ops.convert_to_tensor(step - 1))
+    np.testing.assert_allclose(ops.convert_to_numpy(found), paper, rtol=1e-5)
+    double = NoamSchedule(512, factor=2.0)(ops.convert_to_tensor(step - 1))
+    np.testing.assert_allclose(ops.convert_to_numpy(double), 2 * paper, rtol=1e-5)
+
+
+def test_the_inverse_square_root_has_its_peak_after_the_warmup():
+    schedule = InverseSquareRoot(2e-3, warmup=10)
+    rates = [float(schedule(step)) for step in range(250)]
+    np.testing.assert_allclose(rates[:10], 2e-4 * np.arange(1, 11), rtol=1e-6)
+    assert max(rates) == rates[9]
+    np.testing.assert_allclose(
+        rates[9:], 2e-3 * np.sqrt(10 / np.arange(10, 251)), rtol=1e-6
+    )
+
+
+def test_per_update_counts_whole_updates():
+    schedule = PerUpdate(HalvingSchedule(1.0, 1, 2), batches=3)
+    rates = [float(schedule(step)) for step in range(13)]
+    assert rates == [1.0] * 6 + [0.5] * 6 + [0.25]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: InverseSquareRoot(1.0, warmup=0), "`warmup` must be.*warmup=0"),
+        (lambda: NoamSchedule(512, warmup=0), "`warmup` must be.*warmup=0"),
+        (lambda: NoamSchedule(0), "`hidden_dim` must be.*hidden_dim=0"),
+        (lambda: HalvingSchedule(1.0, 8, 10, every=0), "`every` must be.*every=0"),
+    ],
+)
+def test_numbers_that_make_no_schedule_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 def compiled(function):
     if keras.backend.backend() == "jax":
         import jax
@@ -69,7 +124,13 @@ def test_an_epoch_without_steps_is_refused(steps):
 
 @pytest.mark.parametrize(
     "schedule",
-    [WarmupLinearDecay(1e-3, 10, 110), HalvingSchedule(0.7, 8, 100)],
+    [
+        WarmupLinearDecay(1e-3, 10, 110),
+        HalvingSchedule(0.7, 5, 10, every=0.5),
+        InverseSquareRoot(1e-3, 10),
+        NoamSchedule(512, warmup=100, factor=2.0),
+        PerUpdate(HalvingSchedule(0.7, 8, 100), 2),
+    ],
     ids=lambda schedule: type(schedule).__name__,
 )
 def test_an_optimizer_that_uses_it_survives_serialization(schedule):

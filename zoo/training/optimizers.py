@@ -16,7 +16,7 @@ OPTIMIZERS = {
     "rmsprop": "RMSprop",
     "sgd": "SGD",
 }
-SCHEDULES = ("constant", "linear", "halving")
+SCHEDULES = ("constant", "linear", "inverse_sqrt", "noam", "halving")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,10 +31,14 @@ class Optimizer:
             "rmsprop" or "sgd".
         learning_rate: highest learning rate.
         schedule: "constant"; "linear" rises in `warmup` steps and falls to 0 at the
-            last step (`WarmupLinearDecay`); "halving" halves every epoch after the
-            first `constant_epochs` (`HalvingSchedule`).
-        warmup: steps of the rise of "linear", at most a quarter of the training's.
+            last step (`WarmupLinearDecay`); "inverse_sqrt" rises and falls as 1/√step
+            (`InverseSquareRoot`); "noam" is that of Vaswani et al. times
+            `learning_rate` (`NoamSchedule`); "halving" halves every `halving_epochs`
+            after the first `constant_epochs` (`HalvingSchedule`).
+        warmup: steps of the rise; of "linear" at most a quarter of the training's.
         constant_epochs: epochs before the first halving of "halving".
+        halving_epochs: epochs between two halvings.
+        hidden_dim: size of the model, for "noam".
         clip: the norm that all gradients together are clipped at; None for none.
         options: further arguments of the Keras class, such as `{"beta_2": 0.98}`.
 
@@ -52,6 +56,8 @@ class Optimizer:
     schedule: str = "constant"
     warmup: int = 0
     constant_epochs: int = 0
+    halving_epochs: float = 1.0
+    hidden_dim: int = 512
     clip: float | None = None
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -62,7 +68,7 @@ class Optimizer:
                 raise ValueError(
                     f"`{name}` must be one of {list(allowed)}. Received: {value!r}"
                 )
-        for name in ("learning_rate", "clip"):
+        for name in ("learning_rate", "clip", "halving_epochs", "hidden_dim"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"`{name}` must be above 0. Received: {value!r}")
@@ -70,6 +76,10 @@ class Optimizer:
             value = getattr(self, name)
             if value < 0:
                 raise ValueError(f"`{name}` must be at least 0. Received: {value!r}")
+        if self.schedule in ("inverse_sqrt", "noam") and not self.warmup:
+            raise ValueError(
+                f'`warmup` must be at least 1 for "{self.schedule}". Received: 0'
+            )
 
     @property
     def keras_class(self):
@@ -87,7 +97,12 @@ class Optimizer:
         )
 
     def _rate(self, steps_per_epoch, epochs):
-        from zoo.training.schedules import HalvingSchedule, WarmupLinearDecay
+        from zoo.training.schedules import (
+            HalvingSchedule,
+            InverseSquareRoot,
+            NoamSchedule,
+            WarmupLinearDecay,
+        )
 
         total = steps_per_epoch * epochs
         if self.schedule == "linear":
@@ -95,6 +110,13 @@ class Optimizer:
             return WarmupLinearDecay(self.learning_rate, warmup, total)
         if self.schedule == "halving":
             return HalvingSchedule(
-                self.learning_rate, self.constant_epochs, steps_per_epoch
+                self.learning_rate,
+                self.constant_epochs,
+                steps_per_epoch,
+                self.halving_epochs,
             )
+        if self.schedule == "inverse_sqrt":
+            return InverseSquareRoot(self.learning_rate, self.warmup)
+        if self.schedule == "noam":
+            return NoamSchedule(self.hidden_dim, self.warmup, self.learning_rate)
         return self.learning_rate

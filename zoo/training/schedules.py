@@ -38,14 +38,21 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Constant for `start` epochs, then halved every epoch (Luong et al. 2015, 4.1).
+    """Constant for `start` epochs, then halved at once and again every `every` epochs.
 
-    The paper: rate 1, 12 epochs with dropout, halved after epoch 8.
+    - Luong et al. 2015, section 4.1: rate 1, halved every epoch after the 5th, with
+      dropout after the 8th (`start=5`, `start=8`).
+    - Sutskever et al. 2014, section 3.4: rate 0.7, halved every half epoch after the
+      5th (`start=5, every=0.5`), 7.5 epochs in all.
 
     Args:
         rate: first learning rate.
         start: epochs before the first halving.
         steps_per_epoch: steps of one epoch.
+        every: epochs between two halvings.
+
+    Raises:
+        ValueError: if `steps_per_epoch` is below 1, or `every` not positive.
 
     Example:
         >>> schedule = HalvingSchedule(1.0, start=8, steps_per_epoch=100)
@@ -53,22 +60,126 @@ class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
         (1.0, 0.5, 0.25)
     """
 
-    def __init__(self, rate, start, steps_per_epoch):
+    def __init__(self, rate, start, steps_per_epoch, every=1.0):
         if steps_per_epoch < 1:
             raise ValueError(
                 "`steps_per_epoch` must be at least 1. "
                 f"Received: steps_per_epoch={steps_per_epoch}"
             )
-        self.rate, self.start = float(rate), int(start)
+        if not every > 0:
+            raise ValueError(f"`every` must be above 0. Received: every={every}")
+        self.rate, self.start, self.every = float(rate), int(start), float(every)
         self.steps_per_epoch = int(steps_per_epoch)
 
     def __call__(self, step):
-        epoch = ops.floor(ops.cast(step, "float32") / self.steps_per_epoch)
-        return self.rate * ops.power(0.5, ops.maximum(epoch - self.start + 1.0, 0.0))
+        # A quarter of a step keeps whole and half epochs apart from rounding: a
+        # compiler may turn the division into a product.
+        late = ops.cast(step, "int32") - self.start * self.steps_per_epoch
+        late = ops.cast(late, "float32") + 0.25
+        halvings = ops.floor(late / (self.every * self.steps_per_epoch)) + 1.0
+        return self.rate * ops.power(0.5, ops.maximum(halvings, 0.0))
 
     def get_config(self):
         return {
             "rate": self.rate,
             "start": self.start,
             "steps_per_epoch": self.steps_per_epoch,
+            "every": self.every,
         }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
+    """Rises linearly to `peak` in `warmup` steps, then falls as 1/√step.
+
+    Args:
+        peak: highest learning rate, that of step `warmup`.
+        warmup: steps of the rise.
+
+    Raises:
+        ValueError: if `warmup` is below 1.
+
+    Example:
+        >>> schedule = InverseSquareRoot(1e-3, warmup=100)
+        >>> round(float(schedule(99)), 6), round(float(schedule(399)), 6)
+        (0.001, 0.0005)
+    """
+
+    def __init__(self, peak, warmup=4000):
+        if warmup < 1:
+            raise ValueError(f"`warmup` must be at least 1. Received: warmup={warmup}")
+        self.peak, self.warmup = float(peak), int(warmup)
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32") + 1.0  # the papers count from 1
+        rise, fall = step / self.warmup, ops.sqrt(self.warmup / step)
+        return self.peak * ops.minimum(rise, fall)
+
+    def get_config(self):
+        return {"peak": self.peak, "warmup": self.warmup}
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class NoamSchedule(InverseSquareRoot):
+    """d^-0.5 · min(step^-0.5, step · warmup^-1.5): Vaswani et al. 2017, equation 3.
+
+    Args:
+        hidden_dim: d, the model's size. Paper: 512, 1024 for the large model.
+        warmup: steps of the rise. Paper: 4000.
+        factor: the rate is multiplied by it. Paper: 1.
+
+    Raises:
+        ValueError: if `hidden_dim` or `warmup` is below 1.
+
+    Example:
+        >>> round(float(NoamSchedule(512)(3999)), 6)
+        0.000699
+    """
+
+    def __init__(self, hidden_dim, warmup=4000, factor=1.0):
+        if hidden_dim < 1:
+            raise ValueError(
+                f"`hidden_dim` must be at least 1. Received: hidden_dim={hidden_dim}"
+            )
+        super().__init__(factor * (hidden_dim * max(warmup, 1)) ** -0.5, warmup)
+        self.hidden_dim, self.factor = int(hidden_dim), float(factor)
+
+    def get_config(self):
+        return {
+            "hidden_dim": self.hidden_dim,
+            "warmup": self.warmup,
+            "factor": self.factor,
+        }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class PerUpdate(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule by updates under gradient accumulation.
+
+    Keras asks a schedule with the number of batches; this one asks with that of
+    updates: `schedule(step // batches)`.
+
+    Args:
+        schedule: the schedule, whose steps are updates.
+        batches: batches of an update.
+
+    Example:
+        >>> schedule = PerUpdate(WarmupLinearDecay(1.0, warmup=0, total=4), batches=2)
+        >>> [float(schedule(step)) for step in range(5)]
+        [1.0, 1.0, 0.75, 0.75, 0.5]
+    """
+
+    def __init__(self, schedule, batches):
+        self.schedule, self.batches = schedule, int(batches)
+
+    def __call__(self, step):
+        return self.schedule(ops.cast(step, "int32") // self.batches)
+
+    def get_config(self):
+        serialize = keras.optimizers.schedules.serialize
+        return {"schedule": serialize(self.schedule), "batches": self.batches}
+
+    @classmethod
+    def from_config(cls, config):
+        deserialize = keras.optimizers.schedules.deserialize
+        return cls(deserialize(config["schedule"]), config["batches"])

@@ -1,0 +1,252 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from zoo.training import (
+    PerUpdate,
+    Statistics,
+    WarmupLinearDecay,
+    averaged_weights,
+    global_norm,
+    load_state,
+    prepare_optimizer,
+    read_statistics,
+    save_state,
+)
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(24, 3)).astype("float32")
+Y = RNG.normal(size=(24, 2)).astype("float32")
+START = RNG.normal(size=(3, 2)).astype("float32")
+
+
+def make(optimizer, **options):
+    """A linear model without a bias, whose gradient NumPy can tell."""
+    layer = keras.layers.Dense(2, use_bias=False)
+    model = keras.Sequential([keras.Input((3,)), layer])
+    layer.kernel.assign(START)
+    model.compile(
+        prepare_optimizer(optimizer, **options),
+        "mse",
+        jit_compile=keras.backend.backend() != "torch",
+    )
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def fit(model, batch_size, epochs=1, callbacks=(), first=0):
+    model.fit(
+        X,
+        Y,
+        batch_size=batch_size,
+        epochs=epochs,
+        initial_epoch=first,
+        shuffle=False,
+        verbose=0,
+        callbacks=list(callbacks),
+    )
+
+
+def weights(model):
+    return np.array(ops.convert_to_numpy(model.trainable_variables[0]))
+
+
+def gradient(W, rows):
+    """Of the mean squared error."""
+    x, y = X[rows].astype("float64"), Y[rows].astype("float64")
+    return 2 * x.T @ (x @ W - y) / y.size
+
+
+def descend(batch_size, rate, clip=None):
+    """Plain gradient descent over the data once: the weights and the norms by step."""
+    W, path, norms = START.astype("float64"), [], []
+    for step, first in enumerate(range(0, len(X), batch_size)):
+        g = gradient(W, slice(first, first + batch_size))
+        norms.append(np.linalg.norm(g))
+        if clip:
+            g = g * min(1.0, clip / norms[-1])
+        W = W - rate(step) * g
+        path.append(W)
+    return path, norms
+
+
+# === Statistics ===
+
+
+def test_the_norm_of_all_gradients():
+    parts = [RNG.normal(size=shape) for shape in ((3, 5), (7,), (1, 2, 3))]
+    wanted = np.linalg.norm(np.concatenate([part.ravel() for part in parts]))
+    assert float(global_norm([*parts, None])) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_statistics_are_those_of_the_gradients_before_clipping():
+    schedule = WarmupLinearDecay(0.5, 2, 12)
+    model = make(keras.optimizers.SGD(schedule, global_clipnorm=0.3))
+    assert read_statistics(model.optimizer) == {}
+    fit(model, batch_size=4)
+    path, norms = descend(4, lambda step: float(schedule(step)), clip=0.3)
+    np.testing.assert_allclose(weights(model), path[-1], rtol=1e-4)
+    assert min(norms) > 0.3  # every step was clipped
+    found = read_statistics(model.optimizer)
+    assert found["gradient_norm"] == pytest.approx(np.mean(norms), rel=1e-4)
+    assert found["gradient_norm_max"] == pytest.approx(np.max(norms), rel=1e-4)
+    assert found["learning_rate"] == pytest.approx(float(schedule(5)), rel=1e-6)
+    assert read_statistics(model.optimizer) == {}  # they start anew
+
+
+def test_a_word_that_occurs_twice_counts_twice():
+    """TensorFlow's gradient of an embedding names a row once for each occurrence."""
+    embedding = keras.layers.Embedding(4, 1)
+    model = keras.Sequential(
+        [keras.Input((3,), dtype="int32"), embedding, keras.layers.Flatten()]
+    )
+    model.compile(prepare_optimizer(keras.optimizers.SGD(0.1)), "mse")
+    embedding.embeddings.assign(np.zeros((4, 1)))
+    model.fit(np.array([[1, 1, 2]]), np.array([[3.0, 3.0, 3.0]]), verbose=0)
+    # The derivatives are -2 for each place: -4 for the word 1, -2 for the word 2.
+    found = read_statistics(model.optimizer)
+    assert found["gradient_norm"] == pytest.approx(np.sqrt(16 + 4), rel=1e-5)
+
+
+def test_each_epoch_has_its_own_statistics_in_the_logs():
+    model, history = make(keras.optimizers.SGD(0.0)), keras.callbacks.History()
+    fit(model, batch_size=24, epochs=2, callbacks=[Statistics(), history])
+    wanted = np.linalg.norm(gradient(START.astype("float64"), slice(0, 24)))
+    for name in ("gradient_norm", "gradient_norm_max"):
+        assert history.history[name] == pytest.approx([wanted] * 2, rel=1e-5)
+    assert history.history["learning_rate"] == [0.0, 0.0]
+
+
+def test_other_optimizers_have_none():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compile("sgd", "mse")
+    fit(model, batch_size=24, callbacks=[Statistics()])
+    assert read_statistics(model.optimizer) == {}
+
+
+def test_they_are_kept_under_loss_scaling():
+    inner = prepare_optimizer(keras.optimizers.SGD(0.0))
+    model = make(keras.optimizers.SGD(0.0))
+    model.compile(keras.optimizers.LossScaleOptimizer(inner), "mse")
+    fit(model, batch_size=24)
+    wanted = np.linalg.norm(gradient(START.astype("float64"), slice(0, 24)))
+    found = read_statistics(model.optimizer)
+    assert found["gradient_norm"] == pytest.approx(wanted, rel=1e-3)
+
+
+# === Accumulation ===
+
+
+def test_two_batches_accumulated_are_one_of_both():
+    """Clipping, the schedule and Adam's bias correction go by updates too."""
+    found = []
+    for batch_size, accumulation in ((4, 2), (8, 1)):
+        schedule = WarmupLinearDecay(0.1, 2, 4)
+        adam = keras.optimizers.Adam(schedule, global_clipnorm=0.3)
+        model = make(adam, accumulation=accumulation)
+        fit(model, batch_size, epochs=1)
+        found.append(weights(model))
+        assert int(model.optimizer.iterations) == 3
+        rate = read_statistics(model.optimizer)["learning_rate"]
+        assert rate == pytest.approx(float(schedule(2)), rel=1e-6)
+    assert np.abs(found[0] - START).max() > 0.01
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
+
+
+def test_a_half_accumulated_update_survives_a_checkpoint(tmp_path):
+    """Three batches an epoch, two an update."""
+    path = tmp_path / "checkpoint.npz"
+    straight = make(keras.optimizers.Adam(0.1), accumulation=2)
+    fit(straight, batch_size=8, epochs=2)
+    first = make(keras.optimizers.Adam(0.1), accumulation=2)
+    fit(first, batch_size=8)
+    save_state(path, first, {})
+    second = make(keras.optimizers.Adam(0.1), accumulation=2)
+    load_state(path, second)
+    fit(second, batch_size=8, epochs=2, first=1)
+    np.testing.assert_array_equal(weights(second), weights(straight))
+
+
+def test_a_rate_that_is_a_number_stays_one():
+    optimizer = prepare_optimizer(keras.optimizers.SGD(0.5), accumulation=2)
+    optimizer.learning_rate = 0.25
+    assert float(optimizer.learning_rate) == 0.25
+
+
+# === Averages ===
+
+
+def test_the_average_is_that_of_the_weights_so_far():
+    model = make(keras.optimizers.SGD(0.5), ema=0.9)
+    swapped = []
+
+    class Swap(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            before = weights(model)
+            with averaged_weights(model):
+                swapped.append(weights(model))
+            np.testing.assert_array_equal(weights(model), before)
+
+    fit(model, batch_size=4, callbacks=[Swap()])
+    path, _ = descend(4, lambda step: 0.5)
+    average = path[0]
+    for W in path[1:]:
+        average = 0.9 * average + 0.1 * W
+    np.testing.assert_allclose(swapped[0], average, rtol=1e-4)
+    assert np.abs(average - path[-1]).max() > 0.01
+    np.testing.assert_array_equal(weights(model), swapped[0])  # after the last epoch
+
+
+def test_the_weights_come_back_after_an_error():
+    model = make(keras.optimizers.SGD(0.5), ema=0.9)
+    with pytest.raises(KeyError), averaged_weights(model):
+        assert (weights(model) != START).any()
+        raise KeyError
+    np.testing.assert_array_equal(weights(model), START)
+
+
+def test_under_accumulation_an_update_decays_the_average_once():
+    optimizer = prepare_optimizer(keras.optimizers.SGD(0.5), accumulation=4, ema=0.9)
+    assert optimizer.ema_momentum**4 == pytest.approx(0.9)
+
+
+def test_without_an_average_nothing_is_swapped():
+    model = make(keras.optimizers.SGD(0.5))
+    with averaged_weights(model):
+        np.testing.assert_array_equal(weights(model), START)
+
+
+# === Arguments ===
+
+
+def test_what_the_recipe_chose_stays():
+    adam = keras.optimizers.Adam(
+        WarmupLinearDecay(1e-3, 2, 9), beta_2=0.98, global_clipnorm=2.0
+    )
+    optimizer = prepare_optimizer(adam, accumulation=3, ema=0.5)
+    assert type(optimizer).__name__ == "Adam" and isinstance(optimizer, type(adam))
+    config, old = optimizer.get_config(), adam.get_config()
+    changed = {name for name in old if config[name] != old[name]}
+    assert changed == {
+        "learning_rate",
+        "use_ema",
+        "ema_momentum",
+        "gradient_accumulation_steps",
+    }
+    rate = keras.optimizers.schedules.deserialize(config["learning_rate"])
+    assert isinstance(rate, PerUpdate) and float(rate(3)) == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"accumulation": 0}, "`accumulation`.*accumulation=0"),
+        ({"accumulation": 1.5}, "`accumulation`.*accumulation=1.5"),
+        ({"ema": 1.0}, "`ema` must be between 0 and 1.*ema=1.0"),
+        ({"ema": 0}, "`ema` must be between 0 and 1.*ema=0"),
+    ],
+)
+def test_bad_arguments_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        prepare_optimizer(keras.optimizers.SGD(0.1), **options)
