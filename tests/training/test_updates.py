@@ -101,12 +101,18 @@ def test_a_word_that_occurs_twice_counts_twice():
     model = keras.Sequential(
         [keras.Input((3,), dtype="int32"), embedding, keras.layers.Flatten()]
     )
-    model.compile(prepare_optimizer(keras.optimizers.SGD(0.1)), "mse")
+    sgd = keras.optimizers.SGD(1.0, global_clipnorm=1.0)
+    model.compile(prepare_optimizer(sgd), "mse")
     embedding.embeddings.assign(np.zeros((4, 1)))
     model.fit(np.array([[1, 1, 2]]), np.array([[3.0, 3.0, 3.0]]), verbose=0)
     # The derivatives are -2 for each place: -4 for the word 1, -2 for the word 2.
+    norm = np.sqrt(16 + 4)
     found = read_statistics(model.optimizer)
-    assert found["gradient_norm"] == pytest.approx(np.sqrt(16 + 4), rel=1e-5)
+    assert found["gradient_norm"] == pytest.approx(norm, rel=1e-5)
+    wanted = np.array([0, 4, 2, 0]) / norm  # clipped at 1
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(embedding.embeddings)[:, 0], wanted, rtol=1e-5
+    )
 
 
 def test_each_epoch_has_its_own_statistics_in_the_logs():

@@ -23,13 +23,20 @@ def global_norm(gradients):
         >>> float(global_norm([np.array([3.0]), None, np.array([[4.0]])]))
         5.0
     """
-    total = 0.0
-    for gradient in gradients:
-        if gradient is not None:
-            # A sparse gradient of TensorFlow's may name one row several times: whole.
-            gradient = ops.cast(ops.convert_to_tensor(gradient), "float32")
-            total = total + ops.sum(ops.square(gradient))
-    return ops.sqrt(total)
+    parts = [
+        ops.cast(part, "float32") for part in _dense(gradients) if part is not None
+    ]
+    return ops.sqrt(sum(ops.sum(ops.square(part)) for part in parts))
+
+
+def _dense(gradients):
+    """TensorFlow's gradient of an embedding names a row once for each occurrence of its
+    word; Keras's norm, and so its clipping, would take these for different rows."""
+    if keras.backend.backend() != "tensorflow":
+        return list(gradients)
+    import tensorflow as tf
+
+    return [g if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 
 def prepare_optimizer(optimizer, accumulation=1, ema=None):
@@ -98,6 +105,7 @@ class _Tracked:
     def apply(self, grads, trainable_variables=None):
         if not self.built:
             self.build(list(trainable_variables))
+        grads = _dense(grads)
         norm = ops.stop_gradient(global_norm(grads))
         self.norm_sum.assign_add(norm)
         self.norm_max.assign(ops.maximum(self.norm_max, norm))
