@@ -23,6 +23,7 @@ _HOMES = {
     "WarmupLinearDecay": "schedules",
     "averaged_weights": "updates",
     "choose_buckets": "batching",
+    "compile_for_training": "compiling",
     "corpus_scores": "evaluation",
     "global_norm": "updates",
     "load_state": "checkpoint",

@@ -16,9 +16,9 @@ from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.batching import PairBatches, choose_buckets
 from zoo.training.checkpoint import CheckpointError, load_state
+from zoo.training.compiling import compile_for_training
 from zoo.training.evaluation import corpus_scores
 from zoo.training.generated import reversal_pairs
-from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.preset import save_preset
 from zoo.training.recipe import identity_of
 
@@ -140,12 +140,7 @@ class Trainer:
         self.model = task(self.backbone)
         self.translator = task(self.backbone, self.preprocessor)
         optimizer = self.scale.optimizer(len(self.batches), self.scale.epochs)
-        self.model.compile(
-            optimizer=optimizer,
-            loss=SmoothedCrossEntropy(**self.scale.loss),
-            weighted_metrics=[],
-        )
-        optimizer.build(self.model.trainable_variables)
+        compile_for_training(self.model, optimizer, **self.scale.loss)
         self._say(
             f"{type(self.backbone).__name__}, {self.backbone.count_params():,} "
             f"parameters, {keras.backend.backend()} backend"

@@ -1,0 +1,412 @@
+"""Measures training on CPU cores: zoo on each backend, other libraries, the limit.
+
+    python tools/bench_train.py --work FOLDER --json FILE
+
+Reference work: Multi30k English to German as words (13a, cased), a vocabulary of 6,000
+a side, a bidirectional LSTM encoder of 2 x 128, an LSTM decoder of 256, embeddings of
+256, general attention, input feeding, no dropout, Adam, batches of 64 sentences. zoo
+trains with its own `fit`, each peer with its own command, in an environment of its own
+that is made in FOLDER once. All read the same words. What is counted is real target
+tokens, the end token included; padding is not. Of each run the beginning is left out,
+with all that is compiled in it. `tools/bench_train_limit.py` says what the limit is.
+
+Variables that set threads or memory allocation are taken out of the environment: every
+system gets its own defaults.
+"""
+
+import argparse
+import collections
+import dataclasses
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import bench_train_peers as peers_
+
+ROOT = Path(__file__).resolve().parent.parent
+BACKENDS = ("tensorflow", "jax", "torch")
+SPECIALS, VOCABULARY = 4, 6000
+BUSY = 0.3  # cores used by others that are worth a note
+SETTINGS = re.compile(
+    r"OMP_|GOMP_|KMP_|MKL_|OPENBLAS_|MALLOC_|GLIBC_TUNABLES|LD_PRELOAD|XLA_FLAGS|"
+    r"TF_(?!CPP_)|JAX_|TORCH|KERAS_BACKEND|PYTHONPATH"
+)
+
+
+# === Data ===
+
+
+def choose_words(lines, size):
+    """The `size` most frequent words, those of equal frequency by the alphabet."""
+    counts = collections.Counter(word for line in lines for word in line.split())
+    return sorted(counts, key=lambda word: (-counts[word], word))[:size]
+
+
+def write_data(folder):
+    """Writes the text and the vocabularies. Returns what is worth printing."""
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    from zoo import data
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenize = Tokenizer13a()
+    facts = {}
+    train = data.load("multi30k", "en", "de", "train")
+    valid = data.load("multi30k", "en", "de", "valid")
+    pairs = {
+        "train": (train.sources, train.targets),
+        "valid": (valid.sources[:64], valid.targets[:64]),
+    }
+    for split, sides in pairs.items():
+        sides = [[tokenize(text) for text in side] for side in sides]
+        kept = [pair for pair in zip(*sides, strict=True) if all(pair)]
+        sides = dict(zip(("source", "target"), zip(*kept, strict=True), strict=True))
+        for side, lines in sides.items():
+            text = "".join(f"{line}\n" for line in lines)
+            (folder / f"{split}.{side}").write_text(text, encoding="utf-8")
+            if split == "train":
+                words = choose_words(lines, VOCABULARY - SPECIALS)
+                text = "".join(f"{word}\n" for word in words)
+                (folder / f"vocabulary.{side}").write_text(text, encoding="utf-8")
+                count = sum(len(line.split()) for line in lines)
+                # The end token counts on the side that is written.
+                facts[side] = count / len(lines) + (side == "target")
+        if split == "train":
+            facts["pairs"] = len(kept)
+    return facts
+
+
+# === Runs ===
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    """Something to measure: a command, and how its output is read.
+
+    Attributes:
+        name: as it is printed.
+        command: function of (steps, steps of a window) to the arguments.
+        read: function of the output to (rates of the windows, other facts).
+        environment: variables of its own.
+    """
+
+    name: str
+    command: Callable[[int, int], list[str]]
+    read: Callable[[str], tuple[list[float], dict]]
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+class Meter:
+    """CPU used by this process's children and by everything else, in cores."""
+
+    def __enter__(self):
+        self.began = self._now()
+        return self
+
+    def __exit__(self, *error):
+        wall, own, busy, steal = (
+            b - a for a, b in zip(self.began, self._now(), strict=True)
+        )
+        self.found = {"seconds": wall, "own_cores": own / wall}
+        if busy:
+            self.found["other_cores"] = max(0.0, busy - own) / wall
+            self.found["stolen_cores"] = steal / wall
+
+    @staticmethod
+    def _now():
+        t = os.times()
+        own = t.user + t.system + t.children_user + t.children_system
+        busy = steal = 0.0
+        if os.path.exists("/proc/stat"):
+            with open("/proc/stat") as file:
+                busy, steal = processor_times(file.readline())
+        return time.monotonic(), own, busy, steal
+
+
+def processor_times(line, ticks=None):
+    """Seconds (in use, stolen by the machine's host) from the first line of /proc/stat.
+
+    Its fields are user, nice, system, idle, iowait, irq, softirq and steal.
+    """
+    ticks = ticks or os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, irq, softirq, steal = map(int, line.split()[1:9])
+    return (user + nice + system + irq + softirq) / ticks, steal / ticks
+
+
+def clean_environment(environment):
+    """(What children get, names of what was taken out)."""
+    removed = sorted(name for name in environment if SETTINGS.match(name))
+    return {k: v for k, v in environment.items() if k not in removed}, removed
+
+
+def execute(command, environment, log, cores):
+    """Runs a command on `cores` cores, with its output in a file. Returns the output.
+
+    Raises:
+        RuntimeError: if it fails; the end of its output is in the message.
+    """
+    allowed = sorted(os.sched_getaffinity(0))[:cores]
+    with open(log, "w", encoding="utf-8") as file:
+        result = subprocess.run(
+            command,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: os.sched_setaffinity(0, allowed),
+        )
+    text = log.read_text("utf-8", errors="replace")
+    if result.returncode:
+        raise RuntimeError(f"exit code {result.returncode}; see {log}\n{text[-2000:]}")
+    return text
+
+
+def last_object(output):
+    """The last line that is a JSON object: backends may write before and after it."""
+    lines = [line for line in output.split("\n") if line.startswith("{")]
+    if not lines:
+        raise ValueError(f"no result in the output: {output[-500:]!r}")
+    return json.loads(lines[-1])
+
+
+def zoo_system(backend, data):
+    def command(steps, window):
+        return [
+            *(sys.executable, str(ROOT / "tools" / "bench_train_zoo.py")),
+            *("--data", str(data), "--steps", str(window)),
+            *("--windows", str(steps // window - 1)),
+        ]
+
+    def read(output):
+        found = last_object(output)
+        return found.pop("windows"), found
+
+    environment = {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
+    return System(f"zoo {backend}", command, read, environment)
+
+
+def peer_system(name, work, data):
+    peer = peers_.PEERS[name]
+
+    def command(steps, window):
+        return peers_.prepare(peer, name, work, data, steps, window)
+
+    def read(output):
+        return peers_.rates(peer, output)[1:], {"versions": peers_.versions(peer, work)}
+
+    return System(name, command, read, peer.environment)
+
+
+def interleave(zoo, peers):
+    """zoo, peer, zoo, peer, …, so that a machine that slows down shows in both."""
+    order = []
+    for place in range(max(len(zoo), len(peers))):
+        order += zoo[place : place + 1] + peers[place : place + 1]
+    return order
+
+
+# === Report ===
+
+
+def summary(values):
+    """Median, least and most of some rates; None without any."""
+    if not values:
+        return None
+    return {
+        "median": statistics.median(values),
+        "least": min(values),
+        "most": max(values),
+        "windows": len(values),
+    }
+
+
+def table(rates, references):
+    """A table in Markdown: one row for each system, a column for each ratio.
+
+    Args:
+        rates: dict of system -> list of target tokens per second.
+        references: dict of column -> target tokens per second, or None.
+    """
+    columns = [name for name, value in references.items() if value]
+    rows = [["system", "target tokens/s", "spread", *(f"/ {c}" for c in columns)]]
+    rows.append(["---"] + ["---:"] * (len(rows[0]) - 1))
+    for name, values in rates.items():
+        found = summary(values)
+        if found is None:
+            rows.append([name, "failed"] + [""] * (len(rows[0]) - 2))
+            continue
+        rows.append(
+            [
+                name,
+                f"{found['median']:,.0f}",
+                f"{found['least']:,.0f} – {found['most']:,.0f}",
+                *(f"{found['median'] / references[c]:.2f}" for c in columns),
+            ]
+        )
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def processor():
+    """The CPU's name, where Linux tells."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = re.search(r"model name\s*:\s*(.+)", text)
+    return found[1] if found else platform.machine()
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--work",
+        type=Path,
+        required=True,
+        help="folder for environments, data and logs",
+    )
+    parser.add_argument(
+        "--backends", default=",".join(BACKENDS), help="of zoo; or none"
+    )
+    parser.add_argument("--peers", default=",".join(peers_.PEERS), help="or none")
+    parser.add_argument("--rounds", type=int, default=2, help="runs of each system")
+    parser.add_argument("--windows", type=int, default=3, help="timed in each run")
+    parser.add_argument("--steps", type=int, default=100, help="of a window")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="a check, not a figure")
+    parser.add_argument("--json", type=Path, help="file for everything measured")
+    args = parser.parse_args(argv)
+    for name, known in (("backends", BACKENDS), ("peers", peers_.PEERS)):
+        value = getattr(args, name)
+        chosen = [] if value == "none" else value.split(",")
+        if not set(chosen) <= set(known):
+            parser.error(f"--{name} takes {', '.join(known)}. Received: {value}")
+        setattr(args, name, chosen)
+    for name in ("rounds", "windows", "steps", "cores"):
+        if getattr(args, name) < 1:
+            parser.error(
+                f"--{name} must be at least 1. Received: {getattr(args, name)}"
+            )
+    if args.quick:
+        args.rounds, args.windows, args.steps = 1, 2, 10
+    return args
+
+
+def main(argv=None):
+    args = parse(argv)
+    work = args.work.resolve()
+    (work / "logs").mkdir(parents=True, exist_ok=True)
+    sys.path.insert(0, str(ROOT))
+    facts = write_data(work / "data")
+    environment, removed = clean_environment(os.environ)
+    cores = min(args.cores, len(os.sched_getaffinity(0)))
+    print(f"{processor()}, {cores} cores, Python {platform.python_version()}")
+    print(
+        f"{facts['pairs']:,} pairs, {facts['source']:.2f} source words and "
+        f"{facts['target']:.2f} target tokens each (end token counted), "
+        f"{64 * facts['target']:.0f} target tokens a batch of 64"
+    )
+    print("taken out of the environment:", ", ".join(removed) or "nothing")
+    print("load average before:", *(f"{x:.2f}" for x in os.getloadavg()))
+
+    for name in args.peers:
+        peers_.install(peers_.PEERS[name], work)
+    systems = interleave(
+        [zoo_system(backend, work / "data") for backend in args.backends],
+        [peer_system(name, work, work / "data") for name in args.peers],
+    )
+    rates = {system.name: [] for system in systems}
+    details, limits, runs = {}, [], []
+
+    def measure(name, command, variables, read):
+        log = work / "logs" / f"{name.replace(' ', '-')}.log"
+        try:
+            with Meter() as meter:
+                output = execute(command(), {**environment, **variables}, log, cores)
+            found = read(output)
+        except (RuntimeError, ValueError, OSError) as error:
+            print(f"{name} failed: {error}", file=sys.stderr, flush=True)
+            runs.append({"system": name, "error": str(error)})
+            return None
+        runs.append({"system": name, **meter.found})
+        return found, meter.found
+
+    def measure_limit():
+        command = [
+            *(sys.executable, str(ROOT / "tools" / "bench_train_limit.py")),
+            *("--source", str(facts["source"]), "--target", str(facts["target"])),
+            *("--seconds", "0.2" if args.quick else "1.0"),
+        ]
+        found = measure("limit", lambda: command, {}, last_object)
+        if found:
+            limits.append(found[0])
+            say("limit", found[1], f"{found[0]['limit']:,.0f}")
+
+    def say(name, load, text):
+        other = load.get("other_cores", 0.0) + load.get("stolen_cores", 0.0)
+        note = f"  NOTE: others used {other:.2f} cores" if other > BUSY else ""
+        print(f"{name:20} {text}  ({load['seconds']:.0f} s){note}", flush=True)
+
+    steps = (args.windows + 1) * args.steps
+    for _ in range(args.rounds):
+        measure_limit()
+        for system in systems:
+            found = measure(
+                system.name,
+                lambda system=system: system.command(steps, args.steps),
+                system.environment,
+                system.read,
+            )
+            if found:
+                (windows, more), load = found
+                rates[system.name] += windows
+                details[system.name] = more
+                say(system.name, load, " ".join(f"{rate:,.0f}" for rate in windows))
+    measure_limit()
+
+    limit = statistics.median([found["limit"] for found in limits]) if limits else None
+    medians = {
+        name: (summary(values) or {}).get("median") for name, values in rates.items()
+    }
+    print("load average after:", *(f"{x:.2f}" for x in os.getloadavg()))
+    for name, more in details.items():
+        versions = ", ".join(f"{k} {v}" for k, v in more["versions"].items())
+        padding = f", {more['padding']:.1%} padding" if "padding" in more else ""
+        print(f"{name}: {versions}{padding}")
+    if limits:
+        large = summary([rate / 1e9 for found in limits for rate in found["large"]])
+        print(
+            f"limit: {limit:,.0f} target tokens/s = {large['median']:.0f} GFLOP/s "
+            f"({large['least']:.0f} – {large['most']:.0f}) / "
+            f"{limits[0]['operations_per_token'] / 1e6:.1f} MFLOP; "
+            f"{statistics.median([f['limit_at_own_shapes'] for f in limits]):,.0f} "
+            "with each product at the rate of its own shape"
+        )
+    references = {
+        name: medians.get(name)
+        for name in ("opennmt-py", "joeynmt", "joeynmt-bahdanau")
+    }
+    print(table(rates, {**references, "limit": limit}))
+    if args.json:
+        report = {
+            "processor": processor(),
+            "cores": cores,
+            "data": facts,
+            "rates": rates,
+            "summary": {name: summary(values) for name, values in rates.items()},
+            "details": details,
+            "limits": limits,
+            "runs": runs,
+            "arguments": {k: str(v) for k, v in vars(args).items()},
+        }
+        args.json.write_text(json.dumps(report, indent=2) + "\n")
+    return 0 if all(rates.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

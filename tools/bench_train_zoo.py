@@ -1,0 +1,153 @@
+"""zoo's side of `tools/bench_train.py`: one backend trains by `fit` and is timed.
+
+    KERAS_BACKEND=jax python tools/bench_train_zoo.py --data FOLDER
+
+The last line printed is a JSON object; FOLDER is what `tools/bench_train.py` wrote.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from zoo.models import Luong, LuongTranslator
+from zoo.training import PairBatches, Progress, compile_for_training
+from zoo.training.callbacks import EpochOrder
+
+UNKNOWN_ID, FIRST_WORD_ID = 1, 4  # pad, unknown, start, end; then the words
+SETTLING_STEPS = 20  # of the timed run, left out
+
+
+class WarmUp(keras.utils.PyDataset):
+    """The first batches of each shape, in their order: all that has to be compiled."""
+
+    def __init__(self, batches, each=2):
+        super().__init__()
+        self.batches, self.chosen, counts = batches, [], {}
+        for index in range(len(batches)):
+            x, labels, _ = batches[index]
+            shape = (x["source_ids"].shape, labels.shape)
+            counts[shape] = counts.get(shape, 0) + 1
+            if counts[shape] <= each:
+                self.chosen.append(index)
+
+    def __len__(self):
+        return len(self.chosen)
+
+    def __getitem__(self, index):
+        return self.batches[self.chosen[index]]
+
+
+class Clock(keras.callbacks.Callback):
+    """Takes the time at the ends of windows, and stops the training after the last.
+
+    The loss is read there, so that a backend that computes in the background has done
+    the window's work.
+    """
+
+    async_safe = True  # so that it decides nothing about how Keras calls callbacks
+
+    def __init__(self, steps_per_epoch, boundaries):
+        super().__init__()
+        self.steps_per_epoch, self.boundaries = steps_per_epoch, boundaries
+        self.times = {}
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        step = self.epoch * self.steps_per_epoch + batch + 1
+        if step in self.boundaries:
+            float((logs or {})["loss"])
+            self.times[step] = time.perf_counter()
+            if step == max(self.boundaries):
+                self.model.stop_training = True
+
+
+def read_ids(folder, language, words=None):
+    """A side of the data as lists of ids."""
+    known = {
+        word: FIRST_WORD_ID + place
+        for place, word in enumerate(
+            (folder / f"vocabulary.{language}").read_text("utf-8").split("\n")
+        )
+        if word
+    }
+    with open(folder / f"train.{language}", encoding="utf-8") as file:
+        ids = [[known.get(w, UNKNOWN_ID) for w in line.split()] for line in file]
+    return ids, FIRST_WORD_ID + len(known)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=100, help="of a window")
+    parser.add_argument("--windows", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args(argv)
+    keras.utils.set_random_seed(args.seed)
+    sources, source_size = read_ids(args.data, "source")
+    targets, target_size = read_ids(args.data, "target")
+    batches = PairBatches(sources, targets, batch_size=args.batch_size, seed=args.seed)
+    model = LuongTranslator(
+        Luong(
+            vocabulary_size=source_size,
+            target_vocabulary_size=target_size,
+            num_layers=1,
+            hidden_dim=256,
+            embedding_dim=256,
+            attention="global",
+            score="general",
+            bidirectional=True,
+            dropout=0.0,
+        )
+    )
+    compile_for_training(model, keras.optimizers.Adam())
+    began = time.perf_counter()
+    model.fit(WarmUp(batches), shuffle=False, verbose=0)
+    warmed = time.perf_counter() - began
+
+    boundaries = [
+        SETTLING_STEPS + args.steps * window for window in range(args.windows + 1)
+    ]
+    epochs = -(-boundaries[-1] // len(batches))
+    tokens = []
+    for epoch in range(epochs):
+        batches.set_epoch(epoch)
+        tokens += [int(batches[index][2].sum()) for index in range(len(batches))]
+    total = np.concatenate([[0], np.cumsum(tokens)])
+    clock = Clock(len(batches), boundaries)
+    history = model.fit(
+        batches,
+        epochs=epochs,
+        shuffle=False,
+        verbose=0,
+        callbacks=[EpochOrder(batches), Progress(batches), clock],
+    )
+    windows = [
+        float((total[b] - total[a]) / (clock.times[b] - clock.times[a]))
+        for a, b in zip(boundaries, boundaries[1:], strict=False)
+    ]
+    backend = keras.backend.backend()
+    found = {
+        "windows": windows,
+        "tokens_per_batch": batches.tokens / len(batches),
+        "padding": batches.padding,
+        "shapes": batches.buckets,
+        "warm_up_seconds": warmed,
+        "loss": float(history.history["loss"][-1]),
+        "parameters": model.count_params(),
+        "versions": {
+            name: importlib.metadata.version(name) for name in ("keras", backend)
+        },
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
