@@ -55,7 +55,8 @@ class PairBatches(keras.utils.PyDataset):
     of a bucket has one shape: a last batch that is not full gets empty rows.
 
     The order depends on the seed and the epoch alone, so that a resumed run sees what
-    the uninterrupted one would have seen; `set_epoch` chooses the epoch.
+    the uninterrupted one would have seen; `set_epoch` chooses the epoch, and the batch
+    that it begins with.
 
     Args:
         sources, targets: lists of lists of ids without start and end tokens.
@@ -161,8 +162,15 @@ class PairBatches(keras.utils.PyDataset):
             )
         self._part, self._multiple = (process, processes), multiple
 
-    def set_epoch(self, epoch):
-        """Puts the batches into the order of `epoch` (counted from 0)."""
+    def set_epoch(self, epoch, start=0, skip=None):
+        """Puts the batches into the order of `epoch` (counted from 0).
+
+        Args:
+            epoch: the epoch.
+            start: how many batches have been trained on before: `batches[0]` is the one
+                that follows, and the length that of the rest.
+            skip: place of a batch that is left out; `start` doesn't count it.
+        """
         shuffle = self.seed is not None
         rng = np.random.default_rng((self.seed, epoch)) if shuffle else None
         order = []
@@ -173,7 +181,11 @@ class PairBatches(keras.utils.PyDataset):
             ]
         if shuffle:
             order = [order[i] for i in rng.permutation(len(order))]
-        self._order = _lead_with_unlike(order)
+        order = _lead_with_unlike(order)
+        if skip is not None:
+            del order[skip]
+        self.start = start
+        self._order = order[start:]
 
     def __len__(self):
         return len(self._order)

@@ -10,20 +10,42 @@ import keras
 
 from zoo.decoding import BeamSearch, search_ids
 from zoo.training.batching import PairBatches
-from zoo.training.checkpoint import get_generator, save_state, set_generator
+from zoo.training.checkpoint import (
+    get_generator,
+    save_state,
+    set_generator,
+    write_aside,
+)
 from zoo.training.evaluation import corpus_scores
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 
 
-class EpochOrder(keras.callbacks.Callback):
-    """Puts a `PairBatches` into the order of each epoch before it starts."""
+class StepCallbacks(keras.callbacks.CallbackList):
+    """Hands a step's logs to the callbacks as they are: arrays of the device.
 
-    def __init__(self, batches):
+    Keras turns them into floats first, and so waits for the device after each step.
+    """
+
+    def on_train_batch_end(self, batch, logs=None):
+        for callback in self.callbacks:
+            callback.on_train_batch_end(batch, logs=logs)
+
+
+class EpochOrder(keras.callbacks.Callback):
+    """Puts a `PairBatches` into the order of each epoch before it starts.
+
+    Args:
+        batches: the `PairBatches`.
+        start, skip: see `PairBatches.set_epoch`; for the first epoch that comes.
+    """
+
+    def __init__(self, batches, start=0, skip=None):
         super().__init__()
-        self.batches = batches
+        self.batches, self.first = batches, (start, skip)
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.batches.set_epoch(epoch)
+        self.batches.set_epoch(epoch, *self.first)
+        self.first = ()
 
 
 class Progress(keras.callbacks.Callback):
@@ -35,30 +57,38 @@ class Progress(keras.callbacks.Callback):
     Args:
         batches: the `PairBatches` trained on.
         seconds: least time between two lines.
+        earlier: seconds of the first epoch that passed before it was resumed.
     """
 
-    def __init__(self, batches, seconds=5.0):
+    def __init__(self, batches, seconds=5.0, earlier=0.0):
         super().__init__()
-        self.batches, self.seconds = batches, seconds
+        self.batches, self.seconds, self.earlier = batches, seconds, earlier
 
     def on_epoch_begin(self, epoch, logs=None):
         self.epoch, self.begun, self.shown = epoch, time.monotonic(), 0.0
+        self.begun -= self.earlier
+        self.earlier = 0.0
+
+    def elapsed(self):
+        """Seconds of the epoch so far."""
+        return time.monotonic() - self.begun
 
     def on_train_batch_end(self, batch, logs=None):
         now = time.monotonic()
         if now - self.shown < self.seconds:
             return
         self.shown = now
-        total = len(self.batches)
-        rate = self.batches.tokens * (batch + 1) / total / (now - self.begun)
+        step = self.batches.start + batch + 1
+        total = self.batches.start + len(self.batches)
+        rate = self.batches.tokens * step / total / (now - self.begun)
         loss = float((logs or {}).get("loss", math.nan))
         self._write(
             f"epoch {self.epoch + 1}/{self.params.get('epochs', '?')}  "
-            f"step {batch + 1}/{total}  loss {loss:.4f}  {rate:,.0f} target tokens/s"
+            f"step {step}/{total}  loss {loss:.4f}  {rate:,.0f} target tokens/s"
         )
 
     def on_epoch_end(self, epoch, logs=None):
-        seconds = time.monotonic() - self.begun
+        seconds = self.elapsed()
         if logs is not None:
             logs["tokens_per_second"] = round(self.batches.tokens / seconds, 1)
             logs["seconds"] = round(seconds, 1)
@@ -108,11 +138,6 @@ class Validation(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         logs = {} if logs is None else logs
-        if not math.isfinite(logs.get("loss", 0.0)):
-            raise FloatingPointError(
-                f"The loss is {logs['loss']} in epoch {epoch + 1}: training stops. The "
-                "checkpoint of the epoch before is as it was"
-            )
         generator = get_generator()  # `evaluate` may draw from it under torch
         found = self.evaluator.evaluate(self.batches, verbose=0, return_dict=True)
         set_generator(generator)
@@ -170,6 +195,7 @@ class Checkpoint(keras.callbacks.Callback):
         self.best_epoch = resumed.get("best_epoch", -1)
         self.seconds = resumed.get("seconds", 0.0)
         self.generator = resumed.get("generator")
+        self.rollback = resumed.get("rollback")
         self.plan = list(plan)
         # Under which plans which epochs were trained: [first epoch, *plan].
         self.plans = [list(entry) for entry in resumed.get("plans", [])]
@@ -181,28 +207,45 @@ class Checkpoint(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         logs = logs or {}
         self.seconds += logs.get("seconds", 0.0)
-        if not self.plans or self.plans[-1][1:] != self.plan:
-            self.plans.append([epoch, *self.plan])
         if logs[self.monitor] > self.best:
             self.best, self.best_epoch = logs[self.monitor], epoch
-            aside = self.best_path.replace(".weights.h5", ".part.weights.h5")
-            self.backbone.save_weights(aside)
-            os.replace(aside, self.best_path)
+            write_aside(self.best_path, self.backbone.save_weights)
         stopped = self.patience is not None and epoch - self.best_epoch >= self.patience
-        state = {
-            **self.identity,
-            "epoch": epoch + 1,
-            "best": self.best,
-            "best_epoch": self.best_epoch,
-            "seconds": self.seconds,
-            "plans": self.plans,
-            "generator": get_generator(),
-            "stopped": stopped,
-        }
-        save_state(self.path, self.model, state)
+        self._note_plan(epoch)
+        self.save(epoch + 1, stopped=stopped)
         if stopped:
             print(
                 f"no better {self.monitor} for {self.patience} epochs: stopped",
                 file=sys.stderr,
             )
             self.model.stop_training = True
+
+    def save(self, epoch, step=0, stopped=False, **within):
+        """Saves the state.
+
+        Args:
+            epoch: how many epochs are done.
+            step: how many batches of the next epoch are done.
+            stopped: whether training ended before its last epoch.
+            **within: what a resumed epoch needs besides.
+        """
+        if step:
+            self._note_plan(epoch)
+        state = {
+            **self.identity,
+            "epoch": epoch,
+            "step": step,
+            "best": self.best,
+            "best_epoch": self.best_epoch,
+            "seconds": self.seconds,
+            "plans": self.plans,
+            "rollback": self.rollback,
+            "generator": get_generator(),
+            "stopped": stopped,
+            **within,
+        }
+        save_state(self.path, self.model, state)
+
+    def _note_plan(self, epoch):
+        if not self.plans or self.plans[-1][1:] != self.plan:
+            self.plans.append([epoch, *self.plan])

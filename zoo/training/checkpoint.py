@@ -1,6 +1,8 @@
 """Training state on disk: written aside and renamed, refused when it doesn't fit."""
 
 import base64
+import contextlib
+import errno
 import json
 import os
 import zipfile
@@ -15,27 +17,90 @@ class CheckpointError(ValueError):
     """A checkpoint that is broken or belongs to another run."""
 
 
+def write_aside(path, write):
+    """Writes a file beside its place and renames it: it appears whole or not at all.
+
+    Args:
+        path: the file; what stands there stays if the writing fails.
+        write: function of the path to write to.
+
+    Raises:
+        OSError: with the file's name, if the disk is full or the folder can't be
+            written. Nothing is left aside then.
+    """
+    aside = part_of(path)
+    try:
+        write(aside)
+        with open(aside, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.remove(aside)
+        if not isinstance(error, OSError):
+            raise
+        # The system's own words for a failed write don't name the file.
+        reason = error.strerror or str(error)
+        raise OSError(error.errno or errno.EIO, reason, str(path)) from error
+
+
+def part_of(path):
+    """Where a file is written before it is renamed: `a.b.h5` to `a.part.b.h5`."""
+    folder, name = os.path.split(path)
+    stem, dot, endings = name.partition(".")
+    return os.path.join(folder, f"{stem}.part{dot}{endings}")
+
+
 def save_state(path, model, state):
     """Writes all variables of a model and its optimizer, and a JSON-able state.
 
-    The file appears whole or not at all: it is written beside its place and renamed.
+    The file appears whole or not at all; see `write_aside`.
 
     Args:
         path: the file, `.npz`.
         model: a compiled Keras model.
         state: dict of numbers, strings and lists.
+
+    Raises:
+        FloatingPointError: if a weight is not finite; the file stays as it was.
+        OSError: if the file can't be written.
     """
-    arrays = {
-        f"v{i}": ops.convert_to_numpy(variable.value)
-        for i, variable in enumerate(_variables(model))
-    }
+    weights = {id(variable) for variable in model.weights}
+    arrays = {}
+    for i, variable in enumerate(_variables(model)):
+        arrays[f"v{i}"] = array = ops.convert_to_numpy(variable.value)
+        if id(variable) in weights and not np.all(np.isfinite(array)):
+            raise FloatingPointError(
+                f"The weights are not finite: no checkpoint is made of them. "
+                f"Received: {variable.path}"
+            )
     arrays["state"] = np.array(json.dumps(state))
-    aside = f"{path}.part"
-    with open(aside, "wb") as file:
-        np.savez(file, **arrays)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
+
+    def write(aside):
+        with open(aside, "wb") as file:
+            np.savez(file, **arrays)
+
+    write_aside(path, write)
+
+
+def read_state(path, expected=()):
+    """Reads the state alone of what `save_state` wrote, which needs no model.
+
+    Args:
+        path: the file.
+        expected: dict of entries that the state must hold with equal values.
+
+    Returns:
+        The state.
+
+    Raises:
+        CheckpointError: if the file is broken, or made by another run; the first entry
+            that differs is named, in a nested dict too.
+    """
+    with _reading(path) as file:
+        state = dict(json.loads(str(file["state"])))
+    _check(path, "", dict(expected), state)
+    return state
 
 
 def load_state(path, model, expected=()):
@@ -54,23 +119,9 @@ def load_state(path, model, expected=()):
     Raises:
         CheckpointError: if the file is broken, or made by another model or run.
     """
-    try:
-        with zipfile.ZipFile(path):
-            pass  # np.load takes other files too
-        with np.load(path, allow_pickle=False) as file:
-            state = dict(json.loads(str(file["state"])))
-            arrays = [file[f"v{i}"] for i in range(len(file.files) - 1)]
-    # What a damaged archive makes NumPy, zipfile and zlib raise.
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError) as error:
-        raise _unreadable(path, error) from error
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise _unreadable(path, error) from error
-    for name, value in dict(expected).items():
-        if state.get(name) != value:
-            raise CheckpointError(
-                f"The checkpoint {os.path.basename(path)} belongs to another run: its "
-                f"{name} differs. Expected {value!r}. Received: {state.get(name)!r}"
-            )
+    state = read_state(path, expected)
+    with _reading(path) as file:
+        arrays = [file[f"v{i}"] for i in range(len(file.files) - 1)]
     variables = _variables(model)
     shapes = [tuple(variable.shape) for variable in variables]
     found = [array.shape for array in arrays]
@@ -79,15 +130,32 @@ def load_state(path, model, expected=()):
             (i for i, (a, b) in enumerate(zip(shapes, found, strict=False)) if a != b),
             min(len(shapes), len(found)),
         )
+        name = f" ({variables[odd].path})" if odd < len(variables) else ""
         raise CheckpointError(
             f"The checkpoint {os.path.basename(path)} is of another architecture: the "
             f"model has {len(shapes)} variables, the file {len(found)}; they first "
-            f"differ at number {odd}. Expected {shapes[odd : odd + 1]}. "
+            f"differ at number {odd}{name}. Expected {shapes[odd : odd + 1]}. "
             f"Received: {found[odd : odd + 1]}"
         )
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return state
+
+
+def get_metrics(model):
+    """Values of a model's metrics, of the running loss too, as nested lists."""
+    return [
+        ops.convert_to_numpy(variable.value).tolist()
+        for metric in model.metrics
+        for variable in metric.variables
+    ]
+
+
+def set_metrics(model, values):
+    """Puts the metrics back to the values from `get_metrics`."""
+    variables = [v for metric in model.metrics for v in metric.variables]
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(np.array(value, variable.dtype))
 
 
 def get_generator():
@@ -121,11 +189,39 @@ def set_generator(texts):
         torch.cuda.set_rng_state_all(states[1:])
 
 
+@contextlib.contextmanager
+def _reading(path):
+    try:
+        with zipfile.ZipFile(path):
+            pass  # np.load takes other files too
+        with np.load(path, allow_pickle=False) as file:
+            yield file
+    # What a damaged archive makes NumPy, zipfile and zlib raise.
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError) as error:
+        raise _unreadable(path, error) from error
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise _unreadable(path, error) from error
+
+
 def _unreadable(path, error):
     return CheckpointError(
         f"The checkpoint {os.path.basename(path)} can't be read: it is "
         f"truncated or no checkpoint. Received: {error}"
     )
+
+
+def _check(path, name, expected, found):
+    for key, value in expected.items():
+        other = found.get(key)
+        if value == other:
+            continue
+        if isinstance(value, dict) and isinstance(other, dict):
+            _check(path, f"{name}{key}.", {**dict.fromkeys(other), **value}, other)
+            continue
+        raise CheckpointError(
+            f"The checkpoint {os.path.basename(path)} belongs to another run: "
+            f"its {name}{key} differs. Expected {value!r}. Received: {other!r}"
+        )
 
 
 def _variables(model):

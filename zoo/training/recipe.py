@@ -143,12 +143,17 @@ def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
     """
     # For a plan larger than any: the real one follows the number of epochs.
     optimizer = scale.optimizer(10**6, 100)
-    config = {
-        "optimizer": [
-            type(optimizer).__name__,
-            {**optimizer.get_config(), "name": None},  # the name counts the instances
-        ],
+    identity = {
+        "recipe": recipe.name,
+        "scale": scale_name,
+        "seed": seed,
+        "limit": limit,
         "model": scale.model,
+        "optimizer": {
+            "class": type(optimizer).__name__,
+            **optimizer.get_config(),
+            "name": None,  # it counts the instances
+        },
         "corpora": scale.corpora,
         "batch": scale.batch,
         "loss": scale.loss,
@@ -156,13 +161,7 @@ def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
         "vocabulary_size": scale.vocabulary_size,
         "buckets": scale.buckets,
         "pairs": scale.pairs,
-        "limit": limit,
-    }
-    text = json.dumps(config, sort_keys=True, default=str)
-    return {
-        "recipe": recipe.name,
-        "scale": scale_name,
-        "seed": seed,
-        "configuration": hashlib.sha256(text.encode()).hexdigest()[:16],
         "vocabulary": hashlib.sha256(tokenizer).hexdigest()[:16],
     }
+    # As a checkpoint gives it back.
+    return json.loads(json.dumps(identity, default=str))

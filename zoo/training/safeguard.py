@@ -1,0 +1,119 @@
+"""What keeps a run from harm within an epoch: checkpoints, interrupts, finite losses."""
+
+import math
+import time
+
+import keras
+
+from zoo.training import interrupts
+from zoo.training.checkpoint import get_metrics, set_metrics
+
+
+class NotFiniteError(FloatingPointError):
+    """A loss, or weights, that are not finite.
+
+    Attributes:
+        epoch: the epoch, counted from 0.
+        step: the batch's place in the epoch, counted from 0.
+    """
+
+    def __init__(self, what, epoch, step):
+        super().__init__(f"{what} in epoch {epoch + 1}, step {step + 1}")
+        self.epoch, self.step = epoch, step
+
+
+class Safeguard(keras.callbacks.Callback):
+    """Saves the state within an epoch, ends an interrupted run, finds a bad loss.
+
+    The state is saved every so often, at the end of an epoch before its validation, and
+    when the run is interrupted (see `zoo.training.interrupts`). What is trained doesn't
+    depend on when. Losses are looked at every `every` steps, since the host has to
+    wait for the device then; the first one that is not finite is named, and no state is
+    saved after it.
+
+    Args:
+        checkpoint: the `Checkpoint`, which saves.
+        progress: the `Progress`, for the seconds of the epoch so far.
+        batches: the `PairBatches` trained on.
+        minutes: time between two saves; None for never.
+        steps: steps between two saves; None for never.
+        every: steps between two looks at the loss.
+        resumed: the state that the run starts from.
+
+    Raises:
+        NotFiniteError: from a hook, if a loss or the weights are not finite.
+        Interrupted: from a hook, after SIGINT or SIGTERM.
+    """
+
+    def __init__(
+        self,
+        checkpoint,
+        progress,
+        batches,
+        minutes=10.0,
+        steps=None,
+        every=50,
+        resumed=None,
+    ):
+        super().__init__()
+        self.checkpoint, self.progress, self.batches = checkpoint, progress, batches
+        self.minutes, self.steps, self.every = minutes, steps, every
+        self.metrics = (resumed or {}).get("metrics")
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch, self.losses, self.saved = epoch, [], time.monotonic()
+        if self.metrics is not None:
+            set_metrics(self.model, self.metrics)
+            self.metrics = None
+        interrupts.hold()
+
+    def on_train_batch_end(self, batch, logs=None):
+        step = self.batches.start + batch + 1
+        self.losses.append((step - 1, logs["loss"]))
+        last = batch + 1 == len(self.batches)  # the epoch's end saves anyway
+        if not last and (self._due(step) or interrupts.received()):
+            self._save(step, metrics=get_metrics(self.model))
+            self.saved = time.monotonic()
+            if interrupts.received():
+                interrupts.release()
+        elif len(self.losses) >= self.every:
+            self._look()
+
+    def on_epoch_end(self, epoch, logs=None):
+        step = self.batches.start + len(self.batches)
+        self._save(step, logs={k: v for k, v in logs.items() if _is_number(v)})
+        interrupts.release()
+
+    def _due(self, step):
+        if self.steps is not None and step % self.steps == 0:
+            return True
+        if self.minutes is None:
+            return False
+        return time.monotonic() - self.saved >= 60 * self.minutes
+
+    def _save(self, step, **within):
+        self._look()
+        try:
+            seconds = self.progress.elapsed()
+            self.checkpoint.save(self.epoch, step, epoch_seconds=seconds, **within)
+        except FloatingPointError as error:
+            raise NotFiniteError(str(error), self.epoch, step - 1) from error
+
+    def _look(self):
+        """Looks at the losses since the last look.
+
+        They are running means, so that one that is not finite leaves none finite
+        behind it.
+        """
+        if self.losses and not math.isfinite(float(self.losses[-1][1])):
+            step, loss = next(
+                (step, value)
+                for step, value in ((s, float(v)) for s, v in self.losses)
+                if not math.isfinite(value)
+            )
+            raise NotFiniteError(f"The loss is {loss}", self.epoch, step)
+        self.losses = []
+
+
+def _is_number(value):
+    return isinstance(value, (int, float))
