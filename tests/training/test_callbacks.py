@@ -187,12 +187,6 @@ def test_validation_changes_no_weight(validation, translator):
         np.testing.assert_array_equal(old, ops.convert_to_numpy(new))
 
 
-@pytest.mark.parametrize("loss", [math.nan, math.inf])
-def test_a_loss_that_is_not_finite_ends_training(validation, loss):
-    with pytest.raises(FloatingPointError, match=f"{loss} in epoch 3"):
-        validation.on_epoch_end(2, {"loss": loss})
-
-
 # === Checkpoints ===
 
 
@@ -216,7 +210,7 @@ def run_epochs(checkpoint, model, scores, first=0):
     """Ends epochs with these scores, the weights being those scores."""
     for epoch, score in enumerate(scores, start=first):
         for weight in model.trainable_variables:
-            weight.assign(ops.full(weight.shape, score))
+            weight.assign(ops.full(weight.shape, 0.0 if math.isnan(score) else score))
         checkpoint.on_epoch_end(epoch, {"val_bleu": score, "seconds": 2.0})
         if model.stop_training:
             return epoch
@@ -236,6 +230,8 @@ def test_the_best_weights_are_kept_and_the_last_state(checkpoint, model, tmp_pat
     assert state == {
         "seed": 1,
         "epoch": 4,
+        "step": 0,
+        "rollback": None,
         "best": 3.0,
         "best_epoch": 1,
         "seconds": 8.0,

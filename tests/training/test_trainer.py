@@ -1,4 +1,5 @@
 import csv
+import json
 import os
 import warnings
 from types import SimpleNamespace
@@ -232,18 +233,21 @@ def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
     made = make(straight.folder)
     made.train()
     assert "resumed after epoch 3" in capsys.readouterr().err
-    assert made.checkpoint.best == straight.run.checkpoint.best
-    assert made.checkpoint.best_epoch == straight.run.checkpoint.best_epoch
+    assert made.loop.checkpoint.best == straight.run.loop.checkpoint.best
+    assert made.loop.checkpoint.best_epoch == straight.run.loop.checkpoint.best_epoch
 
 
 def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monkeypatch):
     monkeypatch.setattr(LuongTranslator, "fit", None)
-    state = {"epoch": 1, "stopped": True, "best": 1.0, "best_epoch": 0}
-    monkeypatch.setattr(trainer, "load_state", lambda *arguments: state)
-    (tmp_path / "checkpoint.npz").write_text("")
+    path = copy_checkpoint(straight, tmp_path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    state = json.loads(str(arrays["state"]))
+    state |= {"epoch": 1, "stopped": True, "best": 1.0, "best_epoch": 0}
+    np.savez(path, **{**arrays, "state": np.array(json.dumps(state))})
     made = make(tmp_path)
     made.train()
-    assert made.checkpoint.best == 1.0
+    assert made.loop.checkpoint.best == 1.0
 
 
 def test_finish_needs_a_checkpoint(straight, tmp_path):
@@ -273,24 +277,30 @@ def test_a_truncated_checkpoint_is_refused(straight, tmp_path):
     ("change", "seed", "name"),
     [
         ({}, 2, "seed"),
-        ({"max_length": 11}, 1, "configuration"),
-        ({"buckets": 1}, 1, "configuration"),
-        ({"model": {**SCALE.model, "hidden_dim": 13}}, 1, "configuration"),
-        ({"batch": {"batch_size": 15}}, 1, "configuration"),
+        ({"max_length": 11}, 1, "max_length"),
+        ({"buckets": 1}, 1, "buckets"),
+        ({"model": {**SCALE.model, "hidden_dim": 13}}, 1, "model.hidden_dim"),
+        ({"model": {**SCALE.model, "score": "dot"}}, 1, "model.score"),
+        ({"batch": {"batch_size": 15}}, 1, "batch.batch_size"),
+        ({"vocabulary_size": 31}, 1, "vocabulary_size"),
     ],
 )
-def test_the_checkpoint_of_another_run_is_refused(
-    straight, tmp_path, change, seed, name
+def test_the_checkpoint_of_another_run_is_refused_before_the_data_are_read(
+    straight, tmp_path, monkeypatch, change, seed, name
 ):
     copy_checkpoint(straight, tmp_path)
     scale = Scale(**{**vars(SCALE), **change})
+    monkeypatch.setattr(zoo.data, "load", None)
     with pytest.raises(CheckpointError, match=f"another run: its {name} differs"):
-        make(tmp_path, scale, seed).train()
+        make(tmp_path, scale, seed)
 
 
 def test_another_vocabulary_is_refused(straight, tmp_path):
     copy_checkpoint(straight, tmp_path)
     other_tokenizer = train_tokenizer(reversal_pairs(40, seed=8)[0], 29)
+    (tmp_path / "tokenizer.spm").write_bytes(other_tokenizer)
+    with pytest.raises(CheckpointError, match="tokenizer.spm is not the vocabulary"):
+        make(tmp_path)
     os.remove(tmp_path / "tokenizer.spm")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer, "train_tokenizer", lambda *_: other_tokenizer)

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import os
 import sys
 import time
 

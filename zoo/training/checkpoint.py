@@ -44,6 +44,35 @@ def write_aside(path, write):
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error
 
 
+def write_bytes(path, content):
+    """Writes a file's whole content by `write_aside`."""
+
+    def write(aside):
+        with open(aside, "wb") as file:
+            file.write(content)
+
+    write_aside(path, write)
+
+
+def trim_log(path, epochs):
+    """Takes the rows of a log that the checkpoint doesn't know of out of it: they come
+    again.
+
+    Args:
+        path: the `log.csv`, or where there is none yet.
+        epochs: how many epochs are done; without any, the header goes too.
+    """
+    if not os.path.exists(path):
+        return
+    with open(path, "rb") as file:
+        lines = file.readlines()
+    known = {str(epoch).encode() for epoch in range(epochs)}
+    kept = lines[: bool(epochs)]
+    kept += [row for row in lines[1:] if row.split(b",")[0] in known]
+    if kept != lines:
+        write_bytes(path, b"".join(kept))
+
+
 def part_of(path):
     """Where a file is written before it is renamed: `a.b.h5` to `a.part.b.h5`."""
     folder, name = os.path.split(path)

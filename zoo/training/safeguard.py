@@ -1,4 +1,4 @@
-"""What keeps a run from harm within an epoch: checkpoints, interrupts, finite losses."""
+"""What keeps a run from harm within an epoch: saving, interrupts, finite losses."""
 
 import math
 import time

@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 
 import keras
 
@@ -15,10 +16,11 @@ from zoo.card_pages import write_card
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.batching import PairBatches, choose_buckets
-from zoo.training.checkpoint import CheckpointError, load_state
+from zoo.training.checkpoint import CheckpointError, read_state, write_bytes
 from zoo.training.compiling import compile_for_training
 from zoo.training.evaluation import corpus_scores
 from zoo.training.generated import reversal_pairs
+from zoo.training.loop import Loop
 from zoo.training.preset import save_preset
 from zoo.training.recipe import identity_of
 
@@ -36,12 +38,31 @@ class Trainer:
         output: folder of the run, which exists.
         seed: makes the run repeatable on one backend and machine.
         limit: train on the first pairs only.
+        checkpoint_minutes: time between two checkpoints within an epoch; None for
+            none by time. There is one at each epoch's end, too.
+        checkpoint_steps: steps between two checkpoints within an epoch, likewise.
+
+    Raises:
+        CheckpointError: if the folder holds the checkpoint of another run.
+        OSError: if the folder can't be written.
     """
 
-    def __init__(self, recipe, scale_name, scale, output, seed=1, limit=None):
+    def __init__(
+        self,
+        recipe,
+        scale_name,
+        scale,
+        output,
+        seed=1,
+        limit=None,
+        checkpoint_minutes=10.0,
+        checkpoint_steps=None,
+    ):
         self.recipe, self.scale_name, self.scale = recipe, scale_name, scale
         self.output, self.seed, self.limit = output, seed, limit
+        self.intervals = {"minutes": checkpoint_minutes, "steps": checkpoint_steps}
         self.commit = _commit()
+        self._check()
         corpus_scores(["."], [["."]])  # a missing sacrebleu shows now, not in an hour
         keras.utils.set_random_seed(seed)
         self._read()
@@ -50,6 +71,31 @@ class Trainer:
 
     def path(self, *parts):
         return os.path.join(self.output, *parts)
+
+    def _check(self):
+        """What can be refused before the data are read."""
+        tempfile.TemporaryFile(dir=self.output).close()
+        path, tokenizer = self.path("checkpoint.npz"), self.path("tokenizer.spm")
+        if not os.path.exists(path):
+            return
+        expected = self._identity(b"")
+        del expected["vocabulary"]
+        trained_with = read_state(path, expected)["vocabulary"]
+        if not os.path.exists(tokenizer):
+            return  # a new one is trained, and then compared
+        with open(tokenizer, "rb") as file:
+            found = self._identity(file.read())["vocabulary"]
+        if found != trained_with:
+            raise CheckpointError(
+                f"{tokenizer} is not the vocabulary that {path} was trained with: put "
+                "that one back, or start afresh with --restart. Expected sha256 "
+                f"{trained_with}… Received: {found}…"
+            )
+
+    def _identity(self, proto):
+        return identity_of(
+            self.recipe, self.scale_name, self.scale, self.seed, self.limit, proto
+        )
 
     # === Data ===
     def _read(self):
@@ -79,9 +125,7 @@ class Trainer:
         if not (resumes and os.path.exists(path)):
             texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
             proto = train_tokenizer(texts, self.scale.vocabulary_size)
-            with open(f"{path}.part", "wb") as file:
-                file.write(proto)
-            os.replace(f"{path}.part", path)
+            write_bytes(path, proto)
         with open(path, "rb") as file:
             self.proto = file.read()
         task = self.recipe.translator()
@@ -152,57 +196,49 @@ class Trainer:
         Args:
             finish: whether to stop at the checkpoint, which then must exist.
         """
-        identity = identity_of(
-            self.recipe, self.scale_name, self.scale, self.seed, self.limit, self.proto
-        )
-        path, state = self.path("checkpoint.npz"), {}
-        if os.path.exists(path):
-            state = load_state(path, self.model, identity)
-            self._say(f"resumed after epoch {state['epoch']}")
-            _trim_log(self.path("log.csv"), state["epoch"])
-        self.checkpoint = callbacks_.Checkpoint(
-            path,
-            self.path("best.weights.h5"),
+        loop = Loop(
+            self.model,
             self.backbone,
-            patience=self.scale.patience,
-            identity=identity,
-            resumed=state,
+            self.batches,
+            self.output,
+            self.scale.epochs,
+            identity=self._identity(self.proto),
             plan=[self.scale.epochs, keras.backend.backend(), self.commit],
+            patience=self.scale.patience,
+            say=self._say,
+            **self.intervals,
         )
-        if finish and not state:
+        self.loop = loop
+        if loop.state:
+            step = loop.state["step"]
+            within = f", step {step}" if step else ""
+            self._say(f"resumed after epoch {loop.state['epoch']}{within}")
+        if finish and loop.checkpoint.best_epoch < 0:
             raise FileNotFoundError(
-                f"Nothing to finish: no checkpoint in {self.output}. "
+                f"Nothing to finish: no checkpoint of a whole epoch in {self.output}. "
                 "Train for at least one epoch first"
             )
-        done = state.get("epoch", 0) >= self.scale.epochs or state.get("stopped")
-        if done or finish:
-            return
+        if not (finish or loop.done):
+            loop.run(self._watching())
+
+    def _watching(self):
+        """The callbacks that look at an epoch when it has been trained."""
         targets = {
             name: [refs[0] for refs in references]
             for name, (_, references) in self.validation.items()
         }
-        steps = [
-            callbacks_.EpochOrder(self.batches),
-            callbacks_.Progress(self.batches),
+        watching = [
             callbacks_.Validation(self.translator, self.validation, targets),
-            keras.callbacks.CSVLogger(self.path("log.csv"), append=bool(state)),
-            keras.callbacks.TerminateOnNaN(),
+            keras.callbacks.CSVLogger(self.path("log.csv"), append=True),
         ]
         if importlib.util.find_spec("tensorboard") and importlib.util.find_spec(
             "tensorflow"
         ):
             logs = self.path("tensorboard")
-            steps.append(keras.callbacks.TensorBoard(logs, write_graph=False))
+            watching.append(keras.callbacks.TensorBoard(logs, write_graph=False))
         else:
             self._say("no TensorBoard logs: tensorboard or tensorflow is not installed")
-        self.model.fit(
-            self.batches,
-            epochs=self.scale.epochs,
-            initial_epoch=state.get("epoch", 0),
-            shuffle=False,
-            verbose=0,
-            callbacks=[*steps, self.checkpoint],
-        )
+        return watching
 
     def finish(self):
         """Writes the preset from the best weights, and scores what was written."""
@@ -223,8 +259,7 @@ class Trainer:
                 f"chrF {scores['chrf']['score']:.2f}  "
                 f"exact {results[name]['exact']:.1%}  beam 5"
             )
-        with open(self.path("results.json"), "w") as file:
-            json.dump(results, file, indent=2)
+        write_bytes(self.path("results.json"), json.dumps(results, indent=2).encode())
         if self.recipe.card and self.scale.corpora:
             write_card(folder, self._facts(results))
         self._say(f"preset written to {folder}")
@@ -246,7 +281,8 @@ class Trainer:
                         "command": command,
                     }
                 )
-        minutes = self.checkpoint.seconds / 60
+        saved = self.loop.checkpoint
+        minutes = saved.seconds / 60
         return {
             **self.recipe.card,
             "name": name,
@@ -258,19 +294,17 @@ class Trainer:
             },
             "recipe": self._command(),
             "seed": self.seed,
-            "commit": ", ".join(
-                dict.fromkeys(commit for *_, commit in self.checkpoint.plans)
-            ),
+            "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
             "date": datetime.date.today().isoformat(),
             "machine": f"{_machine()}, Keras {keras.__version__}",
-            "training_time": f"{minutes:.0f} minutes, {self.checkpoint.best_epoch + 1} "
+            "training_time": f"{minutes:.0f} minutes, {saved.best_epoch + 1} "
             f"of {self.scale.epochs} epochs",
             "scores": scores,
         }
 
     def _command(self):
         """The command, or the commands one after another, that trained the weights."""
-        plans = self.checkpoint.plans
+        plans = self.loop.checkpoint.plans
         default = self.recipe.scales[self.scale_name].epochs
         commands = []
         for number, (_, epochs, backend, _) in enumerate(plans):
@@ -330,16 +364,3 @@ def _commit():
     except OSError:
         return "unknown"
     return found.stdout.strip() or "unknown"
-
-
-def _trim_log(path, epochs):
-    """Takes the rows of a log that the checkpoint doesn't know of out of it: they come
-    again."""
-    if not os.path.exists(path):
-        return
-    with open(path, encoding="utf-8", newline="") as file:
-        lines = file.readlines()
-    known = {str(epoch) for epoch in range(epochs)}
-    kept = lines[:1] + [row for row in lines[1:] if row.split(",")[0] in known]
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        file.writelines(kept)

@@ -1,0 +1,182 @@
+"""Keras's `fit`, from one checkpoint to the next."""
+
+import os
+import sys
+
+import numpy as np
+from keras import ops
+
+from zoo.training import interrupts
+from zoo.training.callbacks import Checkpoint, EpochOrder, Progress, StepCallbacks
+from zoo.training.checkpoint import load_state, save_state, trim_log
+from zoo.training.gradients import gradient_norm
+from zoo.training.safeguard import NotFiniteError, Safeguard
+
+
+class Loop:
+    """Trains to the last epoch, from the last checkpoint in a folder if there is one.
+
+    A run that is killed at any moment and started again has the losses and the weights
+    of one that was not, bit for bit, on the same backend and machine. A loss that is
+    not finite makes it go back to the last checkpoint, once in a run, and go on without
+    the batch that gave it (as Chowdhery et al. 2022, section 5.1, did with the batches
+    around a spike); the second such loss ends it.
+
+    Args:
+        model: the compiled task, its optimizer built.
+        backbone: whose best weights are kept.
+        batches: the `PairBatches` to train on.
+        output: folder of `checkpoint.npz`, `best.weights.h5` and `log.csv`.
+        epochs: passes over the data.
+        identity: see `Checkpoint`; so are `plan` and `patience`.
+        minutes, steps: see `Safeguard`.
+        say: function that shows a text.
+
+    Attributes:
+        state: the last checkpoint's, {} if there is none.
+        checkpoint: the `Checkpoint` that goes on from it.
+
+    Raises:
+        CheckpointError: if the folder holds the checkpoint of another run.
+    """
+
+    def __init__(
+        self,
+        model,
+        backbone,
+        batches,
+        output,
+        epochs,
+        identity=(),
+        plan=(),
+        patience=None,
+        minutes=10.0,
+        steps=None,
+        say=None,
+    ):
+        self.model, self.backbone, self.batches = model, backbone, batches
+        self.epochs, self.identity = epochs, dict(identity)
+        self.options = {"plan": plan, "patience": patience, "identity": self.identity}
+        self.intervals = {"minutes": minutes, "steps": steps}
+        self.path, self.best_path, self.log = (
+            os.path.join(output, name)
+            for name in ("checkpoint.npz", "best.weights.h5", "log.csv")
+        )
+        self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
+        self.state = {}
+        self._resume(first=True)
+
+    @property
+    def done(self):
+        """Whether there is nothing left to train."""
+        state = self.state
+        return bool(state) and (state["epoch"] >= self.epochs or state["stopped"])
+
+    def run(self, watching):
+        """Trains.
+
+        Args:
+            watching: callbacks for the end of an epoch; they may add to its logs, which
+                must hold what the checkpoint monitors.
+
+        Raises:
+            FloatingPointError: if the loss is not finite for the second time.
+            Interrupted: after SIGINT or SIGTERM, where `interrupts.catching` is on; the
+                state has been saved.
+            OSError: if a file can't be written; those of before stay.
+        """
+        trim_log(self.log, self.state.get("epoch", 0))
+        if not self.state:  # where a first loss that is not finite goes back to
+            self.checkpoint.save(epoch=0)
+            self._resume()
+        while not self.done:
+            try:
+                self._fit(watching)
+            except NotFiniteError as error:
+                interrupts.release()
+                self._roll_back(error)
+            self._resume()
+
+    def _resume(self, first=False):
+        if not first or os.path.exists(self.path):
+            self.state = load_state(self.path, self.model, self.identity)
+        self.checkpoint = Checkpoint(
+            self.path,
+            self.best_path,
+            self.backbone,
+            resumed=self.state,
+            **self.options,
+        )
+        self.checkpoint.set_model(self.model)
+
+    def _fit(self, watching):
+        """To the end of the state's epoch if that has begun, else of the last."""
+        state = self.state
+        epoch, start = state["epoch"], state["step"]
+        place = state["rollback"] or [None, None]
+        skip = place[1] if place[0] == epoch else None
+        self.batches.set_epoch(epoch)
+        steps = len(self.batches) - start - (skip is not None)
+        within = start > 0 or skip is not None
+        progress = Progress(self.batches, earlier=state.get("epoch_seconds", 0.0))
+        guard = Safeguard(
+            self.checkpoint, progress, self.batches, resumed=state, **self.intervals
+        )
+        order = EpochOrder(self.batches, start, skip)
+        callbacks = StepCallbacks(
+            [*([order, progress, guard] if steps else []), *watching, self.checkpoint],
+            add_history=True,
+            model=self.model,
+            epochs=self.epochs,
+        )
+        if not steps:  # the epoch has been trained, and was to be watched
+            callbacks.on_train_begin()
+            callbacks.on_epoch_end(epoch, state["logs"])
+            callbacks.on_train_end()
+            return
+        self.model.fit(
+            self.batches,
+            # `fit` counts and samples the batches before they are put into the order of
+            # their epoch, so that the part of one has to be told.
+            steps_per_epoch=steps if within else None,
+            epochs=epoch + 1 if within else self.epochs,
+            initial_epoch=epoch,
+            shuffle=False,
+            verbose=0,
+            callbacks=callbacks,
+        )
+
+    def _roll_back(self, error):
+        batch = self.batches[error.step - self.batches.start]
+        state = load_state(self.path, self.model, self.identity)
+        ahead = error.step - (state["step"] if state["epoch"] == error.epoch else 0)
+        rate = _rate_after(self.model.optimizer, ahead)
+        norm = gradient_norm(self.model, batch)
+        found = (
+            f"{error}. The learning rate was {rate:g}; the batch's gradient norm is "
+            f"{norm:g} with the weights of the last checkpoint (epoch "
+            f"{state['epoch'] + 1}, step {state['step']})"
+        )
+        if state["rollback"]:
+            place = "epoch {}, step {}".format(*(n + 1 for n in state["rollback"]))
+            raise FloatingPointError(
+                f"{found}. Training stops: it went back once before, from {place}. "
+                "That checkpoint is as it was. A lower learning rate may help, or "
+                "clipping at a smaller norm"
+            )
+        self.say(f"{found}. Back to that checkpoint; this batch is left out")
+        rollback = [error.epoch, error.step]
+        save_state(self.path, self.model, {**state, "rollback": rollback})
+
+
+def _rate_after(optimizer, steps):
+    """The learning rate that the optimizer will have after so many steps."""
+    # Not its `iterations`: where gradients accumulate that is no variable.
+    counters = [v for v in optimizer.variables if v.name == "iteration"]
+    now = [np.array(ops.convert_to_numpy(counter.value)) for counter in counters]
+    for counter, value in zip(counters, now, strict=True):
+        counter.assign(value + steps)
+    rate = float(ops.convert_to_numpy(optimizer.learning_rate))
+    for counter, value in zip(counters, now, strict=True):
+        counter.assign(value)
+    return rate
