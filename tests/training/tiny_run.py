@@ -1,0 +1,144 @@
+"""A run of a second or two, in processes that may be killed.
+
+As a program it imports a backend once and forks a process for each line `FOLDER PLACE
+COUNT STEPS` that it reads: that trains in FOLDER, with checkpoints every STEPS steps.
+Having come to PLACE for the COUNT-th time, it says so and waits to be killed.
+"""
+
+import os
+import signal
+import sys
+import time
+import traceback
+
+import keras
+import numpy as np
+
+from zoo.models import LuongTranslator
+from zoo.training import (
+    Recipe,
+    Scale,
+    Trainer,
+    WarmupLinearDecay,
+    callbacks,
+    checkpoint,
+    corpus_scores,
+    reversal_pairs,
+    trainer,
+)
+
+
+def optimizer(steps, epochs):
+    rate = WarmupLinearDecay(5e-3, 4, steps * epochs)
+    return keras.optimizers.Adam(rate, global_clipnorm=1.0)
+
+
+SCALE = Scale(
+    model={
+        "num_layers": 1,
+        "hidden_dim": 12,
+        "embedding_dim": 8,
+        "window": 2,
+        "dropout": 0.2,
+    },
+    pairs=96,
+    optimizer=optimizer,
+    loss={"smoothing": 0.1},
+    epochs=3,
+    vocabulary_size=30,
+    batch={"batch_size": 12},
+    max_length=12,
+    buckets=2,
+)
+RECIPE = Recipe("tiny_run", lambda: LuongTranslator, {"tiny": SCALE})
+
+
+def few_pairs(count, seed):
+    """Stands for the trainer's `reversal_pairs`."""
+    return reversal_pairs(min(count, 96) if count < 200 else 8, seed, longest=2)
+
+
+def make(folder, scale=SCALE, seed=1, **options):
+    os.makedirs(folder, exist_ok=True)
+    return Trainer(RECIPE, "tiny", scale, str(folder), seed=seed, **options)
+
+
+# === Places to be killed at ===
+
+
+def _pausing(call, say, count, half=None):
+    """The function, which says that it has been called for the `count`-th time, and
+    waits; having done half of its work if `half` does that."""
+    calls = iter(range(1, sys.maxsize))
+
+    def paused(*arguments, **options):
+        if next(calls) == count:
+            if half:
+                half(*arguments, **options)
+            say("here")
+            time.sleep(600)
+        return call(*arguments, **options)
+
+    return paused
+
+
+def _half_a_file(aside, **arrays):
+    content = b"".join(array.tobytes() for array in arrays.values())
+    aside.write(content[: len(content) // 2])
+    aside.flush()
+
+
+PLACES = {
+    "writing a checkpoint": (np, "savez", _half_a_file),
+    "before a rename": (checkpoint.os, "replace", None),
+    "evaluating": (callbacks.Validation, "_greedy", None),
+    "writing the log": (keras.callbacks.CSVLogger, "on_epoch_end", None),
+    "after the log": (callbacks.Checkpoint, "on_epoch_end", None),
+    "between two steps": (callbacks.Progress, "on_train_batch_end", None),
+}
+
+
+# === The program ===
+
+
+def _train(folder, place, count, steps, say):
+    trainer.reversal_pairs = few_pairs
+    if place in PLACES:
+        home, name, half = PLACES[place]
+        setattr(home, name, _pausing(getattr(home, name), say, count, half))
+    make(folder, checkpoint_minutes=None, checkpoint_steps=steps).train()
+
+
+def main():
+    corpus_scores(["."], [["."]])  # its imports take their time
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def say(text):
+        answers.write(f"{text}\n")
+        answers.flush()
+
+    say("ready")
+    for line in sys.stdin:
+        folder, place, count, steps = line.rstrip("\n").split("\t")
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                _train(folder, place, int(count), int(steps) or None, say)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        say(f"started {child}")
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            say(f"killed {signal.Signals(os.WTERMSIG(status)).name}")
+        else:
+            say(f"ended {os.WEXITSTATUS(status)}")
+
+
+if __name__ == "__main__":
+    main()
