@@ -45,7 +45,7 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/.created
 	@touch $@
 
 $(VENV)/.tests: $(VENV)/.runtime
-	@echo "installing JAX, PyTorch and the test tools (some minutes, once)" >&2
+	@echo "installing JAX, PyTorch, Ray and the test tools (some minutes, once)" >&2
 	@$(PIP) $(TORCH)
-	@$(PIP) --editable ".[test,train,jax,torch]"
+	@$(PIP) --editable ".[test,train,ray,jax,torch]"
 	@touch $@

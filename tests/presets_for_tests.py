@@ -1,4 +1,4 @@
-"""A small preset folder that looks like a real one, without a model in it."""
+"""Small preset folders: one that only looks like a real one, and a working one."""
 
 import json
 
@@ -51,3 +51,27 @@ def make_preset(folder, **facts):
     (folder / "model.weights.h5").write_bytes(bytes(range(256)) * 8)
     (folder / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(b"pieces")
     return write_card(folder, {**FACTS, **facts})
+
+
+WORDS = "a dog cat runs sleeps ein hund die katze rennt".split()
+
+
+def save_translator(folder):
+    """Saves an untrained model whose weights are large enough to have opinions."""
+    import keras
+
+    from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+    from zoo.text import Tokenizer, train_tokenizer
+
+    keras.utils.set_random_seed(5)
+    backbone = Luong(
+        vocabulary_size=26,
+        num_layers=1,
+        hidden_dim=8,
+        embedding_dim=6,
+        initializer_range=1.0,
+    )
+    tokenizer = Tokenizer(proto=train_tokenizer(WORDS, vocabulary_size=26))
+    preprocessor = LuongPreprocessor(tokenizer, source_length=40)
+    LuongTranslator(backbone, preprocessor).save_to_preset(str(folder))
+    return folder

@@ -29,7 +29,7 @@ def translate(arguments):
     if arguments.text and arguments.input:
         raise BadInput("give TEXT or --input, not both")
     check_search(arguments, arguments.n_best)
-    _check_files(arguments.input or [], arguments.output)
+    check_files(arguments.input or [], arguments.output)
     task = load_task(arguments.preset, arguments.backend)
 
     chunk_size = _BATCHES_AT_ONCE * arguments.batch_size
@@ -56,7 +56,7 @@ def evaluate(arguments):
         BadInput: if there is no such corpus, split or preset.
     """
     check_search(arguments)
-    _check_files([], arguments.output)
+    check_files([], arguments.output)
     pairs = _read_corpus(arguments)
     sources = pairs.sources[: arguments.limit]
     references = pairs.references[: arguments.limit]
@@ -91,7 +91,7 @@ def check_search(arguments, n_best=1):
         )
 
 
-def _check_files(inputs, output):
+def check_files(inputs, output):
     """Says what is wrong with a file before a model is loaded."""
     for path in inputs:
         with bad_input(OSError, f"cannot read {path}"):

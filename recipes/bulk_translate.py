@@ -1,0 +1,251 @@
+"""Translates large files with a preset on Ray Data, on one machine or several.
+
+    pip install --editable ".[ray]"
+    python recipes/bulk_translate.py luong_local corpus.en --output corpus.de
+
+Inputs are text files, one sentence a line, UTF-8, or gzip of that (.gz). The output has
+as many lines in the same order; for several inputs it is a folder. Inputs are cut into
+partitions. Each worker is an actor that loads the preset once; the partition of a
+worker that dies is translated by the one that Ray starts in its place. What is finished
+stands in OUTPUT.parts until all is: a run that was stopped goes on when the same
+command is given again. Only the machine where it is given needs the files; the others
+of a cluster (--address) need zoo and the preset.
+"""
+
+import argparse
+import dataclasses
+import importlib.util
+import os
+import sys
+import time
+from pathlib import Path
+
+from zoo import bulk, presets
+from zoo.cli import (
+    BadInput,
+    Parser,
+    add_search,
+    bad_input,
+    count,
+    exit_code,
+    penalty,
+    progress,
+)
+
+_SEARCH = ("beam", "length_penalty", "coverage_penalty", "max_length", "batch_size")
+_ATTEMPTS = 3  # a partition that has cost so many workers is not tried again
+
+
+def main(argv=None):
+    return exit_code(lambda: run(_parser().parse_args(argv)))
+
+
+def _parser():
+    parser = Parser(
+        prog="bulk_translate.py",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("preset", metavar="PRESET", help="name, folder or handle")
+    add("input", metavar="INPUT", nargs="+", help="text file, or gzip (.gz)")
+    add("--output", required=True, help="file, or folder for several inputs")
+    add("--workers", type=count, default=2, help="processes at work (default 2)")
+    add(
+        "--cpus",
+        type=count,
+        default=1,
+        help="CPU cores, and threads, of each worker (default 1)",
+    )
+    add("--gpus", type=penalty, default=0, help="GPUs of each worker, as 1 or 0.5")
+    add(
+        "--partition-lines",
+        type=count,
+        default=2000,
+        metavar="N",
+        help="lines translated, or lost with a worker, together (default 2000)",
+    )
+    add("--address", help="of a Ray cluster (default: Ray starts on this machine)")
+    add("--restart", action="store_true", help="throw unfinished work away")
+    add_search(parser)
+    return parser
+
+
+def run(arguments):
+    """Translates what is missing, then joins the partitions."""
+    if importlib.util.find_spec("ray") is None:
+        raise BadInput("this needs Ray: pip install 'attention-zoo[ray]'")
+    with bad_input(keep=(presets.PresetError, OSError)):
+        folder = presets.locate(arguments.preset)
+    if Path(arguments.preset).expanduser().is_dir():
+        arguments.preset = str(folder.resolve())
+    digest = bulk.preset_digest(folder)
+    search = {name: getattr(arguments, name) for name in _SEARCH}
+    backend = arguments.backend or os.environ.get("KERAS_BACKEND")
+    with bulk.Job(
+        arguments.input,
+        arguments.output,
+        arguments.partition_lines,
+        {"preset sha256": digest, "backend": backend, **search},
+        arguments.restart,
+    ) as job:
+        missing = {partition.number: partition for partition in job.missing()}
+        found = len(job.partitions) - len(missing)
+        progress(
+            f"{sum(p.lines for p in job.partitions)} lines in {len(job.partitions)} "
+            f"partitions" + (f", {found} of them finished before" if found else "")
+        )
+        began, lines = time.perf_counter(), 0
+        try:
+            for row in translate(missing.values(), digest, search, arguments):
+                job.write(missing[row["number"]], row["text"])
+                for message in row["warnings"].splitlines():
+                    progress(f"warning: {message}")
+                lines += missing[row["number"]].lines
+                seconds = time.perf_counter() - began
+                speed = f"{lines / seconds:.1f} sentences/s"
+                progress(f"{lines} lines in {seconds:.1f} s, {speed}")
+        except BaseException:
+            progress(f"{job.folder} keeps what is finished: the same command goes on")
+            raise
+        job.join()
+    progress(f"{arguments.output} is complete")
+
+
+def translate(partitions, digest, search, arguments):
+    """Translates partitions on Ray.
+
+    Yields:
+        For each partition, in the order in which they are finished, a dict with its
+        "number", the "text", and "warnings", one a line.
+    """
+    if not partitions:
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_DATA_LOG_LEVEL", "ERROR")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    import ray
+    import ray.data
+
+    local = arguments.address is None
+    ray.init(
+        address="local" if local else arguments.address,
+        num_cpus=arguments.workers * arguments.cpus if local else None,
+        include_dashboard=False if local else None,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    try:
+        _check_resources(ray.cluster_resources(), arguments)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        here = {f"node:{ray.util.get_node_ip_address()}": 0.001}
+        attempts = ray.remote(num_cpus=0, resources=here)(Attempts).remote()
+        rows = [dataclasses.asdict(partition) for partition in partitions]
+        work = (
+            ray.data.from_items(rows, override_num_blocks=len(rows))
+            .map(_read, num_cpus=0, resources=here)
+            .map_batches(
+                Worker,
+                fn_constructor_args=(arguments.preset, digest, search, attempts),
+                batch_size=1,
+                batch_format="numpy",
+                compute=ray.data.ActorPoolStrategy(
+                    size=arguments.workers, max_tasks_in_flight_per_actor=2
+                ),
+                num_cpus=arguments.cpus,
+                num_gpus=arguments.gpus or None,
+                runtime_env={"env_vars": _environment(arguments)},
+            )
+        )
+        seen = set()
+        for row in work.iter_rows():
+            if row["worker"] not in seen:
+                seen.add(row["worker"])
+                progress(f"at work: {row['worker']}")
+            if row["attempt"] > 1:
+                progress(f"partition {row['number']} was done again: its worker died")
+            yield row
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None) or error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        raise RuntimeError(cause) from error
+    finally:
+        ray.shutdown()
+
+
+def _read(row):
+    partition = bulk.Partition(**row)
+    place = {"name": partition.name, "first": partition.first}
+    return {"number": partition.number, **place, "text": partition.read()}
+
+
+class Worker(bulk.Translator):
+    """A `bulk.Translator` as Ray Data calls it: one partition a batch."""
+
+    def __init__(self, preset, digest, search, attempts):
+        super().__init__(preset, digest, search)
+        self._attempts = attempts
+
+    def __call__(self, batch):
+        import ray
+
+        number, name, first, text = (
+            batch[key][0] for key in ("number", "name", "first", "text")
+        )
+        attempt = ray.get(self._attempts.begin.remote(int(number)))
+        if attempt > _ATTEMPTS:
+            raise RuntimeError(
+                f"partition {number}, from line {first} of {name}, has cost "
+                f"{_ATTEMPTS} workers their lives (out of memory?)"
+            )
+        text, warnings = self.translate(bytes(text), str(name), int(first))
+        worker = f"process {os.getpid()} on {os.uname().nodename}"
+        row = {"number": number, "text": text, "warnings": "\n".join(warnings)}
+        row |= {"worker": worker, "attempt": attempt}
+        return {key: [value] for key, value in row.items()}
+
+
+class Attempts:
+    """Counts how often each partition was begun; it outlives the workers."""
+
+    def __init__(self):
+        self._counts = {}
+
+    def begin(self, number):
+        self._counts[number] = self._counts.get(number, 0) + 1
+        return self._counts[number]
+
+
+def _check_resources(have, arguments):
+    """Ray would wait for ever."""
+    for name, each in (("CPU", arguments.cpus), ("GPU", arguments.gpus)):
+        needed = arguments.workers * each
+        if needed > have.get(name, 0):
+            raise BadInput(
+                f"{arguments.workers} workers need {needed:g} {name}s, and Ray has "
+                f"{have.get(name, 0):g}"
+            )
+
+
+def _environment(arguments):
+    """Environment of a worker: as many threads as cores, whatever the backend."""
+    cores = str(arguments.cpus)
+    environment = {
+        "OMP_NUM_THREADS": cores,  # torch
+        "NPROC": cores,  # XLA under JAX
+        "TF_NUM_INTRAOP_THREADS": cores,
+        "TF_NUM_INTEROP_THREADS": cores,
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    }
+    if arguments.backend:
+        environment["KERAS_BACKEND"] = arguments.backend
+    if 0 < arguments.gpus < 1:  # nobody takes all of a shared GPU's memory
+        environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+        environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    return environment
+
+
+if __name__ == "__main__":
+    sys.exit(main())
