@@ -173,6 +173,7 @@ class Checkpoint(keras.callbacks.Callback):
         plan: what the weights owe to the command rather than to the identity (the
             number of epochs, the backend, the commit); kept with the epoch at which
             it came into force.
+        writes: whether `save` writes; of several processes one does.
     """
 
     def __init__(
@@ -185,9 +186,11 @@ class Checkpoint(keras.callbacks.Callback):
         identity=(),
         resumed=None,
         plan=(),
+        writes=True,
     ):
         super().__init__()
         self.path, self.best_path, self.backbone = path, best_path, backbone
+        self.writes = writes
         self.monitor, self.patience, self.identity = monitor, patience, dict(identity)
         resumed = resumed or {}
         self.best = resumed.get("best", -math.inf)
@@ -228,6 +231,8 @@ class Checkpoint(keras.callbacks.Callback):
             stopped: whether training ended before its last epoch.
             **within: what a resumed epoch needs besides.
         """
+        if not self.writes:
+            return
         if step:
             self._note_plan(epoch)
         state = {

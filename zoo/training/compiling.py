@@ -3,12 +3,13 @@
 from zoo.training.losses import SmoothedCrossEntropy
 
 
-def compile_for_training(model, optimizer, **loss):
+def compile_for_training(model, optimizer, distribution=None, **loss):
     """Compiles a task the way that every recipe is trained.
 
     Args:
         model: a `zoo.models.Translator`.
         optimizer: a Keras optimizer.
+        distribution: a `zoo.training.distribute.Distribution` of several devices.
         **loss: arguments of `SmoothedCrossEntropy`.
 
     Example:
@@ -20,8 +21,9 @@ def compile_for_training(model, optimizer, **loss):
         >>> model.loss.smoothing
         0.1
     """
-    model.compile(
-        optimizer=optimizer, loss=SmoothedCrossEntropy(**loss), weighted_metrics=[]
-    )
+    loss = SmoothedCrossEntropy(**loss)
+    if distribution is not None:
+        optimizer, loss = distribution.optimizer(optimizer), distribution.loss(loss)
+    model.compile(optimizer=optimizer, loss=loss, weighted_metrics=[])
     # Now, so that a checkpoint finds the optimizer's variables.
     optimizer.build(model.trainable_variables)

@@ -1,5 +1,6 @@
 """Keras's `fit`, from one checkpoint to the next."""
 
+import math
 import os
 import sys
 
@@ -9,6 +10,7 @@ from keras import ops
 from zoo.training import interrupts
 from zoo.training.callbacks import Checkpoint, EpochOrder, Progress, StepCallbacks
 from zoo.training.checkpoint import load_state, save_state, trim_log
+from zoo.training.distribute import Distribution
 from zoo.training.gradients import gradient_norm
 from zoo.training.safeguard import NotFiniteError, Safeguard
 
@@ -31,6 +33,9 @@ class Loop:
         identity: see `Checkpoint`; so are `plan` and `patience`.
         minutes, steps: see `Safeguard`.
         say: function that shows a text.
+        distribution: a `zoo.training.distribute.Distribution`; one device by default.
+            Process 0 alone writes and calls `watching`. A loss that is not finite ends
+            a run of several processes, which goes back when it is started again.
 
     Attributes:
         state: the last checkpoint's, {} if there is none.
@@ -53,7 +58,9 @@ class Loop:
         minutes=10.0,
         steps=None,
         say=None,
+        distribution=None,
     ):
+        self.distribution = distribution or Distribution()
         self.model, self.backbone, self.batches = model, backbone, batches
         self.epochs, self.identity = epochs, dict(identity)
         self.options = {"plan": plan, "patience": patience, "identity": self.identity}
@@ -85,7 +92,8 @@ class Loop:
                 state has been saved.
             OSError: if a file can't be written; those of before stay.
         """
-        trim_log(self.log, self.state.get("epoch", 0))
+        if self.distribution.main:
+            trim_log(self.log, self.state.get("epoch", 0))
         if not self.state:  # where a first loss that is not finite goes back to
             self.checkpoint.save(epoch=0)
             self._resume()
@@ -98,13 +106,17 @@ class Loop:
             self._resume()
 
     def _resume(self, first=False):
+        self.distribution.wait()  # until it has been written
         if not first or os.path.exists(self.path):
             self.state = load_state(self.path, self.model, self.identity)
+        place = [self.state.get(name) for name in ("epoch", "step")]
+        self.distribution.agree("epoch and step of the checkpoint", place)
         self.checkpoint = Checkpoint(
             self.path,
             self.best_path,
             self.backbone,
             resumed=self.state,
+            writes=self.distribution.main,
             **self.options,
         )
         self.checkpoint.set_model(self.model)
@@ -118,13 +130,26 @@ class Loop:
         self.batches.set_epoch(epoch)
         steps = len(self.batches) - start - (skip is not None)
         within = start > 0 or skip is not None
-        progress = Progress(self.batches, earlier=state.get("epoch_seconds", 0.0))
+        progress = Progress(
+            self.batches,
+            seconds=5.0 if self.distribution.main else math.inf,
+            earlier=state.get("epoch_seconds", 0.0),
+        )
         guard = Safeguard(
-            self.checkpoint, progress, self.batches, resumed=state, **self.intervals
+            self.checkpoint,
+            progress,
+            self.batches,
+            resumed=state,
+            distribution=self.distribution,
+            **self.intervals,
         )
         order = EpochOrder(self.batches, start, skip)
         callbacks = StepCallbacks(
-            [*([order, progress, guard] if steps else []), *watching, self.checkpoint],
+            self.distribution.callbacks(
+                [order, progress, guard] if steps else [],
+                [*watching, self.checkpoint],
+                self.batches,
+            ),
             add_history=True,
             model=self.model,
             epochs=self.epochs,
@@ -147,6 +172,16 @@ class Loop:
         )
 
     def _roll_back(self, error):
+        if self.distribution.processes > 1:
+            # They may not all have seen it: each ends, and the others with it.
+            if not self.state["rollback"] and self.distribution.main:
+                state = load_state(self.path, self.model, self.identity)
+                rollback = [error.epoch, error.step]
+                save_state(self.path, self.model, {**state, "rollback": rollback})
+            raise FloatingPointError(
+                f"{error}. Training stops in all processes; started again, it goes "
+                "back to the last checkpoint and leaves this batch out, once in a run"
+            ) from error
         batch = self.batches[error.step - self.batches.start]
         state = load_state(self.path, self.model, self.identity)
         ahead = error.step - (state["step"] if state["epoch"] == error.epoch else 0)

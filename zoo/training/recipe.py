@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+MODES = ("auto", "none", "data")  # of `--distribute`
 SCALES = ("tiny", "small", "paper")
 
 
@@ -96,6 +97,13 @@ def run(recipe, argv=None):
         action="store_true",
         help="train no further: write the preset from the best weights so far",
     )
+    parser.add_argument(
+        "--distribute",
+        choices=MODES,
+        default="auto",
+        help="data parallelism: over all devices there are (auto), none, or an error "
+        "where there is one device only (data)",
+    )
     args = parser.parse_args(argv)
     for name, least in (("epochs", 1), ("limit", 1), ("seed", 0)):
         value = getattr(args, name)
@@ -109,17 +117,37 @@ def run(recipe, argv=None):
     output = args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
 
     from zoo.data import CorpusError
+    from zoo.training import distribute
     from zoo.training.checkpoint import CheckpointError
-    from zoo.training.trainer import Trainer
 
     try:
+        # First of all: an engine must start before its backend computes anything.
+        distribution = distribute.start(args.distribute)
+        from zoo.training.trainer import Trainer
+
         os.makedirs(output, exist_ok=True)
-        if args.restart:
+        if args.restart and distribution.main:
             clear(output)
-        trainer = Trainer(recipe, args.scale, scale, output, args.seed, args.limit)
+        distribution.wait()
+        trainer = Trainer(
+            recipe,
+            args.scale,
+            scale,
+            output,
+            args.seed,
+            args.limit,
+            distribution=distribution,
+        )
         trainer.train(finish=args.finish)
         trainer.finish()
-    except (CheckpointError, CorpusError, ImportError, OSError) as error:
+        distribution.stop()
+    except (
+        CheckpointError,
+        CorpusError,
+        distribute.DistributionError,
+        ImportError,
+        OSError,
+    ) as error:
         print(f"{recipe.name}: error: {error}", file=sys.stderr)
         return 2
     except FloatingPointError as error:

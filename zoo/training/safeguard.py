@@ -39,6 +39,8 @@ class Safeguard(keras.callbacks.Callback):
         steps: steps between two saves; None for never.
         every: steps between two looks at the loss.
         resumed: the state that the run starts from.
+        distribution: a `zoo.training.distribute.Distribution`. Several processes must
+            look at the same losses, so that saves by time come with every look there.
 
     Raises:
         NotFiniteError: from a hook, if a loss or the weights are not finite.
@@ -54,11 +56,13 @@ class Safeguard(keras.callbacks.Callback):
         steps=None,
         every=50,
         resumed=None,
+        distribution=None,
     ):
         super().__init__()
         self.checkpoint, self.progress, self.batches = checkpoint, progress, batches
         self.minutes, self.steps, self.every = minutes, steps, every
         self.metrics = (resumed or {}).get("metrics")
+        self.several = distribution is not None and distribution.processes > 1
 
     def on_epoch_begin(self, epoch, logs=None):
         self.epoch, self.losses, self.saved = epoch, [], time.monotonic()
@@ -87,7 +91,7 @@ class Safeguard(keras.callbacks.Callback):
     def _due(self, step):
         if self.steps is not None and step % self.steps == 0:
             return True
-        if self.minutes is None:
+        if self.minutes is None or (self.several and len(self.losses) < self.every):
             return False
         return time.monotonic() - self.saved >= 60 * self.minutes
 

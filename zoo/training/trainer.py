@@ -18,6 +18,7 @@ from zoo.training import callbacks as callbacks_
 from zoo.training.batching import PairBatches, choose_buckets
 from zoo.training.checkpoint import CheckpointError, read_state, write_bytes
 from zoo.training.compiling import compile_for_training
+from zoo.training.distribute import Alone, Distribution
 from zoo.training.evaluation import corpus_scores
 from zoo.training.generated import reversal_pairs
 from zoo.training.loop import Loop
@@ -41,6 +42,7 @@ class Trainer:
         checkpoint_minutes: time between two checkpoints within an epoch; None for
             none by time. There is one at each epoch's end, too.
         checkpoint_steps: steps between two checkpoints within an epoch, likewise.
+        distribution: what `zoo.training.distribute.start` found; one device by default.
 
     Raises:
         CheckpointError: if the folder holds the checkpoint of another run.
@@ -57,7 +59,9 @@ class Trainer:
         limit=None,
         checkpoint_minutes=10.0,
         checkpoint_steps=None,
+        distribution=None,
     ):
+        self.distribution = distribution or Distribution()
         self.recipe, self.scale_name, self.scale = recipe, scale_name, scale
         self.output, self.seed, self.limit = output, seed, limit
         self.intervals = {"minutes": checkpoint_minutes, "steps": checkpoint_steps}
@@ -122,12 +126,15 @@ class Trainer:
         path = self.path("tokenizer.spm")
         # Of a run that left no checkpoint nothing is taken up: its choices are unknown.
         resumes = os.path.exists(self.path("checkpoint.npz"))
-        if not (resumes and os.path.exists(path)):
+        main, self.proto = self.distribution.main, b""
+        if main and not (resumes and os.path.exists(path)):
             texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
             proto = train_tokenizer(texts, self.scale.vocabulary_size)
             write_bytes(path, proto)
-        with open(path, "rb") as file:
-            self.proto = file.read()
+        if main:
+            with open(path, "rb") as file:
+                self.proto = file.read()
+        self.proto = self.distribution.broadcast(self.proto)
         task = self.recipe.translator()
         length = self.scale.max_length
         try:
@@ -174,17 +181,27 @@ class Trainer:
             f"{len(self.batches)} batches an epoch in {len(self.batches.buckets)} "
             f"shapes, {self.batches.padding:.1%} padding"
         )
+        self.distribution.shard(self.batches)
 
     # === Model ===
     def _build(self):
-        task = self.recipe.translator()
-        size = self.preprocessor.tokenizer.vocabulary_size()
-        self.backbone = task.backbone_cls(vocabulary_size=size, **self.scale.model)
-        # Training works on ids; the translator shares the backbone.
-        self.model = task(self.backbone)
-        self.translator = task(self.backbone, self.preprocessor)
-        optimizer = self.scale.optimizer(len(self.batches), self.scale.epochs)
-        compile_for_training(self.model, optimizer, **self.scale.loss)
+        task, distribution = self.recipe.translator(), self.distribution
+        sizes = {
+            "vocabulary_size": self.preprocessor.tokenizer.vocabulary_size(),
+            **self.scale.model,
+        }
+        with distribution.scope():
+            self.backbone = task.backbone_cls(**sizes)
+            # Training works on ids; the translator shares the backbone.
+            self.model = distribution.model(task(self.backbone))
+            optimizer = self.scale.optimizer(len(self.batches), self.scale.epochs)
+            compile_for_training(self.model, optimizer, distribution, **self.scale.loss)
+        with distribution.alone():
+            copies = distribution.copies
+            decoded = task.backbone_cls(**sizes) if copies else self.backbone
+            self.translator = task(decoded, self.preprocessor)
+        if distribution.devices > 1:
+            self._say(f"data parallelism over {distribution}")
         self._say(
             f"{type(self.backbone).__name__}, {self.backbone.count_params():,} "
             f"parameters, {keras.backend.backend()} backend"
@@ -206,6 +223,7 @@ class Trainer:
             plan=[self.scale.epochs, keras.backend.backend(), self.commit],
             patience=self.scale.patience,
             say=self._say,
+            distribution=self.distribution,
             **self.intervals,
         )
         self.loop = loop
@@ -227,8 +245,12 @@ class Trainer:
             name: [refs[0] for refs in references]
             for name, (_, references) in self.validation.items()
         }
+        with self.distribution.alone():
+            validation = callbacks_.Validation(
+                self.translator, self.validation, targets
+            )
         watching = [
-            callbacks_.Validation(self.translator, self.validation, targets),
+            Alone(self.distribution, validation, self.backbone),
             keras.callbacks.CSVLogger(self.path("log.csv"), append=True),
         ]
         if importlib.util.find_spec("tensorboard") and importlib.util.find_spec(
@@ -241,13 +263,23 @@ class Trainer:
         return watching
 
     def finish(self):
-        """Writes the preset from the best weights, and scores what was written."""
+        """Writes the preset from the best weights, and scores what was written.
+
+        Process 0 does it; the others return None at once.
+        """
+        if not self.distribution.main:
+            return None
+        with self.distribution.alone():
+            return self._finish()
+
+    def _finish(self):
         folder = self.path("preset", self.recipe.name)
+        backbone = self.translator.backbone
         os.makedirs(os.path.dirname(folder), exist_ok=True)
-        self.backbone.load_weights(self.path("best.weights.h5"))
+        backbone.load_weights(self.path("best.weights.h5"))
         save_preset(self.translator, folder)
         # Scored as stored: with the weights that float16 rounded.
-        self.backbone.load_weights(os.path.join(folder, "model.weights.h5"))
+        backbone.load_weights(os.path.join(folder, "model.weights.h5"))
         results = {}
         for name, (sources, references) in self.tests.items():
             texts = self.translator.translate(sources, beam_size=5)
@@ -322,7 +354,8 @@ class Trainer:
         return ", then ".join(commands)
 
     def _say(self, text):
-        print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
+        if self.distribution.main:
+            print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
 
 
 def _machine():
