@@ -1,9 +1,20 @@
 """A decoder made of any recurrent cells and any attention (Luong et al. 2015)."""
 
+import itertools
+
 import keras
 from keras import ops
 
-from zoo.layers.functional import cast_weights, fresh, linear, positive, scan
+from zoo.layers.functional import (
+    LoopKernel,
+    cast_weights,
+    fresh,
+    linear,
+    loop_kernels,
+    positive,
+    scan,
+    step_product,
+)
 from zoo.layers.recurrent import LSTMCell, as_list
 
 
@@ -137,7 +148,8 @@ class AttentionCell(keras.layers.Layer):
         inputs = ops.cast(inputs, self.compute_dtype)
         drops = self.draw_drops(ops.shape(inputs)[:1], training)
         first = self.project(self.drop(inputs, training=training))
-        return self.advance(first, states, memory, mask, keys, kernels, drops)
+        added = self.additions(first)
+        return self.advance(added, states, memory, mask, keys, kernels, drops)
 
     def compute_output_spec(self, inputs, states, memory, *args, **kwargs):
         output, alignment, states = self.compute_output_shape(
@@ -169,6 +181,13 @@ class AttentionCell(keras.layers.Layer):
                 fed = cell.output_size
         return [*kernels, cast_weights(self.W_c, self.compute_dtype)]
 
+    def additions(self, first):
+        """What is added to the product with each of `loop_kernels`: the projected input
+        to the first cell's, at most a bias to the others. A cell that is not zoo's has
+        no kernel here and takes `first` as its input."""
+        others = self.cells[1:] if self.hoists else []
+        return [first, *(cell.project_nothing() for cell in others), None]
+
     def drop_sizes(self):
         """Widths of the inputs that arise inside the loop."""
         fed = [self.units] if self.input_feeding else []
@@ -183,8 +202,8 @@ class AttentionCell(keras.layers.Layer):
             for size in self.drop_sizes()
         ]
 
-    def run_cells(self, first, states, kernels, drops=()):
-        """The cells' part of a step: `(h_t, new cell states, position)`."""
+    def run_cells(self, added, states, kernels, drops=()):
+        """The cells' part of a step: `(h_t, new cell states)`."""
         drops = list(drops)
 
         def dropped(x):
@@ -193,14 +212,14 @@ class AttentionCell(keras.layers.Layer):
         new_states, offset, fed = [], 0, None
         if self.input_feeding:
             fed = dropped(states[-2])
-        output = first
+        first = output = added[0]
         for index, cell in enumerate(self.cells):
             own = states[offset : offset + self.counts[index]]
             offset += self.counts[index]
             if index:
                 fed, first = dropped(output), None
             if self.hoists:
-                output, own = cell.advance(first, own, kernels[index], fed)
+                output, own = cell.advance(added[index], own, kernels[index], fed)
             else:
                 parts = [part for part in (first, fed) if part is not None]
                 whole = ops.concatenate(parts, -1) if len(parts) > 1 else parts[0]
@@ -208,28 +227,31 @@ class AttentionCell(keras.layers.Layer):
             new_states += as_list(own)
         return output, new_states
 
-    def attend(self, hidden, memory, mask, keys, position, W_c):
+    def attend(self, hidden, memory, mask, keys, position, W_c, added=None):
         """Equation 5: attention and the attentional vector for `(B, d)` or
         `(B, T, d)` states: `(h~, alignment)`."""
         context, alignment = self.attention(
             hidden, memory, mask=mask, keys=keys, position=position
         )
         joined = ops.concatenate([context, hidden], axis=-1)
-        return ops.tanh(linear(joined, W_c)), alignment
+        if added is None:
+            return ops.tanh(linear(joined, W_c)), alignment
+        return ops.tanh(step_product(joined, W_c, added)), alignment
 
     def advance(
-        self, first, states, memory, mask, keys, kernels, drops=(), paired=None
+        self, added, states, memory, mask, keys, kernels, drops=(), paired=None
     ):
-        """One step on a projected input: `(h~_t, alignment, new_states)`. `paired` says
-        that rows and sentences are as many, where their shapes can't tell."""
+        """One step: `(h~_t, alignment, new_states)`. `added` as from `additions`;
+        `paired` says that rows and sentences are as many, where their shapes can't
+        tell."""
         position = states[-1]
-        hidden, new_states = self.run_cells(first, states, kernels, drops)
+        hidden, new_states = self.run_cells(added, states, kernels, drops)
         if paired is None:
             rows, batch = hidden.shape[0], memory.shape[0]
             paired = rows is not None and rows == batch
         if paired:
             output, alignment = self.attend(
-                hidden, memory, mask, keys, position, kernels[-1]
+                hidden, memory, mask, keys, position, kernels[-1], added[-1]
             )
         else:
             # The hypotheses of one sentence share its memory as several queries.
@@ -369,22 +391,34 @@ class AttentionDecoder(keras.layers.Layer):
         first = cell.project(cell.drop(inputs, training=training))
         states = cell.get_initial_state(batch, initial_states)
         kernels = cell.loop_kernels()
-        widths = [first.shape[-1]] + [drop.shape[-1] for drop in drops]
-        sequence = ops.concatenate([first, *drops], axis=-1) if drops else first
+        inside = len(kernels) if cell.input_feeding else len(kernels) - 1
+        kernels[:inside] = loop_kernels(kernels[:inside], training)
+        added, widened = cell.additions(first), {}
+        for index, kernel in enumerate(kernels, len(added) - len(kernels)):
+            if isinstance(kernel, LoopKernel):
+                lead = (batch, time, kernel.kernel.shape[1])
+                rest = added[index]
+                rest = ops.zeros((), self.compute_dtype) if rest is None else rest
+                widened[index] = kernel.widen(ops.broadcast_to(rest, lead))
+        widened.setdefault(0, first)
+        # What the loop reads, side by side: it takes one sequence.
+        parts = [*widened.values(), *drops]
+        ends = list(itertools.accumulate(part.shape[-1] for part in parts[:-1]))
+        sequence = ops.concatenate(parts, axis=-1) if ends else parts[0]
 
         def cut(x):
-            parts, start = [], 0
-            for width in widths:
-                parts.append(x[:, start : start + width])
-                start += width
-            return parts[0], parts[1:]
+            """This step's additions and dropout masks."""
+            pieces = ops.split(x, ends, axis=-1) if ends else [x]
+            own = dict(zip(widened, pieces, strict=False))
+            whole = [own.get(index, rest) for index, rest in enumerate(added)]
+            return whole, pieces[len(widened) :]
 
         if cell.input_feeding:
 
             def step(x, states):
-                first, drops = cut(x)
+                added, drops = cut(x)
                 output, alignment, states = cell.advance(
-                    first, states, memory, mask, keys, kernels, drops, paired=True
+                    added, states, memory, mask, keys, kernels, drops, paired=True
                 )
                 if return_alignments:
                     output = ops.concatenate([output, alignment], axis=-1)
@@ -396,8 +430,8 @@ class AttentionDecoder(keras.layers.Layer):
         else:
 
             def step(x, states):
-                first, drops = cut(x)
-                return cell.run_cells(first, states, kernels, drops)
+                added, drops = cut(x)
+                return cell.run_cells(added, states, kernels, drops)
 
             hidden, states[:-1] = scan(step, sequence, states[:-1])
             outputs, alignments = cell.attend(

@@ -66,6 +66,90 @@ def linear(x, kernel):
     return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
 
 
+class LoopKernel:
+    """The matrix of a product inside a time loop, made ready for training.
+
+    The gradient of a loop's matrix is a sum over its steps. Added up inside the loop it
+    costs a small product and a pass over the whole matrix at each step; after the loop
+    it is one large product. `widen` adds columns of zeros to a sequence that the loop
+    reads anyway; the steps hand their factors of that product out as the gradient of
+    these columns. Measured: docs/performance.md.
+
+    Args:
+        kernel: tensor `(n, m)`.
+    """
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.transposed = ops.transpose(kernel)  # here: not at each step
+
+    def widen(self, added):
+        """The sequence `(B, T, m)` that is added to the loop's products, with room for
+        the kernel's gradient: `(B, T, m + n)`."""
+        n, m = self.kernel.shape
+
+        @ops.custom_gradient
+        def join(added, kernel):
+            def gradient(*args, upstream=None):
+                upstream = args[0] if upstream is None else upstream
+                rows = ops.reshape(upstream, (-1, m + n))
+                wanted = ops.matmul(ops.transpose(rows[:, m:]), rows[:, :m])
+                return upstream[..., :m], wanted
+
+            room = ops.zeros((*ops.shape(added)[:-1], n), dtype=added.dtype)
+            return ops.concatenate([added, room], axis=-1), gradient
+
+        return join(added, self.kernel)
+
+    def product(self, x, added):
+        """One step: x · kernel plus this step's slice of the widened sequence."""
+        m = self.kernel.shape[1]
+
+        @ops.custom_gradient
+        def multiply(x, kernel, transposed, added):
+            def gradient(*args, upstream=None):
+                upstream = args[0] if upstream is None else upstream
+                rows = ops.concatenate([upstream, x], axis=-1)
+                return ops.matmul(upstream, transposed), None, None, rows
+
+            return ops.matmul(x, kernel) + added[:, :m], gradient
+
+        return multiply(x, self.kernel, self.transposed, added)
+
+
+def loop_kernels(kernels, training):
+    """Kernels for a time loop: made ready for training where that pays.
+
+    Under torch, which runs the loop step by step, the wider sequence costs as much as
+    it saves.
+    """
+    if training and keras.backend.backend() != "torch":
+        return [LoopKernel(kernel) for kernel in kernels]
+    return kernels
+
+
+def widen(kernel, added):
+    """`kernel.widen(added)` of a `LoopKernel`; `added` as it is for a tensor."""
+    return kernel.widen(added) if isinstance(kernel, LoopKernel) else added
+
+
+def step_product(x, kernel, added=None):
+    """`x` times the matrix of a time loop, plus `added`.
+
+    Args:
+        x: tensor `(B, n)`.
+        kernel: tensor `(n, m)` or a `LoopKernel`, which needs `added`.
+        added: this step's slice of `widen(kernel, sequence)`; None adds nothing.
+
+    Returns:
+        Tensor `(B, m)`.
+    """
+    if isinstance(kernel, LoopKernel):
+        return kernel.product(x, added)
+    product = ops.matmul(x, kernel)
+    return product if added is None else product + added
+
+
 def gather_rows(values, index):
     """Takes `values[b, index[b, t, w]]`.
 

@@ -3,7 +3,16 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import cast_weights, fresh, linear, positive, scan
+from zoo.layers.functional import (
+    cast_weights,
+    fresh,
+    linear,
+    loop_kernels,
+    positive,
+    scan,
+    step_product,
+    widen,
+)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -46,6 +55,11 @@ class LSTMCell(keras.layers.LSTMCell):
             projected = projected + cast_weights(self.bias, self.compute_dtype)
         return projected
 
+    def project_nothing(self):
+        """What stands for `project` where the whole input is known in the loop only:
+        the bias `(4 * units,)`, or None."""
+        return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
+
     def loop_kernel(self, fed=0):
         """The kernel of the products inside the loop: the last `fed` rows of the input
         kernel over the recurrent kernel, `(fed + units, 4 * units)`."""
@@ -59,8 +73,8 @@ class LSTMCell(keras.layers.LSTMCell):
         """One step.
 
         Args:
-            projected: `(B, 4 * units)` from `project`; None where the whole input is
-                `fed`.
+            projected: `(B, 4 * units)` from `project`, or from `project_nothing` where
+                the whole input is `fed`.
             states: `[h, c]`, each `(B, units)`.
             loop_kernel: from `loop_kernel(fed)`.
             fed: `(B, fed)`, the part of the input that is known in the loop only.
@@ -70,11 +84,7 @@ class LSTMCell(keras.layers.LSTMCell):
         """
         h, c = states
         rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
-        gates = ops.matmul(rows, loop_kernel)
-        if projected is not None:
-            gates = gates + projected
-        elif self.use_bias:
-            gates = gates + cast_weights(self.bias, self.compute_dtype)
+        gates = step_product(rows, loop_kernel, projected)
         i, f, candidate, o = ops.split(gates, 4, axis=-1)
         c = self.recurrent_activation(f) * c
         c = c + self.recurrent_activation(i) * self.activation(candidate)
@@ -82,7 +92,9 @@ class LSTMCell(keras.layers.LSTMCell):
         return h, [h, c]
 
 
-def run_cell(cell, inputs, initial_states=None, mask=None, reverse=False):
+def run_cell(
+    cell, inputs, initial_states=None, mask=None, reverse=False, training=False
+):
     """Runs any cell over a sequence; masked steps keep the state and put out zeros.
 
     Args:
@@ -91,6 +103,7 @@ def run_cell(cell, inputs, initial_states=None, mask=None, reverse=False):
         initial_states: list of `(B, units)`, zeros by default.
         mask: bool `(B, T)`, true where real, or None.
         reverse: whether to run from the last step to the first.
+        training: whether gradients will be asked for, which are then prepared.
 
     Returns:
         `(outputs, final_states)`: `(B, T, m)`, at the time step that made them, and a
@@ -103,6 +116,8 @@ def run_cell(cell, inputs, initial_states=None, mask=None, reverse=False):
     if isinstance(cell, LSTMCell):
         kernel = cell.loop_kernel()
         sequence = cell.project(inputs)
+        [kernel] = loop_kernels([kernel], training)
+        sequence = widen(kernel, sequence)
 
         def advance(x, states):
             return cell.advance(x, states, kernel)
@@ -245,8 +260,12 @@ class RecurrentStack(keras.layers.Layer):
             outputs = self.drop(outputs, training=training)
             initial = None if initial_states is None else initial_states[index]
             if self.bidirectional:
-                forward, first = run_cell(layer[0], outputs, None, mask)
-                backward, second = run_cell(layer[1], outputs, None, mask, reverse=True)
+                forward, first = run_cell(
+                    layer[0], outputs, None, mask, training=training
+                )
+                backward, second = run_cell(
+                    layer[1], outputs, None, mask, reverse=True, training=training
+                )
                 outputs = ops.concatenate([forward, backward], axis=-1)
                 final = [
                     ops.concatenate(pair, axis=-1)
@@ -254,7 +273,7 @@ class RecurrentStack(keras.layers.Layer):
                 ]
             else:
                 outputs, final = run_cell(
-                    layer[0], outputs, initial, mask, self.reverse
+                    layer[0], outputs, initial, mask, self.reverse, training
                 )
             states.append(final)
         return outputs, states
