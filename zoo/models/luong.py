@@ -17,7 +17,7 @@ from zoo.layers import (
     MultiplicativeAttention,
     RecurrentStack,
 )
-from zoo.layers.functional import positive
+from zoo.layers.functional import cast_weights, positive
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
 from zoo.text import TranslatorPreprocessor
 
@@ -292,9 +292,15 @@ class Luong(Seq2SeqBackbone):
             return_alignments=return_alignments,
         )
 
-    def call(self, inputs, training=False):
+    def features(self, inputs, training=False):
         outputs, _ = self._decode(inputs, training, return_alignments=False)
-        return self.readout(self.readout_drop(outputs, training=training))
+        return self.readout_drop(outputs, training=training)
+
+    def output_weights(self):
+        return cast_weights(self.readout.kernel, self.compute_dtype), None
+
+    def call(self, inputs, training=False):
+        return self.readout(self.features(inputs, training=training))
 
     def align(self, source_ids, target_ids):
         inputs = {"source_ids": source_ids, "target_ids": target_ids}

@@ -83,6 +83,15 @@ class Seq2SeqBackbone(_Presets, keras_hub.models.Backbone):
         """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
         raise NotImplementedError
 
+    def features(self, inputs, training=False):
+        """What the output layer reads, `(B, T, d)`: `call` is its product with the
+        `output_weights`."""
+        raise NotImplementedError
+
+    def output_weights(self):
+        """The output layer's matrix `(d, V)`, and its bias `(V,)` or None."""
+        raise NotImplementedError
+
     def align(self, source_ids, target_ids):
         """Attention weights `(B, T, S)` while reading the given target."""
         raise NotImplementedError
@@ -110,13 +119,25 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
         _check_vocabulary(backbone, preprocessor)
         self.backbone = backbone
         self.preprocessor = preprocessor
+        self._wants_no_logits = self._projects = False
         self.build(None)
 
     def build(self, input_shape=None):
         self.built = True
 
     def call(self, inputs, training=False):
+        if training and self._projects:
+            return self.backbone.features(inputs, training=True)
         return self.backbone(inputs, training=training)
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        if not (training and self._projects):
+            return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+        weights = self.backbone.output_weights()
+        loss = self.loss.projected(y_pred, *weights, y, sample_weight)
+        return sum(self.losses, loss)
 
     def encode(self, source_ids):
         """See `Seq2SeqBackbone.encode`."""
@@ -130,9 +151,28 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
         """See `Seq2SeqBackbone.step`."""
         return self.backbone.step(token_ids, state, memory)
 
-    def compile(self, *args, sampler="greedy", **kwargs):
+    def compile(
+        self,
+        optimizer="auto",
+        loss="auto",
+        *,
+        metrics=None,
+        weighted_metrics="auto",
+        sampler="greedy",
+        **kwargs,
+    ):
         """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default."""
-        super().compile(*args, sampler=sampler, **kwargs)
+        super().compile(
+            optimizer,
+            loss,
+            metrics=metrics,
+            weighted_metrics=weighted_metrics,
+            sampler=sampler,
+            **kwargs,
+        )
+        # Such a loss can do without the logits if nothing else reads them.
+        free = not metrics and not weighted_metrics
+        self._wants_no_logits = free and hasattr(self.loss, "projected")
 
     def generate_step(self, inputs, stop_token_ids=None):
         """One batch of `generate`, by the sampler that `compile` was given.
@@ -179,9 +219,13 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
     def fit(self, x=None, *args, **kwargs):
         """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
         `keras.utils.PyDataset`, or any data without a preprocessor) go as they are."""
-        if self._takes_ids(x):
-            return keras.Model.fit(self, x, *args, **kwargs)
-        return super().fit(x, *args, **kwargs)
+        self._projects = self._wants_no_logits
+        try:
+            if self._takes_ids(x):
+                return keras.Model.fit(self, x, *args, **kwargs)
+            return super().fit(x, *args, **kwargs)
+        finally:
+            self._projects = False
 
     def evaluate(self, x=None, *args, **kwargs):
         """`keras.Model.evaluate`, with the choice that `fit` makes."""

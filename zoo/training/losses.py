@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from zoo.training.projection import projected_cross_entropy
+
 
 @keras.saving.register_keras_serializable(package="zoo")
 class SmoothedCrossEntropy(keras.losses.Loss):
@@ -66,10 +68,38 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         if sample_weight is None:
             sample_weight = ops.ones_like(losses)
         weights = ops.cast(sample_weight, losses.dtype)
-        count = weights
+        return ops.sum(losses * weights), self._count(weights)
+
+    def projected(self, features, kernel, bias, y_true, sample_weight=None):
+        """The loss of the logits `features @ kernel + bias`, without these logits.
+
+        `zoo.models.Translator` trains with it: see `zoo.training.projected_sums`.
+
+        Args:
+            features: `(B, T, d)`, what the output layer reads.
+            kernel: its matrix `(d, V)`.
+            bias: `(V,)`, or None.
+            y_true, sample_weight: as in a call.
+        """
+        total, count = self.projected_sums(
+            features, kernel, bias, y_true, sample_weight
+        )
+        return total / ops.maximum(count, 1.0)
+
+    def projected_sums(self, features, kernel, bias, y_true, sample_weight=None):
+        """`sums` of the logits `features @ kernel + bias`, without these logits."""
+        if sample_weight is None:
+            sample_weight = ops.ones(ops.shape(features)[:2])
+        weights = ops.cast(sample_weight, "float32")
+        total = projected_cross_entropy(
+            features, kernel, bias, y_true, weights, self.smoothing
+        )
+        return total, self._count(weights)
+
+    def _count(self, weights):
         if self.normalize == "sentences":
-            count = ops.cast(ops.any(weights > 0, axis=-1), losses.dtype)
-        return ops.sum(losses * weights), ops.sum(count)
+            weights = ops.cast(ops.any(weights > 0, axis=-1), weights.dtype)
+        return ops.sum(weights)
 
     def get_config(self):
         return {

@@ -1,0 +1,122 @@
+"""Cross-entropy of an output layer whose logits are never whole in memory."""
+
+from keras import ops
+
+# Logits that exist at a time: 64 MB in float32. Every smaller step is one slice.
+SLICE_SIZE = 2**24
+
+
+def projected_cross_entropy(features, kernel, bias, labels, weights, smoothing=0.0):
+    """Sum of the weighted cross-entropies of `features @ kernel + bias`.
+
+    The gradient of this loss is known as soon as the loss is, so both are computed in
+    the forward pass: a slice of time at a time, whose logits are dropped before those
+    of the next slice are made. Of the `(B, T, V)` logits and of their gradient no more
+    than `SLICE_SIZE` elements exist at once, and the exponentials are taken once. Where
+    B or T is not known when the step is traced, there is one slice.
+
+    Args:
+        features: `(B, T, d)`.
+        kernel: `(d, V)`.
+        bias: `(V,)` or None.
+        labels: int `(B, T)`.
+        weights: float32 `(B, T)`.
+        smoothing: ε of label smoothing, see `zoo.training.SmoothedCrossEntropy`.
+
+    Returns:
+        float32 scalar, with gradients for features, kernel and bias.
+    """
+    length = slice_length(features.shape, kernel.shape[-1])
+
+    @ops.custom_gradient
+    def loss(features, kernel, labels, weights, *bias):
+        inputs = (features, ops.cast(labels, "int32"), weights)
+        if length is None:
+            total, d_features, *others = _part(*inputs, kernel, bias, smoothing)
+        else:
+            total, d_features, *others = _sliced(
+                length, inputs, kernel, bias, smoothing
+            )
+
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            d_kernel, *d_bias = (ops.cast(upstream, g.dtype) * g for g in others)
+            scale = ops.cast(upstream, d_features.dtype)
+            return scale * d_features, d_kernel, None, None, *d_bias
+
+        return total, gradient
+
+    return loss(features, kernel, labels, weights, *([] if bias is None else [bias]))
+
+
+def slice_length(shape, vocabulary):
+    """Time steps of a slice for features of this shape; None for one slice."""
+    batch, time = shape[:2]
+    if not isinstance(batch, int) or not isinstance(time, int):
+        return None
+    length = max(1, SLICE_SIZE // (batch * vocabulary))
+    return None if length >= time else length
+
+
+def _sliced(length, inputs, kernel, bias, smoothing):
+    """`_part` of one slice of time after another, added up."""
+    features, labels, weights = inputs
+    batch, time, size = features.shape
+    count = -(-time // length)
+    spare = count * length - time  # of weight 0
+    features = ops.pad(features, ((0, 0), (0, spare), (0, 0)))
+    labels = ops.pad(labels, ((0, 0), (0, spare)))
+    weights = ops.pad(weights, ((0, 0), (0, spare)))
+
+    def step(index, sums):
+        d_features, *others = sums
+        start = index * length
+        total, d_part, *parts = _part(
+            ops.slice(features, (0, start, 0), (batch, length, size)),
+            ops.slice(labels, (0, start), (batch, length)),
+            ops.slice(weights, (0, start), (batch, length)),
+            kernel,
+            bias,
+            smoothing,
+        )
+        added = [a + ops.cast(b, a.dtype) for a, b in zip(others, (total, *parts))]
+        return ops.slice_update(d_features, (0, start, 0), d_part), *added
+
+    zeros = [ops.zeros(x.shape, dtype="float32") for x in (kernel, *bias)]
+    first = (ops.zeros_like(features), ops.zeros((), dtype="float32"), *zeros)
+    d_features, total, *others = ops.fori_loop(0, count, step, first)
+    others = [
+        ops.cast(d, x.dtype) for d, x in zip(others, (kernel, *bias), strict=True)
+    ]
+    return total, d_features[:, :time], *others
+
+
+def _part(features, labels, weights, kernel, bias, smoothing):
+    """The loss, and the gradients of features, kernel and, if there is one, bias."""
+    shape, vocabulary = ops.shape(features), kernel.shape[-1]
+    rows = ops.reshape(features, (-1, shape[-1]))
+    labels, weights = ops.reshape(labels, (-1, 1)), ops.reshape(weights, (-1, 1))
+    logits = ops.cast(ops.matmul(rows, kernel), "float32")
+    if bias:
+        logits = logits + ops.cast(bias[0], "float32")
+    peak = ops.max(logits, axis=-1, keepdims=True)
+    exponentials = ops.exp(logits - peak)
+    total = ops.sum(exponentials, axis=-1, keepdims=True)
+    gold = ops.take_along_axis(logits, labels, axis=-1)
+    losses = peak + ops.log(total) - (1.0 - smoothing) * gold
+    if smoothing:
+        losses = losses - smoothing * ops.mean(logits, axis=-1, keepdims=True)
+    # softmax minus the target distribution, without a one-hot tensor of its own.
+    places = ops.arange(vocabulary, dtype="int32")[None]
+    target = ops.where(places == labels, (1.0 - smoothing) * weights, 0.0)
+    gradient = exponentials * (weights / total) - target
+    if smoothing:
+        gradient = gradient - (smoothing / vocabulary) * weights
+    d_bias = [ops.cast(ops.sum(gradient, axis=0), b.dtype) for b in bias]
+    gradient = ops.cast(gradient, rows.dtype)
+    return (
+        ops.sum(losses * weights),
+        ops.reshape(ops.matmul(gradient, ops.transpose(kernel)), shape),
+        ops.matmul(ops.transpose(rows), gradient),
+        *d_bias,
+    )
