@@ -14,6 +14,7 @@ import warnings
 
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 BACKENDS = ("tensorflow", "jax", "torch")
@@ -35,6 +36,34 @@ def randomize(layer, scale=0.7, seed=0):
     for variable in layer.trainable_variables:
         variable.assign(rng.uniform(-scale, scale, tuple(variable.shape)))
     return layer
+
+
+def gradients(variables, function):
+    """Value of `function()`, a scalar, and its gradient for each of the variables."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        def loss(values):
+            mapping = list(zip(variables, values, strict=True))
+            with keras.StatelessScope(state_mapping=mapping):
+                return function()
+
+        value, found = jax.value_and_grad(loss)([v.value for v in variables])
+    elif backend == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            value = function()
+        found = tape.gradient(value, [v.value for v in variables])
+        found = [tf.convert_to_tensor(g) for g in found]  # of an embedding: sparse
+    else:
+        for variable in variables:
+            variable.value.grad = None
+        value = function()
+        value.backward()
+        found = [variable.value.grad for variable in variables]
+    return float(to_numpy(value)), [to_numpy(gradient) for gradient in found]
 
 
 def same_config(instance):
@@ -194,6 +223,7 @@ def check_translator(task_cls, options, whole=True, seed=0):
     check_steps(backbone, logits)
     check_padding(backbone, logits)
     check_beam_rows(backbone)
+    check_gradients(backbone)
     if whole:
         check_symbolic(backbone)
         check_half(backbone_cls, options)
@@ -280,6 +310,36 @@ def check_quantized(backbone_cls, options):
     copy = same_config(model)
     copy.set_weights(model.get_weights())
     close(copy(inputs), quantized)
+
+
+def check_gradients(backbone):
+    """In training every gradient is that of inference, taken another way round: the
+    loops hoist products, the loss does without logits."""
+    from zoo.training import SmoothedCrossEntropy
+
+    config = backbone.get_config()
+    steady = {name: 0.0 for name in config if "dropout" in name}
+    model = randomize(type(backbone).from_config({**config, **steady}))
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    labels = np.roll(TARGET, -1, axis=1)
+    weights = (labels > 0).astype("float32")
+    loss = SmoothedCrossEntropy(0.1)
+
+    def plain():
+        return loss(labels, model(inputs, training=False), sample_weight=weights)
+
+    def trained():
+        features = model.features(inputs, training=True)
+        return loss.projected(features, *model.output_weights(), labels, weights)
+
+    value, expected = gradients(model.trainable_variables, plain)
+    same, found = gradients(model.trainable_variables, trained)
+    assert same == pytest.approx(value, rel=1e-5)
+    for variable, wanted, got in zip(
+        model.trainable_variables, expected, found, strict=True
+    ):
+        close(got, wanted, atol=1e-5 * max(1.0, np.abs(wanted).max()), rtol=1e-4)
+        assert np.abs(wanted).max() > 0, f"no gradient reached {variable.path}"
 
 
 def check_training(task_cls, options):

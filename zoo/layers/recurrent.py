@@ -73,8 +73,8 @@ class LSTMCell(keras.layers.LSTMCell):
         """One step.
 
         Args:
-            projected: `(B, 4 * units)` from `project`, or from `project_nothing` where
-                the whole input is `fed`.
+            projected: `(B, 4 * units)` from `project`; None where the whole input is
+                `fed`.
             states: `[h, c]`, each `(B, units)`.
             loop_kernel: from `loop_kernel(fed)`.
             fed: `(B, fed)`, the part of the input that is known in the loop only.
@@ -83,6 +83,8 @@ class LSTMCell(keras.layers.LSTMCell):
             `(h, [h, c])`.
         """
         h, c = states
+        if projected is None:
+            projected = self.project_nothing()
         rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
         gates = step_product(rows, loop_kernel, projected)
         i, f, candidate, o = ops.split(gates, 4, axis=-1)

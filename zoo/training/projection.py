@@ -26,11 +26,12 @@ def projected_cross_entropy(features, kernel, bias, labels, weights, smoothing=0
     Returns:
         float32 scalar, with gradients for features, kernel and bias.
     """
+    labels, weights = ops.cast(labels, "int32"), ops.convert_to_tensor(weights)
     length = slice_length(features.shape, kernel.shape[-1])
 
     @ops.custom_gradient
     def loss(features, kernel, labels, weights, *bias):
-        inputs = (features, ops.cast(labels, "int32"), weights)
+        inputs = (features, labels, weights)
         if length is None:
             total, d_features, *others = _part(*inputs, kernel, bias, smoothing)
         else:
@@ -79,7 +80,10 @@ def _sliced(length, inputs, kernel, bias, smoothing):
             bias,
             smoothing,
         )
-        added = [a + ops.cast(b, a.dtype) for a, b in zip(others, (total, *parts))]
+        added = [
+            a + ops.cast(b, a.dtype)
+            for a, b in zip(others, (total, *parts), strict=True)
+        ]
         return ops.slice_update(d_features, (0, start, 0), d_part), *added
 
     zeros = [ops.zeros(x.shape, dtype="float32") for x in (kernel, *bias)]
