@@ -1,3 +1,4 @@
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -34,6 +35,48 @@ def test_contract(options):
     # The two ways to run the decoder get the whole list.
     whole = options["attention"] == "local_p"
     check_translator(LuongTranslator, {**SMALL, **options}, whole)
+
+
+@pytest.mark.parametrize("tie", ["target", "all"])
+def test_contract_of_tied_embeddings(tie):
+    options = {**SMALL, "embedding_dim": 8, "tie_embeddings": tie}
+    whole = tie == "all"
+    model = check_translator(LuongTranslator, options, whole)
+    free = Luong(VOCABULARY, **{**options, "tie_embeddings": None})
+    matrices = {"target": 1, "all": 2}[tie] * VOCABULARY * 8
+    assert free.count_params() - model.count_params() == matrices
+    assert len(model.weights) == len({v.path for v in model.weights})
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    # The same numbers in a model with matrices of its own.
+    table = to_numpy(model.token_embedding.embeddings)
+    free.token_embedding.embeddings.assign(table)
+    free.readout.kernel.assign(table.T)
+    sources = to_numpy(model.source_embedding.embeddings)
+    free.source_embedding.embeddings.assign(sources)
+
+    def others(model):
+        names = ("embedding", "W_s")
+        return [v for v in model.weights if not any(n in v.path for n in names)]
+
+    for mine, own in zip(others(free), others(model), strict=True):
+        mine.assign(own)
+    close(free(inputs), model(inputs))
+
+
+@pytest.mark.parametrize("tie", ["target", "all"])
+def test_tied_embeddings_are_stored_once(tie, tokenizer, tmp_path):
+    options = {**SMALL, "embedding_dim": 8, "tie_embeddings": tie}
+    backbone = randomize(Luong(VOCABULARY, **options))
+    task = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
+    task.save_to_preset(str(tmp_path / "preset"))
+    with h5py.File(tmp_path / "preset" / "model.weights.h5") as file:
+        found = []
+        file.visititems(lambda _, x: found.append(getattr(x, "shape", None)))
+    tables = [s for s in found if s in ((VOCABULARY, 8), (8, VOCABULARY))]
+    assert len(tables) == {"target": 2, "all": 1}[tie]
+    loaded = LuongTranslator.from_preset(str(tmp_path / "preset"))
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    close(loaded.backbone(inputs), backbone(inputs), atol=1e-7)
 
 
 @pytest.mark.parametrize("feeding", [True, False])
@@ -185,6 +228,16 @@ def test_preset_round_trip(tokenizer, tmp_path):
         ({"initializer_range": -1.0}, "`initializer_range` must be above 0.*-1.0"),
         ({"hidden_dim": 2.5}, "`hidden_dim`.*2.5"),
         ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\).*1.0"),
+        ({"tie_embeddings": "source"}, "one of.*'all'.*tie_embeddings='source'"),
+        ({"tie_embeddings": "all"}, "embedding_dim=6, hidden_dim=8"),
+        (
+            {
+                "tie_embeddings": "all",
+                "embedding_dim": 8,
+                "target_vocabulary_size": 9,
+            },
+            "one vocabulary.*target_vocabulary_size=9",
+        ),
         ({"bidirectional": True, "hidden_dim": 5}, "even number of units.*5"),
     ],
 )

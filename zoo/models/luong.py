@@ -23,6 +23,7 @@ from zoo.text import TranslatorPreprocessor
 
 ATTENTIONS = ("global", "local_m", "local_p", "location")
 SCORES = ("dot", "general", "concat", "scaled_dot")
+TIES = (None, "target", "all")
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -68,6 +69,10 @@ class Luong(Seq2SeqBackbone):
         dropout: on the inputs of the LSTM layers. Paper: 0.2.
         readout_dropout: on h~_t before the softmax, as in Zaremba et al. but not in
             the authors' code. Paper: 0.
+        tie_embeddings: None, the default and the paper's; "target" reads the logits
+            off the target's word vectors, W_s = E^T (Press & Wolf 2017); "all" has one
+            matrix for source, target and W_s (Vaswani et al. 2017, section 3.4). Both
+            need `embedding_dim` equal to `hidden_dim`, "all" one vocabulary too.
         max_source_length: length of the vector of "location". Paper: 50.
         initializer_range: r of U(-r, r). Paper: 0.1.
         dtype: dtype policy.
@@ -80,8 +85,8 @@ class Luong(Seq2SeqBackbone):
         Logits `(B, T, target vocabulary)` of the next target token.
 
     Raises:
-        ValueError: for an unknown attention or score, a size or range that is not
-            positive, or a dropout rate outside [0, 1).
+        ValueError: for an unknown attention, score or tie, a size or range that is not
+            positive, a dropout rate outside [0, 1), or sizes that can't be tied.
 
     Example:
         >>> import numpy as np
@@ -108,6 +113,7 @@ class Luong(Seq2SeqBackbone):
         bidirectional=False,
         dropout=0.2,
         readout_dropout=0.0,
+        tie_embeddings=None,
         max_source_length=50,
         initializer_range=0.1,
         dtype=None,
@@ -140,6 +146,23 @@ class Luong(Seq2SeqBackbone):
             raise ValueError(
                 f"`score` must be one of {list(SCORES)}. Received: score={score!r}"
             )
+        target_size = target_vocabulary_size or vocabulary_size
+        if tie_embeddings not in TIES:
+            raise ValueError(
+                f"`tie_embeddings` must be one of {list(TIES)}. "
+                f"Received: tie_embeddings={tie_embeddings!r}"
+            )
+        if tie_embeddings and embedding_dim != hidden_dim:
+            raise ValueError(
+                "Tied embeddings need `embedding_dim` equal to `hidden_dim`. Received: "
+                f"embedding_dim={embedding_dim}, hidden_dim={hidden_dim}"
+            )
+        if tie_embeddings == "all" and target_size != vocabulary_size:
+            raise ValueError(
+                'tie_embeddings="all" needs one vocabulary for both sides. Received: '
+                f"vocabulary_size={vocabulary_size}, "
+                f"target_vocabulary_size={target_vocabulary_size}"
+            )
 
         # === Config ===
         self.vocabulary_size = vocabulary_size
@@ -155,25 +178,33 @@ class Luong(Seq2SeqBackbone):
         self.bidirectional = bidirectional
         self.dropout = dropout
         self.readout_dropout = readout_dropout
+        self.tie_embeddings = tie_embeddings
         self.max_source_length = max_source_length
         self.initializer_range = initializer_range
 
         # === Layers ===
         policy = self.dtype_policy
-        self.source_embedding = keras.layers.Embedding(
-            vocabulary_size,
-            embedding_dim,
-            embeddings_initializer=self._uniform(),
-            dtype=policy,
-            name="source_embedding",
-        )
-        self.token_embedding = keras.layers.Embedding(
-            target_vocabulary_size or vocabulary_size,
+        embedding, options = keras.layers.Embedding, {}
+        if tie_embeddings:
+            embedding = keras.layers.ReversibleEmbedding
+            options["reverse_dtype"] = self.compute_dtype
+        self.token_embedding = embedding(
+            target_size,
             embedding_dim,
             embeddings_initializer=self._uniform(),
             dtype=policy,
             name="target_embedding",
+            **options,
         )
+        self.source_embedding = self.token_embedding
+        if tie_embeddings != "all":
+            self.source_embedding = keras.layers.Embedding(
+                vocabulary_size,
+                embedding_dim,
+                embeddings_initializer=self._uniform(),
+                dtype=policy,
+                name="source_embedding",
+            )
         self.encoder = RecurrentStack(
             hidden_dim,
             num_layers,
@@ -210,13 +241,15 @@ class Luong(Seq2SeqBackbone):
             cell, return_alignments=False, dtype=policy, name="decoder"
         )
         self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
-        self.readout = keras.layers.Dense(
-            target_vocabulary_size or vocabulary_size,
-            use_bias=False,
-            kernel_initializer=self._uniform(),
-            dtype=policy,
-            name="W_s",
-        )
+        self.readout = None
+        if not tie_embeddings:
+            self.readout = keras.layers.Dense(
+                target_size,
+                use_bias=False,
+                kernel_initializer=self._uniform(),
+                dtype=policy,
+                name="W_s",
+            )
         self.build(None)
 
     def _uniform(self):
@@ -243,11 +276,13 @@ class Luong(Seq2SeqBackbone):
     def build(self, input_shape=None):
         annotations = (None, None, self.hidden_dim)
         words = (None, None, self.embedding_dim)
-        self.source_embedding.build((None, None))
-        self.token_embedding.build((None, None))
+        for embedding in (self.source_embedding, self.token_embedding):
+            if not embedding.built:
+                embedding.build((None, None))
         self.encoder.build(words)
         self.decoder.build(words, annotations)
-        self.readout.build(annotations)
+        if self.readout is not None:
+            self.readout.build(annotations)
         self.built = True
 
     # === The contract ===
@@ -278,7 +313,13 @@ class Luong(Seq2SeqBackbone):
             keys=memory["keys"],
             kernels=memory["kernels"],
         )
-        return self.readout(output), state, alignment
+        return self._logits(output), state, alignment
+
+    def _logits(self, outputs):
+        """Equation 6 before the softmax."""
+        if self.readout is None:
+            return self.token_embedding(outputs, reverse=True)
+        return self.readout(outputs)
 
     def _decode(self, inputs, training, return_alignments):
         memory = self.encode(inputs["source_ids"], training=training)
@@ -297,10 +338,14 @@ class Luong(Seq2SeqBackbone):
         return self.readout_drop(outputs, training=training)
 
     def output_weights(self):
-        return cast_weights(self.readout.kernel, self.compute_dtype), None
+        if self.readout is None:
+            kernel = ops.transpose(self.token_embedding.embeddings)
+        else:
+            kernel = self.readout.kernel
+        return cast_weights(kernel, self.compute_dtype), None
 
     def call(self, inputs, training=False):
-        return self.readout(self.features(inputs, training=training))
+        return self._logits(self.features(inputs, training=training))
 
     def align(self, source_ids, target_ids):
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
@@ -322,6 +367,7 @@ class Luong(Seq2SeqBackbone):
             "bidirectional": self.bidirectional,
             "dropout": self.dropout,
             "readout_dropout": self.readout_dropout,
+            "tie_embeddings": self.tie_embeddings,
             "max_source_length": self.max_source_length,
             "initializer_range": self.initializer_range,
         }

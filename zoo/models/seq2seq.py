@@ -108,17 +108,21 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
     Args:
         backbone: a `Seq2SeqBackbone`.
         preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
+        noise: layers that change the input ids in training, one after another, such as
+            `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`; each is
+            called with the inputs and the backbone.
 
     Raises:
         ValueError: if the preprocessor's vocabulary is not the backbone's.
     """
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
+    def __init__(self, backbone, preprocessor=None, noise=(), **kwargs):
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
         _check_vocabulary(backbone, preprocessor)
         self.backbone = backbone
         self.preprocessor = preprocessor
+        self.noise = list(noise)
         self._wants_no_logits = self._projects = False
         self.build(None)
 
@@ -126,9 +130,25 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
         self.built = True
 
     def call(self, inputs, training=False):
+        if training:
+            for layer in self.noise:
+                inputs = layer(inputs, model=self.backbone)
         if training and self._projects:
             return self.backbone.features(inputs, training=True)
         return self.backbone(inputs, training=training)
+
+    def get_config(self):
+        config = super().get_config()
+        if self.noise:
+            layers = [keras.saving.serialize_keras_object(x) for x in self.noise]
+            config["noise"] = layers
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        deserialize = keras.saving.deserialize_keras_object
+        noise = [deserialize(layer) for layer in config.get("noise", ())]
+        return super().from_config({**config, "noise": noise})
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True

@@ -1,0 +1,213 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import randomize, same_config
+from zoo.models import Luong, LuongTranslator
+from zoo.training import (
+    PairBatches,
+    ScheduledSampling,
+    SmoothedCrossEntropy,
+    WordDropout,
+    load_state,
+    save_state,
+)
+
+RNG = np.random.default_rng(2)
+SOURCE = RNG.integers(4, 20, (6, 5)).astype("int32")
+TARGET = RNG.integers(4, 20, (6, 7)).astype("int32")
+SOURCE[0, 3:], TARGET[:, 0], TARGET[1, 4:] = 0, 2, 0
+INPUTS = {"source_ids": SOURCE, "target_ids": TARGET}
+
+
+def ids(inputs, name="target_ids"):
+    return np.array(ops.convert_to_numpy(inputs[name]))
+
+
+@pytest.fixture
+def backbone():
+    """Opinionated: it has one favourite next token nearly everywhere."""
+    model = Luong(20, num_layers=1, hidden_dim=6, embedding_dim=5, window=2)
+    return randomize(model, 4.0)
+
+
+# === Word dropout ===
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_words_become_unknown_as_often_as_asked(side):
+    many = RNG.integers(4, 20, (100, 50)).astype("int32")
+    many[:, 0], many[:, -1] = 2, 0
+    layer = WordDropout(**{side: 0.3}, seed=1)
+    noisy = layer({"source_ids": many, "target_ids": many})
+    other = "target_ids" if side == "source" else "source_ids"
+    np.testing.assert_array_equal(ids(noisy, other), many)
+    found = ids(noisy, f"{side}_ids")
+    dropped = found == 1
+    np.testing.assert_array_equal(found[~dropped], many[~dropped])
+    assert dropped[:, 1:-1].mean() == pytest.approx(0.3, abs=0.03)
+    assert not dropped[:, [0, -1]].any()  # the start token and padding
+    again = ids(layer({"source_ids": many, "target_ids": many}), f"{side}_ids")
+    assert (again != found).any()
+
+
+@pytest.mark.parametrize("options", [{"source": 1.0}, {"target": -0.1}])
+def test_a_probability_that_is_none_is_refused(options):
+    with pytest.raises(ValueError, match=r"must be in \[0, 1\). Received"):
+        WordDropout(**options)
+
+
+# === Scheduled sampling ===
+
+
+def test_the_decays_are_the_papers():
+    steps = np.arange(0, 4000, 50)
+    wanted = {
+        ScheduledSampling("linear", 0.9, c=1e-3, least=0.2): np.maximum(
+            0.2, 0.9 - 1e-3 * steps
+        ),
+        ScheduledSampling("exponential", 0.999): 0.999**steps,
+        ScheduledSampling("inverse_sigmoid", 300.0): 300 / (300 + np.exp(steps / 300)),
+    }
+    for layer, rates in wanted.items():
+        found = ops.convert_to_numpy(layer.rate(ops.convert_to_tensor(steps)))
+        np.testing.assert_allclose(found, rates, rtol=2e-4, atol=1e-6)
+    late = ScheduledSampling("inverse_sigmoid", 1.0).rate(10**6)
+    assert float(late) == 0.0  # exp overflows
+
+
+def test_a_true_token_always_changes_nothing(backbone):
+    layer = ScheduledSampling("linear", 1.0)
+    np.testing.assert_array_equal(ids(layer(INPUTS, model=backbone)), TARGET)
+    assert int(layer.step.value) == 1
+
+
+def test_a_sample_is_what_the_next_step_reads(backbone):
+    """Never a true token: each follows from the samples before it."""
+    layer = ScheduledSampling("linear", 1e-9, c=1.0)
+    layer.step.assign(5)
+    backbone.readout.kernel.assign(backbone.readout.kernel * 100)  # all but certain
+    found = ids(layer(INPUTS, model=backbone))
+    memory = backbone.encode(SOURCE)
+    state, token = backbone.start(memory), TARGET[:, 0]
+    for t in range(TARGET.shape[1]):
+        np.testing.assert_array_equal(found[:, t], np.where(TARGET[:, t], token, 0))
+        logits, state, _ = backbone.step(found[:, t], state, memory)
+        token = ops.convert_to_numpy(logits).argmax(-1)
+    assert (found != TARGET).any()
+
+
+def test_the_coin_is_tossed_for_every_token(backbone):
+    """Where the two kinds can be told apart, as many are true as the rate says."""
+    source, target = np.repeat(SOURCE, 30, 0), np.full((180, 9), 19, "int32")
+    target[:, 0] = 2
+    backbone.readout.kernel.assign(backbone.readout.kernel * 0)
+    kernel = np.array(ops.convert_to_numpy(backbone.readout.kernel))
+    layer = ScheduledSampling("linear", 0.7, seed=4)
+    backbone.readout.kernel.assign(kernel)  # every token is as likely: 1 / 20
+    inputs = {"source_ids": source, "target_ids": target}
+    found = ids(layer(inputs, model=backbone))
+    assert (found[:, 0] == 2).all()
+    true = found[:, 1:] == 19
+    assert true.mean() == pytest.approx(0.7 + 0.3 / 20, abs=0.03)
+    mixed = true.mean(1)
+    assert ((mixed > 0) & (mixed < 1)).mean() > 0.8  # within one sentence
+
+
+def test_samples_follow_the_distribution():
+    layer = ScheduledSampling("exponential", 0.5)
+    logits = np.log([0.5, 0.2, 0.05, 0.25]).astype("float32")
+    draws = RNG.random(20000).astype("float32")
+    found = layer._sample(
+        np.tile(logits, (len(draws), 1)), ops.convert_to_tensor(draws)
+    )
+    share = np.bincount(ops.convert_to_numpy(found), minlength=4) / len(draws)
+    np.testing.assert_allclose(share, [0.5, 0.2, 0.05, 0.25], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("cosine", 0.5),
+        ("linear", 0.0),
+        ("linear", 1.5),
+        ("linear", 1.0, -0.1),
+        ("exponential", 1.0),
+        ("inverse_sigmoid", 0.5),
+    ],
+)
+def test_numbers_outside_the_formulas_are_refused(options):
+    with pytest.raises(ValueError, match=r"must be .*Received: .*decay="):
+        ScheduledSampling(*options)
+
+
+# === In a translator ===
+
+
+def make_task(noise):
+    keras.utils.set_random_seed(7)
+    backbone = Luong(
+        20, num_layers=1, hidden_dim=6, embedding_dim=5, window=2, dropout=0.2
+    )
+    task = LuongTranslator(backbone, noise=noise)
+    task.compile(
+        keras.optimizers.SGD(0.5),
+        SmoothedCrossEntropy(),
+        weighted_metrics=[],
+        jit_compile=keras.backend.backend() != "torch",
+    )
+    task.optimizer.build(task.trainable_variables)
+    return task
+
+
+def noises():
+    return [
+        WordDropout(0.2, 0.2, seed=1),
+        ScheduledSampling("linear", 0.5, c=0.1, seed=2),
+    ]
+
+
+def fit(task, epochs, first=0):
+    rows = [[i for i in row.tolist() if i] for row in SOURCE]
+    words = [[i for i in row.tolist()[1:] if i] for row in TARGET]
+    batches = PairBatches(rows, words, batch_size=3, buckets=[(8, 8)])
+    history = task.fit(
+        batches, epochs=epochs, initial_epoch=first, shuffle=False, verbose=0
+    )
+    return history.history["loss"]
+
+
+def test_training_resumes_bit_equally(tmp_path):
+    """Compiled; the losses of noise are others than those of none."""
+    straight = make_task(noises())
+    losses = fit(straight, 2)
+    assert int(straight.noise[1].step.value) == 4
+    assert losses != fit(make_task([]), 2)
+    if keras.backend.backend() == "torch":
+        return  # the dropout's generator is not the model's: see Checkpoint
+    first = make_task(noises())
+    fit(first, 1)
+    save_state(tmp_path / "checkpoint.npz", first, {})
+    second = make_task(noises())
+    load_state(tmp_path / "checkpoint.npz", second)
+    assert fit(second, 2, first=1) == losses[1:]
+
+
+def test_nothing_changes_outside_of_training():
+    task = make_task([])
+    noisy = LuongTranslator(task.backbone, noise=noises())
+    clean = ops.convert_to_numpy(task(INPUTS))
+    np.testing.assert_array_equal(ops.convert_to_numpy(noisy(INPUTS)), clean)
+    assert (ops.convert_to_numpy(noisy(INPUTS, training=True)) != clean).any()
+    assert "noise" not in task.get_config()
+
+
+def test_noise_survives_serialization():
+    for layer in noises():
+        same_config(layer)
+    copy = LuongTranslator.from_config(make_task(noises()).get_config())
+    assert [layer.get_config() for layer in copy.noise] == [
+        {**layer.get_config(), "name": new.name}
+        for layer, new in zip(noises(), copy.noise, strict=True)
+    ]
