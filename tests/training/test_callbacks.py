@@ -237,6 +237,7 @@ def test_the_best_weights_are_kept_and_the_last_state(checkpoint, model, tmp_pat
         "seconds": 8.0,
         "plans": [[0]],
         "stopped": False,
+        "stateful": {},
     }
     assert best_weight(model, tmp_path) == 3.0
     names = sorted(path.name for path in tmp_path.iterdir())

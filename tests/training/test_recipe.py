@@ -163,7 +163,13 @@ def test_arguments_reach_the_trainer(calls, tmp_path):
     assert calls["finish"] is True
 
 
-RUN_FILES = {"checkpoint.npz", "best.weights.h5", "tokenizer.spm", "log.csv"}
+RUN_FILES = {
+    "checkpoint.npz",
+    "best.weights.h5",
+    "tokenizer.spm",
+    "log.csv",
+    "samples.jsonl",
+}
 
 
 @pytest.mark.parametrize(

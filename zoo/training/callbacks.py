@@ -1,6 +1,7 @@
 """Keras callbacks: data order, progress, validation and checkpoints."""
 
 import contextlib
+import json
 import math
 import sys
 import time
@@ -17,6 +18,7 @@ from zoo.training.checkpoint import (
 )
 from zoo.training.evaluation import corpus_scores
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
+from zoo.training.updates import averaged_weights
 
 
 class StepCallbacks(keras.callbacks.CallbackList):
@@ -104,22 +106,25 @@ class Progress(keras.callbacks.Callback):
 
 
 class Validation(keras.callbacks.Callback):
-    """Perplexity and BLEU of validation sets at the end of each epoch.
+    """Perplexity, BLEU and chrF of validation sets at the end of each epoch.
 
     Adds to the logs `val_perplexity` (per piece, the end token included, without label
-    smoothing), `val_bleu_NAME` for each set (cased sacreBLEU, greedy) and `val_bleu`,
-    their mean.
+    smoothing), `val_bleu_NAME` and `val_chrf_NAME` for each set (cased sacreBLEU,
+    greedy) and `val_bleu` and `val_chrf`, their means.
 
     Args:
         translator: a task that shares the trained backbone and has a preprocessor.
         sets: dict of name to `(sources, references)`: list of str, list of lists.
         targets: dict of name to list of str, for the perplexity.
         samples: translations of the first sentences to show.
+        samples_path: a file that they are appended to, as JSON lines of epoch, set,
+            source, reference and translation.
     """
 
-    def __init__(self, translator, sets, targets, samples=3):
+    def __init__(self, translator, sets, targets, samples=3, samples_path=None):
         super().__init__()
         self.translator, self.sets, self.samples = translator, sets, samples
+        self.samples_path = samples_path
         preprocessor = translator.preprocessor
         self.ids = {name: preprocessor.encode(s) for name, (s, _) in sets.items()}
         sources = [ids for name in sets for ids in self.ids[name]]
@@ -141,15 +146,28 @@ class Validation(keras.callbacks.Callback):
         found = self.evaluator.evaluate(self.batches, verbose=0, return_dict=True)
         set_generator(generator)
         logs["val_perplexity"] = round(float(found["perplexity"]), 4)
-        scores = []
+        totals, samples = {"bleu": 0.0, "chrf": 0.0}, []
         for name, (sources, references) in self.sets.items():
             texts = self._greedy(self.ids[name])
-            score = corpus_scores(texts, references)["bleu"]["score"]
-            logs[f"val_bleu_{name}"] = round(score, 3)
-            scores.append(score)
+            scores = corpus_scores(texts, references)
+            for metric in totals:
+                score = scores[metric]["score"]
+                logs[f"val_{metric}_{name}"] = round(score, 3)
+                totals[metric] += score / len(self.sets)
             for row in range(min(self.samples, len(texts))):
+                sample = {
+                    "epoch": epoch + 1,
+                    "set": name,
+                    "source": sources[row],
+                    "reference": references[row][0],
+                    "translation": texts[row],
+                }
+                samples.append(json.dumps(sample, ensure_ascii=False))
                 print(f"  {sources[row]}  →  {texts[row]}", file=sys.stderr)
-        logs["val_bleu"] = round(sum(scores) / len(scores), 3)
+        logs.update({f"val_{name}": round(value, 3) for name, value in totals.items()})
+        if self.samples_path:
+            with open(self.samples_path, "a", encoding="utf-8") as file:
+                file.write("".join(f"{sample}\n" for sample in samples))
         shown = {k: v for k, v in logs.items() if isinstance(v, (int, float))}
         line = "  ".join(f"{name} {value:g}" for name, value in shown.items())
         print(f"epoch {epoch + 1}  {line}", file=sys.stderr, flush=True)
@@ -157,6 +175,45 @@ class Validation(keras.callbacks.Callback):
     def _greedy(self, ids):
         found = search_ids(self.translator, ids, BeamSearch(1, 0.0))
         return self.translator.preprocessor.decode([best[0][0] for best in found])
+
+
+class Plateau(keras.callbacks.ReduceLROnPlateau):
+    """Keras's `ReduceLROnPlateau`, whose count goes on from one `fit` to the next.
+
+    The optimizer's learning rate must be a number. `Loop` keeps the count in the
+    checkpoint, where the lowered rate is as well.
+
+    Args:
+        monitor: the log to watch.
+        mode: "max" where higher is better, "min" where lower is.
+        **options: of `ReduceLROnPlateau`: `factor`, `patience`, `min_delta`, …
+
+    Raises:
+        ValueError: when training begins with a schedule as learning rate.
+    """
+
+    COUNT = ("best", "wait", "cooldown_counter")
+
+    def __init__(self, monitor="val_bleu", mode="max", **options):
+        super().__init__(monitor=monitor, mode=mode, **options)
+
+    def state(self):
+        """What a resumed run must know, as JSON."""
+        return {name: getattr(self, name) for name in self.COUNT}
+
+    def resume(self, state):
+        """Goes on from what `state` gave."""
+        for name in self.COUNT:
+            setattr(self, name, state[name])
+
+    def on_train_begin(self, logs=None):
+        optimizer = self.model.optimizer
+        rate = getattr(optimizer, "inner_optimizer", optimizer).get_config()
+        if not isinstance(rate["learning_rate"], float):
+            raise ValueError(
+                "A plateau lowers a constant learning rate. Received: the schedule "
+                f"{rate['learning_rate']['class_name']}"
+            )
 
 
 class Checkpoint(keras.callbacks.Callback):
@@ -174,6 +231,8 @@ class Checkpoint(keras.callbacks.Callback):
             number of epochs, the backend, the commit); kept with the epoch at which
             it came into force.
         writes: whether `save` writes; of several processes one does.
+        stateful: dict of name to an object whose `state()` is kept in the state, under
+            "stateful".
     """
 
     def __init__(
@@ -187,10 +246,11 @@ class Checkpoint(keras.callbacks.Callback):
         resumed=None,
         plan=(),
         writes=True,
+        stateful=(),
     ):
         super().__init__()
         self.path, self.best_path, self.backbone = path, best_path, backbone
-        self.writes = writes
+        self.writes, self.stateful = writes, dict(stateful)
         self.monitor, self.patience, self.identity = monitor, patience, dict(identity)
         resumed = resumed or {}
         self.best = resumed.get("best", -math.inf)
@@ -211,7 +271,8 @@ class Checkpoint(keras.callbacks.Callback):
         self.seconds += logs.get("seconds", 0.0)
         if logs[self.monitor] > self.best:
             self.best, self.best_epoch = logs[self.monitor], epoch
-            write_aside(self.best_path, self.backbone.save_weights)
+            with averaged_weights(self.model):
+                write_aside(self.best_path, self.backbone.save_weights)
         stopped = self.patience is not None and epoch - self.best_epoch >= self.patience
         self._note_plan(epoch)
         self.save(epoch + 1, stopped=stopped)
@@ -246,6 +307,7 @@ class Checkpoint(keras.callbacks.Callback):
             "rollback": self.rollback,
             "generator": get_generator(),
             "stopped": stopped,
+            "stateful": {name: part.state() for name, part in self.stateful.items()},
             **within,
         }
         save_state(self.path, self.model, state)

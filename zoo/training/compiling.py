@@ -1,15 +1,19 @@
 """How a task is compiled for training, by the trainer and by the benchmark alike."""
 
 from zoo.training.losses import SmoothedCrossEntropy
+from zoo.training.updates import prepare_optimizer
 
 
-def compile_for_training(model, optimizer, distribution=None, **loss):
+def compile_for_training(
+    model, optimizer, distribution=None, accumulation=1, ema=None, **loss
+):
     """Compiles a task the way that every recipe is trained.
 
     Args:
         model: a `zoo.models.Translator`.
         optimizer: a Keras optimizer.
         distribution: a `zoo.training.distribute.Distribution` of several devices.
+        accumulation, ema: see `prepare_optimizer`.
         **loss: arguments of `SmoothedCrossEntropy`.
 
     Example:
@@ -22,6 +26,7 @@ def compile_for_training(model, optimizer, distribution=None, **loss):
         0.1
     """
     loss = SmoothedCrossEntropy(**loss)
+    optimizer = prepare_optimizer(optimizer, accumulation, ema)
     if distribution is not None:
         optimizer, loss = distribution.optimizer(optimizer), distribution.loss(loss)
     model.compile(optimizer=optimizer, loss=loss, weighted_metrics=[])

@@ -18,6 +18,7 @@ import numpy as np
 from keras import ops
 
 from zoo.training.recipe import MODES
+from zoo.training.updates import averaged_weights
 
 
 class DistributionError(ValueError):
@@ -162,7 +163,7 @@ class Distribution:
 
 class Alone(keras.callbacks.Callback):
     """Calls another callback at the end of an epoch on one device, with the weights as
-    they are then.
+    they are then, or with their moving average where the optimizer has one.
 
     Args:
         distribution: a `Distribution`.
@@ -177,7 +178,7 @@ class Alone(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         copy = self.callback.translator.backbone
-        with self.distribution.alone():
+        with averaged_weights(self.model), self.distribution.alone():
             if copy is not self.backbone:
                 pairs = zip(copy.weights, self.backbone.weights, strict=True)
                 for mine, trained in pairs:

@@ -13,6 +13,7 @@ from zoo.training.checkpoint import load_state, save_state, trim_log
 from zoo.training.distribute import Distribution
 from zoo.training.gradients import gradient_norm
 from zoo.training.safeguard import NotFiniteError, Safeguard
+from zoo.training.updates import Statistics
 
 
 class Loop:
@@ -36,6 +37,8 @@ class Loop:
         distribution: a `zoo.training.distribute.Distribution`; one device by default.
             Process 0 alone writes and calls `watching`. A loss that is not finite ends
             a run of several processes, which goes back when it is started again.
+        stateful: dict of name to an object, usually one of the callbacks, whose
+            `state()` every checkpoint holds, and which `resume(state)` puts back.
 
     Attributes:
         state: the last checkpoint's, {} if there is none.
@@ -59,8 +62,10 @@ class Loop:
         steps=None,
         say=None,
         distribution=None,
+        stateful=(),
     ):
         self.distribution = distribution or Distribution()
+        self.stateful = dict(stateful)
         self.model, self.backbone, self.batches = model, backbone, batches
         self.epochs, self.identity = epochs, dict(identity)
         self.options = {"plan": plan, "patience": patience, "identity": self.identity}
@@ -109,6 +114,8 @@ class Loop:
         self.distribution.wait()  # until it has been written
         if not first or os.path.exists(self.path):
             self.state = load_state(self.path, self.model, self.identity)
+            for name, part in self.stateful.items():
+                part.resume(self.state["stateful"][name])
         place = [self.state.get(name) for name in ("epoch", "step")]
         self.distribution.agree("epoch and step of the checkpoint", place)
         self.checkpoint = Checkpoint(
@@ -117,6 +124,7 @@ class Loop:
             self.backbone,
             resumed=self.state,
             writes=self.distribution.main,
+            stateful=self.stateful,
             **self.options,
         )
         self.checkpoint.set_model(self.model)
@@ -146,7 +154,7 @@ class Loop:
         order = EpochOrder(self.batches, start, skip)
         callbacks = StepCallbacks(
             self.distribution.callbacks(
-                [order, progress, guard] if steps else [],
+                [order, progress, Statistics(), guard] if steps else [],
                 [*watching, self.checkpoint],
                 self.batches,
             ),

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +33,17 @@ class Scale:
         patience: epochs without a better validation BLEU before training stops.
         buckets: padded shapes, each compiled once.
         pairs: generated sentences, without corpora.
+        accumulation: batches whose gradients make one update.
+        ema: momentum of an exponential moving average of the weights, which validation
+            and the preset then use; None for none.
+        average: arguments of `EpochWeights`, `{"keep": 5, "which": "last"}`: the preset
+            is the average of the weights after these epochs, not the best epoch's.
+        plateau: arguments of `Plateau`, which lowers a constant learning rate.
+        word_dropout: arguments of `WordDropout`.
+        scheduled_sampling: arguments of `ScheduledSampling`.
+        embeddings: files of word vectors that training starts with, `{"source": PATH,
+            "target": PATH}`; see `load_embeddings`.
+        samples: translations shown and kept after each epoch, of each validation set.
     """
 
     model: dict[str, Any]
@@ -45,6 +57,14 @@ class Scale:
     patience: int | None = None
     buckets: int = 10
     pairs: int = 0
+    accumulation: int = 1
+    ema: float | None = None
+    average: dict[str, Any] = dataclasses.field(default_factory=dict)
+    plateau: dict[str, Any] = dataclasses.field(default_factory=dict)
+    word_dropout: dict[str, Any] = dataclasses.field(default_factory=dict)
+    scheduled_sampling: dict[str, Any] = dataclasses.field(default_factory=dict)
+    embeddings: dict[str, str] = dataclasses.field(default_factory=dict)
+    samples: int = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +178,14 @@ def run(recipe, argv=None):
 
 def clear(output):
     """Removes what an earlier run left, so that nothing of it is taken up again."""
-    for name in ("checkpoint.npz", "best.weights.h5", "tokenizer.spm", "log.csv"):
+    shutil.rmtree(os.path.join(output, "epoch_weights"), ignore_errors=True)
+    for name in (
+        "checkpoint.npz",
+        "best.weights.h5",
+        "tokenizer.spm",
+        "log.csv",
+        "samples.jsonl",
+    ):
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(output, name))
 
@@ -189,6 +216,12 @@ def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
         "vocabulary_size": scale.vocabulary_size,
         "buckets": scale.buckets,
         "pairs": scale.pairs,
+        "accumulation": scale.accumulation,
+        "ema": scale.ema,
+        "plateau": scale.plateau,
+        "word_dropout": scale.word_dropout,
+        "scheduled_sampling": scale.scheduled_sampling,
+        "embeddings": scale.embeddings,
         "vocabulary": hashlib.sha256(tokenizer).hexdigest()[:16],
     }
     # As a checkpoint gives it back.

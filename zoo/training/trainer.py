@@ -15,13 +15,16 @@ from zoo import data
 from zoo.card_pages import write_card
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
+from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
 from zoo.training.checkpoint import CheckpointError, read_state, write_bytes
 from zoo.training.compiling import compile_for_training
 from zoo.training.distribute import Alone, Distribution
+from zoo.training.embeddings import start_from
 from zoo.training.evaluation import corpus_scores
 from zoo.training.generated import reversal_pairs
 from zoo.training.loop import Loop
+from zoo.training.noise import make_noise
 from zoo.training.preset import save_preset
 from zoo.training.recipe import identity_of
 
@@ -186,6 +189,7 @@ class Trainer:
     # === Model ===
     def _build(self):
         task, distribution = self.recipe.translator(), self.distribution
+        scale = self.scale
         sizes = {
             "vocabulary_size": self.preprocessor.tokenizer.vocabulary_size(),
             **self.scale.model,
@@ -193,13 +197,29 @@ class Trainer:
         with distribution.scope():
             self.backbone = task.backbone_cls(**sizes)
             # Training works on ids; the translator shares the backbone.
-            self.model = distribution.model(task(self.backbone))
-            optimizer = self.scale.optimizer(len(self.batches), self.scale.epochs)
-            compile_for_training(self.model, optimizer, distribution, **self.scale.loss)
+            if scale.embeddings:
+                tokenizer = self.preprocessor.tokenizer
+                for told in start_from(self.backbone, tokenizer, scale.embeddings):
+                    self._say(told)
+            noise = make_noise(scale.word_dropout, scale.scheduled_sampling, self.seed)
+            self.model = distribution.model(task(self.backbone, noise=noise))
+            updates = max(1, round(len(self.batches) / scale.accumulation))
+            optimizer = scale.optimizer(updates, scale.epochs)
+            compile_for_training(
+                self.model,
+                optimizer,
+                distribution,
+                scale.accumulation,
+                scale.ema,
+                **scale.loss,
+            )
         with distribution.alone():
             copies = distribution.copies
             decoded = task.backbone_cls(**sizes) if copies else self.backbone
             self.translator = task(decoded, self.preprocessor)
+        self.epoch_weights = scale.average and EpochWeights(
+            self.path("epoch_weights"), self.backbone, **scale.average
+        )
         if distribution.devices > 1:
             self._say(f"data parallelism over {distribution}")
         self._say(
@@ -213,6 +233,9 @@ class Trainer:
         Args:
             finish: whether to stop at the checkpoint, which then must exist.
         """
+        scale, stateful = self.scale, {}
+        if scale.plateau:
+            stateful["plateau"] = callbacks_.Plateau(**scale.plateau)
         loop = Loop(
             self.model,
             self.backbone,
@@ -224,6 +247,7 @@ class Trainer:
             patience=self.scale.patience,
             say=self._say,
             distribution=self.distribution,
+            stateful=stateful,
             **self.intervals,
         )
         self.loop = loop
@@ -237,9 +261,9 @@ class Trainer:
                 "Train for at least one epoch first"
             )
         if not (finish or loop.done):
-            loop.run(self._watching())
+            loop.run(self._watching(*stateful.values()))
 
-    def _watching(self):
+    def _watching(self, *callbacks):
         """The callbacks that look at an epoch when it has been trained."""
         targets = {
             name: [refs[0] for refs in references]
@@ -247,10 +271,16 @@ class Trainer:
         }
         with self.distribution.alone():
             validation = callbacks_.Validation(
-                self.translator, self.validation, targets
+                self.translator,
+                self.validation,
+                targets,
+                self.scale.samples,
+                self.path("samples.jsonl"),
             )
         watching = [
             Alone(self.distribution, validation, self.backbone),
+            *callbacks,
+            *([self.epoch_weights] if self.epoch_weights else []),
             keras.callbacks.CSVLogger(self.path("log.csv"), append=True),
         ]
         if importlib.util.find_spec("tensorboard") and importlib.util.find_spec(
@@ -263,7 +293,8 @@ class Trainer:
         return watching
 
     def finish(self):
-        """Writes the preset from the best weights, and scores what was written.
+        """Writes the preset from the best weights, or from the average of several
+        epochs' where the scale asks for it, and scores what was written.
 
         Process 0 does it; the others return None at once.
         """
@@ -276,7 +307,13 @@ class Trainer:
         folder = self.path("preset", self.recipe.name)
         backbone = self.translator.backbone
         os.makedirs(os.path.dirname(folder), exist_ok=True)
-        backbone.load_weights(self.path("best.weights.h5"))
+        if self.epoch_weights:
+            paths = self.epoch_weights.paths()
+            average_weights(backbone, paths)
+            names = ", ".join(os.path.basename(path) for path in paths)
+            self._say(f"average of {names}")
+        else:
+            backbone.load_weights(self.path("best.weights.h5"))
         save_preset(self.translator, folder)
         # Scored as stored: with the weights that float16 rounded.
         backbone.load_weights(os.path.join(folder, "model.weights.h5"))
