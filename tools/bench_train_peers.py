@@ -133,7 +133,6 @@ def joeynmt(attention):
                 "overwrite": True,
                 "optimizer": "adam",
                 "learning_rate": 0.001,
-                "learning_rate_min": 1e-9,
                 "scheduling": "exponential",  # none is refused
                 "decrease_factor": 1.0,
                 "normalization": "tokens",
@@ -171,8 +170,12 @@ def model():
     return models.SequenceToSequence(
         source_inputter=inputters.WordEmbedder(embedding_size=256),
         target_inputter=inputters.WordEmbedder(embedding_size=256),
-        encoder=encoders.LSTMEncoder(
-            num_layers=1, num_units=128, bidirectional=True, dropout=0.0
+        encoder=encoders.RNNEncoder(
+            num_layers=1,
+            num_units=128,
+            bidirectional=True,
+            cell_class=tf.keras.layers.LSTMCell,
+            dropout=0.0,
         ),
         decoder=decoders.AttentionalRNNDecoder(
             num_layers=1,
