@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from zoo.models import Luong, LuongTranslator
-from zoo.training import PairBatches, Progress, compile_for_training
+from zoo.training import PairBatches, Progress, compile_for_training, tune_process
 from zoo.training.callbacks import EpochOrder
 
 UNKNOWN_ID, FIRST_WORD_ID = 1, 4  # pad, unknown, start, end; then the words
@@ -90,6 +90,7 @@ def main(argv=None):
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
+    tune_process()
     keras.utils.set_random_seed(args.seed)
     sources, source_size = read_ids(args.data, "source")
     targets, target_size = read_ids(args.data, "target")

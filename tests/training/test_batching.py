@@ -130,7 +130,7 @@ def test_a_bucket_has_one_shape_and_buckets_are_few(pairs, size):
         x, labels, weights = batches[index]
         assert x["target_ids"].shape == labels.shape == weights.shape
         shapes[(x["source_ids"].shape, labels.shape)] += 1
-    assert len(shapes) <= len(batches.buckets) <= 10
+    assert len(shapes) <= len(batches.buckets) <= 14
     assert sum(shapes.values()) == len(batches) > len(shapes)
 
 
@@ -270,12 +270,19 @@ def test_every_pair_fits_into_one_of_few_buckets(sizes, count, multiple):
 
 
 def test_one_bucket_holds_the_longest_of_both_sides():
-    assert choose_buckets([(3, 9), (10, 2)], count=1) == [(12, 12)]
+    assert choose_buckets([(3, 9), (10, 2)], count=1) == [(10, 9)]
+    assert choose_buckets([(3, 9), (10, 2)], count=1, multiple=4) == [(12, 12)]
 
 
 def test_two_clusters_get_a_bucket_each():
     sizes = list(itertools.product((3, 4), (5, 6))) + [(30, 31), (29, 32)]
-    assert choose_buckets(sizes, count=2) == [(4, 8), (32, 32)]
+    assert choose_buckets(sizes, count=2) == [(4, 6), (30, 32)]
+
+
+def test_a_padded_target_position_costs_more_than_a_source_position():
+    # (5, 5) joins (9, 4): 4 positions of a source and 1 of a target are padded. With
+    # (4, 8) it would be 1 of a source and 3 of a target, which are fewer.
+    assert choose_buckets([(5, 5), (9, 4), (4, 8)], count=2) == [(4, 8), (9, 5)]
 
 
 def test_a_pair_goes_into_the_smallest_bucket_that_holds_it():

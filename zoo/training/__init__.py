@@ -40,6 +40,7 @@ _HOMES = {
     "run": "recipe",
     "save_preset": "preset",
     "save_state": "checkpoint",
+    "tune_process": "process",
 }
 
 __all__ = sorted(_HOMES)

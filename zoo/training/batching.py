@@ -9,12 +9,16 @@ import numpy as np
 from zoo.layers.functional import positive
 from zoo.models.seq2seq import END_ID, START_ID
 
+# A padded target position costs about this many padded source positions: the decoder
+# and the softmax are the larger part of a step.
+TARGET_COST = 2.5
 
-def choose_buckets(sizes, count=10, multiple=4):
+
+def choose_buckets(sizes, count=14, multiple=1):
     """Chooses padded shapes for a set of sentence pairs.
 
-    Starts from every shape that occurs, rounded up, and joins the two whose union pads
-    least until `count` are left.
+    Starts from every shape that occurs and joins the two whose union pads least, where
+    a target position counts `TARGET_COST` source positions, until `count` are left.
 
     Args:
         sizes: list of (source length, target length).
@@ -23,27 +27,39 @@ def choose_buckets(sizes, count=10, multiple=4):
 
     Returns:
         Sorted list of (source length, target length); every pair fits into one.
+
+    Example:
+        >>> choose_buckets([(3, 4), (3, 5), (9, 9)], count=2)
+        [(3, 5), (9, 9)]
     """
     if not sizes:
         raise ValueError("`sizes` must not be empty. Received: an empty list")
     cells = collections.Counter(
         (-(-s // multiple) * multiple, -(-t // multiple) * multiple) for s, t in sizes
     )
-    shapes = [(s, t, n) for (s, t), n in cells.items()]
+    shapes = np.array(sorted(cells), "float64")
+    numbers = np.array([cells[cell] for cell in sorted(cells)], "float64")
+    prices = np.array([1.0, TARGET_COST])
+    gone = np.zeros(len(shapes), bool)
 
-    def cost(a, b):
-        s, t = max(a[0], b[0]), max(a[1], b[1])
-        return a[2] * (s - a[0] + t - a[1]) + b[2] * (s - b[0] + t - b[1])
+    def costs(row):
+        """What joining `row` with each other shape pads."""
+        union = np.maximum(shapes[row], shapes)
+        cost = numbers[row] * ((union - shapes[row]) @ prices)
+        cost += numbers * ((union - shapes) @ prices)
+        cost[gone] = np.inf
+        cost[row] = np.inf
+        return cost
 
-    while len(shapes) > count:
-        _, i, j = min(
-            (cost(a, b), i, j)
-            for i, a in enumerate(shapes)
-            for j, b in enumerate(shapes[:i])
-        )
-        a, b = shapes.pop(i), shapes.pop(j)
-        shapes.append((max(a[0], b[0]), max(a[1], b[1]), a[2] + b[2]))
-    return sorted((s, t) for s, t, _ in shapes)
+    table = np.stack([costs(row) for row in range(len(shapes))])
+    for _ in range(len(shapes) - count):
+        one, other = np.unravel_index(table.argmin(), table.shape)
+        shapes[one] = np.maximum(shapes[one], shapes[other])
+        numbers[one] += numbers[other]
+        gone[other] = True
+        table[other] = table[:, other] = np.inf
+        table[one] = table[:, one] = costs(one)
+    return sorted((int(s), int(t)) for s, t in shapes[~gone])
 
 
 class PairBatches(keras.utils.PyDataset):

@@ -1,5 +1,7 @@
 """How a task is compiled for training, by the trainer and by the benchmark alike."""
 
+import keras
+
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.updates import prepare_optimizer
 
@@ -8,6 +10,9 @@ def compile_for_training(
     model, optimizer, distribution=None, accumulation=1, ema=None, **loss
 ):
     """Compiles a task the way that every recipe is trained.
+
+    Under TensorFlow on one device the step is compiled by XLA, on a CPU too, once for
+    each shape: `fit` should get batches of few shapes (`zoo.training.PairBatches`).
 
     Args:
         model: a `zoo.models.Translator`.
@@ -29,6 +34,32 @@ def compile_for_training(
     optimizer = prepare_optimizer(optimizer, accumulation, ema)
     if distribution is not None:
         optimizer, loss = distribution.optimizer(optimizer), distribution.loss(loss)
-    model.compile(optimizer=optimizer, loss=loss, weighted_metrics=[])
+    alone = distribution is None or distribution.devices == 1
+    by_shape = keras.backend.backend() == "tensorflow" and alone
+    model.compile(
+        optimizer=optimizer,
+        loss=loss,
+        weighted_metrics=[],
+        jit_compile=True if by_shape else "auto",
+    )
+    if by_shape:
+        _compile_by_shape(model)
     # Now, so that a checkpoint finds the optimizer's variables.
     optimizer.build(model.trainable_variables)
+
+
+def _compile_by_shape(model):
+    """Lets TensorFlow compile the training step for each shape of a batch.
+
+    Keras's own training function reads the batch inside the graph, where its shape is
+    unknown: XLA then makes slower code, and loops that can't be unrolled or hoisted.
+    """
+    import tensorflow as tf
+
+    def make_train_function(force=False):
+        if model.train_function is None or force:
+            step = tf.function(model.train_step, jit_compile=True)
+            model.train_function = lambda iterator: step(next(iterator))
+        return model.train_function
+
+    model.make_train_function = make_train_function

@@ -55,7 +55,7 @@ class Scale:
     loss: dict[str, Any] = dataclasses.field(default_factory=dict)
     max_length: int = 64
     patience: int | None = None
-    buckets: int = 10
+    buckets: int = 14
     pairs: int = 0
     accumulation: int = 1
     ema: float | None = None
@@ -139,7 +139,9 @@ def run(recipe, argv=None):
     from zoo.data import CorpusError
     from zoo.training import distribute
     from zoo.training.checkpoint import CheckpointError
+    from zoo.training.process import tune_process
 
+    tune_process()
     try:
         # First of all: an engine must start before its backend computes anything.
         distribution = distribute.start(args.distribute)
