@@ -1,4 +1,4 @@
-"""The command `zoo`: list, info, translate, train, evaluate.
+"""The command `zoo`: list, info, translate, train, report, evaluate.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done,
 1 failure at work, 2 bad usage or bad input, 130 interrupted, 141 the reader of
@@ -151,6 +151,9 @@ def _parser():
         nargs=argparse.REMAINDER,
         help="arguments of the recipe, as --scale small --output DIR",
     )
+
+    command = add("report", _report, "write a run's curves, scores and samples")
+    command.add_argument("folder", metavar="FOLDER", help="of a run, as runs/NAME")
 
     command = add("evaluate", _evaluate, "score a preset on a corpus")
     command.add_argument("name", metavar="NAME", help="name, folder or handle")
@@ -312,6 +315,14 @@ def _train(arguments):
     if not callable(getattr(recipe, "main", None)):
         raise BadInput(f"a recipe needs a function main(argv), received {path}")
     return recipe.main(arguments.options)
+
+
+def _report(arguments):
+    from zoo.training import write_report
+
+    if not os.path.isdir(arguments.folder):
+        raise BadInput(f"no folder {arguments.folder}")
+    print(write_report(arguments.folder))
 
 
 def _recipe(name):

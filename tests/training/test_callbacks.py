@@ -1,3 +1,4 @@
+import json
 import math
 import types
 
@@ -10,6 +11,7 @@ from zoo.training import (
     Checkpoint,
     CheckpointError,
     PairBatches,
+    Plateau,
     Progress,
     Validation,
     callbacks,
@@ -175,9 +177,29 @@ def test_bleu_is_that_of_greedy_translations(validation, translator, sets, capsy
         texts = translator.translate(sources, beam_size=1, length_penalty=0.0)
         scores.append(corpus_scores(texts, references)["bleu"]["score"])
         assert logs[f"val_bleu_{name}"] == pytest.approx(scores[-1], abs=1e-3)
+        chrf = corpus_scores(texts, references)["chrf"]["score"]
+        assert logs[f"val_chrf_{name}"] == pytest.approx(chrf, abs=1e-3)
         assert f"  {sources[1]}  →  {texts[1]}\n" in shown
         assert f"  {sources[2]}  →" not in shown
     assert logs["val_bleu"] == pytest.approx(sum(scores) / 2, abs=1e-3)
+    mean = (logs["val_chrf_first"] + logs["val_chrf_second"]) / 2
+    assert logs["val_chrf"] == pytest.approx(mean, abs=1e-3)
+
+
+def test_samples_are_kept(translator, sets, tmp_path):
+    targets = {name: [refs[0] for refs in sets[name][1]] for name in sets}
+    path = tmp_path / "samples.jsonl"
+    watching = Validation(translator, sets, targets, samples=1, samples_path=path)
+    for epoch in range(2):
+        watching.on_epoch_end(epoch, {})
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["epoch"], line["set"]) for line in lines] == [
+        (epoch, name) for epoch in (1, 2) for name in ("first", "second")
+    ]
+    source, references = sets["second"][0][0], sets["second"][1][0]
+    assert lines[1]["source"] == source and lines[1]["reference"] == references[0]
+    text = translator.translate(source, beam_size=1, length_penalty=0.0)
+    assert lines[1]["translation"] == text
 
 
 def test_validation_changes_no_weight(validation, translator):
@@ -185,6 +207,51 @@ def test_validation_changes_no_weight(validation, translator):
     validation.on_epoch_end(0, {})
     for old, new in zip(before, translator.variables, strict=True):
         np.testing.assert_array_equal(old, ops.convert_to_numpy(new))
+
+
+# === Plateau ===
+
+
+def plateau_rates(scores, first=0, state=None, **options):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model.compile(keras.optimizers.SGD(8.0), "mse")
+    plateau = Plateau(factor=0.5, patience=2, **options)
+    plateau.set_model(model)
+    if state:
+        plateau.resume(state)
+    plateau.on_train_begin()
+    rates = []
+    for epoch, score in enumerate(scores, start=first):
+        plateau.on_epoch_end(epoch, {"val_bleu": score, "val_perplexity": score})
+        rates.append(float(model.optimizer.learning_rate))
+    return rates, plateau.state()
+
+
+SCORES = [1.0, 5.0, 4.0, 4.5, 6.0, 3.0, 2.0, 2.0, 2.0]
+RATES = [8.0, 8.0, 8.0, 4.0, 4.0, 4.0, 2.0, 2.0, 1.0]
+
+
+def test_a_plateau_lowers_the_rate():
+    assert plateau_rates(SCORES)[0] == RATES
+    worse = [-score for score in SCORES]
+    assert plateau_rates(worse, monitor="val_perplexity", mode="min")[0] == RATES
+
+
+@pytest.mark.parametrize("epochs", range(1, len(SCORES)))
+def test_the_count_of_a_plateau_goes_on(epochs):
+    first, state = plateau_rates(SCORES[:epochs])
+    second, _ = plateau_rates(SCORES[epochs:], epochs, json.loads(json.dumps(state)))
+    lowered = 8.0 / first[-1]  # the rate itself is in the checkpoint
+    assert first + [rate / lowered for rate in second] == RATES
+
+
+def test_a_schedule_has_no_plateau(model):
+    rate = keras.optimizers.schedules.CosineDecay(1.0, 10)
+    model.compile(keras.optimizers.SGD(rate), "mse")
+    plateau = Plateau()
+    plateau.set_model(model)
+    with pytest.raises(ValueError, match="constant learning rate.*CosineDecay"):
+        plateau.on_train_begin()
 
 
 # === Checkpoints ===

@@ -41,6 +41,7 @@ _HOMES = {
     "save_preset": "preset",
     "save_state": "checkpoint",
     "tune_process": "process",
+    "write_report": "report",
 }
 
 __all__ = sorted(_HOMES)

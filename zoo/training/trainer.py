@@ -27,6 +27,7 @@ from zoo.training.loop import Loop
 from zoo.training.noise import make_noise
 from zoo.training.preset import save_preset
 from zoo.training.recipe import identity_of
+from zoo.training.report import write_report
 
 VALIDATION_SENTENCES = 500  # of each set, decoded after each epoch
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
@@ -329,6 +330,7 @@ class Trainer:
                 f"exact {results[name]['exact']:.1%}  beam 5"
             )
         write_bytes(self.path("results.json"), json.dumps(results, indent=2).encode())
+        self._say(f"report written to {write_report(self.output)}")
         if self.recipe.card and self.scale.corpora:
             write_card(folder, self._facts(results))
         self._say(f"preset written to {folder}")
