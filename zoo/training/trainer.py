@@ -19,7 +19,7 @@ from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
 from zoo.training.checkpoint import CheckpointError, read_state, write_bytes
 from zoo.training.compiling import compile_for_training
-from zoo.training.distribute import Alone, Distribution
+from zoo.training.distribute import Alone, Distribution, DistributionError
 from zoo.training.embeddings import start_from
 from zoo.training.evaluation import corpus_scores
 from zoo.training.generated import reversal_pairs
@@ -236,6 +236,11 @@ class Trainer:
         """
         scale, stateful = self.scale, {}
         if scale.plateau:
+            if self.distribution.processes > 1:
+                raise DistributionError(
+                    "`plateau` works in one process: the others don't see the scores. "
+                    f"Received: {self.distribution.processes} processes"
+                )
             stateful["plateau"] = callbacks_.Plateau(**scale.plateau)
         loop = Loop(
             self.model,

@@ -1,0 +1,142 @@
+"""What a scale may ask for besides: all of it in one run, and through a resume."""
+
+import csv
+import dataclasses
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from zoo.models import LuongTranslator
+from zoo.training import (
+    Optimizer,
+    Recipe,
+    Scale,
+    Trainer,
+    load_embeddings,
+    reversal_pairs,
+    trainer,
+)
+
+SCALE = Scale(
+    model={
+        "num_layers": 1,
+        "hidden_dim": 8,
+        "embedding_dim": 8,
+        "window": 2,
+        "tie_embeddings": "all",
+        "dropout": 0.2,
+    },
+    optimizer=Optimizer("adam", 0.02, clip=1.0),
+    epochs=3,
+    vocabulary_size=30,
+    batch={"batch_size": 8},
+    max_length=12,
+    buckets=1,
+    pairs=40,  # 5 batches an epoch, 2 an update
+    accumulation=2,
+    ema=0.9,
+    average={"keep": 2, "which": "best"},
+    plateau={
+        "patience": 1,
+        "factor": 0.5,
+        "min_delta": 200,
+    },  # never better: each epoch
+    word_dropout={"source": 0.1, "target": 0.1},
+    scheduled_sampling={"decay": "inverse_sigmoid", "k": 2.0},
+    samples=1,
+)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The folder and the trainer of a run, and those of one in two parts."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("straight", "resumed")]
+    vectors = folders[0] / "vectors.txt"
+    vectors.write_text("".join(f"{w} {'0.5 ' * 8}\n" for w in ("ba", "de", "fi")))
+    scale = dataclasses.replace(SCALE, embeddings={"source": str(vectors)})
+    recipe = Recipe("test_recipe", lambda: LuongTranslator, {"tiny": scale})
+
+    def pairs(count, seed):
+        return reversal_pairs(min(count, 40), seed, longest=2)
+
+    def train(folder, epochs):
+        keras.utils.set_random_seed(99 + epochs)
+        changed = dataclasses.replace(scale, epochs=epochs)
+        run = Trainer(recipe, "tiny", changed, str(folder))
+        run.train()
+        return run
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "reversal_pairs", pairs)
+        first = train(folders[0], 3)
+        train(folders[1], 2)
+        second = train(folders[1], 3)
+    return list(zip(folders, (first, second), strict=True))
+
+
+def read_log(folder):
+    with open(folder / "log.csv") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:  # what no seed can repeat
+        del row["tokens_per_second"], row["seconds"]
+    return rows
+
+
+def test_a_resumed_run_is_the_straight_one(runs):
+    (straight, _), (resumed, _) = runs
+    assert read_log(resumed) == read_log(straight)
+    with np.load(straight / "checkpoint.npz") as one:
+        with np.load(resumed / "checkpoint.npz") as other:
+            assert one.files == other.files
+            for name in one.files:
+                if name != "state":
+                    np.testing.assert_array_equal(one[name], other[name], name)
+
+
+def test_the_log_has_norms_rates_and_scores(runs):
+    (folder, run), _ = runs
+    log = read_log(folder)
+    rates = [float(row["learning_rate"]) for row in log]
+    assert rates == pytest.approx([0.02, 0.02, 0.01])  # lowered after the second
+    for row in log:
+        mean, highest = float(row["gradient_norm"]), float(row["gradient_norm_max"])
+        assert 0 < mean < highest
+        assert row["val_chrf"] == row["val_chrf_generated"]
+    assert int(run.model.optimizer.iterations) == 15 // 2
+
+
+def test_the_preset_is_the_average_of_the_best_epochs(runs):
+    (folder, run), _ = runs
+    paths = run.epoch_weights.paths()
+    assert len(paths) == 2
+    run.finish()
+    tables = []
+    for path in paths:
+        run.backbone.load_weights(path)
+        tables.append(
+            keras.ops.convert_to_numpy(run.backbone.token_embedding.embeddings)
+        )
+    written = str(folder / "preset" / "test_recipe" / "model.weights.h5")
+    run.backbone.load_weights(written)
+    found = keras.ops.convert_to_numpy(run.backbone.token_embedding.embeddings)
+    np.testing.assert_allclose(found, np.mean(tables, axis=0), atol=1e-3)
+    assert (folder / "report.html").exists()
+
+
+def test_training_begins_with_the_vectors(runs, tmp_path):
+    (_, run), _ = runs
+    scale = dataclasses.replace(run.scale, pairs=40)
+    made = Trainer(run.recipe, "tiny", scale, str(tmp_path))
+    path = scale.embeddings["source"]
+    found = load_embeddings(path, made.preprocessor.tokenizer).found
+    table = keras.ops.convert_to_numpy(made.backbone.source_embedding.embeddings)
+    assert 0 < found.sum() <= 3
+    assert (table[found] == 0.5).all() and (table[~found] != 0.5).all()
+
+
+def test_each_epoch_left_a_sample(runs):
+    _, (folder, _) = runs
+    lines = (folder / "samples.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == [1, 2, 3]
