@@ -162,14 +162,13 @@ def translate(partitions, digest, search, arguments):
             if row["worker"] not in seen:
                 seen.add(row["worker"])
                 progress(f"at work: {row['worker']}")
+            if row["error"]:
+                raise RuntimeError(row["error"])
             if row["attempt"] > 1:
-                progress(f"partition {row['number']} was done again: its worker died")
+                progress(f"partition {row['number']} was begun again: its worker died")
             yield row
-    except ray.exceptions.RayError as error:
-        cause = getattr(error, "cause", None) or error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        raise RuntimeError(cause) from error
+    except ray.exceptions.RayError as error:  # its last line tells most
+        raise RuntimeError(str(error).strip().splitlines()[-1]) from error
     finally:
         ray.shutdown()
 
@@ -193,16 +192,17 @@ class Worker(bulk.Translator):
         number, name, first, text = (
             batch[key][0] for key in ("number", "name", "first", "text")
         )
-        attempt = ray.get(self._attempts.begin.remote(int(number)))
-        if attempt > _ATTEMPTS:
-            raise RuntimeError(
-                f"partition {number}, from line {first} of {name}, has cost "
-                f"{_ATTEMPTS} workers their lives (out of memory?)"
-            )
-        text, warnings = self.translate(bytes(text), str(name), int(first))
-        worker = f"process {os.getpid()} on {os.uname().nodename}"
-        row = {"number": number, "text": text, "warnings": "\n".join(warnings)}
-        row |= {"worker": worker, "attempt": attempt}
+        row = {"number": number, "text": b"", "warnings": "", "error": ""}
+        row["attempt"] = ray.get(self._attempts.begin.remote(int(number)))
+        row["worker"] = f"process {os.getpid()} on {os.uname().nodename}"
+        try:
+            if row["attempt"] > _ATTEMPTS:
+                raise RuntimeError(f"it has cost {_ATTEMPTS} workers (out of memory?)")
+            row["text"], told = self.translate(bytes(text), str(name), int(first))
+            row["warnings"] = "\n".join(told)
+        except Exception as error:  # in words: not every error can be sent
+            what = f"{type(error).__name__}: {error}"
+            row["error"] = f"partition {number}, from line {first} of {name}: {what}"
         return {key: [value] for key, value in row.items()}
 
 
