@@ -1,0 +1,105 @@
+"""Peak memory of a training step with a large vocabulary, with logits and without.
+
+    python tools/bench_memory.py [--backends jax,torch,tensorflow]
+
+The reference model of `tools/bench_train.py` with 50,000 words a side takes two steps
+on 128 sentences of 50 words, in a process of its own for each figure: once as Keras
+trains it, with the logits whole, and once as zoo's `fit` does, in slices of time.
+Printed is the rise of the process's peak resident memory from before `fit` (the model,
+its optimizer's variables and the libraries are there) to after it, beside the model's
+own size (weights and Adam's two moments) and the size of the logits.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+
+BACKENDS = ("jax", "torch", "tensorflow")
+VOCABULARY, BATCH, LENGTH = 50_000, 128, 50
+
+
+def step(whole, cells):
+    """Trains two steps in this process and returns the figures, in MB."""
+    from zoo.training import tune_process
+
+    tune_process()
+    import keras
+    import numpy as np
+
+    from zoo.models import Luong, LuongTranslator
+    from zoo.training import PairBatches, Perplexity, compile_for_training
+
+    model = LuongTranslator(
+        Luong(
+            vocabulary_size=VOCABULARY,
+            target_vocabulary_size=VOCABULARY,
+            num_layers=1,
+            hidden_dim=cells,
+            embedding_dim=cells,
+            attention="global",
+            bidirectional=True,
+            dropout=0.0,
+        )
+    )
+    compile_for_training(model, keras.optimizers.Adam())
+    if whole:  # a metric that reads the logits keeps them
+        optimizer, loss = model.optimizer, model.loss
+        model.compile(optimizer, loss, weighted_metrics=[Perplexity()])
+    rows = np.random.default_rng(0).integers(4, VOCABULARY, (2 * BATCH, LENGTH))
+    sources = rows.tolist()
+    targets = rows[:, 1:].tolist()  # and the end token
+    batches = PairBatches(sources, targets, batch_size=BATCH)
+    before = _peak()
+    model.fit(batches, verbose=0)
+    return {
+        "model": 3 * 4 * model.count_params() / 2**20,
+        "before": before,
+        "peak": _peak(),
+    }
+
+
+def _peak():
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backends", default=",".join(BACKENDS))
+    parser.add_argument("--cells", type=int, default=256)
+    parser.add_argument("--step", choices=("whole", "sliced"), help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    if args.step:
+        print(json.dumps(step(args.step == "whole", args.cells)))
+        return
+    logits = 4 * BATCH * LENGTH * VOCABULARY / 2**20
+    print(
+        f"V {VOCABULARY:,}, {args.cells} cells, batch {BATCH} x {LENGTH}: logits "
+        f"{logits:,.0f} MB; {os.cpu_count()} CPU cores ({platform.machine()})"
+    )
+    heads = ("model MB", "whole MB", "sliced MB", "ratio")
+    print(f"{'backend':<12}" + "".join(f"{head:>11}" for head in heads))
+    for backend in args.backends.split(","):
+        rises = {}
+        for kind in ("whole", "sliced"):
+            done = subprocess.run(
+                [sys.executable, __file__, "--step", kind, "--cells", str(args.cells)],
+                env={**os.environ, "KERAS_BACKEND": backend},
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+            found = json.loads(done.stdout.splitlines()[-1])
+            rises[kind] = found["peak"] - found["before"]
+        print(
+            f"{backend:<12}{found['model']:>11,.0f}{rises['whole']:>11,.0f}"
+            f"{rises['sliced']:>11,.0f}{rises['sliced'] / found['model']:>11.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
