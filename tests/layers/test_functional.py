@@ -77,7 +77,7 @@ def test_a_loop_kernel_gives_the_gradients_of_a_plain_product(length):
     rng = np.random.default_rng(0)
     values = [rng.normal(size=s) for s in ((3, 3), (2, length, 3), (2, 3))]
     variables = [keras.Variable(value, dtype="float32") for value in values]
-    weights = rng.normal(size=(2, length, 3)).astype("float32")
+    weights = ops.convert_to_tensor(rng.normal(size=(2, length, 3)).astype("float32"))
 
     def loss(hoisted):
         kernel, added, first = (1.0 * variable for variable in variables)
