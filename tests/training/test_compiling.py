@@ -15,7 +15,9 @@ def test_a_compiled_task_trains():
     optimizer = keras.optimizers.Adam()
     compile_for_training(model, optimizer, smoothing=0.1, normalize="sentences")
     assert (model.loss.smoothing, model.loss.normalize) == (0.1, "sentences")
-    assert len(optimizer.variables) > 2 * len(model.trainable_variables)  # is built
+    assert len(model.optimizer.variables) > 2 * len(
+        model.trainable_variables
+    )  # is built
     before = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
     ids = np.array([[4, 5, 6]], "int32")
     inputs = {"source_ids": ids, "target_ids": ids}

@@ -31,6 +31,7 @@ _HOMES = {
     "choose_buckets": "batching",
     "compile_for_training": "compiling",
     "corpus_scores": "evaluation",
+    "fuse": "fused",
     "global_norm": "updates",
     "load_embeddings": "embeddings",
     "load_state": "checkpoint",

@@ -6,6 +6,7 @@ import functools
 import keras
 from keras import ops
 
+from zoo.training.fused import fuse
 from zoo.training.schedules import PerUpdate
 
 
@@ -56,7 +57,8 @@ def prepare_optimizer(optimizer, accumulation=1, ema=None):
             for none. See `averaged_weights`.
 
     Returns:
-        An optimizer of a subclass of the same name.
+        An optimizer of a subclass of the same name; under torch with the update of
+        `zoo.training.fuse`.
 
     Raises:
         ValueError: if `accumulation` is below 1, or `ema` not between 0 and 1.
@@ -83,7 +85,7 @@ def prepare_optimizer(optimizer, accumulation=1, ema=None):
         # Keras averages after each batch: `accumulation` times between two updates.
         momentum = ema ** (1 / accumulation)
         config |= {"use_ema": True, "ema_momentum": momentum}
-    return _tracked(type(optimizer)).from_config(config)
+    return _tracked(type(fuse(optimizer))).from_config(config)
 
 
 @functools.cache
