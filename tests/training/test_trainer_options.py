@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -14,6 +15,7 @@ from zoo.training import (
     Recipe,
     Scale,
     Trainer,
+    callbacks,
     load_embeddings,
     reversal_pairs,
     trainer,
@@ -51,8 +53,10 @@ SCALE = Scale(
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The folder and the trainer of a run, and those of one in two parts."""
-    folders = [tmp_path_factory.mktemp(name) for name in ("straight", "resumed")]
+    """The folder and the trainer of a run, and those of one that goes on from the files
+    that this one had after its second epoch."""
+    folders = [tmp_path_factory.mktemp("runs") / name for name in ("first", "second")]
+    folders[0].mkdir()
     vectors = folders[0] / "vectors.txt"
     vectors.write_text("".join(f"{w} {'0.5 ' * 8}\n" for w in ("ba", "de", "fi")))
     scale = dataclasses.replace(SCALE, embeddings={"source": str(vectors)})
@@ -61,18 +65,23 @@ def runs(tmp_path_factory):
     def pairs(count, seed):
         return reversal_pairs(min(count, 40), seed, longest=2)
 
-    def train(folder, epochs):
-        keras.utils.set_random_seed(99 + epochs)
-        changed = dataclasses.replace(scale, epochs=epochs)
-        run = Trainer(recipe, "tiny", changed, str(folder))
+    def train(folder, seed):
+        keras.utils.set_random_seed(seed)  # another process would have another state
+        run = Trainer(recipe, "tiny", scale, str(folder))
         run.train()
         return run
 
+    on_epoch_end = callbacks.Checkpoint.on_epoch_end
+
+    def copy(self, epoch, logs=None):
+        on_epoch_end(self, epoch, logs)
+        if epoch == 1 and not folders[1].exists():
+            shutil.copytree(*folders)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer, "reversal_pairs", pairs)
-        first = train(folders[0], 3)
-        train(folders[1], 2)
-        second = train(folders[1], 3)
+        patch.setattr(callbacks.Checkpoint, "on_epoch_end", copy)
+        first, second = train(folders[0], 8), train(folders[1], 9)
     return list(zip(folders, (first, second), strict=True))
 
 

@@ -204,6 +204,23 @@ def test_the_average_is_that_of_the_weights_so_far():
     np.testing.assert_array_equal(weights(model), swapped[0])  # after the last epoch
 
 
+def test_another_model_may_evaluate_the_average():
+    """JAX donates the arrays of the model that evaluates."""
+    model = make(keras.optimizers.SGD(0.5), ema=0.9)
+    evaluator = keras.Sequential([keras.Input((3,)), model.layers[0]])
+    evaluator.compile("sgd", "mse")
+    losses = []
+
+    class Evaluate(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            for _ in range(2):
+                with averaged_weights(model):
+                    losses.append(evaluator.evaluate(X, Y, verbose=0))
+
+    fit(model, batch_size=8, epochs=2, callbacks=[Evaluate()])
+    assert losses[0] == losses[1] and losses[2] == losses[3] != losses[0]
+
+
 def test_the_weights_come_back_after_an_error():
     model = make(keras.optimizers.SGD(0.5), ema=0.9)
     with pytest.raises(KeyError), averaged_weights(model):

@@ -181,6 +181,10 @@ def averaged_weights(model):
     variables = model.trainable_variables
     kept = [ops.copy(ops.stop_gradient(variable.value)) for variable in variables]
     optimizer.finalize_variable_values(variables)
+    for variable in variables:
+        # Not the average's own array: JAX takes an array away from the variables that
+        # share it when another model evaluates.
+        variable.assign(ops.copy(ops.stop_gradient(variable.value)))
     try:
         yield
     finally:
