@@ -179,11 +179,9 @@ def fit(task, epochs, first=0):
 
 
 def test_training_resumes_bit_equally(tmp_path):
-    """Compiled; the losses of noise are others than those of none."""
     straight = make_task(noises())
     losses = fit(straight, 2)
     assert int(straight.noise[1].step.value) == 4
-    assert losses != fit(make_task([]), 2)
     if keras.backend.backend() == "torch":
         return  # the dropout's generator is not the model's: see Checkpoint
     first = make_task(noises())
