@@ -15,7 +15,6 @@ system gets its own defaults.
 """
 
 import argparse
-import collections
 import dataclasses
 import json
 import os
@@ -24,63 +23,20 @@ import re
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import bench_train_peers as peers_
+from bench_train_data import write_data
+from bench_train_report import Meter, processor, summary, table
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = ("tensorflow", "jax", "torch")
-SPECIALS, VOCABULARY = 4, 6000
 BUSY = 0.3  # cores used by others that are worth a note
 SETTINGS = re.compile(
     r"OMP_|GOMP_|KMP_|MKL_|OPENBLAS_|MALLOC_|GLIBC_TUNABLES|LD_PRELOAD|XLA_FLAGS|"
     r"TF_(?!CPP_)|JAX_|TORCH|KERAS_BACKEND|PYTHONPATH"
 )
-
-
-# === Data ===
-
-
-def choose_words(lines, size):
-    """The `size` most frequent words, those of equal frequency by the alphabet."""
-    counts = collections.Counter(word for line in lines for word in line.split())
-    return sorted(counts, key=lambda word: (-counts[word], word))[:size]
-
-
-def write_data(folder):
-    """Writes the text and the vocabularies. Returns what is worth printing."""
-    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
-    from zoo import data
-
-    folder.mkdir(parents=True, exist_ok=True)
-    tokenize = Tokenizer13a()
-    facts = {}
-    train = data.load("multi30k", "en", "de", "train")
-    valid = data.load("multi30k", "en", "de", "valid")
-    pairs = {
-        "train": (train.sources, train.targets),
-        "valid": (valid.sources[:64], valid.targets[:64]),
-    }
-    for split, sides in pairs.items():
-        sides = [[tokenize(text) for text in side] for side in sides]
-        kept = [pair for pair in zip(*sides, strict=True) if all(pair)]
-        sides = dict(zip(("source", "target"), zip(*kept, strict=True), strict=True))
-        for side, lines in sides.items():
-            text = "".join(f"{line}\n" for line in lines)
-            (folder / f"{split}.{side}").write_text(text, encoding="utf-8")
-            if split == "train":
-                words = choose_words(lines, VOCABULARY - SPECIALS)
-                text = "".join(f"{word}\n" for word in words)
-                (folder / f"vocabulary.{side}").write_text(text, encoding="utf-8")
-                count = sum(len(line.split()) for line in lines)
-                # The end token counts on the side that is written.
-                facts[side] = count / len(lines) + (side == "target")
-        if split == "train":
-            facts["pairs"] = len(kept)
-    return facts
 
 
 # === Runs ===
@@ -101,43 +57,6 @@ class System:
     command: Callable[[int, int], list[str]]
     read: Callable[[str], tuple[list[float], dict]]
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
-
-
-class Meter:
-    """CPU used by this process's children and by everything else, in cores."""
-
-    def __enter__(self):
-        self.began = self._now()
-        return self
-
-    def __exit__(self, *error):
-        wall, own, busy, steal = (
-            b - a for a, b in zip(self.began, self._now(), strict=True)
-        )
-        self.found = {"seconds": wall, "own_cores": own / wall}
-        if busy:
-            self.found["other_cores"] = max(0.0, busy - own) / wall
-            self.found["stolen_cores"] = steal / wall
-
-    @staticmethod
-    def _now():
-        t = os.times()
-        own = t.user + t.system + t.children_user + t.children_system
-        busy = steal = 0.0
-        if os.path.exists("/proc/stat"):
-            with open("/proc/stat") as file:
-                busy, steal = processor_times(file.readline())
-        return time.monotonic(), own, busy, steal
-
-
-def processor_times(line, ticks=None):
-    """Seconds (in use, stolen by the machine's host) from the first line of /proc/stat.
-
-    Its fields are user, nice, system, idle, iowait, irq, softirq and steal.
-    """
-    ticks = ticks or os.sysconf("SC_CLK_TCK")
-    user, nice, system, _, _, irq, softirq, steal = map(int, line.split()[1:9])
-    return (user + nice + system + irq + softirq) / ticks, steal / ticks
 
 
 def clean_environment(environment):
@@ -200,7 +119,7 @@ def peer_system(name, work, data):
     def read(output):
         return peers_.rates(peer, output)[1:], {"versions": peers_.versions(peer, work)}
 
-    return System(name, command, read, peer.environment)
+    return System(name, command, read)
 
 
 def interleave(zoo, peers):
@@ -209,57 +128,6 @@ def interleave(zoo, peers):
     for place in range(max(len(zoo), len(peers))):
         order += zoo[place : place + 1] + peers[place : place + 1]
     return order
-
-
-# === Report ===
-
-
-def summary(values):
-    """Median, least and most of some rates; None without any."""
-    if not values:
-        return None
-    return {
-        "median": statistics.median(values),
-        "least": min(values),
-        "most": max(values),
-        "windows": len(values),
-    }
-
-
-def table(rates, references):
-    """A table in Markdown: one row for each system, a column for each ratio.
-
-    Args:
-        rates: dict of system -> list of target tokens per second.
-        references: dict of column -> target tokens per second, or None.
-    """
-    columns = [name for name, value in references.items() if value]
-    rows = [["system", "target tokens/s", "spread", *(f"/ {c}" for c in columns)]]
-    rows.append(["---"] + ["---:"] * (len(rows[0]) - 1))
-    for name, values in rates.items():
-        found = summary(values)
-        if found is None:
-            rows.append([name, "failed"] + [""] * (len(rows[0]) - 2))
-            continue
-        rows.append(
-            [
-                name,
-                f"{found['median']:,.0f}",
-                f"{found['least']:,.0f} – {found['most']:,.0f}",
-                *(f"{found['median'] / references[c]:.2f}" for c in columns),
-            ]
-        )
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def processor():
-    """The CPU's name, where Linux tells."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor() or platform.machine()
-    found = re.search(r"model name\s*:\s*(.+)", text)
-    return found[1] if found else platform.machine()
 
 
 def parse(argv):

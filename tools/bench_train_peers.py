@@ -31,7 +31,6 @@ class Peer:
         configure: function of (data, folder of the run, steps, steps of a window) to
             the content of files of that folder, by name.
         pattern: finds the target tokens per second of a window in the log.
-        environment: variables without which it doesn't run.
         versions: packages to name in the report.
     """
 
@@ -40,7 +39,6 @@ class Peer:
     command: Callable[[Path], list[str]]
     configure: Callable[[Path, Path, int, int], dict[str, str]]
     pattern: str
-    environment: dict[str, str] = dataclasses.field(default_factory=dict)
     versions: tuple[str, ...] = ()
 
     @property
@@ -138,7 +136,7 @@ def joeynmt(attention):
                 "normalization": "tokens",
                 "batch_size": 64,
                 "batch_type": "sentence",
-                "epochs": 100,
+                "epochs": steps,
                 "updates": steps,
                 "logging_freq": window,
                 "validation_freq": 10 * window * steps,
