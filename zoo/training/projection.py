@@ -1,5 +1,6 @@
 """Cross-entropy of an output layer whose logits are never whole in memory."""
 
+import keras
 from keras import ops
 
 # Logits that exist at a time: 64 MB in float32. Every smaller step is one slice.
@@ -97,12 +98,29 @@ def _sliced(length, inputs, kernel, bias, smoothing):
 
 def _part(features, labels, weights, kernel, bias, smoothing):
     """The loss, and the gradients of features, kernel and, if there is one, bias."""
-    shape, vocabulary = ops.shape(features), kernel.shape[-1]
+    shape = ops.shape(features)
     rows = ops.reshape(features, (-1, shape[-1]))
     labels, weights = ops.reshape(labels, (-1, 1)), ops.reshape(weights, (-1, 1))
     logits = ops.cast(ops.matmul(rows, kernel), "float32")
     if bias:
         logits = logits + ops.cast(bias[0], "float32")
+    with_gradient = _with_gradient
+    if keras.backend.backend() == "torch":
+        with_gradient = _with_gradient_in_place
+    losses, gradient = with_gradient(logits, labels, weights, smoothing)
+    d_bias = [ops.cast(ops.sum(gradient, axis=0), b.dtype) for b in bias]
+    gradient = ops.cast(gradient, rows.dtype)
+    return (
+        ops.sum(losses * weights),
+        ops.reshape(ops.matmul(gradient, ops.transpose(kernel)), shape),
+        ops.matmul(ops.transpose(rows), gradient),
+        *d_bias,
+    )
+
+
+def _with_gradient(logits, labels, weights, smoothing):
+    """Losses `(N, 1)`, and their weighted sum's gradient for the logits `(N, V)`."""
+    vocabulary = logits.shape[-1]
     peak = ops.max(logits, axis=-1, keepdims=True)
     exponentials = ops.exp(logits - peak)
     total = ops.sum(exponentials, axis=-1, keepdims=True)
@@ -116,11 +134,20 @@ def _part(features, labels, weights, kernel, bias, smoothing):
     gradient = exponentials * (weights / total) - target
     if smoothing:
         gradient = gradient - (smoothing / vocabulary) * weights
-    d_bias = [ops.cast(ops.sum(gradient, axis=0), b.dtype) for b in bias]
-    gradient = ops.cast(gradient, rows.dtype)
-    return (
-        ops.sum(losses * weights),
-        ops.reshape(ops.matmul(gradient, ops.transpose(kernel)), shape),
-        ops.matmul(ops.transpose(rows), gradient),
-        *d_bias,
-    )
+    return losses, gradient
+
+
+def _with_gradient_in_place(logits, labels, weights, smoothing):
+    """The same under torch, which would give each operation a tensor of its own; here
+    the logits turn into their gradient."""
+    peak = logits.amax(-1, keepdim=True)
+    losses = peak - (1.0 - smoothing) * logits.gather(1, labels.long())
+    if smoothing:
+        losses = losses - smoothing * logits.mean(-1, keepdim=True)
+    gradient = logits.sub_(peak).exp_()
+    total = gradient.sum(-1, keepdim=True)
+    gradient.mul_(weights / total)
+    gradient.scatter_add_(1, labels.long(), (smoothing - 1.0) * weights)
+    if smoothing:
+        gradient.sub_(smoothing / logits.shape[-1] * weights)
+    return losses + total.log(), gradient
