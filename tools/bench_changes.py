@@ -1,0 +1,140 @@
+"""What each change of the training engine brings: the step with it taken back.
+
+    python tools/bench_changes.py [--backends jax,tensorflow,torch]
+
+The reference model of `tools/bench_train.py` trains by `fit` on batches of one shape,
+64 x 14 x 14, as recipes train; then once more for each change, with that one taken
+back, in a process of its own. Printed is the median time of a step and its ratio to
+the step with all changes. Run it on a quiet machine; the load is printed.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from unittest import mock
+
+BATCH, LENGTH, VOCABULARY = 64, 14, 6000
+SETTLING_STEPS = 8  # left out
+
+# What is replaced to take a change back: (name, of what backends, {target: by what}).
+CHANGES = (
+    ("all changes", "jax tensorflow torch", {}),
+    (
+        "freed memory kept by the process",
+        "jax tensorflow torch",
+        {"zoo.training.process._keep_memory": lambda: None},
+    ),
+    (
+        "products not fused with neighbours",
+        "jax",
+        {"zoo.training.process._set_xla_flags": lambda: None},
+    ),
+    (
+        "each shape compiled by XLA",
+        "tensorflow",
+        {"zoo.training.compiling._compile_by_shape": lambda model: None},
+    ),
+    (
+        "gradients of loop matrices after the loop",
+        "jax tensorflow",
+        {
+            "zoo.layers.decoder.loop_kernels": lambda kernels, training: kernels,
+            "zoo.layers.recurrent.loop_kernels": lambda kernels, training: kernels,
+        },
+    ),
+    (
+        "loss without logits",
+        "jax tensorflow torch",
+        {"zoo.models.Translator._wants_no_logits": property(lambda _: 0, lambda *_: 0)},
+    ),
+    (
+        "Adam in one pass",
+        "torch",
+        {"zoo.training.updates.fuse": lambda optimizer: optimizer},
+    ),
+)
+
+
+def step(name, steps):
+    """Median seconds of a step with one change taken back, in this process."""
+    [patches] = [patches for other, _, patches in CHANGES if other == name]
+    for target, by in patches.items():
+        mock.patch(target, by, create=True).start()
+    from zoo.training import tune_process
+
+    tune_process()
+    import keras
+    import numpy as np
+
+    from zoo.models import Luong, LuongTranslator
+    from zoo.training import PairBatches, compile_for_training
+
+    keras.utils.set_random_seed(1)
+    model = LuongTranslator(
+        Luong(
+            VOCABULARY,
+            VOCABULARY,
+            num_layers=1,
+            hidden_dim=256,
+            embedding_dim=256,
+            attention="global",
+            score="general",
+            bidirectional=True,
+            dropout=0.0,
+        )
+    )
+    compile_for_training(model, keras.optimizers.Adam())
+    rng = np.random.default_rng(0)
+    rows = rng.integers(4, VOCABULARY, (BATCH * steps, LENGTH)).tolist()
+    batches = PairBatches(rows, [row[1:] for row in rows], batch_size=BATCH)
+    times = []
+
+    def take(batch, logs):
+        float(logs["loss"])  # the step has been computed
+        times.append(time.perf_counter())
+
+    clock = keras.callbacks.LambdaCallback(on_train_batch_end=take)
+    model.fit(batches, verbose=0, shuffle=False, callbacks=[clock])
+    return float(np.median(np.diff(times)[SETTLING_STEPS:]))
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backends", default="jax,tensorflow,torch")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--change", help=argparse.SUPPRESS)
+    args = parser.parse_args(argv)
+    if args.change:
+        print(json.dumps(step(args.change, args.steps)))
+        return
+    print(f"{os.cpu_count()} CPU cores ({platform.machine()}), load {os.getloadavg()}")
+    for backend in args.backends.split(","):
+        whole = None
+        for name, backends, _ in CHANGES:
+            if backend not in backends.split():
+                continue
+            command = [sys.executable, __file__, "--change", name]
+            done = subprocess.run(
+                [*command, "--steps", str(args.steps)],
+                env={**os.environ, "KERAS_BACKEND": backend},
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+            seconds = json.loads(done.stdout.splitlines()[-1])
+            whole = whole or seconds
+            label = name if seconds == whole else f"without: {name}"
+            rate = BATCH * LENGTH / seconds
+            print(
+                f"{backend:<11} {label:<52} {seconds * 1e3:>6.0f} ms "
+                f"{rate:>7,.0f} tokens/s  {whole / seconds:.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
