@@ -214,8 +214,8 @@ class TensorFlow(Distribution):
         return total / ops.maximum(count, 1.0)
 
     def optimizer(self, optimizer):
-        """Keras clips each replica's gradient and then adds them up: here they are
-        added up before it, and divided by the replicas after it."""
+        """Keras clips each replica's gradient and then adds them up. Here they are
+        added up before; the first replica hands the sum on, and the others zeros."""
         import tensorflow as tf
 
         clips = optimizer.clipnorm, optimizer.global_clipnorm, optimizer.clipvalue
@@ -225,17 +225,16 @@ class TensorFlow(Distribution):
 
         def apply_whole(gradients, variables=None):
             replica = tf.distribute.get_replica_context()
-            whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, list(gradients))
-            whole = [tf.convert_to_tensor(gradient) for gradient in whole]
-            norm, global_norm, value = clips
-            if norm:
-                whole = [tf.clip_by_norm(gradient, norm) for gradient in whole]
-            elif global_norm:
-                whole, _ = tf.clip_by_global_norm(whole, global_norm)
-            else:
-                whole = [tf.clip_by_value(g, -value, value) for g in whole]
-            # A part of a clipped gradient is within the bounds: not clipped again.
-            return apply([gradient / self.devices for gradient in whole], variables)
+            first = replica.replica_id_in_sync_group == 0
+            # Dense: a row that has two gradients has the norm of their sum.
+            whole = [g if g is None else tf.convert_to_tensor(g) for g in gradients]
+            found = [g for g in whole if g is not None]
+            found = iter(replica.all_reduce(tf.distribute.ReduceOp.SUM, found))
+            whole = [
+                g if g is None else g * tf.cast(first, g.dtype)
+                for g in (g if g is None else next(found) for g in whole)
+            ]
+            return apply(whole, variables)
 
         optimizer.apply = apply_whole
         return optimizer
