@@ -22,10 +22,8 @@ def translator():
 def optimizer(steps, epochs):
     import keras
 
-    from zoo.training.updates import prepare_optimizer
-
-    # SGD, to which it is not all one how large the gradient is, as it is to Adam.
-    return prepare_optimizer(keras.optimizers.SGD(1.0, global_clipnorm=0.5))
+    # To which it is not all one how large the gradient is, as it is to Adam.
+    return keras.optimizers.SGD(1.0, global_clipnorm=0.5)
 
 
 RECIPE = Recipe(

@@ -22,6 +22,10 @@ class ShardLoss(keras.losses.Loss):
     def __call__(self, y_true, y_pred, sample_weight=None):
         return self.mean(*self.loss.sums(y_true, y_pred, sample_weight))
 
+    def projected(self, *arguments):
+        """See `SmoothedCrossEntropy.projected`."""
+        return self.mean(*self.loss.projected_sums(*arguments))
+
 
 # === JAX ===
 
@@ -37,13 +41,11 @@ class Jax(Distribution):
         import jax
 
         asked = "KERAS_DISTRIBUTION_JOB_ADDRESSES", "JAX_COORDINATOR_ADDRESS"
-        if any(os.environ.get(name) for name in asked) or any(
+        launched = any(os.environ.get(name) for name in asked) or any(
             int(os.environ.get(name, 1)) > 1 for name in self.LAUNCHERS
-        ):
-            # Between processes XLA's CPU backend knows no collectives of its own.
-            jax.config.update("jax_cpu_collectives_implementation", "gloo")
-            if not jax.distributed.is_initialized():
-                keras.distribution.initialize()
+        )
+        if launched and not jax.distributed.is_initialized():
+            keras.distribution.initialize()  # between CPUs JAX takes gloo by itself
         self.process, self.processes = jax.process_index(), jax.process_count()
         self.devices = jax.device_count()
         if self.devices > 1:
@@ -214,13 +216,16 @@ class TensorFlow(Distribution):
         return total / ops.maximum(count, 1.0)
 
     def optimizer(self, optimizer):
-        """Keras clips each replica's gradient and then adds them up. Here they are
-        added up before; the first replica hands the sum on, and the others zeros."""
+        """Keras clips each replica's gradient, then adds them up. Here they are added
+        up before; the first replica hands the sum on, and the others hand on zeros."""
         import tensorflow as tf
 
-        clips = optimizer.clipnorm, optimizer.global_clipnorm, optimizer.clipvalue
-        if not any(clips):
-            return optimizer
+        if optimizer.gradient_accumulation_steps:
+            raise DistributionError(
+                "TensorFlow can't accumulate gradients on several devices. Received: "
+                f"accumulation={optimizer.gradient_accumulation_steps}, "
+                f"{self.devices} devices"
+            )
         apply = optimizer.apply
 
         def apply_whole(gradients, variables=None):

@@ -40,6 +40,19 @@ def _dense(gradients):
     return [g if g is None else tf.convert_to_tensor(g) for g in gradients]
 
 
+def _over_replicas(norm):
+    """Norm of all replicas' parts of a gradient, of which no two overlap: see
+    `zoo.training.engines.TensorFlow.optimizer`."""
+    if keras.backend.backend() != "tensorflow":
+        return norm
+    import tensorflow as tf
+
+    replica = tf.distribute.get_replica_context()
+    if replica is None or replica.num_replicas_in_sync == 1:
+        return norm
+    return ops.sqrt(replica.all_reduce(tf.distribute.ReduceOp.SUM, norm**2))
+
+
 def prepare_optimizer(optimizer, accumulation=1, ema=None):
     """A copy of an optimizer that also accumulates, averages and keeps statistics.
 
@@ -99,7 +112,7 @@ class _Tracked:
     def build(self, variables):
         names = ("norm_sum", "norm_max", "norm_count", "last_rate")
         for name in names:
-            # Replicas of TensorFlow's see their own gradients: the mean over them.
+            # The same in all of TensorFlow's replicas.
             variable = self.add_variable((), aggregation="mean", name=name)
             setattr(self, name, variable)
         super().build(variables)
@@ -108,7 +121,7 @@ class _Tracked:
         if not self.built:
             self.build(list(trainable_variables))
         grads = _dense(grads)
-        norm = ops.stop_gradient(global_norm(grads))
+        norm = ops.stop_gradient(_over_replicas(global_norm(grads)))
         self.norm_sum.assign_add(norm)
         self.norm_max.assign(ops.maximum(self.norm_max, norm))
         self.norm_count.assign_add(1.0)
