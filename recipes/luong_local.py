@@ -64,6 +64,7 @@ _CARD = {
 
 RECIPE = Recipe(
     name="luong_local",
+    file=__file__,
     translator=_translator,
     card=_CARD,
     scales={

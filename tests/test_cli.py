@@ -459,43 +459,6 @@ def test_reader_that_goes_away():
     assert b"Traceback" not in err and b"Exception" not in err and b"error" not in err
 
 
-# === train ===
-
-RECIPE = """
-def main(argv):
-    print("recipe", argv)
-    return 3 if "--fail" in argv else 0
-"""
-
-
-def test_train_runs_a_file_with_the_other_arguments(tmp_path, capsys):
-    path = tmp_path / "mine.py"
-    path.write_text(RECIPE)
-    assert main(["train", str(path), "--scale", "tiny", "--help"]) == 0
-    assert capsys.readouterr().out == "recipe ['--scale', 'tiny', '--help']\n"
-    assert main(["train", str(path), "--fail"]) == 3
-
-
-def test_train_passes_on_how_a_recipe_ends(tmp_path, capsys):
-    path = tmp_path / "mine.py"
-    path.write_text("import sys\ndef main(argv): sys.exit(argv[0] if argv else 2)")
-    assert main(["train", str(path)]) == 2
-    assert main(["train", str(path), "no data"]) == 1
-    assert capsys.readouterr().err == "zoo: error: no data\n"
-
-
-@pytest.mark.parametrize("name", ["no_such_recipe", "nowhere/mine.py", "../setup"])
-def test_train_unknown_recipe(name, capsys):
-    assert main(["train", name]) == 2
-    assert name in capsys.readouterr().err
-
-
-def test_train_refuses_a_file_without_main(tmp_path, capsys):
-    (tmp_path / "mine.py").write_text("x = 1")
-    assert main(["train", str(tmp_path / "mine.py")]) == 2
-    assert "main(argv)" in capsys.readouterr().err
-
-
 # === evaluate ===
 
 

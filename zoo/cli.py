@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import warnings
-from pathlib import Path
 
 import zoo
 
@@ -33,7 +32,7 @@ def main(argv=None):
     """
 
     def command():
-        arguments = _parser().parse_args(argv)
+        arguments = _parser().parse_args(_with_recipe(argv))
         return arguments.run(arguments)
 
     return exit_code(command)
@@ -95,6 +94,16 @@ def progress(message):
 # === Arguments ===
 
 
+def _with_recipe(argv):
+    """Puts an empty name where `train` is given options and no recipe: argparse passes
+    options on only behind a positional argument."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if argv[:1] == ["train"] and argv[1:2] not in (["-h"], ["--help"]):
+        if not argv[1:] or argv[1].startswith("-"):
+            argv.insert(1, "")
+    return argv
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are `BadInput`."""
 
@@ -143,13 +152,20 @@ def _parser():
 
     _add_translate(add("translate", _translate, "translate text with a preset"))
 
-    command = add("train", _train, "run a recipe")
+    command = add("train", _train, "run a recipe, or go on with a run")
+    command.usage = (
+        "zoo train RECIPE [argument of the recipe ...]\n"
+        "       zoo train --resume DIR [--epochs N] [--finish]\n"
+        "       zoo train --list"
+    )
     command.add_argument("recipe", metavar="RECIPE", help="name, or path of a .py file")
     command.add_argument(
         "options",
         metavar="...",
         nargs=argparse.REMAINDER,
-        help="arguments of the recipe, as --scale small --output DIR",
+        help="arguments of the recipe, as --scale small --set model.hidden_dim=512 "
+        "(all of them: zoo train RECIPE --help); --resume DIR goes on with the run in "
+        "DIR, --list prints the names of the recipes",
     )
 
     command = add("report", _report, "write a run's curves, scores and samples")
@@ -306,15 +322,9 @@ def _evaluate(arguments):
 
 
 def _train(arguments):
-    import importlib.util
+    from zoo import cli_train
 
-    path = _recipe(arguments.recipe)
-    spec = importlib.util.spec_from_file_location("zoo_recipe", path)
-    recipe = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(recipe)
-    if not callable(getattr(recipe, "main", None)):
-        raise BadInput(f"a recipe needs a function main(argv), received {path}")
-    return recipe.main(arguments.options)
+    return cli_train.train(arguments)
 
 
 def _report(arguments):
@@ -323,25 +333,6 @@ def _report(arguments):
     if not os.path.isdir(arguments.folder):
         raise BadInput(f"no folder {arguments.folder}")
     print(write_report(arguments.folder))
-
-
-def _recipe(name):
-    if name.endswith(".py"):
-        path = Path(name)
-        if path.is_file():
-            return path
-        raise BadInput(f"no recipe file {name}")
-    package = Path(__file__).resolve().parent
-    inside = package / "_recipes"  # in a wheel; beside the package in a checkout
-    folder = inside if inside.is_dir() else package.parent / "recipes"
-    stems = {path.stem for path in folder.glob("[!_]*.py")}
-    names = sorted(stems - {"bulk_translate"})  # which trains nothing
-    if name not in names:
-        raise BadInput(
-            f"unknown recipe; allowed are the path of a .py file and the names "
-            f"[{', '.join(names)}]; received {name!r}"
-        )
-    return folder / f"{name}.py"
 
 
 # === Shared ===

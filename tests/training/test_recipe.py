@@ -11,8 +11,10 @@ import keras
 import pytest
 
 import zoo
+from zoo.cli_train import recipes
 from zoo.training import (
     CheckpointError,
+    Optimizer,
     Recipe,
     Scale,
     WarmupLinearDecay,
@@ -20,6 +22,7 @@ from zoo.training import (
     reversal_pairs,
     run,
 )
+from zoo.training.configuration import read_configuration
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,6 +83,7 @@ def test_the_log_has_a_line_for_each_epoch(output):
 def test_nothing_is_left_aside(output):
     names = {path.name for path in output.iterdir()}
     assert names >= {
+        "config.json",
         "tokenizer.spm",
         "checkpoint.npz",
         "best.weights.h5",
@@ -90,13 +94,24 @@ def test_nothing_is_left_aside(output):
     assert not [path for path in output.rglob("*") if ".part" in path.name]
 
 
-def test_started_again_with_other_choices_it_refuses_to_resume(output, capsys):
-    log = (output / "log.csv").read_text()
-    arguments = ["--scale", "tiny", "--output", str(output), "--seed", "2"]
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("--seed=2", "seed"),
+        ("--precision=mixed_bfloat16", "precision"),
+        ("--set=model.window=4", "model.window"),
+        ("--set=batch.batch_tokens=99", "batch.batch_"),
+        ("--set=optimizer.clip=null", "optimizer.clip"),
+    ],
+)
+def test_started_again_with_other_choices_it_refuses(output, capsys, option, name):
+    before = [(output / file).read_text() for file in ("log.csv", "config.json")]
+    arguments = ["--scale", "tiny", "--output", str(output), option]
     assert load_recipe("luong_local").main(arguments) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert re.match("luong_local: error: .* belongs to another run: its seed", last)
-    assert (output / "log.csv").read_text() == log
+    assert re.match(f"luong_local: error: .* another run: its {name}.* differs", last)
+    after = [(output / file).read_text() for file in ("log.csv", "config.json")]
+    assert after == before
 
 
 # === The command line ===
@@ -110,8 +125,9 @@ def calls(monkeypatch):
     calls = {"error": None}
 
     class FakeTrainer:
-        def __init__(self, *arguments):
-            calls["made"] = arguments
+        def __init__(self, *arguments, settings, **rest):
+            calls["made"], calls["settings"] = arguments, settings
+            calls["precision"] = keras.config.dtype_policy().name
 
         def train(self, finish):
             calls["finish"] = finish
@@ -132,7 +148,7 @@ def sgd(rate):
 def make_recipe():
     scale = Scale(
         model={"hidden_dim": 8},
-        optimizer=sgd(0.1),
+        optimizer=Optimizer("sgd", 0.1),
         epochs=5,
         vocabulary_size=30,
         batch={"batch_size": 4},
@@ -169,17 +185,21 @@ RUN_FILES = {
     "tokenizer.spm",
     "log.csv",
     "samples.jsonl",
+    "config.json",
 }
 
 
 @pytest.mark.parametrize(
     ("options", "left"),
-    [([], {*RUN_FILES, "mine.txt"}), (["--restart"], {"mine.txt"})],
+    [([], {*RUN_FILES, "mine.txt"}), (["--restart"], {"config.json", "mine.txt"})],
 )
 def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left):
-    for name in (*RUN_FILES, "mine.txt"):
+    made, restarted = make_recipe(), bool(options)
+    assert run(made, ["--output", str(tmp_path)]) == 0
+    for name in (*RUN_FILES - {"config.json"}, "mine.txt"):
         (tmp_path / name).write_text("old")
-    assert run(make_recipe(), [*options, "--output", str(tmp_path)]) == 0
+    assert run(made, [*options, "--output", str(tmp_path)]) == 0
+    assert len(read_configuration(tmp_path)["before"]) == (not restarted)
     assert {path.name for path in tmp_path.iterdir()} == left
 
 
@@ -189,17 +209,22 @@ def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left
         ("--epochs 0", "--epochs must be at least 1. Received: 0"),
         ("--limit -3", "--limit must be at least 1. Received: -3"),
         ("--scale huge", "invalid choice: 'huge'"),
+        ("--precision float64", "invalid choice: 'float64'"),
+        ("--resume x --seed 3", "--resume goes on with the run's own .*: seed"),
+        ("--resume x --restart", "--resume goes on .* Received: restart"),
+        ("--resume x --set pairs=3", "--resume goes on .* Received: pairs=3"),
         ("--seed x", "invalid int value: 'x'"),
         ("--seed -1", "--seed"),
-        ("--seed 4294967296", "--seed must be below 2 ** 32. Received: 4294967296"),
+        ("--seed 4294967296", r"--seed must be below 2 \*\* 32. Received: 4294967296"),
         ("extra", "unrecognized arguments: extra"),
     ],
 )
 def test_bad_arguments_are_refused(calls, tmp_path, capsys, arguments, message):
     with pytest.raises(SystemExit) as stop:
-        run(make_recipe(), [*arguments.split(), "--output", str(tmp_path / "out")])
+        output = ["--output", str(tmp_path / "out")] * ("--resume" not in arguments)
+        run(make_recipe(), [*arguments.split(), *output])
     assert stop.value.code == 2
-    assert message in capsys.readouterr().err
+    assert re.search(message, capsys.readouterr().err)
     assert "made" not in calls and not (tmp_path / "out").exists()
 
 
@@ -248,6 +273,90 @@ def test_help_needs_no_backend():
     assert "--restart" in done.stdout
 
 
+# === Other choices ===
+
+
+def test_set_reaches_the_trainer_and_the_configuration(calls, tmp_path):
+    made, folder = make_recipe(), str(tmp_path)
+    options = (
+        "--set max_length=9 --set loss.smoothing=0.1 --set max_length=8 --epochs 2"
+    )
+    assert run(made, [*options.split(), "--output", folder]) == 0
+    loss = {"smoothing": 0.1}
+    changes = {"max_length": 8, "loss": loss, "epochs": 2}
+    assert calls["made"][2] == dataclasses.replace(made.scales["tiny"], **changes)
+    told = read_configuration(tmp_path)
+    assert (
+        told["set"]
+        == calls["settings"]
+        == ["max_length=8", "loss.smoothing=0.1", "epochs=2"]
+    )
+    assert told["hyper_parameters"]["loss"] == loss
+    assert told["command"].startswith("zoo train my_recipe --set max_length=9 ")
+
+
+def test_a_bad_setting_is_code_2_before_anything_is_made(calls, tmp_path, capsys):
+    folder = tmp_path / "out"
+    assert run(make_recipe(), ["--set", "epoch=3", "--output", str(folder)]) == 2
+    assert "did you mean epochs?" in capsys.readouterr().err
+    assert "made" not in calls and not folder.exists()
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path, precision):
+    around = keras.config.dtype_policy().name
+    options = ["--precision", precision, "--output", str(tmp_path)]
+    calls["error"] = FloatingPointError("The loss is nan")
+    assert run(make_recipe(), options) == 1
+    assert calls["precision"] == precision
+    assert read_configuration(tmp_path)["arguments"]["precision"] == precision
+    assert keras.config.dtype_policy().name == around
+
+
+@pytest.fixture
+def begun(calls, tmp_path):
+    """The folder of a run that has a checkpoint, and how it was started."""
+    options = "--scale small --seed 7 --limit 50 --set max_length=9 --set epochs=3"
+    assert run(make_recipe(), [*options.split(), "--output", str(tmp_path)]) == 0
+    (tmp_path / "checkpoint.npz").write_text("")
+    return tmp_path, calls.pop("made"), read_configuration(tmp_path)
+
+
+def test_resume_rebuilds_the_run(calls, begun):
+    folder, made, told = begun
+    assert run(make_recipe(), ["--resume", str(folder)]) == 0
+    assert calls["made"][1:] == made[1:]
+    again = read_configuration(folder)
+    for name in ("recipe", "arguments", "set", "hyper_parameters", "backend"):
+        assert again[name] == told[name]
+    assert again["before"][0]["command"] == told["command"]
+
+
+def test_resume_takes_another_number_of_epochs(calls, begun):
+    folder, made, _ = begun
+    options = ["--resume", str(folder), "--epochs", "9", "--finish"]
+    assert run(make_recipe(), [*options, "--set", "patience=2"]) == 0
+    scale = calls["made"][2]
+    assert (scale.epochs, scale.patience, scale.max_length) == (9, 2, 9)
+    assert calls["finish"] is True
+    assert calls["settings"] == ["max_length=9", "epochs=9", "patience=2"]
+
+
+def test_resume_refuses_what_is_no_run_of_this_recipe(calls, begun, tmp_path, capsys):
+    assert run(make_recipe(), ["--resume", str(tmp_path / "nowhere")]) == 2
+    assert "no folder of a run" in capsys.readouterr().err
+    other = dataclasses.replace(make_recipe(), name="other")
+    assert run(other, ["--resume", str(begun[0])]) == 2
+    assert "a run of the recipe my_recipe. Received: other" in capsys.readouterr().err
+    assert "made" not in calls
+
+
+def test_resume_says_that_the_recipes_file_has_changed(calls, begun, capsys):
+    made = dataclasses.replace(make_recipe(), file=__file__)
+    assert run(made, ["--resume", str(begun[0])]) == 0
+    assert "file has changed" in capsys.readouterr().err
+
+
 # === Identity ===
 
 
@@ -282,6 +391,9 @@ def test_the_identity_is_repeatable_and_goes_through_json():
         {"vocabulary_size": 31},
         {"buckets": 9},
         {"pairs": 7},
+        {"accumulation": 2},
+        {"ema": 0.9},
+        {"word_dropout": {"source": 0.1}},
         {"optimizer": sgd(0.3)},
         {"optimizer": lambda steps, epochs: keras.optimizers.Adam(1e-3)},
     ],
@@ -308,18 +420,18 @@ def test_the_same_optimizer_is_no_change():
 
 
 def test_the_number_of_epochs_may_be_changed_on_the_way():
-    assert identity(epochs=6, patience=2) == identity()
+    changes = {"epochs": 6, "patience": 2, "average": {"keep": 3}, "samples": 1}
+    assert identity(**changes) == identity()
 
 
 # === Every recipe ===
 
 
-@pytest.mark.parametrize(
-    "name", sorted(path.stem for path in (ROOT / "recipes").glob("[a-z]*.py"))
-)
+@pytest.mark.parametrize("name", recipes())
 def test_recipes_name_themselves_and_have_all_scales(name):
     found = load_recipe(name).RECIPE
     assert found.name == name
+    assert Path(found.file) == ROOT / "recipes" / f"{name}.py"
     assert set(found.scales) == {"tiny", "small", "paper"}
     assert not found.scales["tiny"].corpora  # no download
     for scale in found.scales.values():

@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import json
 import os
 import warnings
@@ -7,14 +8,17 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 import zoo
 from tests.presets_for_tests import FACTS
+from zoo.cards import read_card
 from zoo.data import Pairs
 from zoo.models import LuongTranslator
 from zoo.text import train_tokenizer
 from zoo.training import (
     CheckpointError,
+    Optimizer,
     Recipe,
     Scale,
     Trainer,
@@ -358,3 +362,44 @@ def test_the_card_tells_of_the_run(straight):
         for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
     }
     assert keras.__version__ in card.machine
+
+
+# === Precision ===
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision(precision, tmp_path):
+    fast = Optimizer("adam", 0.02, clip=1.0)
+    scale = dataclasses.replace(SCALE, optimizer=fast, loss={})
+    around = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(precision)
+    try:
+        run = make(tmp_path, scale, settings=["model.window=2"])
+        run.train()
+        variables = [*run.model.weights, *run.model.optimizer.variables]
+        values = [ops.convert_to_numpy(variable) for variable in variables]
+        again = make(tmp_path, scale)
+        again.train()  # nothing is left to do: all of it comes from the checkpoint
+        run.finish()
+    finally:
+        keras.config.set_dtype_policy(around)
+    logits = run.backbone(run.batches[0][0])
+    kind = keras.backend.standardize_dtype(logits.dtype)
+    assert kind == precision.removeprefix("mixed_")
+    assert not {"float16", "bfloat16"} & {v.dtype for v in variables}
+    others = [*again.model.weights, *again.model.optimizer.variables]
+    for value, other in zip(values, others, strict=True):
+        np.testing.assert_array_equal(value, ops.convert_to_numpy(other))
+    # float16 needs the loss scaled, bfloat16 has float32's range.
+    scaled = isinstance(run.model.optimizer, keras.optimizers.LossScaleOptimizer)
+    assert scaled == (precision == "mixed_float16")
+    losses = [float(row["loss"]) for row in read_log(tmp_path)]
+    assert len(losses) == EPOCHS and losses[-1] < 0.95 * losses[0]
+    # The preset knows nothing of it, and its card does.
+    preset = tmp_path / "preset" / "test_recipe"
+    for name in ("config.json", "task.json"):
+        assert "mixed_" not in (preset / name).read_text()
+    loaded = zoo.load(preset)
+    assert loaded.backbone.dtype_policy.name == "float32"
+    command = f"--seed 1 --precision {precision} --set model.window=2"
+    assert command in read_card(preset).recipe

@@ -6,6 +6,7 @@ import importlib
 _HOMES = {
     "Checkpoint": "callbacks",
     "CheckpointError": "checkpoint",
+    "ConfigurationError": "configuration",
     "Embeddings": "embeddings",
     "EpochWeights": "averaging",
     "HalvingSchedule": "schedules",

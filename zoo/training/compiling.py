@@ -44,8 +44,9 @@ def compile_for_training(
     )
     if by_shape:
         _compile_by_shape(model)
-    # Now, so that a checkpoint finds the optimizer's variables.
-    optimizer.build(model.trainable_variables)
+    # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
+    # for mixed_float16 Keras wraps what was given into one that scales the loss.
+    model.optimizer.build(model.trainable_variables)
 
 
 def _compile_by_shape(model):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from typing import Any
 
 # Keras's class of each name.
 OPTIMIZERS = {
@@ -59,7 +58,7 @@ class Optimizer:
     halving_epochs: float = 1.0
     hidden_dim: int = 512
     clip: float | None = None
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    options: dict[str, bool | int | float] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):

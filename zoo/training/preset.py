@@ -5,6 +5,7 @@ import os
 import shutil
 
 import h5py
+import keras
 
 _WEIGHTS = ("model.weights.h5", "task.weights.h5")
 
@@ -12,13 +13,15 @@ _WEIGHTS = ("model.weights.h5", "task.weights.h5")
 def save_preset(task, folder):
     """Saves a task in KerasHub's preset layout, its weights stored as float16.
 
-    The folder appears whole or not at all: it is written aside and renamed. Loading
-    gives the variables the dtype that the model wants, float32 by default.
+    The folder appears whole or not at all: it is written aside and renamed. A model
+    trained in mixed precision is saved as one that computes in float32, which a preset
+    does unless it is loaded with another `dtype`.
 
     Args:
         task: a task with a preprocessor, without optimizer state.
         folder: where to; what stands there is replaced.
     """
+    task = in_float32(task)
     aside = f"{folder}.part"
     shutil.rmtree(aside, ignore_errors=True)
     task.save_to_preset(aside)
@@ -32,6 +35,29 @@ def save_preset(task, folder):
         os.replace(folder, old)
     os.replace(aside, folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def in_float32(task):
+    """The task itself, or for one in mixed precision its copy that computes in float32.
+
+    Args:
+        task: a task with a preprocessor.
+
+    Returns:
+        A task with the same weights.
+    """
+    policy = task.backbone.dtype_policy
+    if policy.quantization_mode or policy.name == "float32":
+        return task
+    around = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("float32")  # for what asks for no policy of its own
+    try:
+        config = {**task.backbone.get_config(), "dtype": "float32"}
+        backbone = type(task.backbone).from_config(config)
+        backbone.set_weights(task.backbone.get_weights())
+        return type(task)(backbone, task.preprocessor)
+    finally:
+        keras.config.set_dtype_policy(around)
 
 
 def halve_weights(path):

@@ -1,15 +1,21 @@
 """What a recipe is, and how it runs: from raw text to a preset."""
 
-import argparse
 import contextlib
 import dataclasses
 import hashlib
-import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from zoo.training.configuration import (
+    FREE,
+    ConfigurationError,
+    make_configuration,
+    write_configuration,
+)
 
 MODES = ("auto", "none", "data")  # of `--distribute`
 SCALES = ("tiny", "small", "paper")
@@ -44,6 +50,9 @@ class Scale:
         embeddings: files of word vectors that training starts with, `{"source": PATH,
             "target": PATH}`; see `load_embeddings`.
         samples: translations shown and kept after each epoch, of each validation set.
+
+    Raises:
+        ValueError: for a number out of range.
     """
 
     model: dict[str, Any]
@@ -66,6 +75,22 @@ class Scale:
     embeddings: dict[str, str] = dataclasses.field(default_factory=dict)
     samples: int = 3
 
+    def __post_init__(self):
+        least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
+        least |= {"patience": 1, "pairs": 0, "accumulation": 1, "samples": 0}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ValueError(f"`{name}` must be at least {low}. Received: {value}")
+        if self.ema is not None and not 0 < self.ema < 1:
+            raise ValueError(f"`ema` must be between 0 and 1. Received: {self.ema}")
+        for name, repeats in self.corpora:
+            if repeats < 1:
+                raise ValueError(
+                    f"`corpora` must stand in an epoch at least once. "
+                    f"Received: {repeats} times {name!r}"
+                )
+
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
@@ -77,6 +102,7 @@ class Recipe:
         scales: `Scale` for each of "tiny", "small" and "paper".
         card: the card's facts that no run can know: title, paper, description, …
         source, target: languages.
+        file: the recipe's own file, `__file__`.
     """
 
     name: str
@@ -85,14 +111,16 @@ class Recipe:
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
     source: str = "en"
     target: str = "de"
+    file: str | None = None
 
 
 def run(recipe, argv=None):
     """Runs a recipe from the command line: trains, evaluates, writes the preset.
 
     A run that was killed goes on from its last epoch when it is started again with the
-    same arguments. `OUTPUT` then holds the tokenizer, the checkpoint, the best
-    weights, `log.csv`, TensorBoard logs where that is installed, `results.json` and
+    same arguments, or by `--resume OUTPUT`. `OUTPUT` then holds `config.json` (all
+    choices, versions and the commit), the tokenizer, the checkpoint, the best weights,
+    `log.csv`, TensorBoard logs where that is installed, `results.json` and
     `preset/NAME`.
 
     Args:
@@ -103,54 +131,61 @@ def run(recipe, argv=None):
         Exit code: 0; 2 for bad input, a foreign checkpoint or a folder that can't be
         written; 1 where the loss is not finite.
     """
-    parser = argparse.ArgumentParser(
-        prog=recipe.name, description=f"Trains the preset {recipe.name}."
-    )
-    parser.add_argument("--scale", choices=SCALES, default="tiny")
-    parser.add_argument("--output", help="folder; default: runs/NAME-SCALE")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--epochs", type=int, help="instead of the recipe's number")
-    parser.add_argument("--limit", type=int, help="train on the first LIMIT pairs only")
-    parser.add_argument("--restart", action="store_true", help="start afresh")
-    parser.add_argument(
-        "--finish",
-        action="store_true",
-        help="train no further: write the preset from the best weights so far",
-    )
-    parser.add_argument(
-        "--distribute",
-        choices=MODES,
-        default="auto",
-        help="data parallelism: over all devices there are (auto), none, or an error "
-        "where there is one device only (data)",
-    )
-    args = parser.parse_args(argv)
-    for name, least in (("epochs", 1), ("limit", 1), ("seed", 0)):
-        value = getattr(args, name)
-        if value is not None and value < least:
-            parser.error(f"--{name} must be at least {least}. Received: {value}")
-    if args.seed >= 2**32:
-        parser.error(f"--seed must be below 2 ** 32. Received: {args.seed}")
-    scale = recipe.scales[args.scale]
-    if args.epochs:
-        scale = dataclasses.replace(scale, epochs=args.epochs)
-    output = args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
-
-    from zoo.data import CorpusError
-    from zoo.training import distribute
-    from zoo.training.checkpoint import CheckpointError
+    from zoo.training.arguments import parse
     from zoo.training.process import tune_process
 
-    tune_process()
+    argv = sys.argv[1:] if argv is None else list(argv)
     try:
-        # First of all: an engine must start before its backend computes anything.
-        distribution = distribute.start(args.distribute)
-        from zoo.training.trainer import Trainer
+        args = parse(recipe, argv)  # before Keras is imported: it may choose a backend
+        tune_process()
+        from zoo.data import CorpusError
+        from zoo.training.checkpoint import CheckpointError
+        from zoo.training.distribute import DistributionError
+    except (ConfigurationError, ImportError) as error:
+        return _failed(recipe, error, 2)
+    command = shlex.join(["zoo", "train", recipe.name, *argv])
+    try:
+        _run(recipe, args, command)
+    except (
+        CheckpointError,
+        ConfigurationError,
+        CorpusError,
+        DistributionError,
+        ImportError,
+        OSError,
+    ) as error:
+        return _failed(recipe, error, 2)
+    except FloatingPointError as error:
+        return _failed(recipe, error, 1)
+    return 0
 
+
+def _failed(recipe, error, code):
+    print(f"{recipe.name}: error: {error}", file=sys.stderr)
+    return code
+
+
+def _run(recipe, args, command):
+    import keras
+
+    from zoo.training import distribute
+    from zoo.training.arguments import RECORDED
+    from zoo.training.settings import override
+
+    # First of all: an engine must start before its backend computes anything.
+    distribution = distribute.start(args.distribute)
+    from zoo.training.trainer import Trainer
+
+    scale = override(recipe, recipe.scales[args.scale], args.set)
+    output = args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
+    around = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(args.precision)
+    try:
         os.makedirs(output, exist_ok=True)
         if args.restart and distribution.main:
             clear(output)
         distribution.wait()
+        goes_on = os.path.exists(os.path.join(output, "checkpoint.npz"))
         trainer = Trainer(
             recipe,
             args.scale,
@@ -159,23 +194,18 @@ def run(recipe, argv=None):
             args.seed,
             args.limit,
             distribution=distribution,
+            settings=args.set,
         )
+        # Not before the trainer has refused the checkpoint of another run.
+        if distribution.main:
+            choices = {name: getattr(args, name) for name in RECORDED}
+            told = make_configuration(recipe, scale, choices, args.set, command)
+            write_configuration(output, told, goes_on)
         trainer.train(finish=args.finish)
         trainer.finish()
         distribution.stop()
-    except (
-        CheckpointError,
-        CorpusError,
-        distribute.DistributionError,
-        ImportError,
-        OSError,
-    ) as error:
-        print(f"{recipe.name}: error: {error}", file=sys.stderr)
-        return 2
-    except FloatingPointError as error:
-        print(f"{recipe.name}: error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    finally:
+        keras.config.set_dtype_policy(around)
 
 
 def clear(output):
@@ -187,6 +217,7 @@ def clear(output):
         "tokenizer.spm",
         "log.csv",
         "samples.jsonl",
+        "config.json",
     ):
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(output, name))
@@ -195,36 +226,20 @@ def clear(output):
 def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
     """What a run must share with the checkpoint that it resumes from.
 
-    Not the number of epochs, nor the patience: they may be changed on the way, and the
-    learning rate then follows the new plan from there on.
+    Not the number of epochs, nor the patience, nor what is kept of the epochs: they may
+    be changed on the way. The learning rate then follows the new plan from there on.
     """
-    # For a plan larger than any: the real one follows the number of epochs.
-    optimizer = scale.optimizer(10**6, 100)
-    identity = {
+    import keras
+
+    from zoo.training.settings import plain
+
+    choices = plain(scale)
+    return {
         "recipe": recipe.name,
         "scale": scale_name,
         "seed": seed,
         "limit": limit,
-        "model": scale.model,
-        "optimizer": {
-            "class": type(optimizer).__name__,
-            **optimizer.get_config(),
-            "name": None,  # it counts the instances
-        },
-        "corpora": scale.corpora,
-        "batch": scale.batch,
-        "loss": scale.loss,
-        "max_length": scale.max_length,
-        "vocabulary_size": scale.vocabulary_size,
-        "buckets": scale.buckets,
-        "pairs": scale.pairs,
-        "accumulation": scale.accumulation,
-        "ema": scale.ema,
-        "plateau": scale.plateau,
-        "word_dropout": scale.word_dropout,
-        "scheduled_sampling": scale.scheduled_sampling,
-        "embeddings": scale.embeddings,
+        "precision": keras.config.dtype_policy().name,
+        **{name: value for name, value in choices.items() if name not in FREE},
         "vocabulary": hashlib.sha256(tokenizer).hexdigest()[:16],
     }
-    # As a checkpoint gives it back.
-    return json.loads(json.dumps(identity, default=str))

@@ -4,8 +4,7 @@ import datetime
 import importlib.util
 import json
 import os
-import platform
-import subprocess
+import shlex
 import sys
 import tempfile
 
@@ -19,13 +18,14 @@ from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
 from zoo.training.checkpoint import CheckpointError, read_state, write_bytes
 from zoo.training.compiling import compile_for_training
+from zoo.training.configuration import ConfigurationError, commit, machine
 from zoo.training.distribute import Alone, Distribution, DistributionError
 from zoo.training.embeddings import start_from
 from zoo.training.evaluation import corpus_scores
 from zoo.training.generated import reversal_pairs
 from zoo.training.loop import Loop
 from zoo.training.noise import make_noise
-from zoo.training.preset import save_preset
+from zoo.training.preset import in_float32, save_preset
 from zoo.training.recipe import identity_of
 from zoo.training.report import write_report
 
@@ -47,9 +47,14 @@ class Trainer:
             none by time. There is one at each epoch's end, too.
         checkpoint_steps: steps between two checkpoints within an epoch, likewise.
         distribution: what `zoo.training.distribute.start` found; one device by default.
+        settings: list of the "key=value" that made the scale from the recipe's, for
+            the card.
+
+    The weights are float32; what the model computes in is Keras's dtype policy.
 
     Raises:
         CheckpointError: if the folder holds the checkpoint of another run.
+        ConfigurationError: if the data don't allow the scale's choices.
         OSError: if the folder can't be written.
     """
 
@@ -64,12 +69,14 @@ class Trainer:
         checkpoint_minutes=10.0,
         checkpoint_steps=None,
         distribution=None,
+        settings=(),
     ):
         self.distribution = distribution or Distribution()
         self.recipe, self.scale_name, self.scale = recipe, scale_name, scale
         self.output, self.seed, self.limit = output, seed, limit
         self.intervals = {"minutes": checkpoint_minutes, "steps": checkpoint_steps}
-        self.commit = _commit()
+        self.settings, self.precision = settings, keras.config.dtype_policy().name
+        self.commit = commit()
         self._check()
         corpus_scores(["."], [["."]])  # a missing sacrebleu shows now, not in an hour
         keras.utils.set_random_seed(seed)
@@ -133,7 +140,10 @@ class Trainer:
         main, self.proto = self.distribution.main, b""
         if main and not (resumes and os.path.exists(path)):
             texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
-            proto = train_tokenizer(texts, self.scale.vocabulary_size)
+            try:
+                proto = train_tokenizer(texts, self.scale.vocabulary_size)
+            except ValueError as error:
+                raise ConfigurationError(f"vocabulary_size: {error}") from error
             write_bytes(path, proto)
         if main:
             with open(path, "rb") as file:
@@ -172,6 +182,11 @@ class Trainer:
                 f"{dropped} pairs longer than {length} pieces (or empty) left out"
             )
         sources, targets = sources[: self.limit], targets[: self.limit]
+        if not sources:
+            raise ConfigurationError(
+                "No pair is left to train on: all are empty or longer than max_length. "
+                f"Received: max_length={length}"
+            )
         sizes = [(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)]
         self.batches = PairBatches(
             sources,
@@ -200,8 +215,11 @@ class Trainer:
             # Training works on ids; the translator shares the backbone.
             if scale.embeddings:
                 tokenizer = self.preprocessor.tokenizer
-                for told in start_from(self.backbone, tokenizer, scale.embeddings):
-                    self._say(told)
+                try:
+                    told = start_from(self.backbone, tokenizer, scale.embeddings)
+                except ValueError as error:
+                    raise ConfigurationError(f"embeddings: {error}") from error
+                self._say("; ".join(told))
             noise = make_noise(scale.word_dropout, scale.scheduled_sampling, self.seed)
             self.model = distribution.model(task(self.backbone, noise=noise))
             updates = max(1, round(len(self.batches) / scale.accumulation))
@@ -320,12 +338,13 @@ class Trainer:
             self._say(f"average of {names}")
         else:
             backbone.load_weights(self.path("best.weights.h5"))
-        save_preset(self.translator, folder)
+        translator = in_float32(self.translator)
+        save_preset(translator, folder)
         # Scored as stored: with the weights that float16 rounded.
-        backbone.load_weights(os.path.join(folder, "model.weights.h5"))
+        translator.backbone.load_weights(os.path.join(folder, "model.weights.h5"))
         results = {}
         for name, (sources, references) in self.tests.items():
-            texts = self.translator.translate(sources, beam_size=5)
+            texts = translator.translate(sources, beam_size=5)
             scores = corpus_scores(texts, references)
             exact = sum(t in refs for t, refs in zip(texts, references, strict=True))
             results[name] = {**scores, "exact": exact / len(texts)}
@@ -372,7 +391,7 @@ class Trainer:
             "seed": self.seed,
             "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
             "date": datetime.date.today().isoformat(),
-            "machine": f"{_machine()}, Keras {keras.__version__}",
+            "machine": f"{machine()}, Keras {keras.__version__}",
             "training_time": f"{minutes:.0f} minutes, {saved.best_epoch + 1} "
             f"of {self.scale.epochs} epochs",
             "scores": scores,
@@ -392,6 +411,11 @@ class Trainer:
                 command += f" --epochs {epochs}"
             if self.limit:
                 command += f" --limit {self.limit}"
+            if self.precision != "float32":
+                command += f" --precision {self.precision}"
+            for text in self.settings:
+                if not text.startswith("epochs="):
+                    command += f" --set {shlex.quote(text)}"
             if number + 1 < len(plans):
                 command += f" (stopped after epoch {plans[number + 1][0]})"
             commands.append(command)
@@ -400,44 +424,3 @@ class Trainer:
     def _say(self, text):
         if self.distribution.main:
             print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
-
-
-def _machine():
-    """The machine's CPU, and the GPUs where the backend uses any."""
-    backend, found = keras.backend.backend(), []
-    if backend == "jax":
-        import jax
-
-        found = [d.device_kind for d in jax.devices() if d.platform != "cpu"]
-    elif backend == "torch":
-        import torch
-
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        found = [torch.cuda.get_device_name(i) for i in range(count)]
-    else:
-        import tensorflow as tf
-
-        devices = tf.config.list_physical_devices("GPU")
-        details = tf.config.experimental.get_device_details
-        found = [details(d).get("device_name", "GPU") for d in devices]
-    cpu = f"{os.cpu_count()} CPU cores ({platform.machine()})"
-    return ", ".join([*found, cpu])
-
-
-def _commit():
-    """The version of the code that runs, where git knows it."""
-    folder = os.path.dirname(
-        os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    )
-    if not os.path.exists(os.path.join(folder, ".git")):
-        return "unknown"
-    try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-        )
-    except OSError:
-        return "unknown"
-    return found.stdout.strip() or "unknown"

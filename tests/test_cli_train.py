@@ -1,0 +1,101 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from zoo.cli import main
+from zoo.cli_train import recipes
+from zoo.training.configuration import digest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+RECIPE = """
+def main(argv):
+    print("recipe", argv)
+    return 3 if "--fail" in argv else 0
+"""
+
+
+def test_train_runs_a_file_with_the_other_arguments(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(RECIPE)
+    assert main(["train", str(path), "--scale", "tiny", "--help"]) == 0
+    assert capsys.readouterr().out == "recipe ['--scale', 'tiny', '--help']\n"
+    assert main(["train", str(path), "--fail"]) == 3
+
+
+def test_train_passes_on_how_a_recipe_ends(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text("import sys\ndef main(argv): sys.exit(argv[0] if argv else 2)")
+    assert main(["train", str(path)]) == 2
+    assert main(["train", str(path), "no data"]) == 1
+    assert capsys.readouterr().err == "zoo: error: no data\n"
+
+
+@pytest.mark.parametrize("name", ["no_such_recipe", "nowhere/mine.py", "../setup"])
+def test_train_unknown_recipe(name, capsys):
+    assert main(["train", name]) == 2
+    assert name in capsys.readouterr().err
+
+
+def test_train_refuses_a_file_without_main(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("x = 1")
+    assert main(["train", str(tmp_path / "mine.py")]) == 2
+    assert "main(argv)" in capsys.readouterr().err
+
+
+def test_train_lists_the_recipes(capsys):
+    assert main(["train", "--list"]) == 0
+    names = capsys.readouterr().out.split()
+    assert names == sorted(recipes()) and "luong_local" in names
+    assert all((ROOT / "recipes" / f"{name}.py").is_file() for name in names)
+    for arguments in ([], ["--scale", "tiny"], ["--list", "more"]):
+        assert main(["train", *arguments]) == 2
+        assert ", ".join(names) in capsys.readouterr().err
+
+
+def test_train_help_tells_of_resume(capsys):
+    assert main(["train", "--help"]) == 0
+    assert "zoo train --resume DIR" in capsys.readouterr().out
+
+
+def write_run(folder, file, name="mine", sha256="0"):
+    told = {"recipe": {"name": name, "file": str(file), "sha256": sha256}}
+    told |= {"arguments": {}, "set": [], "hyper_parameters": {}, "backend": "jax"}
+    (folder / "config.json").write_text(json.dumps(told))
+
+
+def test_train_resumes_with_the_recipe_of_the_run(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(RECIPE)
+    write_run(tmp_path, path)
+    options = ["--resume", str(tmp_path), "--epochs", "3"]
+    assert main(["train", *options]) == 0
+    assert capsys.readouterr().out == f"recipe {options}\n"
+    assert main(["train", "--epochs=3", f"--resume={tmp_path}", "--fail"]) == 3
+
+
+def test_train_resumes_with_the_recipe_that_ran_and_not_another_of_its_name(
+    tmp_path, capsys
+):
+    path = tmp_path / "mine.py"
+    path.write_text(RECIPE)
+    write_run(tmp_path, path, "luong_local", digest(path))
+    assert main(["train", "--resume", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("recipe ")
+    # Gone from its place, as on another machine: zoo's own of that name.
+    write_run(tmp_path, "gone.py", "luong_local")
+    assert main(["train", "--resume", str(tmp_path), "--help"]) == 0
+    assert "usage: luong_local" in capsys.readouterr().out
+
+
+def test_train_resume_refuses_what_is_no_run(tmp_path, capsys):
+    assert main(["train", "--resume", str(tmp_path)]) == 2
+    assert "no folder of a run" in capsys.readouterr().err
+    (tmp_path / "config.json").write_text("{")
+    assert main(["train", "--resume", str(tmp_path)]) == 2
+    assert "config.json is damaged" in capsys.readouterr().err
+    write_run(tmp_path, "gone.py")
+    assert main(["train", "--resume", str(tmp_path)]) == 2
+    assert "its file gone.py is gone; received 'mine'" in capsys.readouterr().err
+    assert main(["train", "--resume"]) == 2

@@ -1,0 +1,84 @@
+"""The command `zoo train`: finds a recipe, by name, path or run, and runs it."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+from zoo.cli import BadInput, Parser, bad_input
+from zoo.training.configuration import digest, read_configuration
+
+_OTHERS = ("bulk_translate",)  # recipes that train nothing
+
+
+def train(arguments):
+    """Runs `zoo train`.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Returns:
+        int. The recipe's exit code.
+
+    Raises:
+        BadInput: if there is no such recipe or run.
+    """
+    name, options = arguments.recipe, arguments.options
+    if not name:
+        if options == ["--list"]:
+            return print("\n".join(recipes()))
+        name = _recipe_of_run(options)
+    path = _recipe(name)
+    spec = importlib.util.spec_from_file_location("zoo_recipe", path)
+    recipe = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(recipe)
+    if not callable(getattr(recipe, "main", None)):
+        raise BadInput(f"a recipe needs a function main(argv), received {path}")
+    return recipe.main(options)
+
+
+def recipes():
+    """The paths of zoo's own recipes that train, by their names."""
+    package = Path(__file__).resolve().parent
+    inside = package / "_recipes"  # in a wheel; beside the package in a checkout
+    folder = inside if inside.is_dir() else package.parent / "recipes"
+    paths = [path for path in folder.glob("[!_]*.py") if path.stem not in _OTHERS]
+    return {path.stem: path for path in sorted(paths)}
+
+
+def _recipe(name):
+    if name.endswith(".py"):
+        path = Path(name)
+        if path.is_file():
+            return path
+        raise BadInput(f"no recipe file {name}")
+    found = recipes()
+    if name not in found:
+        raise BadInput(
+            f"unknown recipe; allowed are the path of a .py file and the names "
+            f"[{', '.join(found)}]; received {name!r}"
+        )
+    return found[name]
+
+
+def _recipe_of_run(options):
+    """What `_recipe` takes, for the run that `--resume DIR` names."""
+    parser = Parser(prog="zoo train", add_help=False)
+    parser.add_argument("--resume", metavar="DIR")
+    folder = parser.parse_known_args(options)[0].resume
+    if folder is None:
+        raise BadInput(
+            "train needs a recipe before its options, or --resume DIR; the recipes are "
+            f"[{', '.join(recipes())}], or the path of a .py file"
+        )
+    with bad_input():
+        recipe = read_configuration(folder)["recipe"]
+    # The one that ran; where there is none any more, the one of its name.
+    own, file = recipes().get(recipe["name"]), recipe.get("file") or ""
+    places = [path for path in (own, file) if path and os.path.isfile(path)]
+    if not places:
+        raise BadInput(
+            f"the recipe of {folder} is not among zoo's [{', '.join(recipes())}], and "
+            f"its file {file} is gone; received {recipe['name']!r}"
+        )
+    same = [path for path in places if digest(path) == recipe.get("sha256")]
+    return str((same or places[::-1])[0])
