@@ -163,6 +163,7 @@ class Trainer:
             tokenizer,
             source_length=2 * length,
             target_length=2 * length,
+            dtype="float32",  # or a preset would tell of the run's precision
         )
         sources, targets, dropped = [], [], 0
         for source, target, repeats in self.pairs:
