@@ -2,10 +2,11 @@
 
 As a program it imports a backend once and forks a process for each line `FOLDER PLACE
 COUNT STEPS` that it reads: that trains in FOLDER, with checkpoints every STEPS steps.
-Having come to PLACE for the COUNT-th time, it says so and waits to be killed.
+Having come to PLACE for the COUNT-th time, it says so and waits to be stopped.
 """
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -23,6 +24,7 @@ from zoo.training import (
     callbacks,
     checkpoint,
     corpus_scores,
+    interrupts,
     reversal_pairs,
     trainer,
 )
@@ -63,38 +65,48 @@ def make(folder, scale=SCALE, seed=1, **options):
     return Trainer(RECIPE, "tiny", scale, str(folder), seed=seed, **options)
 
 
-# === Places to be killed at ===
+# === Places to be stopped at ===
 
 
-def _pausing(call, say, count, half=None):
-    """The function, which says that it has been called for the `count`-th time, and
-    waits; having done half of its work if `half` does that."""
+def _stopping(call, say, count, before):
+    """The function, which at its `count`-th call does something else before."""
     calls = iter(range(1, sys.maxsize))
 
-    def paused(*arguments, **options):
+    def stopping(*arguments, **options):
         if next(calls) == count:
-            if half:
-                half(*arguments, **options)
-            say("here")
-            time.sleep(600)
+            before(say, *arguments, **options)
         return call(*arguments, **options)
 
-    return paused
+    return stopping
 
 
-def _half_a_file(aside, **arrays):
+def _wait(say, *arguments, **options):
+    say("here")
+    for _ in range(6000):
+        if interrupts.received():
+            return
+        time.sleep(0.02)
+
+
+def _write_half(say, aside, **arrays):
     content = b"".join(array.tobytes() for array in arrays.values())
     aside.write(content[: len(content) // 2])
     aside.flush()
+    _wait(say)
+
+
+def _fill_the_disk(say, *arguments, **options):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 
 
 PLACES = {
-    "writing a checkpoint": (np, "savez", _half_a_file),
-    "before a rename": (checkpoint.os, "replace", None),
-    "evaluating": (callbacks.Validation, "_greedy", None),
-    "writing the log": (keras.callbacks.CSVLogger, "on_epoch_end", None),
-    "after the log": (callbacks.Checkpoint, "on_epoch_end", None),
-    "between two steps": (callbacks.Progress, "on_train_batch_end", None),
+    "half a checkpoint": (np, "savez", _write_half),
+    "before a rename": (checkpoint.os, "replace", _wait),
+    "evaluating": (callbacks.Validation, "_greedy", _wait),
+    "before the log": (keras.callbacks.CSVLogger, "on_epoch_end", _wait),
+    "after the log": (callbacks.Checkpoint, "on_epoch_end", _wait),
+    "a step": (callbacks.Progress, "on_train_batch_end", _wait),
+    "a full disk": (np, "savez", _fill_the_disk),
 }
 
 
@@ -102,11 +114,21 @@ PLACES = {
 
 
 def _train(folder, place, count, steps, say):
+    """Returns the exit code."""
     trainer.reversal_pairs = few_pairs
     if place in PLACES:
-        home, name, half = PLACES[place]
-        setattr(home, name, _pausing(getattr(home, name), say, count, half))
-    make(folder, checkpoint_minutes=None, checkpoint_steps=steps).train()
+        home, name, before = PLACES[place]
+        call = _stopping(getattr(home, name), say, count, before)
+        setattr(home, name, call)
+    try:
+        with interrupts.catching():
+            make(folder, checkpoint_minutes=None, checkpoint_steps=steps).train()
+    except interrupts.Interrupted as stop:
+        return stop.exit_code
+    except OSError as error:
+        say(f"error {error}")
+        return 2
+    return 0
 
 
 def main():
@@ -125,8 +147,7 @@ def main():
         if not child:
             code = 1
             try:
-                _train(folder, place, int(count), int(steps) or None, say)
-                code = 0
+                code = _train(folder, place, int(count), int(steps) or None, say)
             except BaseException:
                 traceback.print_exc()
             finally:

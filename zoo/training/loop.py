@@ -1,5 +1,6 @@
 """Keras's `fit`, from one checkpoint to the next."""
 
+import contextlib
 import math
 import os
 import sys
@@ -9,7 +10,7 @@ from keras import ops
 
 from zoo.training import interrupts
 from zoo.training.callbacks import Checkpoint, EpochOrder, Progress, StepCallbacks
-from zoo.training.checkpoint import load_state, save_state, trim_log
+from zoo.training.checkpoint import load_state, part_of, save_state, trim_log
 from zoo.training.distribute import Distribution
 from zoo.training.gradients import gradient_norm
 from zoo.training.safeguard import NotFiniteError, Safeguard
@@ -98,6 +99,9 @@ class Loop:
             OSError: if a file can't be written; those of before stay.
         """
         if self.distribution.main:
+            for path in (self.path, self.best_path, self.log):
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(part_of(path))  # of a run that was killed while it wrote
             trim_log(self.log, self.state.get("epoch", 0))
         if not self.state:  # where a first loss that is not finite goes back to
             self.checkpoint.save(epoch=0)

@@ -6,7 +6,12 @@ import time
 import keras
 
 from zoo.training import interrupts
-from zoo.training.checkpoint import get_metrics, set_metrics
+from zoo.training.checkpoint import (
+    get_generator,
+    get_metrics,
+    set_generator,
+    set_metrics,
+)
 
 
 class NotFiniteError(FloatingPointError):
@@ -61,21 +66,30 @@ class Safeguard(keras.callbacks.Callback):
         super().__init__()
         self.checkpoint, self.progress, self.batches = checkpoint, progress, batches
         self.minutes, self.steps, self.every = minutes, steps, every
-        self.metrics = (resumed or {}).get("metrics")
+        # Of an epoch that goes on in its middle.
+        self.resumed = resumed if resumed and resumed["step"] else None
         self.several = distribution is not None and distribution.processes > 1
 
     def on_epoch_begin(self, epoch, logs=None):
         self.epoch, self.losses, self.saved = epoch, [], time.monotonic()
-        if self.metrics is not None:
-            set_metrics(self.model, self.metrics)
-            self.metrics = None
+        if self.resumed:
+            set_metrics(self.model, self.resumed["metrics"])
+            self.resumed = None
+        # torch's DataLoader draws a number when an epoch, or the rest of one, begins,
+        # and where it ends: batches are to see none of that.
+        self.generator = get_generator()
         interrupts.hold()
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if not batch:
+            set_generator(self.generator)
 
     def on_train_batch_end(self, batch, logs=None):
         step = self.batches.start + batch + 1
         self.losses.append((step - 1, logs["loss"]))
-        last = batch + 1 == len(self.batches)  # the epoch's end saves anyway
-        if not last and (self._due(step) or interrupts.received()):
+        if batch + 1 == len(self.batches):  # the epoch's end saves
+            self.generator = get_generator()
+        elif self._due(step) or interrupts.received():
             self._save(step, metrics=get_metrics(self.model))
             self.saved = time.monotonic()
             if interrupts.received():
@@ -84,6 +98,7 @@ class Safeguard(keras.callbacks.Callback):
             self._look()
 
     def on_epoch_end(self, epoch, logs=None):
+        set_generator(self.generator)
         step = self.batches.start + len(self.batches)
         self._save(step, logs={k: v for k, v in logs.items() if _is_number(v)})
         interrupts.release()
