@@ -182,6 +182,22 @@ def test_an_epoch_mixes_the_buckets_and_the_members_of_a_batch(pairs):
     assert companions(0) and not companions(0) & companions(1)
 
 
+@pytest.mark.parametrize(("start", "skip"), [(3, None), (0, 4), (3, 4), (9, 2)])
+def test_an_epoch_can_begin_with_any_batch_and_leave_one_out(pairs, start, skip):
+    batches = PairBatches(*pairs, batch_size=16, seed=5)
+    batches.set_epoch(2)
+    whole = [batches[index] for index in range(len(batches))]
+    batches.set_epoch(2, start, skip)
+    if skip is not None:
+        del whole[skip]
+    assert (batches.start, len(batches)) == (start, len(whole) - start)
+    for index, (x, labels, _) in enumerate(whole[start:]):
+        np.testing.assert_array_equal(batches[index][0]["source_ids"], x["source_ids"])
+        np.testing.assert_array_equal(batches[index][1], labels)
+    batches.set_epoch(2)
+    assert (batches.start, len(batches)) == (0, len(whole) + (skip is not None))
+
+
 def test_without_a_seed_there_is_one_order(pairs):
     batches = PairBatches(*pairs, batch_size=16)
     first = first_ids(batches)

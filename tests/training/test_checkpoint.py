@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.training import CheckpointError, load_state, save_state
+from zoo.training import CheckpointError, checkpoint, load_state, save_state
 
 IDENTITY = {"recipe": "luong_local", "seed": 1}
 STATE = {**IDENTITY, "epoch": 3, "best": 12.5, "stopped": False, "seconds": 1.25}
+STATE["nested"] = {"a": {"b": 1}, "c": [1, 2]}
 
 
 def make_model(units=3, optimizer="adam", layers=1):
@@ -122,6 +123,62 @@ def test_a_failure_while_writing_leaves_the_previous_file(
     assert load_state(path, other) == {"epoch": 5}
 
 
+def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(path, model):
+    """Linux's /dev/full takes no byte: the error is the system's own."""
+    content, aside = path.read_bytes(), checkpoint.part_of(path)
+    os.symlink("/dev/full", aside)
+    with pytest.raises(OSError, match="No space left on device.*checkpoint.npz"):
+        save_state(path, model, STATE)
+    assert path.read_bytes() == content and not os.path.lexists(aside)
+
+
+def test_a_full_disk_leaves_the_best_weights(tmp_path, model):
+    path = tmp_path / "best.weights.h5"
+    checkpoint.write_aside(path, model.save_weights)
+    content = path.read_bytes()
+    os.symlink("/dev/full", tmp_path / "best.part.weights.h5")
+    with pytest.raises(OSError, match="best.weights.h5"):
+        checkpoint.write_aside(path, model.save_weights)
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["best.weights.h5"]
+
+
+def test_a_folder_that_is_gone_is_named(tmp_path, model):
+    with pytest.raises(OSError, match="gone.checkpoint.npz"):
+        save_state(tmp_path / "gone" / "checkpoint.npz", model, STATE)
+
+
+LOG = b"epoch,loss\r\n0,2.5\r\n1,1.5\r\n10,0.5\r\n"
+
+
+@pytest.mark.parametrize(
+    ("epochs", "found", "left"),
+    [
+        (2, LOG, b"epoch,loss\r\n0,2.5\r\n1,1.5\r\n"),
+        (1, LOG, b"epoch,loss\r\n0,2.5\r\n"),
+        (11, LOG, LOG),
+        (0, LOG, b""),
+        (0, b"epo", b""),  # half a header
+        (1, LOG[:19] + b"1,1", LOG[:19]),  # half a row
+    ],
+)
+def test_a_log_is_trimmed_to_the_epochs_that_are_done(tmp_path, epochs, found, left):
+    path = tmp_path / "log.csv"
+    path.write_bytes(found)
+    checkpoint.trim_log(path, epochs)
+    assert path.read_bytes() == left
+    checkpoint.trim_log(tmp_path / "none.csv", epochs)
+    assert os.listdir(tmp_path) == ["log.csv"]
+
+
+def test_samples_are_trimmed_likewise(tmp_path):
+    path = tmp_path / "samples.jsonl"
+    kept = b'{"epoch": 1, "set": "a"}\n{"epoch": 2, "set": "a"}\n'
+    path.write_bytes(kept + b'{"epoch": 3, "set": "a"}\n{"epo')
+    checkpoint.trim_samples(path, 2)
+    assert path.read_bytes() == kept
+
+
 # === What is refused ===
 
 
@@ -219,6 +276,12 @@ def test_another_architecture(path, other, options, message):
         ({**IDENTITY, "seed": 2}, "its seed differs. Expected 2. Received: 1"),
         ({"recipe": "other"}, "its recipe differs. Expected 'other'"),
         ({"vocabulary": "a"}, "its vocabulary differs. .* Received: None"),
+        ({"model": {"units": 3}}, "its model differs. Expected {'units': 3}"),
+        (
+            {"nested": {"a": {"b": 2}}},
+            "its nested.a.b differs. Expected 2. Received: 1",
+        ),
+        ({"nested": {"a": {"b": 1}}}, "its nested.c differs. Expected None"),
     ],
 )
 def test_another_run(path, other, expected, message):

@@ -257,6 +257,13 @@ def test_an_output_that_is_a_file_is_bad_input(calls, tmp_path, capsys):
     assert capsys.readouterr().err.startswith("my_recipe: error: ")
 
 
+def test_a_folder_that_cannot_be_written_is_bad_input(capsys):
+    # Nobody can, not even root; and before anything is trained.
+    assert run(make_recipe(), ["--output", "/proc/self"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("my_recipe: error: ") and "/proc/self" in error
+
+
 def test_help_needs_no_backend():
     code = (
         "import runpy, sys\n"

@@ -73,6 +73,21 @@ def trim_log(path, epochs):
         write_bytes(path, b"".join(kept))
 
 
+def trim_samples(path, epochs):
+    """Does to a `samples.jsonl`, whose epochs count from 1, what `trim_log` does."""
+    if not os.path.exists(path):
+        return
+    with open(path, "rb") as file:
+        lines = file.readlines()
+    kept = []
+    for line in lines:
+        with contextlib.suppress(ValueError):  # half a line
+            if json.loads(line)["epoch"] <= epochs:
+                kept.append(line)
+    if kept != lines:
+        write_bytes(path, b"".join(kept))
+
+
 def part_of(path):
     """Where a file is written before it is renamed: `a.b.h5` to `a.part.b.h5`."""
     folder, name = os.path.split(path)

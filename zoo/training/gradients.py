@@ -27,7 +27,8 @@ def gradient_norm(model, batch):
         5.099
     """
     x, y, weights = (
-        keras.tree.map_structure(ops.convert_to_tensor, part) for part in batch
+        None if part is None else keras.tree.map_structure(ops.convert_to_tensor, part)
+        for part in batch
     )
     gradients = _GRADIENTS[keras.backend.backend()](model, x, y, weights)
     # In double precision: squares of a float32 that is still finite may not be.
@@ -36,7 +37,7 @@ def gradient_norm(model, batch):
 
 
 def _loss(model, x, y, weights, outputs):
-    return model.compute_loss(x=x, y=y, y_pred=outputs, sample_weight=weights)
+    return model.compute_loss(x, y, outputs, weights, training=False)
 
 
 def _jax(model, x, y, weights):

@@ -10,7 +10,13 @@ from keras import ops
 
 from zoo.training import interrupts
 from zoo.training.callbacks import Checkpoint, EpochOrder, Progress, StepCallbacks
-from zoo.training.checkpoint import load_state, part_of, save_state, trim_log
+from zoo.training.checkpoint import (
+    load_state,
+    part_of,
+    save_state,
+    trim_log,
+    trim_samples,
+)
 from zoo.training.distribute import Distribution
 from zoo.training.gradients import gradient_norm
 from zoo.training.safeguard import NotFiniteError, Safeguard
@@ -30,7 +36,8 @@ class Loop:
         model: the compiled task, its optimizer built.
         backbone: whose best weights are kept.
         batches: the `PairBatches` to train on.
-        output: folder of `checkpoint.npz`, `best.weights.h5` and `log.csv`.
+        output: folder of `checkpoint.npz`, `best.weights.h5`, `log.csv` and
+            `samples.jsonl`.
         epochs: passes over the data.
         identity: see `Checkpoint`; so are `plan` and `patience`.
         minutes, steps: see `Safeguard`.
@@ -71,9 +78,9 @@ class Loop:
         self.epochs, self.identity = epochs, dict(identity)
         self.options = {"plan": plan, "patience": patience, "identity": self.identity}
         self.intervals = {"minutes": minutes, "steps": steps}
-        self.path, self.best_path, self.log = (
-            os.path.join(output, name)
-            for name in ("checkpoint.npz", "best.weights.h5", "log.csv")
+        names = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
+        self.path, self.best_path, self.log, self.samples = (
+            os.path.join(output, name) for name in names
         )
         self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
         self.state = {}
@@ -99,10 +106,11 @@ class Loop:
             OSError: if a file can't be written; those of before stay.
         """
         if self.distribution.main:
-            for path in (self.path, self.best_path, self.log):
+            for path in (self.path, self.best_path, self.log, self.samples):
                 with contextlib.suppress(FileNotFoundError):
                     os.remove(part_of(path))  # of a run that was killed while it wrote
             trim_log(self.log, self.state.get("epoch", 0))
+            trim_samples(self.samples, self.state.get("epoch", 0))
         if not self.state:  # where a first loss that is not finite goes back to
             self.checkpoint.save(epoch=0)
             self._resume()

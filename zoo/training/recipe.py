@@ -117,8 +117,8 @@ class Recipe:
 def run(recipe, argv=None):
     """Runs a recipe from the command line: trains, evaluates, writes the preset.
 
-    A run that was killed goes on from its last epoch when it is started again with the
-    same arguments, or by `--resume OUTPUT`. `OUTPUT` then holds `config.json` (all
+    A run that was killed goes on from its last checkpoint when it is started again with
+    the same arguments, or by `--resume OUTPUT`. `OUTPUT` then holds `config.json` (all
     choices, versions and the commit), the tokenizer, the checkpoint, the best weights,
     `log.csv`, TensorBoard logs where that is installed, `results.json` and
     `preset/NAME`.
@@ -128,22 +128,44 @@ def run(recipe, argv=None):
         argv: arguments; those of the command line by default.
 
     Returns:
-        Exit code: 0; 2 for bad input, a foreign checkpoint or a folder that can't be
-        written; 1 where the loss is not finite.
+        Exit code: 0; 2 for bad input, a foreign checkpoint, a full disk or a folder
+        that can't be written; 1 where the loss is not finite for the second time; 130
+        after Ctrl-C and 143 after SIGTERM, with the command to go on with printed.
     """
+    from zoo.training import interrupts
     from zoo.training.arguments import parse
-    from zoo.training.process import tune_process
 
     argv = sys.argv[1:] if argv is None else list(argv)
+    command, args = shlex.join(["zoo", "train", recipe.name, *argv]), None
+    with interrupts.catching():
+        try:
+            # Before Keras is imported: it may choose a backend.
+            args = parse(recipe, argv)
+            return _train(recipe, args, command)
+        except ConfigurationError as error:
+            return _failed(recipe, error, 2)
+        except interrupts.Interrupted as stop:
+            output = args and _output(recipe, args)
+            names = ("checkpoint.npz", "config.json")
+            if output and all(os.path.exists(os.path.join(output, n)) for n in names):
+                command = shlex.join(["zoo", "train", "--resume", output])
+            elif backend := os.environ.get("KERAS_BACKEND"):
+                command = f"KERAS_BACKEND={backend} {command}"
+            print(f"{recipe.name}: {stop}. Go on with:\n  {command}", file=sys.stderr)
+            return stop.exit_code
+
+
+def _train(recipe, args, command):
+    """Returns the exit code."""
+    from zoo.training.process import tune_process
+
     try:
-        args = parse(recipe, argv)  # before Keras is imported: it may choose a backend
         tune_process()
         from zoo.data import CorpusError
         from zoo.training.checkpoint import CheckpointError
         from zoo.training.distribute import DistributionError
-    except (ConfigurationError, ImportError) as error:
+    except ImportError as error:
         return _failed(recipe, error, 2)
-    command = shlex.join(["zoo", "train", recipe.name, *argv])
     try:
         _run(recipe, args, command)
     except (
@@ -177,7 +199,7 @@ def _run(recipe, args, command):
     from zoo.training.trainer import Trainer
 
     scale = override(recipe, recipe.scales[args.scale], args.set)
-    output = args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
+    output = _output(recipe, args)
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(args.precision)
     try:
@@ -206,6 +228,10 @@ def _run(recipe, args, command):
         distribution.stop()
     finally:
         keras.config.set_dtype_policy(around)
+
+
+def _output(recipe, args):
+    return args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
 
 
 def clear(output):
