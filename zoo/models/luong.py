@@ -184,6 +184,16 @@ class Luong(Seq2SeqBackbone):
 
         # === Layers ===
         policy = self.dtype_policy
+        # The source's comes first, as in every saved preset: Keras tells the weights of
+        # layers of one class apart by the layers' order alone.
+        if tie_embeddings != "all":
+            self.source_embedding = keras.layers.Embedding(
+                vocabulary_size,
+                embedding_dim,
+                embeddings_initializer=self._uniform(),
+                dtype=policy,
+                name="source_embedding",
+            )
         embedding, options = keras.layers.Embedding, {}
         if tie_embeddings:
             embedding = keras.layers.ReversibleEmbedding
@@ -196,15 +206,8 @@ class Luong(Seq2SeqBackbone):
             name="target_embedding",
             **options,
         )
-        self.source_embedding = self.token_embedding
-        if tie_embeddings != "all":
-            self.source_embedding = keras.layers.Embedding(
-                vocabulary_size,
-                embedding_dim,
-                embeddings_initializer=self._uniform(),
-                dtype=policy,
-                name="source_embedding",
-            )
+        if tie_embeddings == "all":
+            self.source_embedding = self.token_embedding
         self.encoder = RecurrentStack(
             hidden_dim,
             num_layers,
