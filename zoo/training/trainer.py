@@ -1,10 +1,8 @@
 """The machinery behind every recipe: data, fit, checkpoints, evaluation."""
 
-import datetime
 import importlib.util
 import json
 import os
-import shlex
 import sys
 import tempfile
 
@@ -18,10 +16,11 @@ from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
 from zoo.training.checkpoint import CheckpointError, read_state, write_bytes
 from zoo.training.compiling import compile_for_training
-from zoo.training.configuration import ConfigurationError, commit, machine
+from zoo.training.configuration import ConfigurationError, commit
 from zoo.training.distribute import Alone, Distribution, DistributionError
 from zoo.training.embeddings import start_from
 from zoo.training.evaluation import corpus_scores
+from zoo.training.facts import TESTS, card_facts
 from zoo.training.generated import reversal_pairs
 from zoo.training.loop import Loop
 from zoo.training.noise import make_noise
@@ -30,7 +29,6 @@ from zoo.training.recipe import identity_of
 from zoo.training.report import write_report
 
 VALIDATION_SENTENCES = 500  # of each set, decoded after each epoch
-TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
 
 
 class Trainer:
@@ -357,70 +355,9 @@ class Trainer:
         write_bytes(self.path("results.json"), json.dumps(results, indent=2).encode())
         self._say(f"report written to {write_report(self.output)}")
         if self.recipe.card and self.scale.corpora:
-            write_card(folder, self._facts(results))
+            write_card(folder, card_facts(self, results))
         self._say(f"preset written to {folder}")
         return results
-
-    def _facts(self, results):
-        """What the card says of this run."""
-        name, scores = self.recipe.name, []
-        for corpus, found in results.items():
-            command = f"zoo evaluate {name} --data {corpus} --split {TESTS[corpus]}"
-            for metric, title in (("bleu", "BLEU"), ("chrf", "chrF")):
-                scores.append(
-                    {
-                        "data": corpus,
-                        "split": TESTS[corpus],
-                        "metric": title,
-                        "value": round(found[metric]["score"], 2),
-                        "signature": found[metric]["signature"],
-                        "command": command,
-                    }
-                )
-        saved = self.loop.checkpoint
-        minutes = saved.seconds / 60
-        return {
-            **self.recipe.card,
-            "name": name,
-            "architecture": self.recipe.translator().__name__,
-            "languages": [self.recipe.source, self.recipe.target],
-            "sizes": {
-                "parameters": self.backbone.count_params(),
-                "vocabulary": self.preprocessor.tokenizer.vocabulary_size(),
-            },
-            "recipe": self._command(),
-            "seed": self.seed,
-            "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
-            "date": datetime.date.today().isoformat(),
-            "machine": f"{machine()}, Keras {keras.__version__}",
-            "training_time": f"{minutes:.0f} minutes, {saved.best_epoch + 1} "
-            f"of {self.scale.epochs} epochs",
-            "scores": scores,
-        }
-
-    def _command(self):
-        """The command, or the commands one after another, that trained the weights."""
-        plans = self.loop.checkpoint.plans
-        default = self.recipe.scales[self.scale_name].epochs
-        commands = []
-        for number, (_, epochs, backend, _) in enumerate(plans):
-            command = (
-                f"KERAS_BACKEND={backend} python recipes/{self.recipe.name}.py "
-                f"--scale {self.scale_name} --seed {self.seed}"
-            )
-            if epochs != default or len(plans) > 1:
-                command += f" --epochs {epochs}"
-            if self.limit:
-                command += f" --limit {self.limit}"
-            if self.precision != "float32":
-                command += f" --precision {self.precision}"
-            for text in self.settings:
-                if not text.startswith("epochs="):
-                    command += f" --set {shlex.quote(text)}"
-            if number + 1 < len(plans):
-                command += f" (stopped after epoch {plans[number + 1][0]})"
-            commands.append(command)
-        return ", then ".join(commands)
 
     def _say(self, text):
         if self.distribution.main:

@@ -1,0 +1,81 @@
+"""What a run tells its preset's card."""
+
+import datetime
+import shlex
+
+import keras
+
+from zoo.training.configuration import machine
+
+TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
+
+
+def card_facts(run, results):
+    """What the card says of a finished run.
+
+    Args:
+        run: a `zoo.training.Trainer` that has trained.
+        results: dict of test set to its scores.
+
+    Returns:
+        dict for `zoo.card_pages.write_card`.
+    """
+    name, scores = run.recipe.name, []
+    for corpus, found in results.items():
+        command = f"zoo evaluate {name} --data {corpus} --split {TESTS[corpus]}"
+        for metric, title in (("bleu", "BLEU"), ("chrf", "chrF")):
+            scores.append(
+                {
+                    "data": corpus,
+                    "split": TESTS[corpus],
+                    "metric": title,
+                    "value": round(found[metric]["score"], 2),
+                    "signature": found[metric]["signature"],
+                    "command": command,
+                }
+            )
+    saved = run.loop.checkpoint
+    minutes = saved.seconds / 60
+    return {
+        **run.recipe.card,
+        "name": name,
+        "architecture": run.recipe.translator().__name__,
+        "languages": [run.recipe.source, run.recipe.target],
+        "sizes": {
+            "parameters": run.backbone.count_params(),
+            "vocabulary": run.preprocessor.tokenizer.vocabulary_size(),
+        },
+        "recipe": training_command(run),
+        "seed": run.seed,
+        "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{machine()}, Keras {keras.__version__}",
+        "training_time": f"{minutes:.0f} minutes, {saved.best_epoch + 1} "
+        f"of {run.scale.epochs} epochs",
+        "scores": scores,
+    }
+
+
+def training_command(run):
+    """The command, or the commands one after another, that trained the weights."""
+    plans = run.loop.checkpoint.plans
+    default = run.recipe.scales[run.scale_name].epochs
+    commands = []
+    for number, (_, epochs, backend, _) in enumerate(plans):
+        command = (
+            f"KERAS_BACKEND={backend} python recipes/{run.recipe.name}.py "
+            f"--scale {run.scale_name} --seed {run.seed}"
+        )
+        if epochs != default or len(plans) > 1:
+            command += f" --epochs {epochs}"
+        if run.limit:
+            command += f" --limit {run.limit}"
+        if run.precision != "float32":
+            command += f" --precision {run.precision}"
+        for text in run.settings:
+            if not text.startswith("epochs="):
+                command += f" --set {shlex.quote(text)}"
+        if number + 1 < len(plans):
+            command += f" (stopped after epoch {plans[number + 1][0]})"
+        commands.append(command)
+    return ", then ".join(commands)
