@@ -144,13 +144,22 @@ def read_statistics(optimizer, reset=True):
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if not isinstance(optimizer, _Tracked) or not optimizer.built:
         return {}
-    count = float(optimizer.norm_count)
+    total, highest, count, rate = (
+        # Not the variable itself: one of several replicas is no number.
+        float(ops.convert_to_numpy(variable.value))
+        for variable in (
+            optimizer.norm_sum,
+            optimizer.norm_max,
+            optimizer.norm_count,
+            optimizer.last_rate,
+        )
+    )
     if not count:
         return {}
     found = {
-        "gradient_norm": float(optimizer.norm_sum) / count,
-        "gradient_norm_max": float(optimizer.norm_max),
-        "learning_rate": float(optimizer.last_rate),
+        "gradient_norm": total / count,
+        "gradient_norm_max": highest,
+        "learning_rate": rate,
     }
     if reset:
         for variable in (optimizer.norm_sum, optimizer.norm_max, optimizer.norm_count):
