@@ -132,6 +132,8 @@ def _train(folder, place, count, steps, say):
 
 
 def main():
+    # A background job of a shell ignores it, and so would its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     corpus_scores(["."], [["."]])  # its imports take their time
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
