@@ -83,6 +83,12 @@ def test_everything_comes_back(path, model, other):
     ]
 
 
+def test_the_state_changes_and_the_variables_stay(path, model, other):
+    checkpoint.change_state(path, epoch=4, more=[1, 2])
+    assert load_state(path, other) == {**STATE, "epoch": 4, "more": [1, 2]}
+    assert equal(values(other), values(model))
+
+
 def test_the_seed_of_dropout_and_the_optimizer_are_in_it(model):
     names = " ".join(variable.path for variable in all_variables(model))
     assert "seed_generator_state" in names and "iteration" in names

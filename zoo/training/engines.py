@@ -220,6 +220,11 @@ class TensorFlow(Distribution):
         up before; the first replica hands the sum on, and the others hand on zeros."""
         import tensorflow as tf
 
+        if keras.config.dtype_policy().name == "mixed_float16":
+            raise DistributionError(
+                "TensorFlow can't scale the loss on several devices; mixed_bfloat16 "
+                f"needs none. Received: mixed_float16, {self.devices} devices"
+            )
         if optimizer.gradient_accumulation_steps:
             raise DistributionError(
                 "TensorFlow can't accumulate gradients on several devices. Received: "

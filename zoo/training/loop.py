@@ -11,6 +11,7 @@ from keras import ops
 from zoo.training import interrupts
 from zoo.training.callbacks import Checkpoint, EpochOrder, Progress, StepCallbacks
 from zoo.training.checkpoint import (
+    change_state,
     load_state,
     part_of,
     save_state,
@@ -195,9 +196,8 @@ class Loop:
         if self.distribution.processes > 1:
             # They may not all have seen it: each ends, and the others with it.
             if not self.state["rollback"] and self.distribution.main:
-                state = load_state(self.path, self.model, self.identity)
-                rollback = [error.epoch, error.step]
-                save_state(self.path, self.model, {**state, "rollback": rollback})
+                # Without the model: its variables are all processes' together.
+                change_state(self.path, rollback=[error.epoch, error.step])
             raise FloatingPointError(
                 f"{error}. Training stops in all processes; started again, it goes "
                 "back to the last checkpoint and leaves this batch out, once in a run"

@@ -221,7 +221,8 @@ def _run(recipe, args, command):
         # Not before the trainer has refused the checkpoint of another run.
         if distribution.main:
             choices = {name: getattr(args, name) for name in RECORDED}
-            told = make_configuration(recipe, scale, choices, args.set, command)
+            with distribution.alone():  # it makes an optimizer, to look at it
+                told = make_configuration(recipe, scale, choices, args.set, command)
             write_configuration(output, told, goes_on)
         trainer.train(finish=args.finish)
         trainer.finish()
