@@ -86,10 +86,11 @@ class PairBatches(keras.utils.PyDataset):
             `batch_tokens` and `batch_size` is given.
 
     Example:
-        >>> batches = PairBatches([[4, 5], [6]], [[7], [8, 9]], batch_size=2)
+        >>> batches = PairBatches([[4, 5], [6]], [[7], [8, 9]], batch_size=2,
+        ...                       buckets=[(2, 3)])
         >>> x, labels, weights = batches[0]
         >>> x["target_ids"].tolist()
-        [[2, 7, 0, 0], [2, 8, 9, 0]]
+        [[2, 7, 0], [2, 8, 9]]
     """
 
     def __init__(

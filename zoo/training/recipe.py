@@ -157,8 +157,11 @@ def run(recipe, argv=None):
 
 def _train(recipe, args, command):
     """Returns the exit code."""
+    from zoo.training import interrupts
     from zoo.training.process import tune_process
 
+    # While a backend is being imported, an exception of a signal's would crash it.
+    interrupts.hold()
     try:
         tune_process()
         from zoo.data import CorpusError
@@ -166,6 +169,8 @@ def _train(recipe, args, command):
         from zoo.training.distribute import DistributionError
     except ImportError as error:
         return _failed(recipe, error, 2)
+    finally:
+        interrupts.release()
     try:
         _run(recipe, args, command)
     except (
