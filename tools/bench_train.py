@@ -20,6 +20,7 @@ import json
 import os
 import platform
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -167,6 +168,8 @@ def parse(argv):
 
 def main(argv=None):
     args = parse(argv)
+    # So that what runs at that moment ends too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     work = args.work.resolve()
     (work / "logs").mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, str(ROOT))
