@@ -45,7 +45,7 @@ class Jax(Distribution):
             int(os.environ.get(name, 1)) > 1 for name in self.LAUNCHERS
         )
         if launched and not jax.distributed.is_initialized():
-            keras.distribution.initialize()  # between CPUs JAX takes gloo by itself
+            _join_jax()
         self.process, self.processes = jax.process_index(), jax.process_count()
         self.devices = jax.device_count()
         if self.devices > 1:
@@ -73,6 +73,22 @@ class Jax(Distribution):
         if self.processes > 1:
             self.wait()
             jax.distributed.shutdown()
+
+
+def _join_jax():
+    """`keras.distribution.initialize`, by its variables of the environment, except that
+    a process whose peer died doesn't wait for it for minutes before it ends."""
+    import jax
+
+    names = ("NUM_PROCESSES", "PROCESS_ID")
+    numbers = [os.environ.get(f"KERAS_DISTRIBUTION_{name}") for name in names]
+    addresses = os.environ.get("KERAS_DISTRIBUTION_JOB_ADDRESSES")
+    # Between CPUs JAX takes gloo by itself.
+    jax.distributed.initialize(
+        addresses and addresses.split(",")[0],
+        *(number and int(number) for number in numbers),
+        shutdown_timeout_seconds=10,
+    )
 
 
 # === PyTorch ===
