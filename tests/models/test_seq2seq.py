@@ -58,9 +58,7 @@ def test_generate_makes_nothing_of_nothing(task):
 
 
 def test_predict_takes_batches_of_ids(task):
-    batches = PairBatches(
-        [[4, 5, 6], [7]], [[8], [9]], batch_size=2, buckets=[(3, 2)]
-    )
+    batches = PairBatches([[4, 5, 6], [7]], [[8], [9]], batch_size=2, buckets=[(3, 2)])
     close(task.predict(batches, verbose=0), task(batches[0][0]))
 
 

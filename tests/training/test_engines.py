@@ -135,11 +135,11 @@ def test_the_loss_curve_is_that_of_one_device(reference, way, tmp_path):
     log, arrays = read(folder)
     expected_log, expected = reference
     assert len(log) == 4 and log[3, 0] < log[0, 0] - 0.5  # it learns
-    np.testing.assert_allclose(log[:, 0], expected_log[:, 0], rtol=0, atol=1e-4)
-    np.testing.assert_allclose(log[:, 1:], expected_log[:, 1:], rtol=0, atol=1e-3)
+    np.testing.assert_allclose(log[:, 0], expected_log[:, 0], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(log[:, 1:], expected_log[:, 1:], rtol=0, atol=1e-4)
     assert arrays.keys() == expected.keys()
     for name in expected:
-        np.testing.assert_allclose(arrays[name], expected[name], atol=1e-3)
+        np.testing.assert_allclose(arrays[name], expected[name], atol=1e-4)
     assert (folder / "preset" / "tiny" / "model.weights.h5").exists()
 
 

@@ -207,6 +207,8 @@ def scan(step, inputs, initial_states, reverse=False):
         _Step(step),
         return_sequences=True,
         go_backwards=reverse,
+        # Step by step as it runs there anyway, but without a first step for the shapes.
+        unroll=keras.backend.backend() == "torch",
         dtype=keras.backend.standardize_dtype(inputs.dtype),
         name="scan",
     )
