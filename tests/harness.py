@@ -38,6 +38,17 @@ def randomize(layer, scale=0.7, seed=0):
     return layer
 
 
+def compiled(function):
+    """A function of tensors, compiled as a whole under JAX, where each of its operations
+    would otherwise be compiled by itself for each shape; else as it is."""
+    if keras.backend.backend() != "jax":
+        return function
+    import jax
+
+    # A new function each time: JAX would find an earlier one's weights in its cache.
+    return jax.jit(lambda *args: function(*args))
+
+
 def gradients(variables, function):
     """Value of `function()`, a scalar, and its gradient for each of the variables."""
     backend = keras.backend.backend()
@@ -49,7 +60,8 @@ def gradients(variables, function):
             with keras.StatelessScope(state_mapping=mapping):
                 return function()
 
-        value, found = jax.value_and_grad(loss)([v.value for v in variables])
+        values = [v.value for v in variables]
+        value, found = jax.jit(jax.value_and_grad(loss))(values)
     elif backend == "tensorflow":
         import tensorflow as tf
 
@@ -217,7 +229,7 @@ def check_translator(task_cls, options, whole=True, seed=0):
     assert backbone.name.startswith(_snake(backbone_cls.__name__))
     assert isinstance(backbone.token_embedding, keras.layers.Embedding)
     inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    logits = to_numpy(backbone(inputs))
+    logits = to_numpy(compiled(backbone)(inputs))
     assert logits.shape == (*TARGET.shape, VOCABULARY)
     assert np.isfinite(logits).all()
     check_steps(backbone, logits)
@@ -234,26 +246,28 @@ def check_translator(task_cls, options, whole=True, seed=0):
 
 def check_steps(backbone, logits):
     """`call` equals the scan of `step`, `align` the weights that it returns."""
-    memory = backbone.encode(SOURCE)
+    step = compiled(backbone.step)
+    memory = compiled(backbone.encode)(SOURCE)
     state, stepped, weights = backbone.start(memory), [], []
     for t in range(TARGET.shape[1]):
-        out, state, attention = backbone.step(TARGET[:, t], state, memory)
+        out, state, attention = step(TARGET[:, t], state, memory)
         stepped.append(to_numpy(out))
         weights.append(to_numpy(attention))
     close(np.stack(stepped, 1), logits)
     weights = np.stack(weights, 1)
-    close(backbone.align(SOURCE, TARGET), weights)
+    close(compiled(backbone.align)(SOURCE, TARGET), weights)
     assert (weights[SOURCE[:, None].repeat(TARGET.shape[1], 1) == 0] == 0).all()
 
 
 def check_padding(backbone, logits):
     """More pads, another batch, another place in the batch: the same result."""
+    call = compiled(backbone)
     wider = np.pad(SOURCE, ((0, 0), (0, 30)))
     longer = np.pad(TARGET, ((0, 0), (0, 4)))
-    padded = to_numpy(backbone({"source_ids": wider, "target_ids": longer}))
+    padded = to_numpy(call({"source_ids": wider, "target_ids": longer}))
     close(padded[:, : TARGET.shape[1]], logits)
     order = [4, 2, 0, 3, 1]
-    turned = backbone({"source_ids": SOURCE[order], "target_ids": TARGET[order]})
+    turned = call({"source_ids": SOURCE[order], "target_ids": TARGET[order]})
     close(turned, logits[order])
     for row in (1, 3):  # a short source and an empty one
         width = max(1, int((SOURCE[row] > 0).sum()))
@@ -261,19 +275,20 @@ def check_padding(backbone, logits):
             "source_ids": SOURCE[row : row + 1, :width],
             "target_ids": TARGET[row : row + 1],
         }
-        close(backbone(alone), logits[row : row + 1])
+        close(call(alone), logits[row : row + 1])
 
 
 def check_beam_rows(backbone, beams=3):
     """K rows of state for each row of memory give what a copied memory gives."""
-    memory = backbone.encode(SOURCE)
+    encode, step = compiled(backbone.encode), compiled(backbone.step)
+    memory = encode(SOURCE)
     state = keras.tree.map_structure(
         lambda x: ops.repeat(x, beams, axis=0), backbone.start(memory)
     )
-    copied = backbone.encode(np.repeat(SOURCE, beams, axis=0))
+    copied = encode(np.repeat(SOURCE, beams, axis=0))
     tokens = np.arange(len(SOURCE) * beams, dtype="int32") % 10 + 4
-    shared = backbone.step(tokens, state, memory)
-    own = backbone.step(tokens, backbone.start(copied), copied)
+    shared = step(tokens, state, memory)
+    own = step(tokens, backbone.start(copied), copied)
     close(shared[0], own[0])
     close(shared[2], own[2])
 
@@ -290,7 +305,7 @@ def check_symbolic(backbone):
 def check_half(backbone_cls, options):
     for policy in ("mixed_float16", "mixed_bfloat16"):
         half = backbone_cls(**options, dtype=policy)
-        output = half({"source_ids": SOURCE, "target_ids": TARGET})
+        output = compiled(half)({"source_ids": SOURCE, "target_ids": TARGET})
         kind = keras.backend.standardize_dtype(output.dtype)
         assert kind == policy.removeprefix("mixed_")
         assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
@@ -300,16 +315,16 @@ def check_quantized(backbone_cls, options):
     """int8: close to the whole numbers, and as it was after a round trip."""
     model = randomize(backbone_cls(**options))
     inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    whole = to_numpy(model(inputs))
+    whole = to_numpy(compiled(model)(inputs))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have a `quantize` method")
         model.quantize("int8")
     assert any(v.dtype == "int8" for v in model.weights)
-    quantized = to_numpy(model(inputs))
+    quantized = to_numpy(compiled(model)(inputs))
     assert 0 < np.abs(quantized - whole).max() < 0.1 * np.abs(whole).max()
     copy = same_config(model)
     copy.set_weights(model.get_weights())
-    close(copy(inputs), quantized)
+    close(compiled(copy)(inputs), quantized)
 
 
 def check_gradients(backbone):

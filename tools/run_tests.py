@@ -2,6 +2,8 @@
 
     python tools/run_tests.py [--backend jax --backend torch] [ARGUMENTS OF PYTEST ...]
 
+The files of tests are shared out between one process per core, four at most.
+
 The last line is `N passed, N failed, N skipped` over all backends. The exit code is 1
 if anything failed, or if a backend ran no test.
 """
@@ -41,9 +43,15 @@ def run(backend, pytest_arguments):
         ends without a report, as in a crash of the interpreter, counts as a failure.
     """
     print(f"\n=== {backend} ===", flush=True)
+    workers = min(4, len(os.sched_getaffinity(0)))
     environment = {
         "OMP_WAIT_POLICY": "PASSIVE",
         "TF_CPP_MIN_LOG_LEVEL": "2",
+        # Processes share the cores; threads of theirs would stand in each other's way.
+        "OMP_NUM_THREADS": "1",
+        "TF_NUM_INTRAOP_THREADS": "1",
+        # Most of the time goes into compiling what then runs once.
+        "XLA_FLAGS": "--xla_backend_optimization_level=0",
         **os.environ,
         "KERAS_BACKEND": backend,
     }
@@ -51,6 +59,7 @@ def run(backend, pytest_arguments):
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
+        command += [f"--numprocesses={workers}", "--dist=loadfile"]
         code = subprocess.call(command + pytest_arguments, cwd=ROOT, env=environment)
         passed, failed, skipped = counts(report)
     if code != 0 and failed == 0 and code != 5:  # 5: no test was found
