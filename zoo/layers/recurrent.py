@@ -45,6 +45,10 @@ class LSTMCell(keras.layers.LSTMCell):
                     f"must be 0. Received: {name}={kwargs[name]!r}"
                 )
         super().__init__(units, **kwargs)
+        self.standard = (
+            self.activation is keras.activations.tanh
+            and self.recurrent_activation is keras.activations.sigmoid
+        )
 
     def project(self, inputs):
         """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
@@ -87,11 +91,42 @@ class LSTMCell(keras.layers.LSTMCell):
             projected = self.project_nothing()
         rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
         gates = step_product(rows, loop_kernel, projected)
+        if self.standard:
+            h, c = ops.split(lstm_states(gates, c), 2, axis=-1)
+            return h, [h, c]
         i, f, candidate, o = ops.split(gates, 4, axis=-1)
         c = self.recurrent_activation(f) * c
         c = c + self.recurrent_activation(i) * self.activation(candidate)
         h = self.recurrent_activation(o) * self.activation(c)
         return h, [h, c]
+
+
+@ops.custom_gradient
+def lstm_states(gates, c):
+    """`[h, c]` `(B, 2 * units)` of the gates' inputs `(B, 4 * units)` and the old c,
+    with the gradient written out: what it needs is kept, and nothing else."""
+    i, f, candidate, o = ops.split(gates, 4, axis=-1)
+    i, f, o = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o)
+    candidate = ops.tanh(candidate)
+    new = f * c + i * candidate
+    squashed = ops.tanh(new)
+
+    def gradient(*args, upstream=None):
+        upstream = args[0] if upstream is None else upstream
+        d_h, d_new = ops.split(upstream, 2, axis=-1)
+        d_new = d_new + d_h * o * (1 - squashed * squashed)
+        d_gates = ops.concatenate(
+            [
+                d_new * candidate * i * (1 - i),
+                d_new * c * f * (1 - f),
+                d_new * i * (1 - candidate * candidate),
+                d_h * squashed * o * (1 - o),
+            ],
+            axis=-1,
+        )
+        return d_gates, d_new * f
+
+    return ops.concatenate([o * squashed, new], axis=-1), gradient
 
 
 def run_cell(

@@ -25,9 +25,12 @@ def global_norm(gradients):
         5.0
     """
     parts = [
-        ops.cast(part, "float32") for part in _dense(gradients) if part is not None
+        ops.reshape(ops.cast(part, "float32"), (-1,))
+        for part in _dense(gradients)
+        if part is not None
     ]
-    return ops.sqrt(sum(ops.sum(ops.square(part)) for part in parts))
+    # As a product with itself: XLA's reductions on a CPU take twice as long.
+    return ops.sqrt(sum(ops.dot(part, part) for part in parts))
 
 
 def _dense(gradients):
