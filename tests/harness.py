@@ -39,8 +39,8 @@ def randomize(layer, scale=0.7, seed=0):
 
 
 def compiled(function):
-    """A function of tensors, compiled as a whole under JAX, where each of its operations
-    would otherwise be compiled by itself for each shape; else as it is."""
+    """A function of tensors, under JAX compiled as a whole: there each operation would
+    otherwise be compiled by itself for each shape."""
     if keras.backend.backend() != "jax":
         return function
     import jax
