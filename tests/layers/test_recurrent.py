@@ -3,7 +3,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import check_layer, close, randomize, same_config, to_numpy
+from tests.harness import (
+    check_layer,
+    close,
+    gradients,
+    randomize,
+    same_config,
+    to_numpy,
+)
 from tests.layers import reference
 from zoo.layers import LSTMCell, RecurrentStack
 from zoo.layers.recurrent import run_cell
@@ -92,6 +99,34 @@ def test_stack_equals_keras_layers():
         close(states[layer][0], h)
         close(states[layer][1], c)
     close(stack(INPUTS)[0], x)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("kinds", [("tanh", "sigmoid"), ("relu", "tanh")])
+def test_gradients_are_those_of_keras_layers(kinds, training):
+    """Those written out here, and those of other activations."""
+    options = {"activation": kinds[0], "recurrent_activation": kinds[1]}
+    cell = LSTMCell(4, **options)
+    cell.build((None, INPUTS.shape[-1]))
+    randomize(cell)
+    lstm = keras.layers.LSTM(4, return_sequences=True, return_state=True, **options)
+    lstm.build(INPUTS.shape)
+    lstm.set_weights(cell.get_weights())
+
+    def loss(outputs, h, c):
+        return sum(ops.sum(x**2) + ops.sum(x[..., 0]) for x in (outputs, h, c))
+
+    def mine():
+        outputs, states = run_cell(
+            cell, ops.convert_to_tensor(INPUTS), training=training
+        )
+        return loss(outputs, *states)
+
+    value, found = gradients(cell.trainable_variables, mine)
+    expected, wanted = gradients(lstm.trainable_variables, lambda: loss(*lstm(INPUTS)))
+    assert value == pytest.approx(expected, rel=1e-5)
+    for got, right in zip(found, wanted, strict=True):
+        close(got, right, atol=1e-5 * max(1.0, np.abs(right).max()))
 
 
 def test_bidirectional_stack_equals_keras_bidirectional():

@@ -45,6 +45,7 @@ class LSTMCell(keras.layers.LSTMCell):
                     f"must be 0. Received: {name}={kwargs[name]!r}"
                 )
         super().__init__(units, **kwargs)
+        # The activations of which `lstm_states` has the gradient.
         self.standard = (
             self.activation is keras.activations.tanh
             and self.recurrent_activation is keras.activations.sigmoid
