@@ -246,7 +246,9 @@ def test_another_content_is_refused(public, tmp_path):
         load("multi30k", allow_newer=True)
 
 
-@pytest.mark.parametrize("data", [b"<html>", gzip.compress(b"A dog.\n" * 99)[:-12]])
+@pytest.mark.parametrize(
+    "data", [b"<html>", gzip.compress(b"A dog.\n" * 99)[:-12]], ids=["page", "cut"]
+)
 def test_what_is_no_whole_gzip_file_is_refused(public, tmp_path, data):
     public.files["/raw/train.en.gz"] = data
     with pytest.raises(CorpusError, match="train.en.gz should be a whole gzip file"):
