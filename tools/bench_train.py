@@ -185,8 +185,12 @@ def main(argv=None):
     print("taken out of the environment:", ", ".join(removed) or "nothing")
     print("load average before:", *(f"{x:.2f}" for x in os.getloadavg()))
 
-    for name in args.peers:
-        peers_.install(peers_.PEERS[name], work)
+    for name in list(args.peers):
+        try:
+            peers_.install(peers_.PEERS[name], work)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"{name} cannot be installed: {error}", file=sys.stderr, flush=True)
+            args.peers.remove(name)
     systems = interleave(
         [zoo_system(backend, work / "data") for backend in args.backends],
         [peer_system(name, work, work / "data") for name in args.peers],
@@ -258,10 +262,7 @@ def main(argv=None):
             f"{statistics.median([f['limit_at_own_shapes'] for f in limits]):,.0f} "
             "with each product at the rate of its own shape"
         )
-    references = {
-        name: medians.get(name)
-        for name in ("opennmt-py", "joeynmt", "joeynmt-bahdanau")
-    }
+    references = {name: medians.get(name) for name in ("opennmt-py", "joeynmt")}
     print(table(rates, {**references, "limit": limit}))
     if args.json:
         report = {

@@ -148,10 +148,13 @@ class Job:
             of[partition.name].append(partition)
         for name, output in zip(self.inputs, self.outputs, strict=True):
             aside = f"{output}.part"
-            with open(aside, "wb") as file, _pack(file, output) as packed:
-                for partition in of[name]:
-                    with open(self._part(partition), "rb") as part:
-                        shutil.copyfileobj(part, packed)
+            with open(aside, "wb") as file:
+                with _pack(file, output) as packed:
+                    for partition in of[name]:
+                        with open(self._part(partition), "rb") as part:
+                            shutil.copyfileobj(part, packed)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(aside, output)
         self._clear()
 
@@ -169,7 +172,8 @@ class Job:
             return False
 
     def _clear(self):
-        for name in os.listdir(self.folder):
+        # The manifest last: without it the partitions would be of no known job.
+        for name in sorted(os.listdir(self.folder), key=lambda n: (n == MANIFEST, n)):
             if _OWN_FILES.fullmatch(name):
                 os.remove(self._path(name))
 

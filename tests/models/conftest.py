@@ -4,7 +4,7 @@ from tests.harness import VOCABULARY
 from zoo.text import Tokenizer, train_tokenizer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def tokenizer():
     """A SentencePiece model of exactly the harness's vocabulary."""
     texts = ["ab ba cd dc", "abc cba dab", "bad cab dad", "da da ab cc bb"] * 5

@@ -5,7 +5,7 @@ import pytest
 from tests.harness import SOURCE, TARGET, VOCABULARY, close, randomize, to_numpy
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import END_ID, START_ID
-from zoo.training import PairBatches
+from zoo.training import PairBatches, SmoothedCrossEntropy
 
 SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
 
@@ -55,6 +55,18 @@ def test_generate_is_greedy_search(task):
 def test_generate_makes_nothing_of_nothing(task):
     assert task.generate(["", "ab cd", "  "], max_length=9)[::2] == ["", ""]
     assert task.generate("", max_length=9) == ""
+
+
+@pytest.mark.parametrize(
+    ("policy", "free"),
+    [("float32", True), ("mixed_bfloat16", True), ("mixed_float16", False)],
+)
+def test_the_loss_has_no_logits_where_that_loses_nothing(policy, free):
+    """In float16 the gradient of the logits, made before the loss is scaled, would
+    vanish."""
+    task = LuongTranslator(Luong(VOCABULARY, **SMALL, dtype=policy))
+    task.compile("sgd", SmoothedCrossEntropy(), weighted_metrics=[])
+    assert task._wants_no_logits is free
 
 
 def test_predict_takes_batches_of_ids(task):

@@ -44,6 +44,14 @@ def test_with_fewer_epochs_all_are_averaged(model, tmp_path):
     assert average(callback, model) == 1.5
 
 
+def test_a_file_that_was_being_written_is_of_no_epoch(model, tmp_path):
+    (tmp_path / "epoch-00001_25.part.3.weights.h5").write_bytes(b"half")
+    callback = EpochWeights(tmp_path, model, keep=5)
+    assert callback.paths() == []
+    run_epochs(callback, model, [25.3, -1e-7, float("nan")])
+    assert len(callback.paths()) == len(list(tmp_path.iterdir())) == 3
+
+
 @pytest.mark.parametrize(("which", "wanted"), [("last", 3.5), ("best", 1.5)])
 def test_a_resumed_run_knows_what_was_kept(model, tmp_path, which, wanted):
     """Killed after it had kept the third epoch, but before the checkpoint."""

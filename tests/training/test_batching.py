@@ -169,14 +169,15 @@ def test_the_order_depends_on_seed_and_epoch_alone(pairs):
 
 
 def test_an_epoch_mixes_the_buckets_and_the_members_of_a_batch(pairs):
-    batches = PairBatches(*pairs, batch_size=16, seed=1)
+    sizes = [(len(s), len(t) + 1) for s, t in zip(*pairs, strict=True)]
+    buckets = choose_buckets(sizes, count=3)
+    batches = PairBatches(*pairs, batch_size=16, seed=1, buckets=buckets)
     widths = [batches[i][1].shape[1] for i in range(len(batches))]
     assert widths != sorted(widths)
 
     def companions(epoch):
         batches.set_epoch(epoch)
-        rows = (batches[index][0]["source_ids"] for index in range(len(batches)))
-        # A bucket of fewer pairs is one batch, and that the same each epoch.
+        rows = [batches[index][0]["source_ids"] for index in range(len(batches))]
         return {frozenset(row[:, 0]) for row in rows if row[:, 0].all()}
 
     assert companions(0) and not companions(0) & companions(1)

@@ -1,6 +1,9 @@
+import errno
 import os
 import pickle
 import random
+import subprocess
+import sys
 import zipfile
 
 import keras
@@ -147,6 +150,30 @@ def test_a_full_disk_leaves_the_best_weights(tmp_path, model):
         checkpoint.write_aside(path, model.save_weights)
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["best.weights.h5"]
+
+
+def test_a_disk_that_fills_up_within_a_weights_file_is_told(tmp_path, model):
+    """By h5py, whose error is no `OSError`: here a limit of the file's size."""
+    code = """if True:
+        import resource, signal, sys, keras
+        from zoo.training import checkpoint
+        model = keras.Sequential([keras.Input((300,)), keras.layers.Dense(300)])
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            checkpoint.write_aside(sys.argv[1], model.save_weights)
+        except OSError as error:
+            print(error.errno, error.filename)
+    """
+    path = tmp_path / "best.weights.h5"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"{errno.EFBIG} {path}\n", done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_gone_is_named(tmp_path, model):

@@ -18,6 +18,7 @@ from zoo.models import LuongTranslator
 from zoo.text import train_tokenizer
 from zoo.training import (
     CheckpointError,
+    ConfigurationError,
     Optimizer,
     Recipe,
     Scale,
@@ -247,11 +248,23 @@ def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monke
     with np.load(path) as file:
         arrays = dict(file)
     state = json.loads(str(arrays["state"]))
-    state |= {"epoch": 1, "stopped": True, "best": 1.0, "best_epoch": 0}
+    state |= {"epoch": 2, "stopped": True, "best": 1.0, "best_epoch": 0}
     np.savez(path, **{**arrays, "state": np.array(json.dumps(state))})
-    made = make(tmp_path)
+    made = make(tmp_path, scale=dataclasses.replace(SCALE, patience=1))
     made.train()
     assert made.loop.checkpoint.best == 1.0
+    # With more patience it goes on: to `fit`, which isn't there.
+    with pytest.raises(TypeError, match="not callable"):
+        make(tmp_path, scale=dataclasses.replace(SCALE, patience=3)).train()
+
+
+def test_an_average_of_a_run_that_kept_no_weights_is_refused(straight, tmp_path):
+    copy_checkpoint(straight, tmp_path)
+    scale = dataclasses.replace(SCALE, average={"which": "last", "keep": 2})
+    made = make(tmp_path, scale=scale)
+    made.train(finish=True)
+    with pytest.raises(ConfigurationError, match="average: no epoch's weights"):
+        made.finish()
 
 
 def test_finish_needs_a_checkpoint(straight, tmp_path):

@@ -202,7 +202,7 @@ class AttentionCell(keras.layers.Layer):
             for size in self.drop_sizes()
         ]
 
-    def run_cells(self, added, states, kernels, drops=()):
+    def run_cells(self, added, states, kernels, drops=(), training=False):
         """The cells' part of a step: `(h_t, new cell states)`."""
         drops = list(drops)
 
@@ -219,7 +219,9 @@ class AttentionCell(keras.layers.Layer):
             if index:
                 fed, first = dropped(output), None
             if self.hoists:
-                output, own = cell.advance(added[index], own, kernels[index], fed)
+                output, own = cell.advance(
+                    added[index], own, kernels[index], fed, training
+                )
             else:
                 parts = [part for part in (first, fed) if part is not None]
                 whole = ops.concatenate(parts, -1) if len(parts) > 1 else parts[0]
@@ -239,13 +241,22 @@ class AttentionCell(keras.layers.Layer):
         return ops.tanh(step_product(joined, W_c, added)), alignment
 
     def advance(
-        self, added, states, memory, mask, keys, kernels, drops=(), paired=None
+        self,
+        added,
+        states,
+        memory,
+        mask,
+        keys,
+        kernels,
+        drops=(),
+        paired=None,
+        training=False,
     ):
         """One step: `(h~_t, alignment, new_states)`. `added` as from `additions`;
         `paired` says that rows and sentences are as many, where their shapes can't
         tell."""
         position = states[-1]
-        hidden, new_states = self.run_cells(added, states, kernels, drops)
+        hidden, new_states = self.run_cells(added, states, kernels, drops, training)
         if paired is None:
             rows, batch = hidden.shape[0], memory.shape[0]
             paired = rows is not None and rows == batch
@@ -418,7 +429,15 @@ class AttentionDecoder(keras.layers.Layer):
             def step(x, states):
                 added, drops = cut(x)
                 output, alignment, states = cell.advance(
-                    added, states, memory, mask, keys, kernels, drops, paired=True
+                    added,
+                    states,
+                    memory,
+                    mask,
+                    keys,
+                    kernels,
+                    drops,
+                    paired=True,
+                    training=training,
                 )
                 if return_alignments:
                     output = ops.concatenate([output, alignment], axis=-1)
@@ -431,7 +450,7 @@ class AttentionDecoder(keras.layers.Layer):
 
             def step(x, states):
                 added, drops = cut(x)
-                return cell.run_cells(added, states, kernels, drops)
+                return cell.run_cells(added, states, kernels, drops, training)
 
             hidden, states[:-1] = scan(step, sequence, states[:-1])
             outputs, alignments = cell.attend(

@@ -74,7 +74,7 @@ class LSTMCell(keras.layers.LSTMCell):
         kernel = cast_weights(self.kernel, self.compute_dtype)
         return ops.concatenate([kernel[kernel.shape[0] - fed :], recurrent], axis=0)
 
-    def advance(self, projected, states, loop_kernel, fed=None):
+    def advance(self, projected, states, loop_kernel, fed=None, training=False):
         """One step.
 
         Args:
@@ -83,6 +83,7 @@ class LSTMCell(keras.layers.LSTMCell):
             states: `[h, c]`, each `(B, units)`.
             loop_kernel: from `loop_kernel(fed)`.
             fed: `(B, fed)`, the part of the input that is known in the loop only.
+            training: whether gradients will be asked for, which are then prepared.
 
         Returns:
             `(h, [h, c])`.
@@ -92,7 +93,7 @@ class LSTMCell(keras.layers.LSTMCell):
             projected = self.project_nothing()
         rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
         gates = step_product(rows, loop_kernel, projected)
-        if self.standard:
+        if training and self.standard:
             h, c = ops.split(lstm_states(gates, c), 2, axis=-1)
             return h, [h, c]
         i, f, candidate, o = ops.split(gates, 4, axis=-1)
@@ -105,7 +106,7 @@ class LSTMCell(keras.layers.LSTMCell):
 @ops.custom_gradient
 def lstm_states(gates, c):
     """`[h, c]` `(B, 2 * units)` of the gates' inputs `(B, 4 * units)` and the old c,
-    with the gradient written out: what it needs is kept, and nothing else."""
+    with the gradient written out: of a step little else is kept."""
     i, f, candidate, o = ops.split(gates, 4, axis=-1)
     i, f, o = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o)
     candidate = ops.tanh(candidate)
@@ -158,7 +159,7 @@ def run_cell(
         sequence = widen(kernel, sequence)
 
         def advance(x, states):
-            return cell.advance(x, states, kernel)
+            return cell.advance(x, states, kernel, training=training)
     else:
         sequence = inputs
 

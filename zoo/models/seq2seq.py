@@ -192,6 +192,8 @@ class Translator(_Presets, keras_hub.models.Seq2SeqLM):
         )
         # Such a loss can do without the logits if nothing else reads them.
         free = not metrics and not weighted_metrics
+        # In float16 its gradient is made before the loss is scaled up, and vanishes.
+        free = free and self.backbone.compute_dtype != "float16"
         self._wants_no_logits = free and hasattr(self.loss, "projected")
 
     def generate_step(self, inputs, stop_token_ids=None):

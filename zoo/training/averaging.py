@@ -12,7 +12,8 @@ from zoo.layers.functional import positive
 from zoo.training.checkpoint import write_aside
 from zoo.training.updates import averaged_weights
 
-_NAME = re.compile(r"epoch-(\d+)_(.+)\.weights\.h5")
+_SCORE = r"[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)"
+_NAME = re.compile(rf"epoch-(\d+)_({_SCORE})\.weights\.h5")
 
 
 class EpochWeights(keras.callbacks.Callback):
@@ -55,6 +56,9 @@ class EpochWeights(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         score = (logs or {}).get(self.monitor, 0.0)
         os.makedirs(self.folder, exist_ok=True)
+        for name in os.listdir(self.folder):
+            if ".part." in name:  # of a run that was killed while it wrote
+                os.remove(os.path.join(self.folder, name))
         name = f"epoch-{epoch + 1:05d}_{score:.6g}.weights.h5"
         path = os.path.join(self.folder, name)
         # What a run left that was killed before its checkpoint is of no epoch yet.

@@ -23,7 +23,8 @@ def choose_buckets(sizes, count=14, multiple=1):
     Args:
         sizes: list of (source length, target length).
         count: how many shapes; each costs one compilation.
-        multiple: lengths are rounded up to a multiple of this.
+        multiple: lengths are rounded up to a multiple of this, or of its double, and so
+            on, where there are more than 2,000 shapes.
 
     Returns:
         Sorted list of (source length, target length); every pair fits into one.
@@ -34,9 +35,14 @@ def choose_buckets(sizes, count=14, multiple=1):
     """
     if not sizes:
         raise ValueError("`sizes` must not be empty. Received: an empty list")
-    cells = collections.Counter(
-        (-(-s // multiple) * multiple, -(-t // multiple) * multiple) for s, t in sizes
-    )
+    while True:
+        cells = collections.Counter(
+            (-(-s // multiple) * multiple, -(-t // multiple) * multiple)
+            for s, t in sizes
+        )
+        if len(cells) <= 2000:  # joining them takes the cube of their number
+            break
+        multiple *= 2
     shapes = np.array(sorted(cells), "float64")
     numbers = np.array([cells[cell] for cell in sorted(cells)], "float64")
     prices = np.array([1.0, TARGET_COST])
@@ -130,7 +136,8 @@ class PairBatches(keras.utils.PyDataset):
                     "A pair fits into no bucket; the largest must hold every pair. "
                     f"Received: lengths {(s, t)}, buckets {self.buckets}"
                 )
-            members[min(fitting, key=lambda b: (b[0] + b[1], b))].append(row)
+            cheapest = min(fitting, key=lambda b: (b[0] + TARGET_COST * b[1], b))
+            members[cheapest].append(row)
         # Each bucket as whole arrays: a batch then is one indexing operation.
         self._arrays, self._rows = {}, {}
         for bucket, rows in sorted(members.items()):

@@ -32,6 +32,14 @@ class StepCallbacks(keras.callbacks.CallbackList):
             callback.on_train_batch_end(batch, logs=logs)
 
 
+class TensorBoard(keras.callbacks.TensorBoard):
+    """Keras's, for epochs alone: it would look at each step's loss, and so wait for the
+    device."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        pass
+
+
 class EpochOrder(keras.callbacks.Callback):
     """Puts a `PairBatches` into the order of each epoch before it starts.
 

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import zipfile
 import zlib
 
@@ -30,18 +31,32 @@ def write_aside(path, write):
     """
     aside = part_of(path)
     try:
-        write(aside)
-        with open(aside, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException as error:
+        with naming(path):
+            write(aside)
+            with open(aside, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(aside, path)
+    except BaseException:
         with contextlib.suppress(OSError):
             os.remove(aside)
-        if not isinstance(error, OSError):
-            raise
-        # The system's own words for a failed write don't name the file.
+        raise
+
+
+@contextlib.contextmanager
+def naming(path):
+    """Gives a failed write the name of the file, which the system's own words lack."""
+    try:
+        yield
+    except OSError as error:
         reason = error.strerror or str(error)
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error
+    except RuntimeError as error:
+        # What h5py makes of a disk that fills up while it writes.
+        number = re.search(r"errno = (\d+)", str(error))
+        if not number:
+            raise
+        number = int(number[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def write_bytes(path, content):

@@ -58,6 +58,9 @@ def _compile_by_shape(model):
     import tensorflow as tf
 
     def make_train_function(force=False):
+        plain = model.run_eagerly or model.jit_compile is not True
+        if plain or model.steps_per_execution > 1:  # compiled anew, in another way
+            return type(model).make_train_function(model, force)
         if model.train_function is None or force:
             step = tf.function(model.train_step, jit_compile=True)
             model.train_function = lambda iterator: step(next(iterator))

@@ -12,7 +12,7 @@ def fuse(optimizer):
     Under torch Keras updates with Adam by a dozen passes over all weights; torch's own
     fused kernel reads and writes each weight once. Everything else stays Keras's:
     schedules, clipping, weight decay, averages, the variables and their order. Not
-    where torch sees a GPU: the numbers that the kernel takes would wait for it.
+    for weights on a GPU: the numbers that the kernel takes would wait for it.
 
     Args:
         optimizer: a Keras optimizer that has not been built.
@@ -27,10 +27,9 @@ def fuse(optimizer):
     """
     if keras.backend.backend() != "torch":
         return optimizer
-    import torch
 
     plain = type(optimizer) is type(keras.optimizers.Adam())
-    if not plain or optimizer.amsgrad or torch.cuda.is_available():
+    if not plain or optimizer.amsgrad:
         return optimizer
     return _fused_adam().from_config(optimizer.get_config())
 
@@ -44,6 +43,10 @@ def _fused_adam():
     class Adam(keras.optimizers.Adam):
         def update_step(self, gradient, variable, learning_rate):
             """Keras's update: ε is added to the root of the uncorrected v."""
+            if variable.value.device.type != "cpu":
+                # The numbers that the kernel takes would wait for the device.
+                super().update_step(gradient, variable, learning_rate)
+                return
             index = self._get_variable_index(variable)
             done = int(ops.convert_to_numpy(self.iterations))
             correction = (1.0 - self.beta_2 ** (done + 1)) ** 0.5

@@ -15,6 +15,7 @@ from zoo.training.checkpoint import (
     load_state,
     part_of,
     save_state,
+    set_metrics,
     trim_log,
     trim_samples,
 )
@@ -90,8 +91,13 @@ class Loop:
     @property
     def done(self):
         """Whether there is nothing left to train."""
-        state = self.state
-        return bool(state) and (state["epoch"] >= self.epochs or state["stopped"])
+        state, patience = self.state, self.options["patience"]
+        if not state:
+            return False
+        # A run that stopped early goes on with more patience.
+        waited = state["epoch"] - 1 - state["best_epoch"]
+        stopped = state["stopped"] and patience is not None and waited >= patience
+        return state["epoch"] >= self.epochs or stopped
 
     def run(self, watching):
         """Trains.
@@ -177,7 +183,7 @@ class Loop:
         )
         if not steps:  # the epoch has been trained, and was to be watched
             callbacks.on_train_begin()
-            callbacks.on_epoch_end(epoch, state["logs"])
+            callbacks.on_epoch_end(epoch, state.get("logs") or self._logs_so_far())
             callbacks.on_train_end()
             return
         self.model.fit(
@@ -192,25 +198,41 @@ class Loop:
             callbacks=callbacks,
         )
 
+    def _logs_so_far(self):
+        """An epoch's logs, where its last batch is the one that is left out."""
+        set_metrics(self.model, self.state["metrics"])
+        found = self.model.get_metrics_result()
+        logs = {name: float(value) for name, value in found.items()}
+        return {**logs, "seconds": round(self.state["epoch_seconds"], 1)}
+
     def _roll_back(self, error):
         if self.distribution.processes > 1:
             # They may not all have seen it: each ends, and the others with it.
             if not self.state["rollback"] and self.distribution.main:
                 # Without the model: its variables are all processes' together.
                 change_state(self.path, rollback=[error.epoch, error.step])
+            then = "started again, it goes back to the last checkpoint and leaves this "
+            then += "batch out, once in a run"
+            if self.state["rollback"]:
+                then = "it left a batch out once before"
             raise FloatingPointError(
-                f"{error}. Training stops in all processes; started again, it goes "
-                "back to the last checkpoint and leaves this batch out, once in a run"
+                f"{error}. Training stops in all processes; {then}"
             ) from error
-        batch = self.batches[error.step - self.batches.start]
         state = load_state(self.path, self.model, self.identity)
         ahead = error.step - (state["step"] if state["epoch"] == error.epoch else 0)
         rate = _rate_after(self.model.optimizer, ahead)
-        norm = gradient_norm(self.model, batch)
+        # A gradient that is not finite spoils the loss of the batch that follows.
+        before = [error.step - 1] if error.step > self.batches.start else []
+        norms = {
+            step: gradient_norm(self.model, self.batches[step - self.batches.start])
+            for step in (*before, error.step)
+        }
+        bad = next((s for s, n in norms.items() if not math.isfinite(n)), error.step)
+        told = ", ".join(f"{norm:g} at step {step + 1}" for step, norm in norms.items())
         found = (
-            f"{error}. The learning rate was {rate:g}; the batch's gradient norm is "
-            f"{norm:g} with the weights of the last checkpoint (epoch "
-            f"{state['epoch'] + 1}, step {state['step']})"
+            f"{error}. The learning rate was {rate:g}; the gradient norm is {told}, "
+            f"with the weights of the last checkpoint (epoch {state['epoch'] + 1}, "
+            f"step {state['step']})"
         )
         if state["rollback"]:
             place = "epoch {}, step {}".format(*(n + 1 for n in state["rollback"]))
@@ -219,8 +241,12 @@ class Loop:
                 "That checkpoint is as it was. A lower learning rate may help, or "
                 "clipping at a smaller norm"
             )
-        self.say(f"{found}. Back to that checkpoint; this batch is left out")
-        rollback = [error.epoch, error.step]
+        if len(self.batches) + self.batches.start == 1:
+            raise FloatingPointError(
+                f"{found}. Training stops: the epoch has no other batch to train on"
+            )
+        self.say(f"{found}. Back to that checkpoint; step {bad + 1} is left out")
+        rollback = [error.epoch, bad]
         save_state(self.path, self.model, {**state, "rollback": rollback})
 
 

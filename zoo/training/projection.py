@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-# Logits that exist at a time: 64 MB in float32. Every smaller step is one slice.
+# Logits of a slice: 64 MB in float32. Every smaller step is one slice.
 SLICE_SIZE = 2**24
 
 
@@ -12,9 +12,10 @@ def projected_cross_entropy(features, kernel, bias, labels, weights, smoothing=0
 
     The gradient of this loss is known as soon as the loss is, so both are computed in
     the forward pass: a slice of time at a time, whose logits are dropped before those
-    of the next slice are made. Of the `(B, T, V)` logits and of their gradient no more
-    than `SLICE_SIZE` elements exist at once, and the exponentials are taken once. Where
-    B or T is not known when the step is traced, there is one slice.
+    of the next slice are made. The `(B, T, V)` logits, their exponentials and their
+    gradient have `SLICE_SIZE` elements each, or one time step's where that is more, and
+    the exponentials are taken once. Where B or T is not known when the step is traced,
+    there is one slice.
 
     Args:
         features: `(B, T, d)`.

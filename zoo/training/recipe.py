@@ -242,7 +242,8 @@ def _output(recipe, args):
 
 def clear(output):
     """Removes what an earlier run left, so that nothing of it is taken up again."""
-    shutil.rmtree(os.path.join(output, "epoch_weights"), ignore_errors=True)
+    for name in ("epoch_weights", "tensorboard"):
+        shutil.rmtree(os.path.join(output, name), ignore_errors=True)
     for name in (
         "checkpoint.npz",
         "best.weights.h5",
@@ -250,6 +251,8 @@ def clear(output):
         "log.csv",
         "samples.jsonl",
         "config.json",
+        "results.json",
+        "report.html",
     ):
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(output, name))

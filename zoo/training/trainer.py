@@ -14,7 +14,8 @@ from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
-from zoo.training.checkpoint import CheckpointError, read_state, write_bytes
+from zoo.training.callbacks import TensorBoard
+from zoo.training.checkpoint import CheckpointError, naming, read_state, write_bytes
 from zoo.training.compiling import compile_for_training
 from zoo.training.configuration import ConfigurationError, commit
 from zoo.training.distribute import Alone, Distribution, DistributionError
@@ -221,7 +222,7 @@ class Trainer:
                 self._say("; ".join(told))
             noise = make_noise(scale.word_dropout, scale.scheduled_sampling, self.seed)
             self.model = distribution.model(task(self.backbone, noise=noise))
-            updates = max(1, round(len(self.batches) / scale.accumulation))
+            updates = -(-len(self.batches) // scale.accumulation)
             optimizer = scale.optimizer(updates, scale.epochs)
             compile_for_training(
                 self.model,
@@ -310,7 +311,7 @@ class Trainer:
             "tensorflow"
         ):
             logs = self.path("tensorboard")
-            watching.append(keras.callbacks.TensorBoard(logs, write_graph=False))
+            watching.append(TensorBoard(logs, write_graph=False))
         else:
             self._say("no TensorBoard logs: tensorboard or tensorflow is not installed")
         return watching
@@ -332,13 +333,19 @@ class Trainer:
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         if self.epoch_weights:
             paths = self.epoch_weights.paths()
+            if not paths:
+                raise ConfigurationError(
+                    "average: no epoch's weights were kept in "
+                    f"{self.epoch_weights.folder}; the run was trained without it"
+                )
             average_weights(backbone, paths)
             names = ", ".join(os.path.basename(path) for path in paths)
             self._say(f"average of {names}")
         else:
             backbone.load_weights(self.path("best.weights.h5"))
         translator = in_float32(self.translator)
-        save_preset(translator, folder)
+        with naming(folder):
+            save_preset(translator, folder)
         # Scored as stored: with the weights that float16 rounded.
         translator.backbone.load_weights(os.path.join(folder, "model.weights.h5"))
         results = {}
