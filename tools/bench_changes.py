@@ -52,6 +52,11 @@ CHANGES = (
         {"zoo.models.Translator._wants_no_logits": property(lambda _: 0, lambda *_: 0)},
     ),
     (
+        "gradient of the LSTM's gates written out",
+        "jax tensorflow torch",
+        {"zoo.layers.LSTMCell.standard": property(lambda _: 0, lambda *_: 0)},
+    ),
+    (
         "Adam in one pass",
         "torch",
         {"zoo.training.updates.fuse": lambda optimizer: optimizer},
