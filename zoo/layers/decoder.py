@@ -425,19 +425,12 @@ class AttentionDecoder(keras.layers.Layer):
             return whole, pieces[len(widened) :]
 
         if cell.input_feeding:
+            fixed = memory, mask, keys, kernels
 
             def step(x, states):
                 added, drops = cut(x)
                 output, alignment, states = cell.advance(
-                    added,
-                    states,
-                    memory,
-                    mask,
-                    keys,
-                    kernels,
-                    drops,
-                    paired=True,
-                    training=training,
+                    added, states, *fixed, drops, paired=True, training=training
                 )
                 if return_alignments:
                     output = ops.concatenate([output, alignment], axis=-1)

@@ -94,9 +94,9 @@ class Loop:
         state, patience = self.state, self.options["patience"]
         if not state:
             return False
-        # A run that stopped early goes on with more patience.
+        # Not as it was saved: a run that stopped early goes on with more patience.
         waited = state["epoch"] - 1 - state["best_epoch"]
-        stopped = state["stopped"] and patience is not None and waited >= patience
+        stopped = patience is not None and waited >= patience
         return state["epoch"] >= self.epochs or stopped
 
     def run(self, watching):

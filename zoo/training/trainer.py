@@ -14,7 +14,6 @@ from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
-from zoo.training.callbacks import TensorBoard
 from zoo.training.checkpoint import CheckpointError, naming, read_state, write_bytes
 from zoo.training.compiling import compile_for_training
 from zoo.training.configuration import ConfigurationError, commit
@@ -311,7 +310,7 @@ class Trainer:
             "tensorflow"
         ):
             logs = self.path("tensorboard")
-            watching.append(TensorBoard(logs, write_graph=False))
+            watching.append(callbacks_.TensorBoard(logs, write_graph=False))
         else:
             self._say("no TensorBoard logs: tensorboard or tensorflow is not installed")
         return watching
