@@ -4,17 +4,19 @@
 
 The reference model of `tools/bench_train.py` with 50,000 words a side takes two steps
 on 128 sentences of 50 words, in a process of its own for each figure: once as Keras
-trains it, with the logits whole, and once as zoo's `fit` does, in slices of time.
-Printed is the rise of the process's resident memory from before `fit` (the model,
+trains it, with the logits whole, and `--runs` times as zoo's `fit` does, in slices of
+time. Printed is the rise of the process's resident memory from before `fit` (the model,
 its optimizer's variables and the libraries are there) to its peak, beside the model's
 own size (weights and Adam's two moments) and the size of the logits.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import platform
 import resource
+import statistics
 import subprocess
 import sys
 
@@ -64,6 +66,10 @@ def step(whole, cells):
 def _forget_peak():
     """Memory now, from where the peak is then measured; on Linux alone."""
     try:
+        ctypes.CDLL(None).malloc_trim(0)  # what making the model left behind
+    except (AttributeError, OSError):
+        pass  # not glibc
+    try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
     except OSError:
@@ -85,6 +91,7 @@ def _peak():
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backends", default=",".join(BACKENDS))
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--cells", type=int, default=256)
     parser.add_argument("--step", choices=("whole", "sliced"), help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
@@ -96,24 +103,30 @@ def main(argv=None):
         f"V {VOCABULARY:,}, {args.cells} cells, batch {BATCH} x {LENGTH}: logits "
         f"{logits:,.0f} MB; {os.cpu_count()} CPU cores ({platform.machine()})"
     )
-    heads = ("model MB", "whole MB", "sliced MB", "ratio")
+    heads = ("model MB", "whole MB", "sliced MB", "least", "most", "ratio")
     print(f"{'backend':<12}" + "".join(f"{head:>11}" for head in heads))
     for backend in args.backends.split(","):
-        rises = {}
-        for kind in ("whole", "sliced"):
-            done = subprocess.run(
-                [sys.executable, __file__, "--step", kind, "--cells", str(args.cells)],
-                env={**os.environ, "KERAS_BACKEND": backend},
-                stdout=subprocess.PIPE,
-                text=True,
-                check=True,
-            )
-            found = json.loads(done.stdout.splitlines()[-1])
-            rises[kind] = found["peak"] - found["before"]
-        print(
-            f"{backend:<12}{found['model']:>11,.0f}{rises['whole']:>11,.0f}"
-            f"{rises['sliced']:>11,.0f}{rises['sliced'] / found['model']:>11.2f}"
+        size, [whole] = rises(backend, "whole", args.cells, 1)
+        _, sliced = rises(backend, "sliced", args.cells, args.runs)
+        middle = statistics.median(sliced)
+        figures = (size, whole, middle, min(sliced), max(sliced))
+        row = "".join(f"{figure:>11,.0f}" for figure in figures)
+        print(f"{backend:<12}{row}{middle / size:>11.2f}", flush=True)
+
+
+def rises(backend, kind, cells, runs):
+    """The model's size, and the rise of each of the runs, in MB."""
+    found = []
+    for _ in range(runs):
+        done = subprocess.run(
+            [sys.executable, __file__, "--step", kind, "--cells", str(cells)],
+            env={**os.environ, "KERAS_BACKEND": backend},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
         )
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    return found[0]["model"], [run["peak"] - run["before"] for run in found]
 
 
 if __name__ == "__main__":

@@ -24,12 +24,27 @@ print(json.dumps([calls, os.environ.get("XLA_FLAGS", "")]))
 """
 
 
-def _tuned(libc="glibc", **environment):
+_LARGE_MODEL = """
+sizes = [int(size) for size in sys.argv[2:]]
+layers = [keras.layers.Dense(size, use_bias=False) for size in sizes]
+model = keras.Sequential([keras.Input((1024,)), *layers])
+zoo.training.process.give_back_large_buffers(model)
+print(json.dumps([calls, ""]))
+"""
+
+
+def _tuned(libc="glibc", *sizes, **environment):
     kept = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
     for name in ("XLA_FLAGS", "GLIBC_TUNABLES"):
         kept.pop(name, None)
     done = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, libc],
+        [
+            sys.executable,
+            "-c",
+            _SCRIPT + (_LARGE_MODEL if sizes else ""),
+            libc,
+            *map(str, sizes),
+        ],
         env={**kept, **environment},
         capture_output=True,
         text=True,
@@ -54,6 +69,14 @@ def test_freed_memory_is_kept():
 def test_malloc_is_left_alone(libc, environment):
     calls, _ = _tuned(libc, **environment)
     assert calls == []
+
+
+def test_a_model_with_a_large_matrix_keeps_no_large_buffers():
+    large = [-3, 2**25]
+    jax = keras.backend.backend() == "jax"
+    assert (large in _tuned("glibc", 8192)[0]) == jax  # 1024 x 8192 floats: 32 MB
+    assert large not in _tuned("glibc", 8191, 8)[0]
+    assert _tuned("", 8192)[0] == []
 
 
 def test_flags_of_xla():

@@ -396,9 +396,10 @@ class AttentionDecoder(keras.layers.Layer):
         mask = memory_mask if mask is None else mask
         if keys is None:
             keys = cell.attention.project(memory)
-        inputs = ops.cast(inputs, self.compute_dtype)
         batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
-        drops = cell.draw_drops((batch, time), training)
+        # Time first, as a loop reads it: only the narrow inputs are turned round.
+        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
+        drops = cell.draw_drops((time, batch), training)
         first = cell.project(cell.drop(inputs, training=training))
         states = cell.get_initial_state(batch, initial_states)
         kernels = cell.loop_kernels()
@@ -407,7 +408,7 @@ class AttentionDecoder(keras.layers.Layer):
         added, widened = cell.additions(first), {}
         for index, kernel in enumerate(kernels, len(added) - len(kernels)):
             if isinstance(kernel, LoopKernel):
-                lead = (batch, time, kernel.kernel.shape[1])
+                lead = (time, batch, kernel.kernel.shape[1])
                 rest = added[index]
                 rest = ops.zeros((), self.compute_dtype) if rest is None else rest
                 widened[index] = kernel.widen(ops.broadcast_to(rest, lead))
@@ -416,6 +417,7 @@ class AttentionDecoder(keras.layers.Layer):
         parts = [*widened.values(), *drops]
         ends = list(itertools.accumulate(part.shape[-1] for part in parts[:-1]))
         sequence = ops.concatenate(parts, axis=-1) if ends else parts[0]
+        sequence = ops.swapaxes(sequence, 0, 1)  # scan turns it back at no cost
 
         def cut(x):
             """This step's additions and dropout masks."""

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.functional import (
     cast_weights,
     fresh,
@@ -152,6 +153,10 @@ def run_cell(
         initial_states = as_list(
             cell.get_initial_state(batch_size=ops.shape(inputs)[0])
         )
+    if isinstance(cell, LSTMCell) and has_cudnn(cell, inputs):
+        return run_lstm(cell, inputs, initial_states, mask, reverse)
+    # Time first, as a loop reads it: only the narrow inputs are turned round.
+    inputs = ops.swapaxes(inputs, 0, 1)
     if isinstance(cell, LSTMCell):
         kernel = cell.loop_kernel()
         sequence = cell.project(inputs)
@@ -168,8 +173,8 @@ def run_cell(
             return output, as_list(new_states)
 
     if mask is None:
-        return scan(advance, sequence, initial_states, reverse)
-    real = ops.cast(mask, sequence.dtype)[..., None]
+        return scan(advance, ops.swapaxes(sequence, 0, 1), initial_states, reverse)
+    real = ops.swapaxes(ops.cast(mask, sequence.dtype), 0, 1)[..., None]
 
     def masked(x, states):
         keep = x[:, -1:] > 0
@@ -180,7 +185,7 @@ def run_cell(
         ]
         return ops.where(keep, output, ops.zeros_like(output)), new_states
 
-    sequence = ops.concatenate([sequence, real], axis=-1)
+    sequence = ops.swapaxes(ops.concatenate([sequence, real], axis=-1), 0, 1)
     return scan(masked, sequence, initial_states, reverse)
 
 

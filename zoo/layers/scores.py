@@ -34,10 +34,20 @@ class Score(keras.layers.Layer):
 
 
 def _join(query, keys):
-    """Aligns query `(B, T, d)` with keys of either form for broadcasting."""
-    if len(keys.shape) == 3:
-        keys = ops.expand_dims(keys, 1)
-    return ops.expand_dims(query, 2), keys
+    """Aligns query `(B, T, d)` with keys of either form for broadcasting; whatever a
+    score makes of both and sums up has the shape `(B, T, S)`, or `(B, S)` if T = 1."""
+    if len(keys.shape) == 4:
+        return ops.expand_dims(query, 2), keys
+    if query.shape[1] == 1:
+        # Keys as they are: TensorFlow keeps whatever a loop's step makes of them for
+        # the gradient, once a step.
+        return query, keys
+    return ops.expand_dims(query, 2), ops.expand_dims(keys, 1)
+
+
+def _with_queries(scores):
+    """Scores of one query, `(B, S)` from `_join`, as `(B, 1, S)`."""
+    return ops.expand_dims(scores, 1) if len(scores.shape) == 2 else scores
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -58,12 +68,13 @@ class DotScore(Score):
             # A matrix-vector product, which fuses better than a batched product.
             query, keys = _join(query, keys)
             dtype = keras.backend.standardize_dtype(query.dtype)
-            if dtype != "float16":
-                return ops.sum(query * keys, axis=-1)
-            # Infinite terms of both signs would sum to NaN.
-            query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
-            scores = ops.clip(ops.sum(query * keys, axis=-1), -65504.0, 65504.0)
-            return ops.cast(scores, dtype)
+            if dtype == "float16":
+                # Infinite terms of both signs would sum to NaN.
+                query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
+            scores = ops.sum(query * keys, axis=-1)
+            if dtype == "float16":
+                scores = ops.cast(ops.clip(scores, -65504.0, 65504.0), dtype)
+            return _with_queries(scores)
         if len(keys.shape) == 3:
             return ops.matmul(query, ops.transpose(keys, (0, 2, 1)))
         return ops.einsum("btd,btwd->btw", query, keys)
@@ -128,7 +139,8 @@ class _TanhScore(Score):
     def call(self, query, keys):
         query, keys = _join(self.project_query(query), keys)
         hidden = ops.tanh(query + keys)
-        return ops.squeeze(linear(hidden, ops.expand_dims(self.v_a, -1)), -1)
+        scores = ops.squeeze(linear(hidden, ops.expand_dims(self.v_a, -1)), -1)
+        return _with_queries(scores)
 
     def get_config(self):
         return {

@@ -3,6 +3,7 @@
 import keras
 
 from zoo.training.losses import SmoothedCrossEntropy
+from zoo.training.process import give_back_large_buffers
 from zoo.training.updates import prepare_optimizer
 
 
@@ -30,6 +31,7 @@ def compile_for_training(
         >>> model.loss.smoothing
         0.1
     """
+    give_back_large_buffers(model)
     loss = SmoothedCrossEntropy(**loss)
     optimizer = prepare_optimizer(optimizer, accumulation, ema)
     if distribution is not None:

@@ -2,13 +2,17 @@
 
 import ctypes
 import importlib.metadata
+import math
 import os
 import platform
 
 # Of malloc.h. Freed memory stays with the process, where the next step finds it: a
 # step's large buffers otherwise come from the system page by page, each page zeroed,
 # which can take longer than the arithmetic on them.
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _ARENA_MAX = -1, -2, -4, -8
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -2, -3, -4, -8
+
+# The largest threshold that glibc takes.
+_LARGE = 2**25
 
 # By default XLA fuses products with their neighbours in JAX 0.10; such fusions run
 # slower than a product by itself.
@@ -35,11 +39,36 @@ def tune_process():
     _set_xla_flags()
 
 
+def give_back_large_buffers(model):
+    """Lets the largest buffers go back to the system, for a model with a large matrix.
+
+    Under JAX a step takes most of its memory in one piece. Freed and kept, that piece
+    may be cut by a small one, and the next step take another: memory for two steps. So
+    where a single weight has 32 MB pieces of that size aren't kept, at a twentieth of
+    the speed (docs/performance.md). Does nothing where `tune_process` changed nothing.
+
+    Example:
+        >>> import keras
+        >>> give_back_large_buffers(keras.Sequential([keras.Input((2,))]))
+    """
+    weights = model.trainable_variables
+    sizes = [4 * math.prod(weight.shape) for weight in weights]
+    if _kept and _backend() == "jax" and max(sizes, default=0) >= _LARGE:
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_MMAP_MAX, 2**16)
+        mallopt(_MMAP_THRESHOLD, _LARGE)
+
+
+_kept = False  # whether this process keeps what it freed
+
+
 def _keep_memory():
+    global _kept
     chosen = any(name.startswith("MALLOC_") for name in os.environ)
     chosen = chosen or "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", "")
     if chosen or platform.libc_ver()[0] != "glibc":
         return
+    _kept = True
     mallopt = ctypes.CDLL(None).mallopt
     mallopt(_MMAP_MAX, 0)
     mallopt(_TRIM_THRESHOLD, 2**31 - 1)

@@ -70,6 +70,9 @@ def _sliced(length, inputs, kernel, bias, smoothing):
     features = ops.pad(features, ((0, 0), (0, spare), (0, 0)))
     labels = ops.pad(labels, ((0, 0), (0, spare)))
     weights = ops.pad(weights, ((0, 0), (0, spare)))
+    add = ops.add
+    if keras.backend.backend() == "torch":
+        add = _add_in_place
 
     def step(index, sums):
         d_features, *others = sums
@@ -83,7 +86,7 @@ def _sliced(length, inputs, kernel, bias, smoothing):
             smoothing,
         )
         added = [
-            a + ops.cast(b, a.dtype)
+            add(a, ops.cast(b, a.dtype))
             for a, b in zip(others, (total, *parts), strict=True)
         ]
         return ops.slice_update(d_features, (0, start, 0), d_part), *added
@@ -95,6 +98,11 @@ def _sliced(length, inputs, kernel, bias, smoothing):
         ops.cast(d, x.dtype) for d, x in zip(others, (kernel, *bias), strict=True)
     ]
     return total, d_features[:, :time], *others
+
+
+def _add_in_place(total, part):
+    """Under torch, without a third tensor of the kernel's size."""
+    return total.add_(part)
 
 
 def _part(features, labels, weights, kernel, bias, smoothing):

@@ -1,0 +1,91 @@
+"""On a CPU: what surrounds the kernel, with Keras's own loop in its place."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import close, gradients, randomize, to_numpy
+from zoo.layers import LSTMCell, RecurrentStack
+from zoo.layers import recurrent as recurrent_module
+from zoo.layers.cudnn import has_cudnn, run_lstm
+from zoo.layers.recurrent import run_cell
+
+RNG = np.random.default_rng(5)
+INPUTS = RNG.normal(size=(5, 6, 3)).astype("float32")
+MASKS = {
+    "none": None,
+    "pads behind": np.arange(6)[None] < np.array([6, 2, 0, 1, 5])[:, None],
+    "pads before": np.arange(6)[None] >= np.array([6, 2, 0, 1, 5])[:, None],
+    "gaps": RNG.integers(0, 2, (5, 6)).astype("bool"),
+}
+
+
+def built(use_bias=True):
+    cell = LSTMCell(4, use_bias=use_bias)
+    cell.build((None, 3))
+    return randomize(cell)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("use_bias", [False, True])
+def test_it_is_the_loop(mask, reverse, use_bias):
+    cell = built(use_bias)
+    states = [RNG.normal(size=(5, 4)).astype("float32") for _ in range(2)]
+    states = [ops.convert_to_tensor(state) for state in states]
+    wanted = run_cell(cell, INPUTS, states, MASKS[mask], reverse)
+    got = run_lstm(cell, INPUTS, states, MASKS[mask], reverse)
+    for a, b in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
+        close(a, b)
+
+
+@pytest.mark.parametrize("mask", ["none", "gaps"])
+def test_gradients_are_the_loops(mask, monkeypatch):
+    layer = RecurrentStack(8, 2, bidirectional=True)
+    layer.build(INPUTS.shape)
+    randomize(layer)
+
+    def loss():
+        outputs, states = layer(INPUTS, mask=MASKS[mask])
+        return sum(ops.sum(ops.square(x)) for x in [outputs, *sum(states, [])])
+
+    wanted = gradients(layer.trainable_variables, loss)
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return run_lstm(*args)
+
+    monkeypatch.setattr(recurrent_module, "has_cudnn", lambda *args: True)
+    monkeypatch.setattr(recurrent_module, "run_lstm", counted)
+    got = gradients(layer.trainable_variables, loss)
+    assert calls  # four, or once more where a function is traced
+    for a, b in zip(got[1], wanted[1], strict=True):
+        close(a, b, 1e-4)
+
+
+def test_half_precision():
+    cell = built()
+    states = [ops.zeros((5, 4), "bfloat16")] * 2
+    inputs = ops.cast(INPUTS, "bfloat16")
+    outputs, (h, _) = run_lstm(cell, inputs, states, MASKS["gaps"])
+    assert keras.backend.standardize_dtype(outputs.dtype) == "bfloat16"
+    assert keras.backend.standardize_dtype(h.dtype) == "bfloat16"
+    full, _ = run_lstm(cell, INPUTS, [ops.zeros((5, 4))] * 2, MASKS["gaps"])
+    assert np.abs(to_numpy(ops.cast(outputs, "float32")) - to_numpy(full)).max() < 0.05
+
+
+def test_where_it_is_used():
+    class OnGpu:
+        device = type("device", (), {"type": "cuda"})
+
+    torch = keras.backend.backend() == "torch"
+    assert has_cudnn(built(), OnGpu) == torch
+    assert not has_cudnn(LSTMCell(4, activation="relu"), OnGpu)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX's way to know")
+def test_jax_asks_keras_for_its_devices(monkeypatch):
+    monkeypatch.setattr(keras.distribution, "list_devices", lambda: ["gpu:0"])
+    assert has_cudnn(built(), INPUTS)

@@ -1,0 +1,115 @@
+"""Whole LSTM layers by cuDNN's kernel, which Keras reaches without masks only."""
+
+import keras
+from keras import ops
+
+from zoo.layers.functional import cast_weights
+
+# Added to a gate's input it closes (or, for the forget gate, opens) it to the last bit.
+_SATURATED = 1e4
+
+
+def has_cudnn(cell, inputs):
+    """Whether Keras can run this LSTM cell over a sequence by cuDNN's kernel.
+
+    That needs a GPU and the paper's activations. Not under TensorFlow, whose training
+    step XLA compiles, which has no such kernel.
+    """
+    backend = keras.backend.backend()
+    if not cell.standard or backend not in ("jax", "torch"):
+        return False
+    if backend == "torch":
+        device = getattr(inputs, "device", None)
+        return getattr(device, "type", None) == "cuda"
+    return any("gpu" in device for device in keras.distribution.list_devices())
+
+
+def run_lstm(cell, inputs, initial_states, mask=None, reverse=False):
+    """`zoo.layers.recurrent.run_cell` of an LSTM cell by Keras's own LSTM layer.
+
+    On a GPU that is cuDNN's kernel, elsewhere Keras's loop; both know no mask. So the
+    real steps are moved to the front of each row in the order in which they are read,
+    and at the pads behind them one more input shuts the input gate and opens the forget
+    gate: c stays as it is, and h is taken from the last real step.
+
+    Args:
+        cell: a built `zoo.layers.LSTMCell`.
+        inputs: `(B, T, n)`.
+        initial_states: `[h, c]`, each `(B, units)`.
+        mask: bool `(B, T)`, true where real, or None.
+        reverse: whether to run from the last step to the first.
+
+    Returns:
+        `(outputs, [h, c])`: `(B, T, units)` with zeros at pads, at the step that made
+        them, and the states after the last real step.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import LSTMCell
+        >>> cell = LSTMCell(4)
+        >>> cell.build((None, 3))
+        >>> states = cell.get_initial_state(batch_size=2)
+        >>> outputs, states = run_lstm(cell, np.ones((2, 7, 3), "float32"), states)
+        >>> outputs.shape
+        (2, 7, 4)
+    """
+    inputs = ops.convert_to_tensor(inputs)
+    dtype = keras.backend.standardize_dtype(inputs.dtype)
+    # JAX's binding of the kernel knows no other type.
+    compute = "float32" if keras.backend.backend() == "jax" else dtype
+    states = [ops.cast(state, compute) for state in initial_states]
+    kernel, recurrent = (
+        cast_weights(w, compute) for w in (cell.kernel, cell.recurrent_kernel)
+    )
+    bias = cell.bias if cell.use_bias else ops.zeros((4 * cell.units,))
+    bias = cast_weights(bias, compute)
+    sequence = ops.cast(inputs, compute)
+    if mask is None:
+        outputs, states = _engine(cell, kernel, recurrent, bias, compute)(
+            ops.flip(sequence, axis=1) if reverse else sequence, states
+        )
+        outputs = ops.flip(outputs, axis=1) if reverse else outputs
+        return ops.cast(outputs, dtype), [ops.cast(s, dtype) for s in states]
+
+    mask = ops.cast(mask, "bool")
+    time = ops.shape(inputs)[1]
+    steps = ops.arange(time, dtype="int32")
+    steps = (time - 1 - steps if reverse else steps)[None]
+    order = ops.argsort(ops.where(mask, steps, steps + time), axis=1)
+    sequence = _permute(sequence, order)
+    count = ops.sum(ops.cast(mask, "int32"), axis=1)  # (B,)
+    pads = ops.arange(time, dtype="int32")[None] >= count[:, None]
+    shut = [-_SATURATED, _SATURATED, 0.0, 0.0]  # i, f, candidate, o
+    row = ops.repeat(ops.convert_to_tensor(shut, dtype=compute), cell.units)[None]
+    kernel = ops.concatenate([kernel, row], axis=0)
+    pads = ops.cast(pads, compute)[..., None]
+    sequence = ops.concatenate([sequence, pads], axis=-1)
+    outputs, (_, c) = _engine(cell, kernel, recurrent, bias, compute)(sequence, states)
+    last = ops.maximum(count - 1, 0)[:, None, None]
+    h = ops.take_along_axis(outputs, last, axis=1)[:, 0]
+    h = ops.where(count[:, None] > 0, h, states[0])
+    outputs = _permute(outputs, ops.argsort(order, axis=1))
+    outputs = ops.where(mask[..., None], outputs, ops.zeros_like(outputs))
+    return ops.cast(outputs, dtype), [ops.cast(h, dtype), ops.cast(c, dtype)]
+
+
+def _permute(sequence, order):
+    """Row b's steps in the order `order[b]`."""
+    return ops.take_along_axis(sequence, ops.cast(order, "int32")[..., None], axis=1)
+
+
+def _engine(cell, kernel, recurrent, bias, dtype):
+    """Keras's LSTM layer over these weights: `(sequence, states) -> (outputs, states)`,
+    by cuDNN where it can be, else by its loop."""
+    layer = keras.layers.LSTM(
+        cell.units, return_sequences=True, dtype=dtype, name="whole"
+    )
+    weights = layer.cell
+    weights.kernel, weights.recurrent_kernel, weights.bias = kernel, recurrent, bias
+    weights.built = True
+
+    def run(sequence, states):
+        _, outputs, states = layer.inner_loop(sequence, states, mask=None)
+        return outputs, list(states)
+
+    return run
