@@ -55,6 +55,26 @@ def predicted_focus(h, length, weights):
     return length * sigmoid(weights["v_p"] @ np.tanh(weights["W_p"].T @ h))
 
 
+def gru_step(x, h, kernel, recurrent, bias=0.0, keep=True, after=None):
+    """Cho et al. 2014, equations 5 to 8; gates z, r, candidate in Keras's order. With
+    `after`, the reset gate scales U h + after, as in the appendix's decoder."""
+    n = len(h)
+    p = x @ kernel + bias
+    z = sigmoid(p[:n] + h @ recurrent[:, :n])
+    r = sigmoid(p[n : 2 * n] + h @ recurrent[:, n : 2 * n])
+    U = recurrent[:, 2 * n :]
+    inner = (r * h) @ U if after is None else r * (h @ U + after)
+    candidate = np.tanh(p[2 * n :] + inner)
+    return z * h + (1 - z) * candidate if keep else (1 - z) * h + z * candidate
+
+
+def maxout(state, word, context, weights):
+    """Bahdanau et al. 2015, appendix A.2.2: t_i."""
+    t = state @ weights["U_o"] + word @ weights["V_o"] + context @ weights["C_o"]
+    t = t + weights.get("b_o", 0.0)
+    return np.array([max(t[2 * j], t[2 * j + 1]) for j in range(len(t) // 2)])
+
+
 def lstm_step(x, h, c, kernel, recurrent, bias=0.0):
     """Gates i, f, candidate, o in Keras's order."""
     z = x @ kernel + h @ recurrent + bias

@@ -7,9 +7,13 @@ from zoo.layers.attention import (
     LocationAttention,
     MultiplicativeAttention,
 )
+from zoo.layers.cells import GRUCell, LSTMCell
+from zoo.layers.context import ContextCell, ContextDecoder, FixedContextDecoder
 from zoo.layers.decoder import AttentionCell, AttentionDecoder
+from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
-from zoo.layers.recurrent import LSTMCell, RecurrentStack
+from zoo.layers.readout import MaxoutReadout
+from zoo.layers.recurrent import RecurrentStack
 from zoo.layers.scores import (
     AdditiveScore,
     ConcatScore,
@@ -27,13 +31,19 @@ __all__ = [
     "AttentionDecoder",
     "ConcatAttention",
     "ConcatScore",
+    "ContextCell",
+    "ContextDecoder",
     "DotScore",
+    "FixedContextDecoder",
+    "GRUCell",
     "GeneralScore",
     "LSTMCell",
     "LocalMonotonicAttention",
     "LocalPredictiveAttention",
     "LocationAttention",
+    "MaxoutReadout",
     "MultiplicativeAttention",
+    "PerGate",
     "RecurrentStack",
     "ScaledDotScore",
     "Score",

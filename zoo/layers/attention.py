@@ -99,6 +99,33 @@ def mix(weights, values):
     return ops.matmul(weights, values)
 
 
+def attend_rows(attention, query, memory, mask, keys, position, paired=None):
+    """Attention of single states `(R, d)`, of which R / B consecutive ones (the
+    hypotheses of a beam) share one of B sentences, whose memory is not copied.
+
+    Args:
+        attention: a built attention layer.
+        query: `(R, d)`.
+        memory, mask, keys: as in the attention layers, of B sentences.
+        position: int `(R,)`.
+        paired: says that R = B, where the shapes can't tell.
+
+    Returns:
+        `(context, weights)`: `(R, d_m)` and `(R, S)`.
+    """
+    if paired is None:
+        rows, batch = query.shape[0], memory.shape[0]
+        paired = rows is not None and rows == batch
+    if paired:
+        return attention(query, memory, mask=mask, keys=keys, position=position)
+    batch, length = ops.shape(memory)[0], ops.shape(memory)[1]
+    query = ops.reshape(query, (batch, -1, query.shape[-1]))
+    position = ops.reshape(position, (batch, -1))
+    context, weights = attention(query, memory, mask=mask, keys=keys, position=position)
+    context = ops.reshape(context, (-1, context.shape[-1]))
+    return context, ops.reshape(weights, (-1, length))
+
+
 class _GlobalAttention(Attention):
     """softmax of the score over all real positions."""
 

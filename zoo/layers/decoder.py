@@ -5,6 +5,8 @@ import itertools
 import keras
 from keras import ops
 
+from zoo.layers.attention import attend_rows
+from zoo.layers.cells import LSTMCell, as_list
 from zoo.layers.functional import (
     LoopKernel,
     cast_weights,
@@ -15,7 +17,6 @@ from zoo.layers.functional import (
     scan,
     step_product,
 )
-from zoo.layers.recurrent import LSTMCell, as_list
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -229,16 +230,12 @@ class AttentionCell(keras.layers.Layer):
             new_states += as_list(own)
         return output, new_states
 
-    def attend(self, hidden, memory, mask, keys, position, W_c, added=None):
-        """Equation 5: attention and the attentional vector for `(B, d)` or
-        `(B, T, d)` states: `(h~, alignment)`."""
-        context, alignment = self.attention(
-            hidden, memory, mask=mask, keys=keys, position=position
-        )
+    def combine(self, context, hidden, W_c, added=None):
+        """Equation 5: h~ of the context and the state."""
         joined = ops.concatenate([context, hidden], axis=-1)
         if added is None:
-            return ops.tanh(linear(joined, W_c)), alignment
-        return ops.tanh(step_product(joined, W_c, added)), alignment
+            return ops.tanh(linear(joined, W_c))
+        return ops.tanh(step_product(joined, W_c, added))
 
     def advance(
         self,
@@ -257,23 +254,10 @@ class AttentionCell(keras.layers.Layer):
         tell."""
         position = states[-1]
         hidden, new_states = self.run_cells(added, states, kernels, drops, training)
-        if paired is None:
-            rows, batch = hidden.shape[0], memory.shape[0]
-            paired = rows is not None and rows == batch
-        if paired:
-            output, alignment = self.attend(
-                hidden, memory, mask, keys, position, kernels[-1], added[-1]
-            )
-        else:
-            # The hypotheses of one sentence share its memory as several queries.
-            batch = ops.shape(memory)[0]
-            query = ops.reshape(hidden, (batch, -1, hidden.shape[-1]))
-            positions = ops.reshape(position, (batch, -1))
-            output, alignment = self.attend(
-                query, memory, mask, keys, positions, kernels[-1]
-            )
-            output = ops.reshape(output, (-1, self.units))
-            alignment = ops.reshape(alignment, (-1, ops.shape(memory)[1]))
+        context, alignment = attend_rows(
+            self.attention, hidden, memory, mask, keys, position, paired
+        )
+        output = self.combine(context, hidden, kernels[-1], added[-1])
         fed = [output] if self.input_feeding else []
         return output, alignment, [*new_states, *fed, position + 1]
 
@@ -448,14 +432,14 @@ class AttentionDecoder(keras.layers.Layer):
                 return cell.run_cells(added, states, kernels, drops, training)
 
             hidden, states[:-1] = scan(step, sequence, states[:-1])
-            outputs, alignments = cell.attend(
+            context, alignments = cell.attention(
                 hidden,
                 memory,
-                mask,
-                keys,
-                ops.arange(time, dtype="int32"),
-                kernels[-1],
+                mask=mask,
+                keys=keys,
+                position=ops.arange(time, dtype="int32"),
             )
+            outputs = cell.combine(context, hidden, kernels[-1])
             states[-1] = states[-1] + time
         if return_alignments:
             return outputs, states, alignments

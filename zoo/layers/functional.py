@@ -128,6 +128,11 @@ def loop_kernels(kernels, training):
     return kernels
 
 
+def matrix(kernel):
+    """The matrix of a `LoopKernel`; a tensor as it is."""
+    return kernel.kernel if isinstance(kernel, LoopKernel) else kernel
+
+
 def widen(kernel, added):
     """`kernel.widen(added)` of a `LoopKernel`; `added` as it is for a tensor."""
     return kernel.widen(added) if isinstance(kernel, LoopKernel) else added

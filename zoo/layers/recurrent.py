@@ -1,135 +1,55 @@
-"""Recurrent cells whose input product leaves the time loop, and stacks of them."""
+"""Recurrent cells run over sequences, and stacks of them."""
+
+import itertools
 
 import keras
 from keras import ops
 
+from zoo.layers.cells import GRUCell, LSTMCell, as_list
 from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.functional import (
-    cast_weights,
     fresh,
-    linear,
     loop_kernels,
+    matrix,
     positive,
     scan,
-    step_product,
     widen,
 )
 
 
-@keras.saving.register_keras_serializable(package="zoo")
-class LSTMCell(keras.layers.LSTMCell):
-    """`keras.layers.LSTMCell`, cut into what needs the previous step and what doesn't.
+def hoist(cell, inputs, training=False, fed=0, added=None):
+    """What a zoo cell computes of a sequence before the loop, and the step left over.
 
-    Called, it is the Keras cell. A loop calls `project` on all its inputs at once,
-    before it starts, and `advance` at each step. Part of the input may be known only
-    inside the loop (the attentional vector that is fed back): the last `fed` rows of
-    the kernel are for it.
+    Args:
+        cell: a built `LSTMCell` or `GRUCell`.
+        inputs: `(T, B, n)`, or any `(..., n)`: the part of the input that is known.
+        training: whether gradients will be asked for, which are then prepared.
+        fed: size of the part of the input that is known in the loop only.
+        added: tensor that broadcasts to the projected inputs `(..., gates * units)`,
+            added to them: the product of a part that is the same at each step.
 
-    Args: those of `keras.layers.LSTMCell`, `dropout` and `recurrent_dropout` left out:
-        `RecurrentStack` and `AttentionCell` have a dropout of their own.
-
-    Example:
-        >>> import numpy as np
-        >>> cell = LSTMCell(4)
-        >>> cell.build((None, 3))
-        >>> states = cell.get_initial_state(batch_size=2)
-        >>> projected = cell.project(np.ones((2, 7, 3), "float32"))  # (2, 7, 16)
-        >>> kernel = cell.loop_kernel()
-        >>> output, states = cell.advance(projected[:, 0], states, kernel)
+    Returns:
+        `(sequence, step)`: `(..., m)`, of which the loop hands each step its slice
+        `x`, and a function `(x, states, fed) -> (output, new_states)`.
     """
+    kernels, count = as_list(cell.loop_kernel(fed)), cell.loop_products
+    kernels[:count] = loop_kernels(kernels[:count], training)
+    parts, start, projected = [], 0, cell.project(inputs)
+    if added is not None:
+        projected = projected + added
+    for kernel in kernels:
+        stop = start + matrix(kernel).shape[1]
+        parts.append(widen(kernel, projected[..., start:stop]))
+        start = stop
+    ends = list(itertools.accumulate(part.shape[-1] for part in parts[:-1]))
+    sequence = ops.concatenate(parts, axis=-1) if ends else parts[0]
 
-    def __init__(self, units, **kwargs):
-        for name in ("dropout", "recurrent_dropout"):
-            if kwargs.get(name):
-                raise ValueError(
-                    f"zoo's LSTMCell leaves dropout to the layers around it: `{name}` "
-                    f"must be 0. Received: {name}={kwargs[name]!r}"
-                )
-        super().__init__(units, **kwargs)
-        # The activations of which `lstm_states` has the gradient.
-        self.standard = (
-            self.activation is keras.activations.tanh
-            and self.recurrent_activation is keras.activations.sigmoid
-        )
+    def step(x, states, fed=None):
+        added = ops.split(x, ends, axis=-1) if ends else x
+        own = kernels if ends else kernels[0]
+        return cell.advance(added, states, own, fed, training)
 
-    def project(self, inputs):
-        """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
-        bias added: `(..., 4 * units)`."""
-        kernel = cast_weights(self.kernel, self.compute_dtype)
-        projected = linear(inputs, kernel[: inputs.shape[-1]])
-        if self.use_bias:
-            projected = projected + cast_weights(self.bias, self.compute_dtype)
-        return projected
-
-    def project_nothing(self):
-        """What stands for `project` where the whole input is known in the loop only:
-        the bias `(4 * units,)`, or None."""
-        return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
-
-    def loop_kernel(self, fed=0):
-        """The kernel of the products inside the loop: the last `fed` rows of the input
-        kernel over the recurrent kernel, `(fed + units, 4 * units)`."""
-        recurrent = cast_weights(self.recurrent_kernel, self.compute_dtype)
-        if not fed:
-            return recurrent
-        kernel = cast_weights(self.kernel, self.compute_dtype)
-        return ops.concatenate([kernel[kernel.shape[0] - fed :], recurrent], axis=0)
-
-    def advance(self, projected, states, loop_kernel, fed=None, training=False):
-        """One step.
-
-        Args:
-            projected: `(B, 4 * units)` from `project`; None where the whole input is
-                `fed`.
-            states: `[h, c]`, each `(B, units)`.
-            loop_kernel: from `loop_kernel(fed)`.
-            fed: `(B, fed)`, the part of the input that is known in the loop only.
-            training: whether gradients will be asked for, which are then prepared.
-
-        Returns:
-            `(h, [h, c])`.
-        """
-        h, c = states
-        if projected is None:
-            projected = self.project_nothing()
-        rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
-        gates = step_product(rows, loop_kernel, projected)
-        if training and self.standard:
-            h, c = ops.split(lstm_states(gates, c), 2, axis=-1)
-            return h, [h, c]
-        i, f, candidate, o = ops.split(gates, 4, axis=-1)
-        c = self.recurrent_activation(f) * c
-        c = c + self.recurrent_activation(i) * self.activation(candidate)
-        h = self.recurrent_activation(o) * self.activation(c)
-        return h, [h, c]
-
-
-@ops.custom_gradient
-def lstm_states(gates, c):
-    """`[h, c]` `(B, 2 * units)` of the gates' inputs `(B, 4 * units)` and the old c,
-    with the gradient written out: of a step little else is kept."""
-    i, f, candidate, o = ops.split(gates, 4, axis=-1)
-    i, f, o = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o)
-    candidate = ops.tanh(candidate)
-    new = f * c + i * candidate
-    squashed = ops.tanh(new)
-
-    def gradient(*args, upstream=None):
-        upstream = args[0] if upstream is None else upstream
-        d_h, d_new = ops.split(upstream, 2, axis=-1)
-        d_new = d_new + d_h * o * (1 - squashed * squashed)
-        d_gates = ops.concatenate(
-            [
-                d_new * candidate * i * (1 - i),
-                d_new * c * f * (1 - f),
-                d_new * i * (1 - candidate * candidate),
-                d_h * squashed * o * (1 - o),
-            ],
-            axis=-1,
-        )
-        return d_gates, d_new * f
-
-    return ops.concatenate([o * squashed, new], axis=-1), gradient
+    return sequence, step
 
 
 def run_cell(
@@ -157,14 +77,8 @@ def run_cell(
         return run_lstm(cell, inputs, initial_states, mask, reverse)
     # Time first, as a loop reads it: only the narrow inputs are turned round.
     inputs = ops.swapaxes(inputs, 0, 1)
-    if isinstance(cell, LSTMCell):
-        kernel = cell.loop_kernel()
-        sequence = cell.project(inputs)
-        [kernel] = loop_kernels([kernel], training)
-        sequence = widen(kernel, sequence)
-
-        def advance(x, states):
-            return cell.advance(x, states, kernel, training=training)
+    if isinstance(cell, (LSTMCell, GRUCell)):
+        sequence, advance = hoist(cell, inputs, training)
     else:
         sequence = inputs
 
@@ -189,14 +103,10 @@ def run_cell(
     return scan(masked, sequence, initial_states, reverse)
 
 
-def as_list(states):
-    """A cell's states as a flat list, whether it has one or several."""
-    return list(states) if isinstance(states, (list, tuple)) else [states]
-
-
 @keras.saving.register_keras_serializable(package="zoo")
 class RecurrentStack(keras.layers.Layer):
-    """A stack of LSTM layers with dropout on the input of each (Zaremba et al. 2014).
+    """A stack of LSTM or GRU layers with dropout on the input of each (Zaremba et al.
+    2014).
 
     The masks are drawn anew at every time step and never touch the recurrent
     connections.
@@ -210,18 +120,22 @@ class RecurrentStack(keras.layers.Layer):
         use_bias: whether the cells have biases.
         dropout: share of each layer's inputs that is dropped in training.
         kernel_initializer: of all matrices.
+        recurrent_initializer: of the recurrent ones; None for the same.
+        bias_initializer: of the biases.
+        cell: "lstm" or "gru".
+        update: of a `GRUCell`.
         seed: seed of the dropout masks.
 
     Call arguments:
         inputs: `(B, T, n)`.
         mask: bool `(B, T)`, true where real, or None.
-        initial_states: list of `[h, c]` pairs, one a layer; zeros by default. Not for
-            a bidirectional stack.
+        initial_states: list of `[h, c]` pairs, `[h]` for a GRU, one a layer; zeros by
+            default. Not for a bidirectional stack.
 
     Returns:
         `(outputs, states)`: `(B, T, units)` with zeros at pads, standing at the
-        position that they belong to, and a list of `[h, c]` pairs, one a layer, each
-        `(B, units)`; a bidirectional layer's final states are joined.
+        position that they belong to, and a list of `[h, c]` pairs, or `[h]`, one a
+        layer, each `(B, units)`; a bidirectional layer's final states are joined.
 
     Raises:
         ValueError: if units or layers are not positive integers, or the units of a
@@ -244,10 +158,16 @@ class RecurrentStack(keras.layers.Layer):
         use_bias=True,
         dropout=0.0,
         kernel_initializer="glorot_uniform",
+        recurrent_initializer=None,
+        bias_initializer="zeros",
+        cell="lstm",
+        update="keep",
         seed=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        if cell not in ("lstm", "gru"):
+            raise ValueError(f'`cell` must be "lstm" or "gru". Received: cell={cell!r}')
         units, num_layers = positive("units", units), positive("num_layers", num_layers)
         if bidirectional and units % 2:
             raise ValueError(
@@ -261,17 +181,28 @@ class RecurrentStack(keras.layers.Layer):
         self.use_bias = use_bias
         self.dropout = dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        if recurrent_initializer is None:
+            recurrent_initializer = self.kernel_initializer
+        self.recurrent_initializer = keras.initializers.get(recurrent_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.cell = cell
+        self.update = update
         self.seed = seed
         self.supports_masking = True
-        names = ("forward", "backward") if bidirectional else ("lstm",)
+        names = ("forward", "backward") if bidirectional else (cell,)
+        if cell == "lstm":
+            make, options = LSTMCell, {"unit_forget_bias": False}
+        else:
+            make, options = GRUCell, {"update": update}
         self.cells = [
             [
-                LSTMCell(
+                make(
                     units // len(names),
                     use_bias=use_bias,
-                    unit_forget_bias=False,
+                    **options,
                     kernel_initializer=fresh(self.kernel_initializer),
-                    recurrent_initializer=fresh(self.kernel_initializer),
+                    recurrent_initializer=fresh(self.recurrent_initializer),
+                    bias_initializer=fresh(self.bias_initializer),
                     dtype=self.dtype_policy,
                     name=f"{name}_{layer}",
                 )
@@ -295,9 +226,9 @@ class RecurrentStack(keras.layers.Layer):
         ):
             kind = "bidirectional" if self.bidirectional else "unidirectional"
             raise ValueError(
-                "`initial_states` must be one [h, c] pair a layer of a unidirectional "
-                f"stack. Received: {len(initial_states)} for a {kind} stack of "
-                f"{self.num_layers}"
+                "`initial_states` must be one list of states a layer of a "
+                f"unidirectional stack. Received: {len(initial_states)} for a {kind} "
+                f"stack of {self.num_layers}"
             )
         outputs, states = ops.cast(inputs, self.compute_dtype), []
         for index, layer in enumerate(self.cells):
@@ -324,7 +255,8 @@ class RecurrentStack(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         state = (inputs_shape[0], self.units)
-        states = [[state, state] for _ in range(self.num_layers)]
+        count = 2 if self.cell == "lstm" else 1
+        states = [[state] * count for _ in range(self.num_layers)]
         return (*inputs_shape[:2], self.units), states
 
     def compute_mask(self, inputs, previous_mask=None):
@@ -340,5 +272,11 @@ class RecurrentStack(keras.layers.Layer):
             "use_bias": self.use_bias,
             "dropout": self.dropout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "recurrent_initializer": keras.initializers.serialize(
+                self.recurrent_initializer
+            ),
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "cell": self.cell,
+            "update": self.update,
             "seed": self.seed,
         }

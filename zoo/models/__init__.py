@@ -1,12 +1,20 @@
 """The papers' architectures, one file each."""
 
+from zoo.models.bahdanau import Bahdanau, BahdanauPreprocessor, BahdanauTranslator
 from zoo.models.luong import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator
+from zoo.models.sutskever import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
 
 __all__ = [
+    "Bahdanau",
+    "BahdanauPreprocessor",
+    "BahdanauTranslator",
     "Luong",
     "LuongPreprocessor",
     "LuongTranslator",
+    "Seq2Seq",
     "Seq2SeqBackbone",
+    "Seq2SeqPreprocessor",
+    "Seq2SeqTranslator",
     "Translator",
 ]

@@ -100,6 +100,13 @@ class Seq2SeqBackbone(_Presets, keras_hub.models.Backbone):
         raise NotImplementedError
 
 
+def no_weights(states, mask):
+    """The alignment of a model without attention: zeros, `(..., S)` for states
+    `(..., d)` and a source mask `(B, S)`."""
+    lead = ops.shape(states)[:-1]
+    return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
+
+
 class Translator(_Presets, keras_hub.models.Seq2SeqLM):
     """A task that translates text: a backbone, and a preprocessor for its strings.
 

@@ -1,0 +1,125 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import check_layer, close, randomize, same_config, to_numpy
+from tests.layers import reference
+from zoo.layers import (
+    AdditiveAttention,
+    ContextCell,
+    ContextDecoder,
+    FixedContextDecoder,
+    GRUCell,
+    LocalMonotonicAttention,
+    LSTMCell,
+)
+
+RNG = np.random.default_rng(4)
+INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
+MEMORY = RNG.normal(size=(3, 7, 6)).astype("float32")
+MASK = np.arange(7)[None] < np.array([7, 3, 0])[:, None]
+CONTEXT = RNG.normal(size=(3, 6)).astype("float32")
+START = RNG.normal(size=(3, 4)).astype("float32")
+
+
+def built(cell=None, attention=None, gate=False):
+    attention = attention or AdditiveAttention(8)
+    cell = ContextCell(cell or GRUCell(4), attention, gate=gate)
+    decoder = ContextDecoder(cell)
+    decoder.build(INPUTS.shape, MEMORY.shape)
+    return randomize(decoder)
+
+
+@pytest.mark.parametrize("gate", [False, True])
+def test_it_is_the_papers(gate):
+    """Bahdanau et al. 2015, A.2.2, and Xu et al. 2015's scalar β."""
+    decoder = built(gate=gate)
+    got = decoder(INPUTS, MEMORY, mask=MASK, return_alignments=True)
+    outputs, contexts, states, alignments = got
+    gru, score = (
+        reference.named(x) for x in (decoder.cell.cell, decoder.cell.attention)
+    )
+    own = reference.named(decoder.cell) if gate else {}
+    for b, length in enumerate([7, 3, 0]):
+        s, memory = np.zeros(4), MEMORY[b, :length].astype("float64")
+        for t in range(6):
+            context = np.zeros(6)
+            if length:
+                context, a = reference.attend("additive", s, memory, score)
+                close(alignments[b, t, :length], a)
+            if gate:
+                beta = reference.sigmoid(s @ own["w_beta"] + own["b_beta"])
+                assert beta.shape == (1,)
+                context = beta * context
+            close(contexts[b, t], context)
+            x = np.concatenate([INPUTS[b, t], context])
+            kernels = gru["kernel"], gru["recurrent_kernel"], gru["bias"]
+            s = reference.gru_step(x, s, *kernels)
+            close(outputs[b, t], s)
+        close(states[0][b], s)
+    assert (to_numpy(states[1]) == 6).all()
+
+
+@pytest.mark.parametrize("cell", [GRUCell, LSTMCell])
+def test_decoder_is_the_scan_of_the_cell(cell):
+    attention = LocalMonotonicAttention("concat", window=1)
+    decoder = built(cell(4), attention, gate=True)
+    outputs, contexts, final, alignments = decoder(
+        INPUTS, MEMORY, mask=MASK, training=True, return_alignments=True
+    )
+    states = decoder.cell.get_initial_state(3)
+    for t in range(6):
+        step = decoder.cell(INPUTS[:, t], states, MEMORY, mask=MASK)
+        output, context, alignment, states = step
+        close(output, outputs[:, t])
+        close(context, contexts[:, t])
+        close(alignment, alignments[:, t])
+    for state, wanted in zip(states, final, strict=True):
+        close(state, wanted)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class OwnDecoder(ContextDecoder):
+    """A decoder of parts of its own, as `check_layer` makes several."""
+
+    def __init__(self, cell=None, dtype=None, **kwargs):
+        if cell is None:
+            parts = GRUCell(4, dtype=dtype), AdditiveAttention(8, dtype=dtype)
+            cell = ContextCell(*parts, gate=True, dtype=dtype)
+        super().__init__(cell, dtype=dtype, **kwargs)
+
+
+def test_decoder_is_a_keras_layer():
+    names = ["W_a", "U_a", "v_a", "kernel", "recurrent_kernel", "bias"]
+    check_layer(
+        OwnDecoder,
+        {},
+        {"inputs": INPUTS, "memory": MEMORY},
+        [*names, "w_beta", "b_beta"],
+    )
+
+
+def test_fixed_context():
+    """s_i = cell([x_i; c], s_{i-1}), as a call of Keras's loop on the joined inputs."""
+    decoder = FixedContextDecoder(GRUCell(4))
+    decoder.build(INPUTS.shape, CONTEXT.shape)
+    randomize(decoder)
+    outputs, contexts = decoder(INPUTS, CONTEXT, START)
+    repeated = np.repeat(CONTEXT[:, None], 6, axis=1)
+    close(contexts, repeated)
+    whole = keras.layers.RNN(decoder.cell, return_sequences=True)
+    joined = np.concatenate([INPUTS, repeated], axis=-1)
+    wanted = whole(joined, initial_state=[ops.convert_to_tensor(START)])
+    close(outputs, wanted)
+    state = ops.convert_to_tensor(START)
+    for t in range(6):
+        x = ops.convert_to_tensor(INPUTS[:, t])
+        state = decoder.step(x, state, ops.convert_to_tensor(CONTEXT))
+        close(state, wanted[:, t])
+    assert same_config(decoder).cell.units == 4
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="GRUCell or LSTMCell.*SimpleRNNCell"):
+        ContextCell(keras.layers.SimpleRNNCell(4), AdditiveAttention(8))

@@ -1,0 +1,28 @@
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import close, same_config, to_numpy
+from zoo.layers import PerGate
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_each_gate_is_orthogonal(dtype):
+    kernel = keras.ops.cast(PerGate("orthogonal", 3)((5, 15), dtype=dtype), "float32")
+    gates = np.split(to_numpy(kernel), 3, axis=1)
+    for gate in gates:
+        close(gate @ gate.T, np.eye(5), atol=1e-5 if dtype == "float32" else 0.02)
+    assert np.abs(gates[0] - gates[1]).max() > 0.1
+
+
+def test_config_and_clone():
+    initializer = PerGate(keras.initializers.RandomNormal(stddev=0.5), 4)
+    assert same_config(initializer).gates == 4
+    kernels = [to_numpy(i((50, 80))) for i in (initializer.clone(), initializer)]
+    assert np.abs(kernels[0] - kernels[1]).max() > 0.1
+    assert 0.45 < kernels[0].std() < 0.55
+
+
+def test_bad_shape():
+    with pytest.raises(ValueError, match=r"3 equal parts.*shape=\(4, 10\)"):
+        PerGate()((4, 10))

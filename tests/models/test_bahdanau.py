@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+
+from tests.harness import (
+    SOURCE,
+    TARGET,
+    VOCABULARY,
+    check_other_backends,
+    check_translator,
+    close,
+    randomize,
+    to_numpy,
+)
+from tests.layers import reference
+from zoo.models import Bahdanau, BahdanauPreprocessor, BahdanauTranslator
+
+SMALL = {"hidden_dim": 8, "embedding_dim": 6, "attention_dim": 7, "maxout_dim": 5}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"readout": "current", "use_bias": False, "target_vocabulary_size": 15},
+        {"attention": False},
+        {"attention": False, "readout": "current"},
+    ],
+    ids=str,
+)
+def test_contract(options):
+    whole = options.get("readout") is None
+    check_translator(BahdanauTranslator, {**SMALL, **options}, whole)
+
+
+@pytest.mark.parametrize("attention", [True, False])
+@pytest.mark.parametrize("readout", ["previous", "current"])
+def test_the_whole_model_is_the_papers(attention, readout):
+    """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
+    model = Bahdanau(VOCABULARY, **SMALL, attention=attention, readout=readout)
+    randomize(model, 0.5)
+    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    alignments = to_numpy(model.align(SOURCE, TARGET))
+    encoder = [reference.named(cell) for cell in model.encoder.cells[0]]
+    decoder = model.decoder.cell.cell if attention else model.decoder.cell
+    decoder = reference.named(decoder)
+    score = reference.named(model.decoder.cell.attention) if attention else None
+    output = reference.named(model.deep_output)
+    W_s, W_o = (reference.named(x) for x in (model.start_layer, model.output_layer))
+    E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
+    E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
+
+    def gru(x, h, weights):
+        kernels = weights["kernel"], weights["recurrent_kernel"]
+        return reference.gru_step(x, h, *kernels, weights["bias"], keep=False)
+
+    for b in range(len(SOURCE)):
+        source = [i for i in SOURCE[b].tolist() if i]
+        states = []
+        for weights, order in zip(encoder, (1, -1), strict=False):
+            h, found = np.zeros(8), []
+            for word in source[::order]:
+                h = gru(E_x[word], h, weights)
+                found.append(h)
+            states.append(found[::order])
+            final = h
+        # (empty for an empty source; RNNencdec's encoder has one direction)
+        memory = np.concatenate([np.array(x).reshape(-1, 8) for x in states], axis=1)
+        s = np.tanh(final @ W_s["kernel"] + W_s["bias"])
+        for t, word in enumerate(TARGET[b].tolist()):
+            if attention:
+                context, a = np.zeros(16), np.zeros(0)
+                if source:
+                    context, a = reference.attend("additive", s, memory, score)
+                close(alignments[b, t, : len(source)], a)
+            else:
+                context = final
+            new = gru(np.concatenate([E_y[word], context]), s, decoder)
+            read = s if readout == "previous" else new
+            t_i = reference.maxout(read, E_y[word], context, output)
+            close(logits[b, t], t_i @ W_o["kernel"] + W_o["bias"], atol=2e-5)
+            s = new
+
+
+def test_the_papers_initialisation():
+    model = Bahdanau(VOCABULARY, hidden_dim=40, embedding_dim=30, attention_dim=50)
+    for variable in model.trainable_variables:
+        values, path = to_numpy(variable.value), variable.path
+        if "recurrent_kernel" in path:
+            for gate in np.split(values, 3, axis=1):
+                close(gate @ gate.T, np.eye(40), atol=1e-5)
+        elif "bias" in path or path.endswith(("v_a", "b_o")):
+            assert not values.any(), path
+        else:
+            spread = 0.001 if path.endswith(("W_a", "U_a")) else 0.01
+            assert 0.8 * spread < values.std() < 1.2 * spread, path
+            assert abs(values.mean()) < 0.2 * spread, path
+    kernels = [v for v in model.trainable_variables if "recurrent_kernel" in v.path]
+    first = {to_numpy(v.value).ravel()[0] for v in kernels}
+    assert len(first) == len(kernels) == 3
+
+
+def test_the_papers_size():
+    """The formula that gives card 5's 80.4M at the paper's sizes, at small ones."""
+
+    def count(v, n, m, k, pairs):
+        encoder = 2 * 3 * (m * n + n * n)
+        decoder = 3 * (m * n + n * n + 2 * n * n)
+        score = n * k + 2 * n * k + k
+        readout = (n + m + 2 * n) * 2 * pairs
+        return 2 * v * m + encoder + decoder + n * n + score + readout + pairs * v
+
+    model = Bahdanau(VOCABULARY, **SMALL, use_bias=False)
+    assert model.count_params() == count(VOCABULARY, 8, 6, 7, 5)
+    assert count(30_000, 1000, 620, 1000, 500) == 80_401_000
+
+
+def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+    task = BahdanauTranslator(
+        randomize(Bahdanau(VOCABULARY, **SMALL)), BahdanauPreprocessor(tokenizer)
+    )
+    check_other_backends(task, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden_dim": 0}, "hidden_dim=0"),
+        ({"maxout_dim": -1}, "maxout_dim=-1"),
+        ({"readout": "next"}, "one of.*Received: readout='next'"),
+        ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\)"),
+        ({"initializer_range": 0}, "above 0"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        Bahdanau(VOCABULARY, **{**SMALL, **options})

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+from tests.harness import (
+    SOURCE,
+    TARGET,
+    VOCABULARY,
+    check_other_backends,
+    check_translator,
+    close,
+    randomize,
+    to_numpy,
+)
+from tests.layers import reference
+from zoo.models import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
+
+SMALL = {"num_layers": 2, "hidden_dim": 8, "embedding_dim": 6}
+
+
+@pytest.mark.parametrize("options", [{}, {"use_bias": True, "reverse_source": False}])
+def test_contract(options):
+    check_translator(Seq2SeqTranslator, {**SMALL, **options}, whole=not options)
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_the_whole_model_is_the_papers(reverse):
+    """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
+    model = Seq2Seq(VOCABULARY, **SMALL, use_bias=True, reverse_source=reverse)
+    randomize(model, 0.5)
+    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    encoder, decoder = (
+        [reference.named(cells[0]) for cells in stack.cells]
+        for stack in (model.encoder, model.decoder)
+    )
+    output = reference.named(model.output_layer)
+    E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
+    E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
+
+    def run(stack, x, h, c):
+        for k, weights in enumerate(stack):
+            kernels = weights["kernel"], weights["recurrent_kernel"]
+            h[k], c[k] = reference.lstm_step(x, h[k], c[k], *kernels, weights["bias"])
+            x = h[k]
+        return x
+
+    for b in range(len(SOURCE)):
+        h, c = [np.zeros(8)] * 2, [np.zeros(8)] * 2
+        source = [i for i in SOURCE[b].tolist() if i]
+        for word in source[::-1] if reverse else source:
+            run(encoder, E_x[word], h, c)
+        for t, word in enumerate(TARGET[b].tolist()):
+            x = run(decoder, E_y[word], h, c)
+            close(logits[b, t], x @ output["kernel"] + output["bias"], atol=2e-5)
+
+
+def test_the_papers_initialisation():
+    model = Seq2Seq(VOCABULARY, **SMALL, use_bias=True)
+    for variable in model.trainable_variables:
+        values = to_numpy(variable.value)
+        assert np.abs(values).max() <= 0.08
+        assert values.any(), variable.path
+    assert not [v for v in Seq2Seq(9, **SMALL).variables if "bias" in v.path]
+
+
+def test_the_papers_size():
+    """Card 4's 384M, of which 64M recurrent, by a formula that holds at small sizes."""
+
+    def count(source, target, n, m, layers):
+        side = 4 * n * (m + n) + (layers - 1) * 4 * n * 2 * n
+        return (source + target) * m + target * n, 2 * side
+
+    words, recurrent = count(160_000, 80_000, 1000, 1000, 4)
+    assert (words + recurrent, recurrent) == (384_000_000, 64_000_000)
+    sizes = {"num_layers": 3, "hidden_dim": 8, "embedding_dim": 6}
+    model = Seq2Seq(VOCABULARY, 9, **sizes)
+    assert model.count_params() == sum(count(VOCABULARY, 9, 8, 6, 3))
+
+
+def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+    backbone = randomize(Seq2Seq(VOCABULARY, **SMALL))
+    task = Seq2SeqTranslator(backbone, Seq2SeqPreprocessor(tokenizer))
+    check_other_backends(task, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_layers": 0}, "num_layers=0"),
+        ({"hidden_dim": 1.5}, "hidden_dim=1.5"),
+        ({"dropout": -0.1}, r"`dropout` must be in \[0, 1\)"),
+        ({"initializer_range": -1}, "above 0"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        Seq2Seq(VOCABULARY, **{**SMALL, **options})

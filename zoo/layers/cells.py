@@ -1,0 +1,251 @@
+"""Recurrent cells whose input product leaves the time loop."""
+
+import keras
+from keras import ops
+
+from zoo.layers.functional import cast_weights, linear, step_product
+
+
+def as_list(states):
+    """A cell's states as a flat list, whether it has one or several."""
+    return list(states) if isinstance(states, (list, tuple)) else [states]
+
+
+def _refuse_dropout(cls, arguments):
+    for name in ("dropout", "recurrent_dropout"):
+        if arguments.get(name):
+            raise ValueError(
+                f"zoo's {cls.__name__} leaves dropout to the layers around it: "
+                f"`{name}` must be 0. Received: {name}={arguments[name]!r}"
+            )
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LSTMCell(keras.layers.LSTMCell):
+    """`keras.layers.LSTMCell`, cut into what needs the previous step and what doesn't.
+
+    Called, it is the Keras cell. A loop calls `project` on all its inputs at once,
+    before it starts, and `advance` at each step. Part of the input may be known only
+    inside the loop (the attentional vector that is fed back): the last `fed` rows of
+    the kernel are for it.
+
+    Args: those of `keras.layers.LSTMCell`, `dropout` and `recurrent_dropout` left out:
+        `RecurrentStack` and `AttentionCell` have a dropout of their own.
+
+    Example:
+        >>> import numpy as np
+        >>> cell = LSTMCell(4)
+        >>> cell.build((None, 3))
+        >>> states = cell.get_initial_state(batch_size=2)
+        >>> projected = cell.project(np.ones((2, 7, 3), "float32"))  # (2, 7, 16)
+        >>> kernel = cell.loop_kernel()
+        >>> output, states = cell.advance(projected[:, 0], states, kernel)
+    """
+
+    def __init__(self, units, **kwargs):
+        _refuse_dropout(type(self), kwargs)
+        super().__init__(units, **kwargs)
+        self.loop_products = 1
+        # The activations of which `lstm_states` has the gradient.
+        self.standard = (
+            self.activation is keras.activations.tanh
+            and self.recurrent_activation is keras.activations.sigmoid
+        )
+
+    def project(self, inputs):
+        """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
+        bias added: `(..., 4 * units)`."""
+        kernel = cast_weights(self.kernel, self.compute_dtype)
+        projected = linear(inputs, kernel[: inputs.shape[-1]])
+        if self.use_bias:
+            projected = projected + cast_weights(self.bias, self.compute_dtype)
+        return projected
+
+    def project_nothing(self):
+        """What stands for `project` where the whole input is known in the loop only:
+        the bias `(4 * units,)`, or None."""
+        return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
+
+    def loop_kernel(self, fed=0):
+        """The kernel of the products inside the loop: the last `fed` rows of the input
+        kernel over the recurrent kernel, `(fed + units, 4 * units)`."""
+        recurrent = cast_weights(self.recurrent_kernel, self.compute_dtype)
+        if not fed:
+            return recurrent
+        kernel = cast_weights(self.kernel, self.compute_dtype)
+        return ops.concatenate([kernel[kernel.shape[0] - fed :], recurrent], axis=0)
+
+    def advance(self, projected, states, loop_kernel, fed=None, training=False):
+        """One step.
+
+        Args:
+            projected: `(B, 4 * units)` from `project`; None where the whole input is
+                `fed`.
+            states: `[h, c]`, each `(B, units)`.
+            loop_kernel: from `loop_kernel(fed)`.
+            fed: `(B, fed)`, the part of the input that is known in the loop only.
+            training: whether gradients will be asked for, which are then prepared.
+
+        Returns:
+            `(h, [h, c])`.
+        """
+        h, c = states
+        if projected is None:
+            projected = self.project_nothing()
+        rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
+        gates = step_product(rows, loop_kernel, projected)
+        if training and self.standard:
+            h, c = ops.split(lstm_states(gates, c), 2, axis=-1)
+            return h, [h, c]
+        i, f, candidate, o = ops.split(gates, 4, axis=-1)
+        c = self.recurrent_activation(f) * c
+        c = c + self.recurrent_activation(i) * self.activation(candidate)
+        h = self.recurrent_activation(o) * self.activation(c)
+        return h, [h, c]
+
+
+@ops.custom_gradient
+def lstm_states(gates, c):
+    """`[h, c]` `(B, 2 * units)` of the gates' inputs `(B, 4 * units)` and the old c,
+    with the gradient written out: of a step little else is kept."""
+    i, f, candidate, o = ops.split(gates, 4, axis=-1)
+    i, f, o = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o)
+    candidate = ops.tanh(candidate)
+    new = f * c + i * candidate
+    squashed = ops.tanh(new)
+
+    def gradient(*args, upstream=None):
+        upstream = args[0] if upstream is None else upstream
+        d_h, d_new = ops.split(upstream, 2, axis=-1)
+        d_new = d_new + d_h * o * (1 - squashed * squashed)
+        d_gates = ops.concatenate(
+            [
+                d_new * candidate * i * (1 - i),
+                d_new * c * f * (1 - f),
+                d_new * i * (1 - candidate * candidate),
+                d_h * squashed * o * (1 - o),
+            ],
+            axis=-1,
+        )
+        return d_gates, d_new * f
+
+    return ops.concatenate([o * squashed, new], axis=-1), gradient
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class GRUCell(keras.layers.GRUCell):
+    """Cho et al. 2014's hidden unit (equations 5 to 8), cut as `LSTMCell` is.
+
+        r = σ(W_r x + U_r h)
+        z = σ(W_z x + U_z h)
+        cand = tanh(W x + U (r * h))       the reset gate before the product
+        h' = z * h + (1 - z) * cand        update="keep", Cho et al.
+        h' = (1 - z) * h + z * cand        update="replace", Bahdanau et al. 2015
+
+    Both updates are the same class of functions (z's weights with the other sign), but
+    weights, plots of the gate and initial biases differ.
+
+    Args: those of `keras.layers.GRUCell`, the dropouts left out, with `reset_after`
+        False by default, and
+        update: "keep" or "replace", what the update gate does where it is open.
+
+    `reset_after=True` is cuDNN's form, r * (U h): Cho et al.'s appendix has it in the
+    decoder. The gates' order in the matrices is z, r, candidate.
+
+    Raises:
+        ValueError: for another update, or a dropout.
+
+    Example:
+        >>> import numpy as np
+        >>> cell = GRUCell(4)
+        >>> cell.build((None, 3))
+        >>> [h] = [np.zeros((2, 4), "float32")]
+        >>> projected = cell.project(np.ones((2, 7, 3), "float32"))  # (2, 7, 12)
+        >>> h, states = cell.advance(projected[:, 0], [h], cell.loop_kernel())
+    """
+
+    def __init__(self, units, reset_after=False, update="keep", **kwargs):
+        _refuse_dropout(type(self), kwargs)
+        if update not in ("keep", "replace"):
+            raise ValueError(
+                f'`update` must be "keep" or "replace". Received: update={update!r}'
+            )
+        super().__init__(units, reset_after=reset_after, **kwargs)
+        self.update = update
+        # Products of which a loop can be relieved of the gradient: with `reset_after`
+        # the candidate's isn't added to the input's.
+        self.loop_products = 1 if reset_after else 2
+
+    def call(self, inputs, states, training=False):
+        states = as_list(states)
+        h, states = self.advance(
+            self.project(inputs), states, self.loop_kernel(), training=training
+        )
+        return h, states
+
+    def project(self, inputs):
+        """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
+        bias added: `(..., 3 * units)`."""
+        kernel = cast_weights(self.kernel, self.compute_dtype)
+        inputs = ops.cast(inputs, self.compute_dtype)
+        projected = linear(inputs, kernel[: inputs.shape[-1]])
+        if self.use_bias:
+            bias = cast_weights(self.bias, self.compute_dtype)
+            projected = projected + (bias[0] if self.reset_after else bias)
+        return projected
+
+    def loop_kernel(self, fed=0):
+        """The kernels of the products inside the loop, `(fed + units, 2 * units)` of
+        the gates and `(fed + units, units)` of the candidate."""
+        kernel = cast_weights(self.recurrent_kernel, self.compute_dtype)
+        if fed:
+            whole = cast_weights(self.kernel, self.compute_dtype)
+            kernel = ops.concatenate([whole[whole.shape[0] - fed :], kernel], axis=0)
+        return [kernel[:, : 2 * self.units], kernel[:, 2 * self.units :]]
+
+    def advance(
+        self, projected, states, loop_kernel, fed=None, training=False, reset=None
+    ):
+        """One step.
+
+        Args:
+            projected: `(B, 3 * units)` from `project`, or a list of the gates' part and
+                the candidate's.
+            states: `[h]`, `(B, units)`.
+            loop_kernel: from `loop_kernel(fed)`.
+            fed: `(B, fed)`, the part of the input that is known in the loop only.
+            training: as in `LSTMCell.advance`; nothing is prepared here.
+            reset: `(B, units)`, what the reset gate scales beside U h, with
+                `reset_after` only.
+
+        Returns:
+            `(h, [h])`.
+        """
+        [h] = states
+        if not isinstance(projected, (list, tuple)):
+            projected = ops.split(projected, [2 * self.units], axis=-1)
+        gates, candidate = projected
+        gate_kernel, kernel = loop_kernel
+        joined = h if fed is None else ops.concatenate([fed, h], axis=-1)
+        gates = step_product(joined, gate_kernel, gates)
+        if self.reset_after and self.use_bias:
+            inner = cast_weights(self.bias, self.compute_dtype)[1]
+            gates = gates + inner[: 2 * self.units]
+            inner = inner[2 * self.units :]
+            reset = inner if reset is None else inner + reset
+        z, r = ops.split(self.recurrent_activation(gates), 2, axis=-1)
+        if self.reset_after:
+            fed_part = 0.0 if fed is None else ops.matmul(fed, kernel[: fed.shape[-1]])
+            inner = ops.matmul(h, kernel[kernel.shape[0] - self.units :])
+            inner = inner if reset is None else inner + reset
+            candidate = candidate + fed_part + r * inner
+        else:
+            joined = r * h if fed is None else ops.concatenate([fed, r * h], axis=-1)
+            candidate = step_product(joined, kernel, candidate)
+        candidate = self.activation(candidate)
+        old = z if self.update == "keep" else 1 - z
+        h = old * h + (1 - old) * candidate
+        return h, [h]
+
+    def get_config(self):
+        return {**super().get_config(), "update": self.update}

@@ -1,0 +1,305 @@
+"""A decoder that attends first and reads the context in its recurrence."""
+
+import keras
+from keras import ops
+
+from zoo.layers.attention import attend_rows
+from zoo.layers.cells import GRUCell, LSTMCell, as_list
+from zoo.layers.functional import cast_weights, linear, scan
+from zoo.layers.recurrent import hoist
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ContextCell(keras.layers.Layer):
+    """One step of Bahdanau et al. 2015's decoder (section 3.1, appendix A.2.2).
+
+    The order is s_{i-1} → a_i → c_i → s_i: attention, asked with the previous state,
+    gives the context, which enters the recurrence beside the input:
+    s_i = cell([x_i; c_i], s_{i-1}). (Luong's order is `AttentionCell`.)
+
+    With `gate`, the context is multiplied by β_i = σ(w_β · s_{i-1} + b_β), one number a
+    step (Xu et al. 2015, section 4.2.1).
+
+    Args:
+        cell: a `zoo.layers.GRUCell` or `LSTMCell`.
+        attention: a `zoo.layers` attention layer.
+        gate: whether there is β.
+        kernel_initializer: of w_β.
+
+    Call arguments:
+        inputs: `(B, n)`.
+        states: flat list, from `get_initial_state` or the last call: the cell's states,
+            then the target position, int32 `(B,)`.
+        memory, mask, keys: as in the attention layers; of fewer rows for hypotheses
+            that share a sentence, as in `AttentionCell`.
+
+    Returns:
+        `(output, context, alignment, new_states)`: s_i `(B, units)`, c_i `(B, d_m)`,
+        a_i `(B, S)`, a list.
+
+    Variables: those of the cell and of the attention; `w_beta` (units, 1) and
+        `b_beta` (1,) with `gate`.
+
+    Raises:
+        ValueError: for another kind of cell.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import AdditiveAttention
+        >>> cell = ContextCell(GRUCell(8), AdditiveAttention(16))
+        >>> memory = np.ones((2, 5, 12), "float32")
+        >>> cell.build((2, 4), memory.shape)
+        >>> states = cell.get_initial_state(batch_size=2)
+        >>> output, context, weights, states = cell(np.ones((2, 4)), states, memory)
+        >>> output.shape, context.shape, weights.shape
+        ((2, 8), (2, 12), (2, 5))
+    """
+
+    def __init__(
+        self, cell, attention, gate=False, kernel_initializer="glorot_uniform", **kwargs
+    ):
+        super().__init__(**kwargs)
+        if not isinstance(cell, (GRUCell, LSTMCell)):
+            raise ValueError(
+                "`cell` must be a zoo.layers.GRUCell or LSTMCell. "
+                f"Received: cell={cell!r}"
+            )
+        self.cell = cell
+        self.attention = attention
+        self.gate = gate
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.output_size = cell.output_size
+        self.supports_masking = True
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def build(self, inputs_shape, memory_shape):
+        if not self.cell.built:
+            self.cell.build((None, inputs_shape[-1] + memory_shape[-1]))
+        if not self.attention.built:
+            self.attention.build((None, self.output_size), memory_shape)
+        if self.gate:
+            self.w_beta = self.add_weight(
+                name="w_beta",
+                shape=(self.output_size, 1),
+                initializer=self.kernel_initializer,
+            )
+            self.b_beta = self.add_weight(
+                name="b_beta", shape=(1,), initializer="zeros"
+            )
+        self.built = True
+
+    def get_initial_state(self, batch_size, cell_states=None):
+        """The states before the first step: the cell's own (zeros, or `cell_states`)
+        and position 0."""
+        if cell_states is None:
+            cell_states = self.cell.get_initial_state(batch_size=batch_size)
+        states = [ops.cast(s, self.compute_dtype) for s in as_list(cell_states)]
+        return [*states, ops.zeros((batch_size,), dtype="int32")]
+
+    def call(self, inputs, states, memory, mask=None, keys=None, training=False):
+        if keys is None:
+            keys = self.attention.project(memory)
+        inputs = ops.cast(inputs, self.compute_dtype)
+        x, step = hoist(self.cell, inputs, fed=memory.shape[-1])
+        return self.advance(x, states, step, memory, mask, keys)
+
+    def advance(self, x, states, step, memory, mask, keys, paired=None):
+        """A call, with `x` and `step` as from `hoist`."""
+        *own, position = states
+        context, alignment = attend_rows(
+            self.attention, own[0], memory, mask, keys, position, paired
+        )
+        if self.gate:
+            logit = linear(own[0], cast_weights(self.w_beta, self.compute_dtype))
+            bias = cast_weights(self.b_beta, self.compute_dtype)
+            context = ops.sigmoid(logit + bias) * context
+        output, own = step(x, own, context)
+        return output, context, alignment, [*own, position + 1]
+
+    def get_config(self):
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "cell": serialize(self.cell),
+            "attention": serialize(self.attention),
+            "gate": self.gate,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        deserialize = keras.saving.deserialize_keras_object
+        parts = {name: deserialize(config[name]) for name in ("cell", "attention")}
+        return cls(**{**config, **parts})
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ContextDecoder(keras.layers.Layer):
+    """Runs a `ContextCell` over whole target sequences (teacher forcing).
+
+    Keys and the input product stay outside the time loop.
+
+    Args:
+        cell: a `ContextCell`.
+
+    Call arguments:
+        inputs: `(B, T, n)`.
+        memory: `(B, S, d_m)`.
+        mask: bool `(B, S)`, true where a source position is real; memory's Keras mask
+            by default.
+        initial_states: the cell's states; zeros by default.
+        keys: the attention's `project(memory)`, if it is at hand already.
+        return_alignments: whether the alignments are returned too; without them the
+            loop carries less.
+
+    Returns:
+        `(outputs, contexts, states)`: s_1 … s_T `(B, T, units)`, c_1 … c_T
+        `(B, T, d_m)`, the final states; with alignments `(B, T, S)` behind them.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import AdditiveAttention
+        >>> decoder = ContextDecoder(ContextCell(GRUCell(8), AdditiveAttention(16)))
+        >>> outputs, contexts, states = decoder(np.ones((2, 7, 4)), np.ones((2, 5, 12)))
+        >>> outputs.shape, contexts.shape
+        ((2, 7, 8), (2, 7, 12))
+    """
+
+    def __init__(self, cell, **kwargs):
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.supports_masking = True
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def build(self, inputs_shape, memory_shape):
+        if not self.cell.built:
+            self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
+        self.built = True
+
+    def call(
+        self,
+        inputs,
+        memory,
+        mask=None,
+        initial_states=None,
+        keys=None,
+        training=False,
+        memory_mask=None,
+        return_alignments=False,
+    ):
+        cell = self.cell
+        mask = memory_mask if mask is None else mask
+        if keys is None:
+            keys = cell.attention.project(memory)
+        states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
+        # Time first, as a loop reads it: only the narrow inputs are turned round.
+        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
+        sequence, own_step = hoist(cell.cell, inputs, training, memory.shape[-1])
+
+        def step(x, states):
+            output, context, alignment, states = cell.advance(
+                x, states, own_step, memory, mask, keys, paired=True
+            )
+            parts = [output, context]
+            parts += [alignment] if return_alignments else []
+            return ops.concatenate(parts, axis=-1), states
+
+        outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
+        ends = [cell.output_size, cell.output_size + memory.shape[-1]]
+        outputs, contexts, alignments = ops.split(outputs, ends, axis=-1)
+        if return_alignments:
+            return outputs, contexts, states, alignments
+        return outputs, contexts, states
+
+    def compute_output_shape(self, inputs_shape, memory_shape):
+        batch, time = inputs_shape[:2]
+        sizes = [int(size) for size in as_list(self.cell.cell.state_size)]
+        states = [*((batch, size) for size in sizes), (batch,)]
+        contexts = (batch, time, memory_shape[-1])
+        return (batch, time, self.cell.output_size), contexts, states
+
+    def get_config(self):
+        cell = keras.saving.serialize_keras_object(self.cell)
+        return {**super().get_config(), "cell": cell}
+
+    @classmethod
+    def from_config(cls, config):
+        cell = keras.saving.deserialize_keras_object(config["cell"])
+        return cls(**{**config, "cell": cell})
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class FixedContextDecoder(keras.layers.Layer):
+    """Runs a cell over target sequences, with one context a sentence as a further input
+    at every step: s_i = cell([x_i; c], s_{i-1}).
+
+    Args:
+        cell: a `zoo.layers.GRUCell` with one state.
+
+    Call arguments:
+        inputs: `(B, T, n)`.
+        context: `(B, d)`.
+        initial_state: `(B, units)`.
+
+    Returns:
+        `(outputs, contexts)`: `(B, T, units)`, and the context for every step,
+        `(B, T, d)`.
+
+    Example:
+        >>> import numpy as np
+        >>> decoder = FixedContextDecoder(GRUCell(8))
+        >>> zeros = np.zeros((2, 8))
+        >>> outputs, _ = decoder(np.ones((2, 7, 4)), np.ones((2, 5)), zeros)
+        >>> outputs.shape
+        (2, 7, 8)
+    """
+
+    def __init__(self, cell, **kwargs):
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.supports_masking = True
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def build(self, inputs_shape, context_shape, initial_state_shape=None):
+        if not self.cell.built:
+            self.cell.build((None, inputs_shape[-1] + context_shape[-1]))
+        self.built = True
+
+    def _project(self, context, size):
+        """The context's share of the input product, computed once."""
+        kernel = cast_weights(self.cell.kernel, self.compute_dtype)
+        return linear(ops.cast(context, self.compute_dtype), kernel[size:])
+
+    def call(self, inputs, context, initial_state, training=False):
+        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
+        added = self._project(context, inputs.shape[-1])
+        sequence, step = hoist(self.cell, inputs, training, added=added)
+        states = [ops.cast(initial_state, self.compute_dtype)]
+        outputs, _ = scan(step, ops.swapaxes(sequence, 0, 1), states)
+        lead = (*ops.shape(outputs)[:2], context.shape[-1])
+        return outputs, ops.broadcast_to(context[:, None], lead)
+
+    def step(self, inputs, state, context):
+        """One step: `(B, n)`, `(B, units)` and `(B, d)` to `(B, units)`."""
+        added = self._project(context, inputs.shape[-1])
+        x, step = hoist(self.cell, inputs, added=added)
+        return step(x, [state])[0]
+
+    def compute_output_shape(self, inputs_shape, context_shape, initial_state_shape):
+        lead = tuple(inputs_shape[:2])
+        return (*lead, self.cell.output_size), (*lead, context_shape[-1])
+
+    def get_config(self):
+        cell = keras.saving.serialize_keras_object(self.cell)
+        return {**super().get_config(), "cell": cell}
+
+    @classmethod
+    def from_config(cls, config):
+        cell = keras.saving.deserialize_keras_object(config["cell"])
+        return cls(**{**config, "cell": cell})

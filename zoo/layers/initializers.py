@@ -1,0 +1,55 @@
+"""Initializers of matrices that stand for several."""
+
+import keras
+from keras import ops
+
+from zoo.layers.functional import fresh
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class PerGate(keras.initializers.Initializer):
+    """Draws each of a recurrent kernel's gates by itself.
+
+    Keras keeps the matrices of all gates side by side in one; an orthogonal initializer
+    would make that whole matrix orthogonal, and not U, U_z and U_r as the papers do.
+
+    Args:
+        initializer: of each part.
+        gates: parts of the last axis: 3 for a GRU, 4 for an LSTM.
+
+    Raises:
+        ValueError: when called for a last axis that has no such parts.
+
+    Example:
+        >>> kernel = PerGate("orthogonal", 3)((4, 12))
+        >>> U_z = kernel[:, :4]
+        >>> bool(abs(U_z @ U_z.T - keras.ops.eye(4)).max() < 1e-5)
+        True
+    """
+
+    def __init__(self, initializer="orthogonal", gates=3):
+        self.initializer = keras.initializers.get(initializer)
+        self.gates = gates
+
+    def __call__(self, shape, dtype=None):
+        dtype = keras.backend.standardize_dtype(dtype)
+        *lead, size = shape
+        if size % self.gates:
+            raise ValueError(
+                f"The last axis must have {self.gates} equal parts. "
+                f"Received: shape={tuple(shape)}"
+            )
+        # A copy each, since one draws the same numbers again. In float32: half
+        # precisions have no orthogonal matrices.
+        parts = [
+            fresh(self.initializer)((*lead, size // self.gates), dtype="float32")
+            for _ in range(self.gates)
+        ]
+        return ops.cast(ops.concatenate(parts, axis=-1), dtype)
+
+    def clone(self):
+        return PerGate(fresh(self.initializer), self.gates)
+
+    def get_config(self):
+        initializer = keras.initializers.serialize(self.initializer)
+        return {"initializer": initializer, "gates": self.gates}

@@ -1,0 +1,88 @@
+"""Output layers between a decoder's state and the softmax."""
+
+import keras
+from keras import initializers, ops
+
+from zoo.layers.functional import cast_weights, fresh, linear, positive
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class MaxoutReadout(keras.layers.Layer):
+    """Deep output with one maxout layer (Bahdanau et al. 2015, appendix A.2.2).
+
+        t~ = U_o s + V_o E y + C_o c + b_o       2 l values
+        t_j = max(t~_{2j-1}, t~_{2j})            j = 1 … l
+
+    The same layer is Cho et al. 2014's, with O_h, O_y and O_c for U_o, V_o and C_o.
+
+    Args:
+        units: l.
+        use_bias: whether there is b_o.
+        kernel_initializer: of the matrices; the paper's is N(0, 0.01²).
+
+    Call arguments:
+        state: `(..., n)`, the decoder's.
+        embedding: `(..., m)`, of the last target word.
+        context: `(..., d)`.
+
+    Returns:
+        `(..., units)`.
+
+    Variables: `U_o` (n, 2 l), `V_o` (m, 2 l), `C_o` (d, 2 l), `b_o` (2 l,).
+
+    Raises:
+        ValueError: if `units` is not a positive integer.
+
+    Example:
+        >>> import numpy as np
+        >>> state, word, context = (np.ones((2, 7, n)) for n in (8, 4, 16))
+        >>> MaxoutReadout(5)(state, word, context).shape
+        (2, 7, 5)
+    """
+
+    def __init__(
+        self, units, use_bias=True, kernel_initializer="glorot_uniform", **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.units = positive("units", units)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+
+    def build(self, state_shape, embedding_shape, context_shape):
+        shapes = {"U_o": state_shape, "V_o": embedding_shape, "C_o": context_shape}
+        for name, shape in shapes.items():
+            weight = self.add_weight(
+                name=name,
+                shape=(shape[-1], 2 * self.units),
+                initializer=fresh(self.kernel_initializer),
+            )
+            setattr(self, name, weight)
+        self.b_o = None
+        if self.use_bias:
+            self.b_o = self.add_weight(
+                name="b_o", shape=(2 * self.units,), initializer="zeros"
+            )
+        self.built = True
+
+    def call(self, state, embedding, context):
+        parts = [state, embedding, context]
+        joined = ops.concatenate(parts, axis=-1)
+        weights = [
+            cast_weights(w, self.compute_dtype) for w in (self.U_o, self.V_o, self.C_o)
+        ]
+        hidden = linear(joined, ops.concatenate(weights, axis=0))
+        if self.b_o is not None:
+            hidden = hidden + cast_weights(self.b_o, self.compute_dtype)
+        pairs = ops.reshape(hidden, (*ops.shape(hidden)[:-1], self.units, 2))
+        return ops.max(pairs, axis=-1)
+
+    def compute_output_shape(self, state_shape, embedding_shape, context_shape):
+        return (*state_shape[:-1], self.units)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "use_bias": self.use_bias,
+            "kernel_initializer": initializers.serialize(self.kernel_initializer),
+        }

@@ -1,0 +1,339 @@
+"""RNNsearch and RNNencdec: Bahdanau, Cho & Bengio 2015."""
+
+import keras
+from keras import ops
+
+from zoo.layers import (
+    AdditiveAttention,
+    ContextCell,
+    ContextDecoder,
+    FixedContextDecoder,
+    GRUCell,
+    MaxoutReadout,
+    RecurrentStack,
+)
+from zoo.layers.functional import cast_weights, positive
+from zoo.layers.initializers import PerGate
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
+from zoo.text.preprocessor import TranslatorPreprocessor
+
+READOUTS = ("previous", "current")
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class Bahdanau(Seq2SeqBackbone):
+    """Bahdanau, Cho & Bengio 2015: a GRU decoder that searches the source, RNNsearch.
+
+    Equations of appendix A, for source position j and target step i:
+
+        h_j  = [→h_j; ←h_j], two GRUs                            A.2.1
+        s_0  = tanh(W_s ←h_1)                                    A.2.2
+        e_ij = v_a · tanh(W_a s_{i-1} + U_a h_j)
+        α_ij = softmax_j(e_ij),  c_i = Σ_j α_ij h_j              equations 5 and 6
+        z_i  = σ(W_z E y_{i-1} + U_z s_{i-1} + C_z c_i)
+        r_i  = σ(W_r E y_{i-1} + U_r s_{i-1} + C_r c_i)
+        s~_i = tanh(W E y_{i-1} + U (r_i * s_{i-1}) + C c_i)
+        s_i  = (1 - z_i) * s_{i-1} + z_i * s~_i
+        t_i  = maxout(U_o s_{i-1} + V_o E y_{i-1} + C_o c_i)
+        p(y_i) = softmax(W_o t_i)
+
+    The readout takes s_{i-1}, as the appendix and the authors' code do; equation 4 has
+    s_i, `readout="current"`. The appendix leaves the biases out and section B.1 starts
+    them at zero: `use_bias` is for the GRUs, W_s, the readout and W_o, the score has
+    none. The reset gate stands before the product, and the update gate takes the new
+    state (the other way round than in Keras).
+
+    `attention=False` is the paper's RNNencdec: c_i is the last state of a forward
+    encoder throughout, and s_0 = tanh(W_s c).
+
+    As in the paper: recurrent matrices orthogonal, each gate's by itself; W_a and U_a
+    from N(0, 0.001²), v_a and biases zero, all others from N(0, 0.01²). The authors'
+    code has a softmax factorised at rank 620, which the paper doesn't mention: it is
+    left out.
+
+    Args:
+        vocabulary_size: source vocabulary. Paper: 30,000.
+        target_vocabulary_size: None, the default, for that of the source.
+        hidden_dim: n, units of each direction and of the decoder. Paper: 1000.
+        embedding_dim: m. Paper: 620.
+        attention_dim: n'. Paper: 1000.
+        maxout_dim: l. Paper: 500.
+        attention: False for RNNencdec.
+        readout: "previous" for s_{i-1}, "current" for s_i.
+        use_bias: see above.
+        dropout: on word vectors and on t_i; not in the paper.
+        initializer_range: standard deviation of the other matrices. Paper: 0.01.
+        dtype: dtype policy.
+
+    Call arguments:
+        inputs: dict of `source_ids` int (B, S) and `target_ids` int (B, T), the target
+            shifted right (start token first), both padded at the right with 0.
+
+    Returns:
+        Logits `(B, T, target vocabulary)` of the next target token.
+
+    Raises:
+        ValueError: for an unknown readout, a size or range that is not positive, or a
+            dropout rate outside [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> model = Bahdanau(vocabulary_size=20, hidden_dim=8, embedding_dim=6,
+        ...                  attention_dim=8, maxout_dim=5)
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> model({"source_ids": ids, "target_ids": ids}).shape
+        (2, 4, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size=30000,
+        target_vocabulary_size=None,
+        hidden_dim=1000,
+        embedding_dim=620,
+        attention_dim=1000,
+        maxout_dim=500,
+        attention=True,
+        readout="previous",
+        use_bias=True,
+        dropout=0.0,
+        initializer_range=0.01,
+        dtype=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, **kwargs)
+        vocabulary_size = positive("vocabulary_size", vocabulary_size)
+        if target_vocabulary_size is not None:
+            target_vocabulary_size = positive(
+                "target_vocabulary_size", target_vocabulary_size
+            )
+        hidden_dim = positive("hidden_dim", hidden_dim)
+        embedding_dim = positive("embedding_dim", embedding_dim)
+        attention_dim = positive("attention_dim", attention_dim)
+        maxout_dim = positive("maxout_dim", maxout_dim)
+        if readout not in READOUTS:
+            raise ValueError(
+                f"`readout` must be one of {list(READOUTS)}. "
+                f"Received: readout={readout!r}"
+            )
+        if not 0 <= dropout < 1:
+            raise ValueError(f"`dropout` must be in [0, 1). Received: {dropout!r}")
+        if not 0 < initializer_range < float("inf"):
+            raise ValueError(
+                f"`initializer_range` must be above 0. Received: {initializer_range!r}"
+            )
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.embedding_dim = embedding_dim
+        self.attention_dim = attention_dim
+        self.maxout_dim = maxout_dim
+        self.attention = bool(attention)
+        self.readout = readout
+        self.use_bias = bool(use_bias)
+        self.dropout = dropout
+        self.initializer_range = initializer_range
+
+        # === Layers ===
+        policy = self.dtype_policy
+        target_size = target_vocabulary_size or vocabulary_size
+        # The source's first, as in every preset: Keras tells them apart by order.
+        self.source_embedding, self.token_embedding = (
+            keras.layers.Embedding(
+                size,
+                embedding_dim,
+                embeddings_initializer=self._normal(),
+                dtype=policy,
+                name=name,
+            )
+            for size, name in (
+                (vocabulary_size, "source_embedding"),
+                (target_size, "target_embedding"),
+            )
+        )
+        self.encoder = RecurrentStack(
+            2 * hidden_dim if attention else hidden_dim,
+            bidirectional=self.attention,
+            use_bias=use_bias,
+            cell="gru",
+            update="replace",
+            kernel_initializer=self._normal(),
+            recurrent_initializer=PerGate("orthogonal", 3),
+            dtype=policy,
+            name="encoder",
+        )
+        self.start_layer = keras.layers.Dense(
+            hidden_dim,
+            activation="tanh",
+            use_bias=use_bias,
+            kernel_initializer=self._normal(),
+            dtype=policy,
+            name="W_s",
+        )
+        cell = GRUCell(
+            hidden_dim,
+            update="replace",
+            use_bias=use_bias,
+            kernel_initializer=self._normal(),
+            recurrent_initializer=PerGate("orthogonal", 3),
+            dtype=policy,
+            name="decoder_gru",
+        )
+        if self.attention:
+            layer = AdditiveAttention(
+                attention_dim,
+                kernel_initializer=keras.initializers.RandomNormal(stddev=0.001),
+                vector_initializer="zeros",
+                dtype=policy,
+                name="attention",
+            )
+            cell = ContextCell(cell, layer, dtype=policy, name="decoder_cell")
+            self.decoder = ContextDecoder(cell, dtype=policy, name="decoder")
+        else:
+            self.decoder = FixedContextDecoder(cell, dtype=policy, name="decoder")
+        self.deep_output = MaxoutReadout(
+            maxout_dim,
+            use_bias=use_bias,
+            kernel_initializer=self._normal(),
+            dtype=policy,
+            name="deep_output",
+        )
+        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.output_layer = keras.layers.Dense(
+            target_size,
+            use_bias=use_bias,
+            kernel_initializer=self._normal(),
+            dtype=policy,
+            name="W_o",
+        )
+        self.build(None)
+
+    def _normal(self):
+        return keras.initializers.RandomNormal(stddev=self.initializer_range)
+
+    def build(self, input_shape=None):
+        words = (None, None, self.embedding_dim)
+        states = (None, None, self.hidden_dim)
+        width = 2 * self.hidden_dim if self.attention else self.hidden_dim
+        annotations = (None, None, width)
+        for embedding in (self.source_embedding, self.token_embedding):
+            embedding.build((None, None))
+        self.encoder.build(words)
+        self.start_layer.build((None, self.hidden_dim))
+        self.decoder.build(words, annotations)
+        self.deep_output.build(states, words, annotations)
+        self.output_layer.build((None, None, self.maxout_dim))
+        self.built = True
+
+    # === The contract ===
+    def encode(self, source_ids, training=False):
+        source_ids = ops.cast(source_ids, "int32")
+        mask = ops.not_equal(source_ids, PAD_ID)
+        words = self.drop(self.source_embedding(source_ids), training=training)
+        annotations, [[final]] = self.encoder(words, mask=mask, training=training)
+        memory = {"annotations": annotations, "mask": mask}
+        if self.attention:
+            memory["keys"] = self.decoder.cell.attention.project(annotations)
+            final = final[:, self.hidden_dim :]  # ←h_1
+        return {**memory, "final": final, "start": self.start_layer(final)}
+
+    def start(self, memory):
+        batch = ops.shape(memory["start"])[0]
+        if not self.attention:
+            return [memory["start"], memory["final"]]
+        return self.decoder.cell.get_initial_state(batch, [memory["start"]])
+
+    def step(self, token_ids, state, memory):
+        words = self.token_embedding(token_ids)
+        if self.attention:
+            output, context, weights, new_state = self.decoder.cell(
+                words,
+                state,
+                memory["annotations"],
+                mask=memory["mask"],
+                keys=memory["keys"],
+            )
+        else:
+            output, context = self.decoder.step(words, *state), state[1]
+            weights = no_weights(output, memory["mask"])
+            new_state = [output, context]
+        read = state[0] if self.readout == "previous" else output
+        features = self.deep_output(read, words, context)
+        return self.output_layer(features), new_state, weights
+
+    def _decode(self, inputs, training=False, return_alignments=False):
+        """t_1 … t_T, or the alignments."""
+        memory = self.encode(inputs["source_ids"], training=training)
+        words = self.token_embedding(ops.cast(inputs["target_ids"], "int32"))
+        words = self.drop(words, training=training)
+        first = memory["start"]
+        if self.attention:
+            outputs, contexts, _, *alignments = self.decoder(
+                words,
+                memory["annotations"],
+                mask=memory["mask"],
+                keys=memory["keys"],
+                initial_states=[first],
+                training=training,
+                return_alignments=return_alignments,
+            )
+            if return_alignments:
+                return alignments[0]
+        else:
+            outputs, contexts = self.decoder(
+                words, memory["final"], first, training=training
+            )
+            if return_alignments:
+                return no_weights(outputs, memory["mask"])
+        if self.readout == "previous":
+            first = ops.cast(first, outputs.dtype)
+            outputs = ops.concatenate([first[:, None], outputs[:, :-1]], axis=1)
+        return self.deep_output(outputs, words, contexts)
+
+    def features(self, inputs, training=False):
+        return self.drop(self._decode(inputs, training), training=training)
+
+    def output_weights(self):
+        kernel, bias = self.output_layer.kernel, self.output_layer.bias
+        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
+        return cast_weights(kernel, self.compute_dtype), bias
+
+    def call(self, inputs, training=False):
+        return self.output_layer(self.features(inputs, training=training))
+
+    def align(self, source_ids, target_ids):
+        inputs = {"source_ids": source_ids, "target_ids": target_ids}
+        return self._decode(inputs, return_alignments=True)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "target_vocabulary_size": self.target_vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "embedding_dim": self.embedding_dim,
+            "attention_dim": self.attention_dim,
+            "maxout_dim": self.maxout_dim,
+            "attention": self.attention,
+            "readout": self.readout,
+            "use_bias": self.use_bias,
+            "dropout": self.dropout,
+            "initializer_range": self.initializer_range,
+        }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class BahdanauPreprocessor(TranslatorPreprocessor):
+    """Strings to ids and back for `Bahdanau`."""
+
+    backbone_cls = Bahdanau
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class BahdanauTranslator(Translator):
+    """Translates text with `Bahdanau`; see `zoo.models.Translator`."""
+
+    backbone_cls = Bahdanau
+    preprocessor_cls = BahdanauPreprocessor

@@ -1,0 +1,226 @@
+"""Sequence to sequence learning: Sutskever, Vinyals & Le 2014."""
+
+import keras
+from keras import ops
+
+from zoo.layers import RecurrentStack
+from zoo.layers.functional import cast_weights, positive
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
+from zoo.text.preprocessor import TranslatorPreprocessor
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class Seq2Seq(Seq2SeqBackbone):
+    """Sutskever, Vinyals & Le 2014: one deep LSTM reads, another writes; no attention.
+
+    Section 2, for source x_1 … x_S and target y_1 … y_T:
+
+        v      = the final (h, c) of all layers of an LSTM that reads x_S, …, x_1
+        h_t    = LSTM stack(E y_{t-1}, h_{t-1}), started from v
+        p(y_t) = softmax(W h_t)                                  equation 1
+
+    The source is read backwards (section 3.3), the target forwards. Encoder and decoder
+    have weights of their own. The paper takes its LSTM from Graves (2013), whose
+    peepholes the text doesn't mention: there are none here; nor does it mention
+    biases, and its 384M parameters come out without any (`use_bias=True` adds them).
+    Every parameter starts from U(-0.08, 0.08), the forget gate's bias included. The
+    source carries no end token; the start token stands for the one that the paper feeds
+    before the first target word.
+
+    The decoder sees of the source nothing but v, so `step` and `align` give alignment
+    weights of 0.
+
+    Args:
+        vocabulary_size: source vocabulary. Paper: 160,000.
+        target_vocabulary_size: None, the default, for that of the source. Paper:
+            80,000.
+        num_layers: depth of encoder and decoder. Paper: 4.
+        hidden_dim: LSTM cells of each layer. Paper: 1000.
+        embedding_dim: size of the word vectors. Paper: 1000.
+        reverse_source: whether the encoder reads backwards. Paper: True.
+        use_bias: whether LSTMs and softmax have biases.
+        dropout: on the inputs of the LSTM layers and of the softmax (Zaremba et al.
+            2014). Paper: 0.
+        initializer_range: r of U(-r, r). Paper: 0.08.
+        dtype: dtype policy.
+
+    Call arguments:
+        inputs: dict of `source_ids` int (B, S) and `target_ids` int (B, T), the target
+            shifted right (start token first), both padded at the right with 0.
+
+    Returns:
+        Logits `(B, T, target vocabulary)` of the next target token.
+
+    Raises:
+        ValueError: for a size or range that is not positive, or a dropout rate outside
+            [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> model = Seq2Seq(20, num_layers=2, hidden_dim=8, embedding_dim=6)
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> model({"source_ids": ids, "target_ids": ids}).shape
+        (2, 4, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size=160000,
+        target_vocabulary_size=None,
+        num_layers=4,
+        hidden_dim=1000,
+        embedding_dim=1000,
+        reverse_source=True,
+        use_bias=False,
+        dropout=0.0,
+        initializer_range=0.08,
+        dtype=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, **kwargs)
+        vocabulary_size = positive("vocabulary_size", vocabulary_size)
+        if target_vocabulary_size is not None:
+            target_vocabulary_size = positive(
+                "target_vocabulary_size", target_vocabulary_size
+            )
+        num_layers = positive("num_layers", num_layers)
+        hidden_dim = positive("hidden_dim", hidden_dim)
+        embedding_dim = positive("embedding_dim", embedding_dim)
+        if not 0 <= dropout < 1:
+            raise ValueError(f"`dropout` must be in [0, 1). Received: {dropout!r}")
+        if not 0 < initializer_range < float("inf"):
+            raise ValueError(
+                f"`initializer_range` must be above 0. Received: {initializer_range!r}"
+            )
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size
+        self.num_layers = num_layers
+        self.hidden_dim = hidden_dim
+        self.embedding_dim = embedding_dim
+        self.reverse_source = bool(reverse_source)
+        self.use_bias = bool(use_bias)
+        self.dropout = dropout
+        self.initializer_range = initializer_range
+
+        # === Layers ===
+        policy = self.dtype_policy
+        target_size = target_vocabulary_size or vocabulary_size
+        # The source's first, as in every preset: Keras tells them apart by order.
+        self.source_embedding, self.token_embedding = (
+            keras.layers.Embedding(
+                size,
+                embedding_dim,
+                embeddings_initializer=self._uniform(),
+                dtype=policy,
+                name=name,
+            )
+            for size, name in (
+                (vocabulary_size, "source_embedding"),
+                (target_size, "target_embedding"),
+            )
+        )
+        self.encoder, self.decoder = (
+            RecurrentStack(
+                hidden_dim,
+                num_layers,
+                reverse=reverse,
+                use_bias=use_bias,
+                dropout=dropout,
+                kernel_initializer=self._uniform(),
+                bias_initializer=self._uniform(),
+                dtype=policy,
+                name=name,
+            )
+            for name, reverse in (("encoder", self.reverse_source), ("decoder", False))
+        )
+        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.output_layer = keras.layers.Dense(
+            target_size,
+            use_bias=use_bias,
+            kernel_initializer=self._uniform(),
+            bias_initializer=self._uniform(),
+            dtype=policy,
+            name="W",
+        )
+        self.build(None)
+
+    def _uniform(self):
+        limit = self.initializer_range
+        return keras.initializers.RandomUniform(-limit, limit)
+
+    def build(self, input_shape=None):
+        words = (None, None, self.embedding_dim)
+        for embedding in (self.source_embedding, self.token_embedding):
+            embedding.build((None, None))
+        self.encoder.build(words)
+        self.decoder.build(words)
+        self.output_layer.build((None, None, self.hidden_dim))
+        self.built = True
+
+    # === The contract ===
+    def encode(self, source_ids, training=False):
+        source_ids = ops.cast(source_ids, "int32")
+        mask = ops.not_equal(source_ids, PAD_ID)
+        words = self.source_embedding(source_ids)
+        _, states = self.encoder(words, mask=mask, training=training)
+        return {"states": states, "mask": mask}
+
+    def start(self, memory):
+        return memory["states"]
+
+    def step(self, token_ids, state, memory):
+        words = self.token_embedding(token_ids)[:, None]
+        outputs, state = self.decoder(words, initial_states=state)
+        logits = self.output_layer(outputs[:, 0])
+        return logits, state, no_weights(outputs[:, 0], memory["mask"])
+
+    def features(self, inputs, training=False):
+        memory = self.encode(inputs["source_ids"], training=training)
+        words = self.token_embedding(ops.cast(inputs["target_ids"], "int32"))
+        outputs, _ = self.decoder(
+            words, initial_states=memory["states"], training=training
+        )
+        return self.drop(outputs, training=training)
+
+    def output_weights(self):
+        kernel, bias = self.output_layer.kernel, self.output_layer.bias
+        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
+        return cast_weights(kernel, self.compute_dtype), bias
+
+    def call(self, inputs, training=False):
+        return self.output_layer(self.features(inputs, training=training))
+
+    def align(self, source_ids, target_ids):
+        words = self.token_embedding(ops.cast(target_ids, "int32"))
+        return no_weights(words, source_ids)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "target_vocabulary_size": self.target_vocabulary_size,
+            "num_layers": self.num_layers,
+            "hidden_dim": self.hidden_dim,
+            "embedding_dim": self.embedding_dim,
+            "reverse_source": self.reverse_source,
+            "use_bias": self.use_bias,
+            "dropout": self.dropout,
+            "initializer_range": self.initializer_range,
+        }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class Seq2SeqPreprocessor(TranslatorPreprocessor):
+    """Strings to ids and back for `Seq2Seq`."""
+
+    backbone_cls = Seq2Seq
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class Seq2SeqTranslator(Translator):
+    """Translates text with `Seq2Seq`; see `zoo.models.Translator`."""
+
+    backbone_cls = Seq2Seq
+    preprocessor_cls = Seq2SeqPreprocessor
