@@ -159,9 +159,9 @@ class GRUCell(keras.layers.GRUCell):
         >>> import numpy as np
         >>> cell = GRUCell(4)
         >>> cell.build((None, 3))
-        >>> [h] = [np.zeros((2, 4), "float32")]
+        >>> states = [keras.ops.zeros((2, 4))]
         >>> projected = cell.project(np.ones((2, 7, 3), "float32"))  # (2, 7, 12)
-        >>> h, states = cell.advance(projected[:, 0], [h], cell.loop_kernel())
+        >>> h, states = cell.advance(projected[:, 0], states, cell.loop_kernel())
     """
 
     def __init__(self, units, reset_after=False, update="keep", **kwargs):
