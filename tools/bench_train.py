@@ -95,11 +95,11 @@ def last_object(output):
     return json.loads(lines[-1])
 
 
-def zoo_system(backend, data):
+def zoo_system(backend, data, model):
     def command(steps, window):
         return [
             *(sys.executable, str(ROOT / "tools" / "bench_train_zoo.py")),
-            *("--data", str(data), "--steps", str(window)),
+            *("--data", str(data), "--model", model, "--steps", str(window)),
             *("--windows", str(steps // window - 1)),
         ]
 
@@ -143,6 +143,12 @@ def parse(argv):
         "--backends", default=",".join(BACKENDS), help="of zoo; or none"
     )
     parser.add_argument("--peers", default=",".join(peers_.PEERS), help="or none")
+    parser.add_argument(
+        "--model",
+        choices=("luong", "bahdanau"),
+        default="luong",
+        help="zoo's; the limit is luong's work in either case",
+    )
     parser.add_argument("--rounds", type=int, default=2, help="runs of each system")
     parser.add_argument("--windows", type=int, default=3, help="timed in each run")
     parser.add_argument("--steps", type=int, default=100, help="of a window")
@@ -192,7 +198,7 @@ def main(argv=None):
             print(f"{name} cannot be installed: {error}", file=sys.stderr, flush=True)
             args.peers.remove(name)
     systems = interleave(
-        [zoo_system(backend, work / "data") for backend in args.backends],
+        [zoo_system(name, work / "data", args.model) for name in args.backends],
         [peer_system(name, work, work / "data") for name in args.peers],
     )
     rates = {system.name: [] for system in systems}

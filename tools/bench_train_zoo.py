@@ -19,7 +19,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from zoo.models import Luong, LuongTranslator
+from zoo.models import Bahdanau, BahdanauTranslator, Luong, LuongTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
 from zoo.training.loop import Loop
 
@@ -91,9 +91,32 @@ def read_ids(folder, language, words=None):
     return ids, FIRST_WORD_ID + len(known)
 
 
+def make_model(name, source_size, target_size):
+    """The reference model; Bahdanau's has twice the encoder, 256 units each way."""
+    sizes = {
+        "vocabulary_size": source_size,
+        "target_vocabulary_size": target_size,
+        "hidden_dim": 256,
+        "embedding_dim": 256,
+        "dropout": 0.0,
+    }
+    if name == "bahdanau":
+        return BahdanauTranslator(Bahdanau(**sizes, attention_dim=256, maxout_dim=256))
+    return LuongTranslator(
+        Luong(
+            **sizes,
+            num_layers=1,
+            attention="global",
+            score="general",
+            bidirectional=True,
+        )
+    )
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--model", choices=("luong", "bahdanau"), default="luong")
     parser.add_argument("--steps", type=int, default=100, help="of a window")
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=64)
@@ -104,19 +127,7 @@ def main(argv=None):
     sources, source_size = read_ids(args.data, "source")
     targets, target_size = read_ids(args.data, "target")
     batches = PairBatches(sources, targets, batch_size=args.batch_size, seed=args.seed)
-    model = LuongTranslator(
-        Luong(
-            vocabulary_size=source_size,
-            target_vocabulary_size=target_size,
-            num_layers=1,
-            hidden_dim=256,
-            embedding_dim=256,
-            attention="global",
-            score="general",
-            bidirectional=True,
-            dropout=0.0,
-        )
-    )
+    model = make_model(args.model, source_size, target_size)
     compile_for_training(model, keras.optimizers.Adam())
     began = time.perf_counter()
     model.fit(WarmUp(batches), shuffle=False, verbose=0)
