@@ -7,6 +7,7 @@ from keras import ops
 
 from zoo.layers.attention import attend_rows
 from zoo.layers.cells import LSTMCell, as_list
+from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.functional import (
     LoopKernel,
     cast_weights,
@@ -381,11 +382,17 @@ class AttentionDecoder(keras.layers.Layer):
         if keys is None:
             keys = cell.attention.project(memory)
         batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
+        states = cell.get_initial_state(batch, initial_states)
+        loose = cell.hoists and not cell.input_feeding
+        if loose and all(has_cudnn(own, inputs) for own in cell.cells):
+            hidden, states = self._run_whole(inputs, states, training)
+            W_c = cell.loop_kernels()[-1]
+            outputs, alignments = self._attend(hidden, memory, mask, keys, W_c)
+            return (outputs, states, *([alignments] if return_alignments else []))
         # Time first, as a loop reads it: only the narrow inputs are turned round.
         inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
         drops = cell.draw_drops((time, batch), training)
         first = cell.project(cell.drop(inputs, training=training))
-        states = cell.get_initial_state(batch, initial_states)
         kernels = cell.loop_kernels()
         inside = len(kernels) if cell.input_feeding else len(kernels) - 1
         kernels[:inside] = loop_kernels(kernels[:inside], training)
@@ -432,18 +439,29 @@ class AttentionDecoder(keras.layers.Layer):
                 return cell.run_cells(added, states, kernels, drops, training)
 
             hidden, states[:-1] = scan(step, sequence, states[:-1])
-            context, alignments = cell.attention(
-                hidden,
-                memory,
-                mask=mask,
-                keys=keys,
-                position=ops.arange(time, dtype="int32"),
-            )
-            outputs = cell.combine(context, hidden, kernels[-1])
+            outputs, alignments = self._attend(hidden, memory, mask, keys, kernels[-1])
             states[-1] = states[-1] + time
         if return_alignments:
             return outputs, states, alignments
         return outputs, states
+
+    def _attend(self, hidden, memory, mask, keys, W_c):
+        """Without input feeding: all steps' attention at once."""
+        positions = ops.arange(ops.shape(hidden)[1], dtype="int32")
+        context, alignments = self.cell.attention(
+            hidden, memory, mask=mask, keys=keys, position=positions
+        )
+        return self.cell.combine(context, hidden, W_c), alignments
+
+    def _run_whole(self, inputs, states, training):
+        """Without input feeding: the cells layer by layer, by cuDNN's kernel."""
+        new_states = []
+        for index, cell in enumerate(self.cell.cells):
+            inputs = self.cell.drop(inputs, training=training)
+            own = states[2 * index : 2 * index + 2]
+            inputs, final = run_lstm(cell, inputs, own)
+            new_states += final
+        return inputs, [*new_states, states[-1] + ops.shape(inputs)[1]]
 
     def compute_output_spec(
         self, inputs, memory, *args, return_alignments=None, **kwargs
