@@ -226,7 +226,7 @@ def main(argv=None):
         found = measure("limit", lambda: command, {}, last_object)
         if found:
             limits.append(found[0])
-            say("limit", found[1], f"{found[0]['limit']:,.0f}")
+            say("limit (luong)", found[1], f"{found[0]['limit']:,.0f}")
 
     def say(name, load, text):
         other = load.get("other_cores", 0.0) + load.get("stolen_cores", 0.0)

@@ -135,3 +135,5 @@ def test_bad_arguments():
         GRUCell(4, dropout=0.1)
     with pytest.raises(ValueError, match='"lstm" or "gru".*cell=.rnn'):
         RecurrentStack(4, cell="rnn")
+    with pytest.raises(ValueError, match="alone.*update=.keep., cell=.lstm"):
+        RecurrentStack(4, update="keep")

@@ -113,9 +113,10 @@ def test_fixed_context():
     wanted = whole(joined, initial_state=[ops.convert_to_tensor(START)])
     close(outputs, wanted)
     state = ops.convert_to_tensor(START)
+    projected = decoder.project(ops.convert_to_tensor(CONTEXT))
     for t in range(6):
         x = ops.convert_to_tensor(INPUTS[:, t])
-        state = decoder.step(x, state, ops.convert_to_tensor(CONTEXT))
+        state = decoder.step(x, state, projected)
         close(state, wanted[:, t])
     assert same_config(decoder).cell.units == 4
 
@@ -123,3 +124,5 @@ def test_fixed_context():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="GRUCell or LSTMCell.*SimpleRNNCell"):
         ContextCell(keras.layers.SimpleRNNCell(4), AdditiveAttention(8))
+    with pytest.raises(ValueError, match="must be a zoo.layers.GRUCell.*LSTMCell"):
+        FixedContextDecoder(LSTMCell(4))

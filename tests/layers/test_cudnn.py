@@ -19,6 +19,15 @@ from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.recurrent import run_cell
 
 RNG = np.random.default_rng(5)
+
+
+@pytest.fixture(autouse=True)
+def loops(monkeypatch):
+    """Outside `run_lstm` loops run, on a GPU too."""
+    for module in (recurrent_module, decoder_module):
+        monkeypatch.setattr(module, "has_cudnn", lambda *args: False)
+
+
 INPUTS = RNG.normal(size=(5, 6, 3)).astype("float32")
 MASKS = {
     "none": None,
@@ -108,9 +117,13 @@ def test_half_precision():
     assert np.abs(to_numpy(ops.cast(outputs, "float32")) - to_numpy(full)).max() < 0.05
 
 
-def test_where_it_is_used():
+def test_where_it_is_used(monkeypatch):
+    distribution = keras.distribution
+    monkeypatch.setattr(distribution, "list_devices", lambda: ["cpu:0"], raising=False)
+
     class OnGpu:
         device = type("device", (), {"type": "cuda"})
+        shape = (5, 6, 3)
 
     torch = keras.backend.backend() == "torch"
     assert has_cudnn(built(), OnGpu) == torch
@@ -121,3 +134,8 @@ def test_where_it_is_used():
 def test_jax_asks_keras_for_its_devices(monkeypatch):
     monkeypatch.setattr(keras.distribution, "list_devices", lambda: ["gpu:0"])
     assert has_cudnn(built(), INPUTS)
+    # One step is no sequence.
+    assert not has_cudnn(built(), INPUTS[:, :1])
+    # The kernel can't be cut up for several devices.
+    monkeypatch.setattr(keras.distribution, "distribution", lambda: "several")
+    assert not has_cudnn(built(), INPUTS)

@@ -1,3 +1,5 @@
+import inspect
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,10 @@ def test_the_papers_size():
         side = 4 * n * (m + n) + (layers - 1) * 4 * n * 2 * n
         return (source + target) * m + target * n, 2 * side
 
-    words, recurrent = count(160_000, 80_000, 1000, 1000, 4)
+    known = inspect.signature(Seq2Seq).parameters
+    names = ("hidden_dim", "embedding_dim", "num_layers")
+    sizes = [known[name].default for name in names]
+    words, recurrent = count(known["vocabulary_size"].default, 80_000, *sizes)
     assert (words + recurrent, recurrent) == (384_000_000, 64_000_000)
     sizes = {"num_layers": 3, "hidden_dim": 8, "embedding_dim": 6}
     model = Seq2Seq(VOCABULARY, 9, **sizes)

@@ -145,8 +145,8 @@ class GRUCell(keras.layers.GRUCell):
     Both updates are the same class of functions (z's weights with the other sign), but
     weights, plots of the gate and initial biases differ.
 
-    Args: those of `keras.layers.GRUCell`, the dropouts left out, with `reset_after`
-        False by default, and
+    Args: those of `keras.layers.GRUCell`, by name, the dropouts left out, with
+        `reset_after` False by default, and
         update: "keep" or "replace", what the update gate does where it is open.
 
     `reset_after=True` is cuDNN's form, r * (U h): Cho et al.'s appendix has it in the
@@ -164,7 +164,7 @@ class GRUCell(keras.layers.GRUCell):
         >>> h, states = cell.advance(projected[:, 0], states, cell.loop_kernel())
     """
 
-    def __init__(self, units, reset_after=False, update="keep", **kwargs):
+    def __init__(self, units, *, reset_after=False, update="keep", **kwargs):
         _refuse_dropout(type(self), kwargs)
         if update not in ("keep", "replace"):
             raise ValueError(

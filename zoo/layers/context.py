@@ -98,15 +98,20 @@ class ContextCell(keras.layers.Layer):
         states = [ops.cast(s, self.compute_dtype) for s in as_list(cell_states)]
         return [*states, ops.zeros((batch_size,), dtype="int32")]
 
-    def call(self, inputs, states, memory, mask=None, keys=None, training=False):
+    def call(self, inputs, states, memory, mask=None, keys=None):
         if keys is None:
             keys = self.attention.project(memory)
+
+        def step(x, own, context):
+            # A single step is one product, with the kernel as it stands.
+            new = self.cell(ops.concatenate([x, context], axis=-1), own)
+            return new[0], as_list(new[1])
+
         inputs = ops.cast(inputs, self.compute_dtype)
-        x, step = hoist(self.cell, inputs, fed=memory.shape[-1])
-        return self.advance(x, states, step, memory, mask, keys)
+        return self.advance(inputs, states, step, memory, mask, keys)
 
     def advance(self, x, states, step, memory, mask, keys, paired=None):
-        """A call, with `x` and `step` as from `hoist`."""
+        """A step, with `x` and `step` as from `hoist`."""
         *own, position = states
         context, alignment = attend_rows(
             self.attention, own[0], memory, mask, keys, position, paired
@@ -238,7 +243,7 @@ class FixedContextDecoder(keras.layers.Layer):
     at every step: s_i = cell([x_i; c], s_{i-1}).
 
     Args:
-        cell: a `zoo.layers.GRUCell` with one state.
+        cell: a `zoo.layers.GRUCell`.
 
     Call arguments:
         inputs: `(B, T, n)`.
@@ -248,6 +253,9 @@ class FixedContextDecoder(keras.layers.Layer):
     Returns:
         `(outputs, contexts)`: `(B, T, units)`, and the context for every step,
         `(B, T, d)`.
+
+    Raises:
+        ValueError: for another kind of cell.
 
     Example:
         >>> import numpy as np
@@ -260,6 +268,10 @@ class FixedContextDecoder(keras.layers.Layer):
 
     def __init__(self, cell, **kwargs):
         super().__init__(**kwargs)
+        if not isinstance(cell, GRUCell):
+            raise ValueError(
+                f"`cell` must be a zoo.layers.GRUCell. Received: cell={cell!r}"
+            )
         self.cell = cell
         self.supports_masking = True
 
@@ -271,24 +283,24 @@ class FixedContextDecoder(keras.layers.Layer):
             self.cell.build((None, inputs_shape[-1] + context_shape[-1]))
         self.built = True
 
-    def _project(self, context, size):
-        """The context's share of the input product, computed once."""
+    def project(self, context):
+        """The context's share of the input product, computed once: `(B, 3 * units)`."""
         kernel = cast_weights(self.cell.kernel, self.compute_dtype)
-        return linear(ops.cast(context, self.compute_dtype), kernel[size:])
+        start = kernel.shape[0] - context.shape[-1]
+        return linear(ops.cast(context, self.compute_dtype), kernel[start:])
 
     def call(self, inputs, context, initial_state, training=False):
         inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        added = self._project(context, inputs.shape[-1])
+        added = self.project(context)
         sequence, step = hoist(self.cell, inputs, training, added=added)
         states = [ops.cast(initial_state, self.compute_dtype)]
         outputs, _ = scan(step, ops.swapaxes(sequence, 0, 1), states)
         lead = (*ops.shape(outputs)[:2], context.shape[-1])
         return outputs, ops.broadcast_to(context[:, None], lead)
 
-    def step(self, inputs, state, context):
-        """One step: `(B, n)`, `(B, units)` and `(B, d)` to `(B, units)`."""
-        added = self._project(context, inputs.shape[-1])
-        x, step = hoist(self.cell, inputs, added=added)
+    def step(self, inputs, state, projected):
+        """One step: `(B, n)`, `(B, units)` and `project(context)` to `(B, units)`."""
+        x, step = hoist(self.cell, inputs, added=projected)
         return step(x, [state])[0]
 
     def compute_output_shape(self, inputs_shape, context_shape, initial_state_shape):

@@ -12,22 +12,25 @@ _SATURATED = 1e4
 def has_cudnn(cell, inputs):
     """Whether Keras can run this LSTM cell over a sequence by cuDNN's kernel.
 
-    That needs a GPU and the paper's activations. Not under TensorFlow, whose training
-    step XLA compiles, which has no such kernel.
+    That needs a GPU, the paper's activations and more than one step. Not under
+    TensorFlow, whose training step XLA compiles, which has no such kernel; nor under
+    JAX with a `keras.distribution`, where each device would do the whole batch.
     """
     backend = keras.backend.backend()
-    if not cell.standard or backend not in ("jax", "torch"):
+    if not cell.standard or backend not in ("jax", "torch") or inputs.shape[1] == 1:
         return False
     if backend == "torch":
         device = getattr(inputs, "device", None)
         return getattr(device, "type", None) == "cuda"
+    if keras.distribution.distribution() is not None:
+        return False
     return any("gpu" in device for device in keras.distribution.list_devices())
 
 
 def run_lstm(cell, inputs, initial_states, mask=None, reverse=False):
     """`zoo.layers.recurrent.run_cell` of an LSTM cell by Keras's own LSTM layer.
 
-    On a GPU that is cuDNN's kernel, elsewhere Keras's loop; both know no mask. So the
+    On a GPU that is cuDNN's kernel, which knows no mask, elsewhere Keras's loop. So the
     real steps are moved to the front of each row in the order in which they are read,
     and at the pads behind them one more input shuts the input gate and opens the forget
     gate: c stays as it is, and h is taken from the last real step.
@@ -102,7 +105,7 @@ def _engine(cell, kernel, recurrent, bias, dtype):
     """Keras's LSTM layer over these weights: `(sequence, states) -> (outputs, states)`,
     by cuDNN where it can be, else by its loop."""
     layer = keras.layers.LSTM(
-        cell.units, return_sequences=True, dtype=dtype, name="whole"
+        cell.units, return_sequences=True, dtype=dtype, name="whole", seed=0
     )
     weights = layer.cell
     weights.kernel, weights.recurrent_kernel, weights.bias = kernel, recurrent, bias

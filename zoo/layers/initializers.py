@@ -14,7 +14,7 @@ class PerGate(keras.initializers.Initializer):
     would make that whole matrix orthogonal, and not U, U_z and U_r as the papers do.
 
     Args:
-        initializer: of each part.
+        initializer: of each part; a seed that it has is counted up from gate to gate.
         gates: parts of the last axis: 3 for a GRU, 4 for an LSTM.
 
     Raises:
@@ -39,16 +39,20 @@ class PerGate(keras.initializers.Initializer):
                 f"The last axis must have {self.gates} equal parts. "
                 f"Received: shape={tuple(shape)}"
             )
-        # A copy each, since one draws the same numbers again. In float32: half
-        # precisions have no orthogonal matrices.
+        # In float32: half precisions have no orthogonal matrices.
         parts = [
-            fresh(self.initializer)((*lead, size // self.gates), dtype="float32")
-            for _ in range(self.gates)
+            self._of_gate(gate)((*lead, size // self.gates), dtype="float32")
+            for gate in range(self.gates)
         ]
         return ops.cast(ops.concatenate(parts, axis=-1), dtype)
 
-    def clone(self):
-        return PerGate(fresh(self.initializer), self.gates)
+    def _of_gate(self, gate):
+        """A copy, since one draws the same numbers again, even with a seed."""
+        copy = fresh(self.initializer)
+        config = copy.get_config()
+        if isinstance(config.get("seed"), int):
+            copy = type(copy).from_config({**config, "seed": config["seed"] + gate})
+        return copy
 
     def get_config(self):
         initializer = keras.initializers.serialize(self.initializer)

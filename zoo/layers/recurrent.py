@@ -123,7 +123,7 @@ class RecurrentStack(keras.layers.Layer):
         recurrent_initializer: of the recurrent ones; None for the same.
         bias_initializer: of the biases.
         cell: "lstm" or "gru".
-        update: of a `GRUCell`.
+        update: of a `GRUCell`; None, the default, for the cell's own.
         seed: seed of the dropout masks.
 
     Call arguments:
@@ -161,13 +161,18 @@ class RecurrentStack(keras.layers.Layer):
         recurrent_initializer=None,
         bias_initializer="zeros",
         cell="lstm",
-        update="keep",
+        update=None,
         seed=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         if cell not in ("lstm", "gru"):
             raise ValueError(f'`cell` must be "lstm" or "gru". Received: cell={cell!r}')
+        if update is not None and cell != "gru":
+            raise ValueError(
+                '`update` is for cell="gru" alone. '
+                f"Received: update={update!r}, cell={cell!r}"
+            )
         units, num_layers = positive("units", units), positive("num_layers", num_layers)
         if bidirectional and units % 2:
             raise ValueError(
@@ -193,7 +198,7 @@ class RecurrentStack(keras.layers.Layer):
         if cell == "lstm":
             make, options = LSTMCell, {"unit_forget_bias": False}
         else:
-            make, options = GRUCell, {"update": update}
+            make, options = GRUCell, {"update": update or "keep"}
         self.cells = [
             [
                 make(

@@ -12,7 +12,7 @@ from zoo.layers import (
     MaxoutReadout,
     RecurrentStack,
 )
-from zoo.layers.functional import cast_weights, positive
+from zoo.layers.functional import positive
 from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
 from zoo.text.preprocessor import TranslatorPreprocessor
@@ -37,11 +37,13 @@ class Bahdanau(Seq2SeqBackbone):
         t_i  = maxout(U_o s_{i-1} + V_o E y_{i-1} + C_o c_i)
         p(y_i) = softmax(W_o t_i)
 
-    The readout takes s_{i-1}, as the appendix and the authors' code do; equation 4 has
-    s_i, `readout="current"`. The appendix leaves the biases out and section B.1 starts
-    them at zero: `use_bias` is for the GRUs, W_s, the readout and W_o, the score has
-    none. The reset gate stands before the product, and the update gate takes the new
-    state (the other way round than in Keras).
+    The source carries no end token. The first step reads the start token's vector,
+    where the authors' code has zeros. The readout takes s_{i-1}, as the appendix and
+    the authors' code do; equation 4 has s_i, `readout="current"`. The appendix leaves
+    the biases out and section B.1 starts them at zero: `use_bias` is for the GRUs, W_s,
+    the readout and W_o, the score has none (the authors' code has none in the gates
+    either). The reset gate stands before the product, and the update gate takes the
+    new state (the other way round than in Keras).
 
     `attention=False` is the paper's RNNencdec: c_i is the last state of a forward
     encoder throughout, and s_0 = tanh(W_s c).
@@ -233,16 +235,20 @@ class Bahdanau(Seq2SeqBackbone):
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.drop(self.source_embedding(source_ids), training=training)
         annotations, [[final]] = self.encoder(words, mask=mask, training=training)
-        memory = {"annotations": annotations, "mask": mask}
-        if self.attention:
-            memory["keys"] = self.decoder.cell.attention.project(annotations)
-            final = final[:, self.hidden_dim :]  # ←h_1
-        return {**memory, "final": final, "start": self.start_layer(final)}
+        if not self.attention:
+            return {"mask": mask, "final": final, "start": self.start_layer(final)}
+        return {
+            "annotations": annotations,
+            "keys": self.decoder.cell.attention.project(annotations),
+            "mask": mask,
+            "start": self.start_layer(final[:, self.hidden_dim :]),  # of ←h_1
+        }
 
     def start(self, memory):
         batch = ops.shape(memory["start"])[0]
         if not self.attention:
-            return [memory["start"], memory["final"]]
+            context = memory["final"]
+            return [memory["start"], context, self.decoder.project(context)]
         return self.decoder.cell.get_initial_state(batch, [memory["start"]])
 
     def step(self, token_ids, state, memory):
@@ -256,9 +262,10 @@ class Bahdanau(Seq2SeqBackbone):
                 keys=memory["keys"],
             )
         else:
-            output, context = self.decoder.step(words, *state), state[1]
+            last, context, projected = state
+            output = self.decoder.step(words, last, projected)
             weights = no_weights(output, memory["mask"])
-            new_state = [output, context]
+            new_state = [output, context, projected]
         read = state[0] if self.readout == "previous" else output
         features = self.deep_output(read, words, context)
         return self.output_layer(features), new_state, weights
@@ -285,8 +292,6 @@ class Bahdanau(Seq2SeqBackbone):
             outputs, contexts = self.decoder(
                 words, memory["final"], first, training=training
             )
-            if return_alignments:
-                return no_weights(outputs, memory["mask"])
         if self.readout == "previous":
             first = ops.cast(first, outputs.dtype)
             outputs = ops.concatenate([first[:, None], outputs[:, :-1]], axis=1)
@@ -295,15 +300,10 @@ class Bahdanau(Seq2SeqBackbone):
     def features(self, inputs, training=False):
         return self.drop(self._decode(inputs, training), training=training)
 
-    def output_weights(self):
-        kernel, bias = self.output_layer.kernel, self.output_layer.bias
-        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
-        return cast_weights(kernel, self.compute_dtype), bias
-
-    def call(self, inputs, training=False):
-        return self.output_layer(self.features(inputs, training=training))
-
     def align(self, source_ids, target_ids):
+        if not self.attention:
+            words = self.token_embedding(ops.cast(target_ids, "int32"))
+            return no_weights(words, source_ids)
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, return_alignments=True)
 

@@ -15,6 +15,7 @@ import keras
 import keras_hub
 from keras import ops
 
+from zoo.layers.functional import cast_weights
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
@@ -89,8 +90,14 @@ class Seq2SeqBackbone(_Presets, keras_hub.models.Backbone):
         raise NotImplementedError
 
     def output_weights(self):
-        """The output layer's matrix `(d, V)`, and its bias `(V,)` or None."""
-        raise NotImplementedError
+        """The output layer's matrix `(d, V)`, and its bias `(V,)` or None; here those
+        of a Dense layer `output_layer`."""
+        kernel, bias = self.output_layer.kernel, self.output_layer.bias
+        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
+        return cast_weights(kernel, self.compute_dtype), bias
+
+    def call(self, inputs, training=False):
+        return self.output_layer(self.features(inputs, training=training))
 
     def align(self, source_ids, target_ids):
         """Attention weights `(B, T, S)` while reading the given target."""

@@ -1,10 +1,13 @@
-"""Sequence to sequence learning: Sutskever, Vinyals & Le 2014."""
+"""Sequence to sequence learning: Sutskever, Vinyals & Le 2014.
+
+(The contract of all models is in `zoo.models.seq2seq`.)
+"""
 
 import keras
 from keras import ops
 
 from zoo.layers import RecurrentStack
-from zoo.layers.functional import cast_weights, positive
+from zoo.layers.functional import positive
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
 from zoo.text.preprocessor import TranslatorPreprocessor
 
@@ -183,14 +186,6 @@ class Seq2Seq(Seq2SeqBackbone):
             words, initial_states=memory["states"], training=training
         )
         return self.drop(outputs, training=training)
-
-    def output_weights(self):
-        kernel, bias = self.output_layer.kernel, self.output_layer.bias
-        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
-        return cast_weights(kernel, self.compute_dtype), bias
-
-    def call(self, inputs, training=False):
-        return self.output_layer(self.features(inputs, training=training))
 
     def align(self, source_ids, target_ids):
         words = self.token_embedding(ops.cast(target_ids, "int32"))

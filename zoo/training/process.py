@@ -44,8 +44,9 @@ def give_back_large_buffers(model):
 
     Under JAX a step takes most of its memory in one piece. Freed and kept, that piece
     may be cut by a small one, and the next step take another: memory for two steps. So
-    where a single weight has 32 MB pieces of that size aren't kept, at a twentieth of
-    the speed (docs/performance.md). Does nothing where `tune_process` changed nothing.
+    where a single weight has 32 MB, pieces of that size aren't kept, at a twentieth of
+    the speed (docs/performance.md). It holds for the process from then on. Does nothing
+    where `tune_process` changed nothing.
 
     Example:
         >>> import keras
