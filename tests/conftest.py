@@ -3,6 +3,29 @@ import gc
 import keras
 import pytest
 
+# The files that take longest, a minute and more: started last, one of them would keep
+# one process busy while the others have nothing left to do.
+_LONG = (
+    "recipes/test_bulk_translate.py",
+    "training/test_engines.py",
+    "training/test_killed.py",
+    "recipes/test_translators.py",
+    "training/test_recipe.py",
+    "models/test_luong.py",
+    "models/test_bahdanau.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Files that take long come first; else the order is pytest's."""
+
+    def place(item):
+        path = item.path.as_posix()
+        found = [i for i, name in enumerate(_LONG) if path.endswith("tests/" + name)]
+        return found[0] if found else len(_LONG)
+
+    items.sort(key=place)
+
 
 @pytest.fixture(scope="module", autouse=True)
 def free_memory():

@@ -61,6 +61,7 @@ def run(backend, pytest_arguments):
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
         command += [f"--numprocesses={workers}", "--dist=loadfile"]
+        command += ["--no-loadscope-reorder"]  # tests/conftest.py has the order
         code = subprocess.call(command + pytest_arguments, cwd=ROOT, env=environment)
         passed, failed, skipped = counts(report)
     if code != 0 and failed == 0 and code != 5:  # 5: no test was found

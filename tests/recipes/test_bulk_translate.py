@@ -55,6 +55,9 @@ def test_a_killed_worker_costs_no_line(preset, inputs, tmp_path):
     command += ["--partition-lines", "4", *OPTIONS]
     # Workers as eager as the test itself, on a machine that has other work too.
     environment = {"PYTHONPATH": str(ROOT), "RAY_worker_niceness": "0"}
+    # What one worker compiled the others, under JAX, need not compile again.
+    environment["JAX_COMPILATION_CACHE_DIR"] = str(tmp_path / "compiled")
+    environment["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     log = tmp_path / "log"
     with open(log, "w") as file:
         process = subprocess.Popen(
