@@ -394,7 +394,7 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
     run = compile_search(translator, BeamSearch(1, 0.0), 6)
     limits = np.array([6, 5, 4], "int32")
     before = run(LUONG_SOURCES, limits)
-    readout = translator.backbone.readout.kernel
+    readout = translator.backbone.output_layer.kernel
     values = ops.convert_to_numpy(readout)
     readout.assign(values * 0)
     ids, scores = run(LUONG_SOURCES, limits)

@@ -130,7 +130,7 @@ def test_max_length_counts_the_end_token(translator, texts):
 
 def test_without_max_length_twice_the_source_and_ten(translator):
     """A model that never ends by itself uses its limit up, not its bucket's."""
-    readout = translator.backbone.readout.kernel
+    readout = translator.backbone.output_layer.kernel
     values = ops.convert_to_numpy(readout)
     # Words 5 and 6 have opposite logits, so that one is above the end's 0.
     silent = np.zeros_like(values)
@@ -242,7 +242,7 @@ def test_without_a_preprocessor_there_is_nothing_to_read_text(translator):
 
 
 def test_a_model_of_nan_is_reported(translator, texts):
-    readout = translator.backbone.readout.kernel
+    readout = translator.backbone.output_layer.kernel
     values = ops.convert_to_numpy(readout)
     readout.assign(values * np.nan)
     try:

@@ -50,7 +50,7 @@ def test_contract_of_tied_embeddings(tie):
     # The same numbers in a model with matrices of its own.
     table = to_numpy(model.token_embedding.embeddings)
     free.token_embedding.embeddings.assign(table)
-    free.readout.kernel.assign(table.T)
+    free.output_layer.kernel.assign(table.T)
     sources = to_numpy(model.source_embedding.embeddings)
     free.source_embedding.embeddings.assign(sources)
 
@@ -89,7 +89,9 @@ def test_the_whole_model_is_the_papers(feeding):
     encoder = [reference.named(cells[0]) for cells in model.encoder.cells]
     decoder = [reference.named(c) for c in cell.cells]
     attention = reference.named(cell.attention)
-    W_c, W_s = (to_numpy(w).astype("float64") for w in (cell.W_c, model.readout.kernel))
+    W_c, W_s = (
+        to_numpy(w).astype("float64") for w in (cell.W_c, model.output_layer.kernel)
+    )
     E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
     E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
 

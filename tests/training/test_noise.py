@@ -87,7 +87,7 @@ def test_a_sample_is_what_the_next_step_reads(backbone):
     """Never a true token: each follows from the samples before it."""
     layer = ScheduledSampling("linear", 1e-9, c=1.0)
     layer.step.assign(5)
-    backbone.readout.kernel.assign(backbone.readout.kernel * 1e5)  # certain
+    backbone.output_layer.kernel.assign(backbone.output_layer.kernel * 1e5)  # certain
     found = ids(layer(INPUTS, model=backbone))
     memory = backbone.encode(SOURCE)
     state, token = backbone.start(memory), TARGET[:, 0]
@@ -102,10 +102,10 @@ def test_the_coin_is_tossed_for_every_token(backbone):
     """Where the two kinds can be told apart, as many are true as the rate says."""
     source, target = np.repeat(SOURCE, 30, 0), np.full((180, 9), 19, "int32")
     target[:, 0] = 2
-    backbone.readout.kernel.assign(backbone.readout.kernel * 0)
-    kernel = np.array(ops.convert_to_numpy(backbone.readout.kernel))
+    backbone.output_layer.kernel.assign(backbone.output_layer.kernel * 0)
+    kernel = np.array(ops.convert_to_numpy(backbone.output_layer.kernel))
     layer = ScheduledSampling("linear", 0.7, seed=4)
-    backbone.readout.kernel.assign(kernel)  # every token is as likely: 1 / 20
+    backbone.output_layer.kernel.assign(kernel)  # every token is as likely: 1 / 20
     inputs = {"source_ids": source, "target_ids": target}
     found = ids(layer(inputs, model=backbone))
     assert (found[:, 0] == 2).all()

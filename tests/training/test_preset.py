@@ -104,7 +104,7 @@ def test_a_weight_too_large_for_float16_is_refused(translator, tmp_path, value):
     folder = tmp_path / "preset"
     folder.mkdir()
     (folder / "previous.txt").write_text("previous")
-    kernel = translator.backbone.readout.kernel
+    kernel = translator.backbone.output_layer.kernel
     before = ops.convert_to_numpy(kernel)
     changed = before.copy()
     changed[1, 2] = value

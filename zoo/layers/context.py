@@ -6,7 +6,7 @@ from keras import ops
 from zoo.layers.attention import attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
 from zoo.layers.functional import cast_weights, linear, scan
-from zoo.layers.recurrent import hoist
+from zoo.layers.recurrent import CellRunner, hoist
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -141,7 +141,7 @@ class ContextCell(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ContextDecoder(keras.layers.Layer):
+class ContextDecoder(CellRunner):
     """Runs a `ContextCell` over whole target sequences (teacher forcing).
 
     Keys and the input product stay outside the time loop.
@@ -171,14 +171,6 @@ class ContextDecoder(keras.layers.Layer):
         >>> outputs.shape, contexts.shape
         ((2, 7, 8), (2, 7, 12))
     """
-
-    def __init__(self, cell, **kwargs):
-        super().__init__(**kwargs)
-        self.cell = cell
-        self.supports_masking = True
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None
 
     def build(self, inputs_shape, memory_shape):
         if not self.cell.built:
@@ -227,18 +219,9 @@ class ContextDecoder(keras.layers.Layer):
         contexts = (batch, time, memory_shape[-1])
         return (batch, time, self.cell.output_size), contexts, states
 
-    def get_config(self):
-        cell = keras.saving.serialize_keras_object(self.cell)
-        return {**super().get_config(), "cell": cell}
-
-    @classmethod
-    def from_config(cls, config):
-        cell = keras.saving.deserialize_keras_object(config["cell"])
-        return cls(**{**config, "cell": cell})
-
 
 @keras.saving.register_keras_serializable(package="zoo")
-class FixedContextDecoder(keras.layers.Layer):
+class FixedContextDecoder(CellRunner):
     """Runs a cell over target sequences, with one context a sentence as a further input
     at every step: s_i = cell([x_i; c], s_{i-1}).
 
@@ -267,16 +250,11 @@ class FixedContextDecoder(keras.layers.Layer):
     """
 
     def __init__(self, cell, **kwargs):
-        super().__init__(**kwargs)
         if not isinstance(cell, GRUCell):
             raise ValueError(
                 f"`cell` must be a zoo.layers.GRUCell. Received: cell={cell!r}"
             )
-        self.cell = cell
-        self.supports_masking = True
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None
+        super().__init__(cell, **kwargs)
 
     def build(self, inputs_shape, context_shape, initial_state_shape=None):
         if not self.cell.built:
@@ -306,12 +284,3 @@ class FixedContextDecoder(keras.layers.Layer):
     def compute_output_shape(self, inputs_shape, context_shape, initial_state_shape):
         lead = tuple(inputs_shape[:2])
         return (*lead, self.cell.output_size), (*lead, context_shape[-1])
-
-    def get_config(self):
-        cell = keras.saving.serialize_keras_object(self.cell)
-        return {**super().get_config(), "cell": cell}
-
-    @classmethod
-    def from_config(cls, config):
-        cell = keras.saving.deserialize_keras_object(config["cell"])
-        return cls(**{**config, "cell": cell})

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import cast_weights
+from zoo.layers.functional import cast_weights, gather_rows
 
 # Added to a gate's input it closes (or, for the forget gate, opens) it to the last bit.
 _SATURATED = 1e4
@@ -79,7 +79,7 @@ def run_lstm(cell, inputs, initial_states, mask=None, reverse=False):
     steps = ops.arange(time, dtype="int32")
     steps = (time - 1 - steps if reverse else steps)[None]
     order = ops.argsort(ops.where(mask, steps, steps + time), axis=1)
-    sequence = _permute(sequence, order)
+    sequence = _take(sequence, order)
     count = ops.sum(ops.cast(mask, "int32"), axis=1)  # (B,)
     pads = ops.arange(time, dtype="int32")[None] >= count[:, None]
     shut = [-_SATURATED, _SATURATED, 0.0, 0.0]  # i, f, candidate, o
@@ -88,17 +88,16 @@ def run_lstm(cell, inputs, initial_states, mask=None, reverse=False):
     pads = ops.cast(pads, compute)[..., None]
     sequence = ops.concatenate([sequence, pads], axis=-1)
     outputs, (_, c) = _engine(cell, kernel, recurrent, bias, compute)(sequence, states)
-    last = ops.maximum(count - 1, 0)[:, None, None]
-    h = ops.take_along_axis(outputs, last, axis=1)[:, 0]
+    h = _take(outputs, ops.maximum(count - 1, 0)[:, None])[:, 0]
     h = ops.where(count[:, None] > 0, h, states[0])
-    outputs = _permute(outputs, ops.argsort(order, axis=1))
+    outputs = _take(outputs, ops.argsort(order, axis=1))
     outputs = ops.where(mask[..., None], outputs, ops.zeros_like(outputs))
     return ops.cast(outputs, dtype), [ops.cast(h, dtype), ops.cast(c, dtype)]
 
 
-def _permute(sequence, order):
-    """Row b's steps in the order `order[b]`."""
-    return ops.take_along_axis(sequence, ops.cast(order, "int32")[..., None], axis=1)
+def _take(sequence, steps):
+    """Of row b the steps `steps[b]`."""
+    return gather_rows(sequence, ops.cast(steps, "int32")[..., None])[:, :, 0]
 
 
 def _engine(cell, kernel, recurrent, bias, dtype):

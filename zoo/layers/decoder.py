@@ -18,6 +18,7 @@ from zoo.layers.functional import (
     scan,
     step_product,
 )
+from zoo.layers.recurrent import CellRunner
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -313,7 +314,7 @@ def _state_specs(shapes, dtype):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionDecoder(keras.layers.Layer):
+class AttentionDecoder(CellRunner):
     """Runs an `AttentionCell` over whole target sequences (teacher forcing).
 
     What does not depend on the step stays outside the time loop: keys, the input
@@ -350,13 +351,8 @@ class AttentionDecoder(keras.layers.Layer):
     """
 
     def __init__(self, cell, return_alignments=True, **kwargs):
-        super().__init__(**kwargs)
-        self.cell = cell
+        super().__init__(cell, **kwargs)
         self.return_alignments = return_alignments
-        self.supports_masking = True
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None
 
     def build(self, inputs_shape, memory_shape):
         if not self.cell.built:
@@ -399,7 +395,7 @@ class AttentionDecoder(keras.layers.Layer):
         added, widened = cell.additions(first), {}
         for index, kernel in enumerate(kernels, len(added) - len(kernels)):
             if isinstance(kernel, LoopKernel):
-                lead = (time, batch, kernel.kernel.shape[1])
+                lead = (time, batch, kernel.shape[1])
                 rest = added[index]
                 rest = ops.zeros((), self.compute_dtype) if rest is None else rest
                 widened[index] = kernel.widen(ops.broadcast_to(rest, lead))
@@ -490,13 +486,4 @@ class AttentionDecoder(keras.layers.Layer):
         return outputs, states, (batch, time, memory_shape[1])
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "cell": keras.saving.serialize_keras_object(self.cell),
-            "return_alignments": self.return_alignments,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        cell = keras.saving.deserialize_keras_object(config["cell"])
-        return cls(**{**config, "cell": cell})
+        return {**super().get_config(), "return_alignments": self.return_alignments}

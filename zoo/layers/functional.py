@@ -20,6 +20,29 @@ def positive(name, value):
     return integer(name, value, 1)
 
 
+def rate(name, value):
+    """Returns a dropout rate, or raises a `ValueError`."""
+    if not 0 <= value < 1:
+        raise ValueError(f"`{name}` must be in [0, 1). Received: {name}={value!r}")
+    return value
+
+
+def above_zero(name, value):
+    """Returns a finite number above zero, or raises a `ValueError`."""
+    if not 0 < value < float("inf"):
+        raise ValueError(f"`{name}` must be above 0. Received: {name}={value!r}")
+    return value
+
+
+def one_of(name, value, allowed):
+    """Returns one of the allowed values, or raises a `ValueError`."""
+    if value not in allowed:
+        raise ValueError(
+            f"`{name}` must be one of {list(allowed)}. Received: {name}={value!r}"
+        )
+    return value
+
+
 def masked_softmax(scores, mask=None):
     """Softmax over the last axis, restricted to the positions where `mask` is true.
 
@@ -80,13 +103,13 @@ class LoopKernel:
     """
 
     def __init__(self, kernel):
-        self.kernel = kernel
+        self.kernel, self.shape = kernel, kernel.shape
         self.transposed = ops.transpose(kernel)  # here: not at each step
 
     def widen(self, added):
         """The sequence `(B, T, m)` that is added to the loop's products, with room for
         the kernel's gradient: `(B, T, m + n)`."""
-        n, m = self.kernel.shape
+        n, m = self.shape
 
         @ops.custom_gradient
         def join(added, kernel):
@@ -103,7 +126,7 @@ class LoopKernel:
 
     def product(self, x, added):
         """One step: x · kernel plus this step's slice of the widened sequence."""
-        m = self.kernel.shape[1]
+        m = self.shape[1]
 
         @ops.custom_gradient
         def multiply(x, kernel, transposed, added):
@@ -126,11 +149,6 @@ def loop_kernels(kernels, training):
     if training and keras.backend.backend() != "torch":
         return [LoopKernel(kernel) for kernel in kernels]
     return kernels
-
-
-def matrix(kernel):
-    """The matrix of a `LoopKernel`; a tensor as it is."""
-    return kernel.kernel if isinstance(kernel, LoopKernel) else kernel
 
 
 def widen(kernel, added):
@@ -208,12 +226,13 @@ def scan(step, inputs, initial_states, reverse=False):
         >>> zeros = keras.ops.zeros((2, 3))
         >>> outputs, final = scan(total, keras.ops.ones((2, 5, 3)), [zeros])
     """
+    # Step by step, as torch runs it anyway, there is no first step for the shapes.
+    unroll = keras.backend.backend() == "torch" or inputs.shape[1] == 1
     engine = keras.layers.RNN(
         _Step(step),
         return_sequences=True,
         go_backwards=reverse,
-        # Step by step as it runs there anyway, but without a first step for the shapes.
-        unroll=keras.backend.backend() == "torch",
+        unroll=unroll,
         dtype=keras.backend.standardize_dtype(inputs.dtype),
         name="scan",
     )

@@ -10,7 +10,6 @@ from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.functional import (
     fresh,
     loop_kernels,
-    matrix,
     positive,
     scan,
     widen,
@@ -38,7 +37,7 @@ def hoist(cell, inputs, training=False, fed=0, added=None):
     if added is not None:
         projected = projected + added
     for kernel in kernels:
-        stop = start + matrix(kernel).shape[1]
+        stop = start + kernel.shape[1]
         parts.append(widen(kernel, projected[..., start:stop]))
         start = stop
     ends = list(itertools.accumulate(part.shape[-1] for part in parts[:-1]))
@@ -101,6 +100,31 @@ def run_cell(
 
     sequence = ops.swapaxes(ops.concatenate([sequence, real], axis=-1), 0, 1)
     return scan(masked, sequence, initial_states, reverse)
+
+
+class CellRunner(keras.layers.Layer):
+    """Base of the layers that run one cell over sequences and put out no mask.
+
+    Args:
+        cell: a layer, which the config contains.
+    """
+
+    def __init__(self, cell, **kwargs):
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.supports_masking = True
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def get_config(self):
+        cell = keras.saving.serialize_keras_object(self.cell)
+        return {**super().get_config(), "cell": cell}
+
+    @classmethod
+    def from_config(cls, config):
+        cell = keras.saving.deserialize_keras_object(config["cell"])
+        return cls(**{**config, "cell": cell})
 
 
 @keras.saving.register_keras_serializable(package="zoo")

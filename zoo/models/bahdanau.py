@@ -12,7 +12,6 @@ from zoo.layers import (
     MaxoutReadout,
     RecurrentStack,
 )
-from zoo.layers.functional import positive
 from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
 from zoo.text.preprocessor import TranslatorPreprocessor
@@ -104,57 +103,22 @@ class Bahdanau(Seq2SeqBackbone):
         **kwargs,
     ):
         super().__init__(dtype=dtype, **kwargs)
-        vocabulary_size = positive("vocabulary_size", vocabulary_size)
-        if target_vocabulary_size is not None:
-            target_vocabulary_size = positive(
-                "target_vocabulary_size", target_vocabulary_size
-            )
-        hidden_dim = positive("hidden_dim", hidden_dim)
-        embedding_dim = positive("embedding_dim", embedding_dim)
-        attention_dim = positive("attention_dim", attention_dim)
-        maxout_dim = positive("maxout_dim", maxout_dim)
-        if readout not in READOUTS:
-            raise ValueError(
-                f"`readout` must be one of {list(READOUTS)}. "
-                f"Received: readout={readout!r}"
-            )
-        if not 0 <= dropout < 1:
-            raise ValueError(f"`dropout` must be in [0, 1). Received: {dropout!r}")
-        if not 0 < initializer_range < float("inf"):
-            raise ValueError(
-                f"`initializer_range` must be above 0. Received: {initializer_range!r}"
-            )
-
-        # === Config ===
-        self.vocabulary_size = vocabulary_size
-        self.target_vocabulary_size = target_vocabulary_size
-        self.hidden_dim = hidden_dim
-        self.embedding_dim = embedding_dim
-        self.attention_dim = attention_dim
-        self.maxout_dim = maxout_dim
-        self.attention = bool(attention)
-        self.readout = readout
-        self.use_bias = bool(use_bias)
-        self.dropout = dropout
-        self.initializer_range = initializer_range
-
-        # === Layers ===
-        policy = self.dtype_policy
-        target_size = target_vocabulary_size or vocabulary_size
-        # The source's first, as in every preset: Keras tells them apart by order.
-        self.source_embedding, self.token_embedding = (
-            keras.layers.Embedding(
-                size,
-                embedding_dim,
-                embeddings_initializer=self._normal(),
-                dtype=policy,
-                name=name,
-            )
-            for size, name in (
-                (vocabulary_size, "source_embedding"),
-                (target_size, "target_embedding"),
-            )
+        self.configure(
+            sizes={
+                "vocabulary_size": vocabulary_size,
+                "hidden_dim": hidden_dim,
+                "embedding_dim": embedding_dim,
+                "attention_dim": attention_dim,
+                "maxout_dim": maxout_dim,
+            },
+            optional={"target_vocabulary_size": target_vocabulary_size},
+            rates={"dropout": dropout},
+            ranges={"initializer_range": initializer_range},
+            choices={"readout": (readout, READOUTS)},
+            flags={"attention": attention, "use_bias": use_bias},
         )
+        policy = self.dtype_policy
+        self.make_embeddings(embedding_dim, self._normal)
         self.encoder = RecurrentStack(
             2 * hidden_dim if attention else hidden_dim,
             bidirectional=self.attention,
@@ -204,7 +168,7 @@ class Bahdanau(Seq2SeqBackbone):
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
         self.output_layer = keras.layers.Dense(
-            target_size,
+            self.target_size,
             use_bias=use_bias,
             kernel_initializer=self._normal(),
             dtype=policy,
@@ -220,8 +184,6 @@ class Bahdanau(Seq2SeqBackbone):
         states = (None, None, self.hidden_dim)
         width = 2 * self.hidden_dim if self.attention else self.hidden_dim
         annotations = (None, None, width)
-        for embedding in (self.source_embedding, self.token_embedding):
-            embedding.build((None, None))
         self.encoder.build(words)
         self.start_layer.build((None, self.hidden_dim))
         self.decoder.build(words, annotations)
@@ -268,7 +230,7 @@ class Bahdanau(Seq2SeqBackbone):
             new_state = [output, context, projected]
         read = state[0] if self.readout == "previous" else output
         features = self.deep_output(read, words, context)
-        return self.output_layer(features), new_state, weights
+        return self.logits(features), new_state, weights
 
     def _decode(self, inputs, training=False, return_alignments=False):
         """t_1 … t_T, or the alignments."""
@@ -306,22 +268,6 @@ class Bahdanau(Seq2SeqBackbone):
             return no_weights(words, source_ids)
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, return_alignments=True)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "target_vocabulary_size": self.target_vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "embedding_dim": self.embedding_dim,
-            "attention_dim": self.attention_dim,
-            "maxout_dim": self.maxout_dim,
-            "attention": self.attention,
-            "readout": self.readout,
-            "use_bias": self.use_bias,
-            "dropout": self.dropout,
-            "initializer_range": self.initializer_range,
-        }
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -17,13 +17,11 @@ from zoo.layers import (
     MultiplicativeAttention,
     RecurrentStack,
 )
-from zoo.layers.functional import cast_weights, positive
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
+from zoo.models.seq2seq import PAD_ID, TIES, Seq2SeqBackbone, Translator
 from zoo.text import TranslatorPreprocessor
 
 ATTENTIONS = ("global", "local_m", "local_p", "location")
 SCORES = ("dot", "general", "concat", "scaled_dot")
-TIES = (None, "target", "all")
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -120,94 +118,37 @@ class Luong(Seq2SeqBackbone):
         **kwargs,
     ):
         super().__init__(dtype=dtype, **kwargs)
-        vocabulary_size = positive("vocabulary_size", vocabulary_size)
-        if target_vocabulary_size is not None:
-            target_vocabulary_size = positive(
-                "target_vocabulary_size", target_vocabulary_size
-            )
-        num_layers = positive("num_layers", num_layers)
-        hidden_dim = positive("hidden_dim", hidden_dim)
-        embedding_dim = positive("embedding_dim", embedding_dim)
-        window = positive("window", window)
-        max_source_length = positive("max_source_length", max_source_length)
-        for name, value in (("dropout", dropout), ("readout_dropout", readout_dropout)):
-            if not 0 <= value < 1:
-                raise ValueError(f"`{name}` must be in [0, 1). Received: {value!r}")
-        if not 0 < initializer_range < float("inf"):
-            raise ValueError(
-                f"`initializer_range` must be above 0. Received: {initializer_range!r}"
-            )
-        if attention not in ATTENTIONS:
-            raise ValueError(
-                f"`attention` must be one of {list(ATTENTIONS)}. "
-                f"Received: attention={attention!r}"
-            )
-        if score not in SCORES:
-            raise ValueError(
-                f"`score` must be one of {list(SCORES)}. Received: score={score!r}"
-            )
-        target_size = target_vocabulary_size or vocabulary_size
-        if tie_embeddings not in TIES:
-            raise ValueError(
-                f"`tie_embeddings` must be one of {list(TIES)}. "
-                f"Received: tie_embeddings={tie_embeddings!r}"
-            )
+        self.configure(
+            sizes={
+                "vocabulary_size": vocabulary_size,
+                "num_layers": num_layers,
+                "hidden_dim": hidden_dim,
+                "embedding_dim": embedding_dim,
+                "window": window,
+                "max_source_length": max_source_length,
+            },
+            optional={"target_vocabulary_size": target_vocabulary_size},
+            rates={"dropout": dropout, "readout_dropout": readout_dropout},
+            ranges={"initializer_range": initializer_range},
+            choices={
+                "attention": (attention, ATTENTIONS),
+                "score": (score, SCORES),
+                "tie_embeddings": (tie_embeddings, TIES),
+            },
+            flags={
+                "input_feeding": input_feeding,
+                "reverse_source": reverse_source,
+                "bidirectional": bidirectional,
+            },
+        )
         if tie_embeddings and embedding_dim != hidden_dim:
             raise ValueError(
                 "Tied embeddings need `embedding_dim` equal to `hidden_dim`. Received: "
                 f"embedding_dim={embedding_dim}, hidden_dim={hidden_dim}"
             )
-        if tie_embeddings == "all" and target_size != vocabulary_size:
-            raise ValueError(
-                'tie_embeddings="all" needs one vocabulary for both sides. Received: '
-                f"vocabulary_size={vocabulary_size}, "
-                f"target_vocabulary_size={target_vocabulary_size}"
-            )
 
-        # === Config ===
-        self.vocabulary_size = vocabulary_size
-        self.target_vocabulary_size = target_vocabulary_size
-        self.num_layers = num_layers
-        self.hidden_dim = hidden_dim
-        self.embedding_dim = embedding_dim
-        self.attention = attention
-        self.score = score
-        self.window = window
-        self.input_feeding = input_feeding
-        self.reverse_source = reverse_source
-        self.bidirectional = bidirectional
-        self.dropout = dropout
-        self.readout_dropout = readout_dropout
-        self.tie_embeddings = tie_embeddings
-        self.max_source_length = max_source_length
-        self.initializer_range = initializer_range
-
-        # === Layers ===
         policy = self.dtype_policy
-        # The source's comes first, as in every saved preset: Keras tells the weights of
-        # layers of one class apart by the layers' order alone.
-        if tie_embeddings != "all":
-            self.source_embedding = keras.layers.Embedding(
-                vocabulary_size,
-                embedding_dim,
-                embeddings_initializer=self._uniform(),
-                dtype=policy,
-                name="source_embedding",
-            )
-        embedding, options = keras.layers.Embedding, {}
-        if tie_embeddings:
-            embedding = keras.layers.ReversibleEmbedding
-            options["reverse_dtype"] = self.compute_dtype
-        self.token_embedding = embedding(
-            target_size,
-            embedding_dim,
-            embeddings_initializer=self._uniform(),
-            dtype=policy,
-            name="target_embedding",
-            **options,
-        )
-        if tie_embeddings == "all":
-            self.source_embedding = self.token_embedding
+        self.make_embeddings(embedding_dim, self._uniform, tie_embeddings)
         self.encoder = RecurrentStack(
             hidden_dim,
             num_layers,
@@ -244,10 +185,10 @@ class Luong(Seq2SeqBackbone):
             cell, return_alignments=False, dtype=policy, name="decoder"
         )
         self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
-        self.readout = None
+        self.output_layer = None
         if not tie_embeddings:
-            self.readout = keras.layers.Dense(
-                target_size,
+            self.output_layer = keras.layers.Dense(
+                self.target_size,
                 use_bias=False,
                 kernel_initializer=self._uniform(),
                 dtype=policy,
@@ -279,13 +220,10 @@ class Luong(Seq2SeqBackbone):
     def build(self, input_shape=None):
         annotations = (None, None, self.hidden_dim)
         words = (None, None, self.embedding_dim)
-        for embedding in (self.source_embedding, self.token_embedding):
-            if not embedding.built:
-                embedding.build((None, None))
         self.encoder.build(words)
         self.decoder.build(words, annotations)
-        if self.readout is not None:
-            self.readout.build(annotations)
+        if self.output_layer is not None:
+            self.output_layer.build(annotations)
         self.built = True
 
     # === The contract ===
@@ -316,13 +254,7 @@ class Luong(Seq2SeqBackbone):
             keys=memory["keys"],
             kernels=memory["kernels"],
         )
-        return self._logits(output), state, alignment
-
-    def _logits(self, outputs):
-        """Equation 6 before the softmax."""
-        if self.readout is None:
-            return self.token_embedding(outputs, reverse=True)
-        return self.readout(outputs)
+        return self.logits(output), state, alignment
 
     def _decode(self, inputs, training, return_alignments):
         memory = self.encode(inputs["source_ids"], training=training)
@@ -340,40 +272,9 @@ class Luong(Seq2SeqBackbone):
         outputs, _ = self._decode(inputs, training, return_alignments=False)
         return self.readout_drop(outputs, training=training)
 
-    def output_weights(self):
-        if self.readout is None:
-            kernel = ops.transpose(self.token_embedding.embeddings)
-        else:
-            kernel = self.readout.kernel
-        return cast_weights(kernel, self.compute_dtype), None
-
-    def call(self, inputs, training=False):
-        return self._logits(self.features(inputs, training=training))
-
     def align(self, source_ids, target_ids):
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, False, return_alignments=True)[2]
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "target_vocabulary_size": self.target_vocabulary_size,
-            "num_layers": self.num_layers,
-            "hidden_dim": self.hidden_dim,
-            "embedding_dim": self.embedding_dim,
-            "attention": self.attention,
-            "score": self.score,
-            "window": self.window,
-            "input_feeding": self.input_feeding,
-            "reverse_source": self.reverse_source,
-            "bidirectional": self.bidirectional,
-            "dropout": self.dropout,
-            "readout_dropout": self.readout_dropout,
-            "tie_embeddings": self.tie_embeddings,
-            "max_source_length": self.max_source_length,
-            "initializer_range": self.initializer_range,
-        }
 
 
 @keras.saving.register_keras_serializable(package="zoo")

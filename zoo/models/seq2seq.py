@@ -15,56 +15,16 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.layers.functional import cast_weights
+from zoo.layers.functional import cast_weights, one_of
+from zoo.models.base import Configured, Presets
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
 
-
-class _SubclassedModel(type):
-    """Keeps a subclassed model one, whatever happens to KerasHub's base classes.
-
-    When the first functional model of KerasHub is made in a process (a BERT, say),
-    Keras puts its class `Functional` among the bases of `keras_hub.models.Backbone` and
-    `Task` themselves, whose subclasses then all demand `inputs` and `outputs`. zoo's
-    classes leave it out of their method resolution order.
-    """
-
-    def mro(cls):
-        return [base for base in super().mro() if not _is_functional(base)]
+TIES = (None, "target", "all")
 
 
-def _is_functional(cls):
-    return cls.__module__.startswith("keras.") and cls.__name__ in (
-        "Function",
-        "Functional",
-    )
-
-
-class _Presets(metaclass=_SubclassedModel):
-    """`from_preset` with zoo's names and zoo's checks."""
-
-    @classmethod
-    def from_preset(cls, preset, **kwargs):
-        """Loads a preset by what `zoo.load` takes: a bundled name, a path, a handle.
-
-        Args:
-            preset: see `zoo.load`.
-            **kwargs: see KerasHub's `from_preset`, such as `dtype`.
-
-        Raises:
-            ValueError: if there is no such preset, or if it is damaged or foreign.
-        """
-        from zoo import presets
-
-        return presets.build(cls, presets.locate(preset), kwargs)
-
-    @classmethod
-    def _from_folder(cls, folder, **kwargs):
-        return super().from_preset(folder, **kwargs)
-
-
-class Seq2SeqBackbone(_Presets, keras_hub.models.Backbone):
+class Seq2SeqBackbone(Configured, Presets, keras_hub.models.Backbone):
     """Base class of the papers' architectures: the four methods of the contract.
 
     `memory` and `state` are nested structures of tensors. The rows of `state` may be a
@@ -89,15 +49,24 @@ class Seq2SeqBackbone(_Presets, keras_hub.models.Backbone):
         `output_weights`."""
         raise NotImplementedError
 
+    def logits(self, features):
+        """The output layer, a Dense `output_layer` or tied word vectors: `(..., d)` to
+        `(..., V)`."""
+        if self.output_layer is None:
+            return self.token_embedding(features, reverse=True)
+        return self.output_layer(features)
+
     def output_weights(self):
-        """The output layer's matrix `(d, V)`, and its bias `(V,)` or None; here those
-        of a Dense layer `output_layer`."""
-        kernel, bias = self.output_layer.kernel, self.output_layer.bias
+        """The output layer's matrix `(d, V)`, and its bias `(V,)` or None."""
+        if self.output_layer is None:
+            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
+        else:
+            kernel, bias = self.output_layer.kernel, self.output_layer.bias
         bias = None if bias is None else cast_weights(bias, self.compute_dtype)
         return cast_weights(kernel, self.compute_dtype), bias
 
     def call(self, inputs, training=False):
-        return self.output_layer(self.features(inputs, training=training))
+        return self.logits(self.features(inputs, training=training))
 
     def align(self, source_ids, target_ids):
         """Attention weights `(B, T, S)` while reading the given target."""
@@ -105,6 +74,56 @@ class Seq2SeqBackbone(_Presets, keras_hub.models.Backbone):
 
     def build(self, input_shape=None):
         raise NotImplementedError
+
+    @property
+    def target_size(self):
+        """Size of the target vocabulary."""
+        return self.target_vocabulary_size or self.vocabulary_size
+
+    def make_embeddings(self, size, initializer, tie=None):
+        """Makes `source_embedding` and `token_embedding`, the target's.
+
+        Args:
+            size: of a word vector.
+            initializer: function that makes a new initializer.
+            tie: None; "target" where the output layer is the target's word vectors
+                (Press & Wolf 2017), then `output_layer` is to be None; "all" where the
+                source has the same ones too (Vaswani et al. 2017, section 3.4).
+
+        Raises:
+            ValueError: for another tie, or if "all" meets two vocabularies.
+        """
+        one_of("tie_embeddings", tie, TIES)
+        if tie == "all" and self.target_size != self.vocabulary_size:
+            raise ValueError(
+                'tie_embeddings="all" needs one vocabulary for both sides. Received: '
+                f"vocabulary_size={self.vocabulary_size}, "
+                f"target_vocabulary_size={self.target_vocabulary_size}"
+            )
+
+        def make(cls, name, count, **options):
+            embedding = cls(
+                count,
+                size,
+                embeddings_initializer=initializer(),
+                dtype=self.dtype_policy,
+                name=f"{name}_embedding",
+                **options,
+            )
+            embedding.build((None, None))
+            return embedding
+
+        # The source's first, as in every preset: Keras tells the weights of layers of
+        # one class apart by the layers' order alone.
+        plain, options = keras.layers.Embedding, {}
+        if tie != "all":
+            self.source_embedding = make(plain, "source", self.vocabulary_size)
+        if tie:
+            plain = keras.layers.ReversibleEmbedding
+            options["reverse_dtype"] = self.compute_dtype
+        self.token_embedding = make(plain, "target", self.target_size, **options)
+        if tie == "all":
+            self.source_embedding = self.token_embedding
 
 
 def no_weights(states, mask):
@@ -114,7 +133,7 @@ def no_weights(states, mask):
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
 
 
-class Translator(_Presets, keras_hub.models.Seq2SeqLM):
+class Translator(Presets, keras_hub.models.Seq2SeqLM):
     """A task that translates text: a backbone, and a preprocessor for its strings.
 
     Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.

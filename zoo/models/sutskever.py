@@ -7,7 +7,6 @@ import keras
 from keras import ops
 
 from zoo.layers import RecurrentStack
-from zoo.layers.functional import positive
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
 from zoo.text.preprocessor import TranslatorPreprocessor
 
@@ -81,49 +80,20 @@ class Seq2Seq(Seq2SeqBackbone):
         **kwargs,
     ):
         super().__init__(dtype=dtype, **kwargs)
-        vocabulary_size = positive("vocabulary_size", vocabulary_size)
-        if target_vocabulary_size is not None:
-            target_vocabulary_size = positive(
-                "target_vocabulary_size", target_vocabulary_size
-            )
-        num_layers = positive("num_layers", num_layers)
-        hidden_dim = positive("hidden_dim", hidden_dim)
-        embedding_dim = positive("embedding_dim", embedding_dim)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"`dropout` must be in [0, 1). Received: {dropout!r}")
-        if not 0 < initializer_range < float("inf"):
-            raise ValueError(
-                f"`initializer_range` must be above 0. Received: {initializer_range!r}"
-            )
-
-        # === Config ===
-        self.vocabulary_size = vocabulary_size
-        self.target_vocabulary_size = target_vocabulary_size
-        self.num_layers = num_layers
-        self.hidden_dim = hidden_dim
-        self.embedding_dim = embedding_dim
-        self.reverse_source = bool(reverse_source)
-        self.use_bias = bool(use_bias)
-        self.dropout = dropout
-        self.initializer_range = initializer_range
-
-        # === Layers ===
-        policy = self.dtype_policy
-        target_size = target_vocabulary_size or vocabulary_size
-        # The source's first, as in every preset: Keras tells them apart by order.
-        self.source_embedding, self.token_embedding = (
-            keras.layers.Embedding(
-                size,
-                embedding_dim,
-                embeddings_initializer=self._uniform(),
-                dtype=policy,
-                name=name,
-            )
-            for size, name in (
-                (vocabulary_size, "source_embedding"),
-                (target_size, "target_embedding"),
-            )
+        self.configure(
+            sizes={
+                "vocabulary_size": vocabulary_size,
+                "num_layers": num_layers,
+                "hidden_dim": hidden_dim,
+                "embedding_dim": embedding_dim,
+            },
+            optional={"target_vocabulary_size": target_vocabulary_size},
+            rates={"dropout": dropout},
+            ranges={"initializer_range": initializer_range},
+            flags={"reverse_source": reverse_source, "use_bias": use_bias},
         )
+        policy = self.dtype_policy
+        self.make_embeddings(embedding_dim, self._uniform)
         self.encoder, self.decoder = (
             RecurrentStack(
                 hidden_dim,
@@ -140,7 +110,7 @@ class Seq2Seq(Seq2SeqBackbone):
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
         self.output_layer = keras.layers.Dense(
-            target_size,
+            self.target_size,
             use_bias=use_bias,
             kernel_initializer=self._uniform(),
             bias_initializer=self._uniform(),
@@ -155,8 +125,6 @@ class Seq2Seq(Seq2SeqBackbone):
 
     def build(self, input_shape=None):
         words = (None, None, self.embedding_dim)
-        for embedding in (self.source_embedding, self.token_embedding):
-            embedding.build((None, None))
         self.encoder.build(words)
         self.decoder.build(words)
         self.output_layer.build((None, None, self.hidden_dim))
@@ -176,7 +144,7 @@ class Seq2Seq(Seq2SeqBackbone):
     def step(self, token_ids, state, memory):
         words = self.token_embedding(token_ids)[:, None]
         outputs, state = self.decoder(words, initial_states=state)
-        logits = self.output_layer(outputs[:, 0])
+        logits = self.logits(outputs[:, 0])
         return logits, state, no_weights(outputs[:, 0], memory["mask"])
 
     def features(self, inputs, training=False):
@@ -190,20 +158,6 @@ class Seq2Seq(Seq2SeqBackbone):
     def align(self, source_ids, target_ids):
         words = self.token_embedding(ops.cast(target_ids, "int32"))
         return no_weights(words, source_ids)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "target_vocabulary_size": self.target_vocabulary_size,
-            "num_layers": self.num_layers,
-            "hidden_dim": self.hidden_dim,
-            "embedding_dim": self.embedding_dim,
-            "reverse_source": self.reverse_source,
-            "use_bias": self.use_bias,
-            "dropout": self.dropout,
-            "initializer_range": self.initializer_range,
-        }
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -1,0 +1,31 @@
+import pytest
+
+from zoo.models import Seq2Seq
+
+SMALL = {"num_layers": 1, "hidden_dim": 4, "embedding_dim": 3}
+
+
+def test_the_config_has_every_argument_as_it_was_given():
+    model = Seq2Seq(9, 7, **SMALL, dropout=0.5)
+    config = model.get_config()
+    given = {"vocabulary_size": 9, "target_vocabulary_size": 7, **SMALL, "dropout": 0.5}
+    assert {name: config[name] for name in given} == given
+    assert config["reverse_source"] is True
+    assert Seq2Seq(9, **SMALL).get_config()["target_vocabulary_size"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("vocabulary_size", 0, "a positive integer"),
+        ("hidden_dim", 1.5, "a positive integer"),
+        ("num_layers", True, "a positive integer"),
+        ("target_vocabulary_size", -1, "a positive integer"),
+        ("dropout", 1.0, r"in \[0, 1\)"),
+        ("initializer_range", float("inf"), "above 0"),
+    ],
+)
+def test_bad_arguments_are_refused(name, value, allowed):
+    options = {"vocabulary_size": 9, **SMALL, name: value}
+    with pytest.raises(ValueError, match=f"`{name}` must be {allowed}.*{name}={value}"):
+        Seq2Seq(**options)
