@@ -57,13 +57,17 @@ def predicted_focus(h, length, weights):
 
 def gru_step(x, h, kernel, recurrent, bias=0.0, keep=True, after=None):
     """Cho et al. 2014, equations 5 to 8; gates z, r, candidate in Keras's order. With
-    `after`, the reset gate scales U h + after, as in the appendix's decoder."""
+    `after`, the reset gate scales U h + after, as in the appendix's decoder; the bias
+    then has a second row, of U h."""
     n = len(h)
+    bias, inner = (bias, 0.0) if after is None else bias
     p = x @ kernel + bias
-    z = sigmoid(p[:n] + h @ recurrent[:, :n])
-    r = sigmoid(p[n : 2 * n] + h @ recurrent[:, n : 2 * n])
-    U = recurrent[:, 2 * n :]
-    inner = (r * h) @ U if after is None else r * (h @ U + after)
+    q = h @ recurrent + inner
+    z, r = sigmoid(p[:n] + q[:n]), sigmoid(p[n : 2 * n] + q[n : 2 * n])
+    if after is None:
+        inner = (r * h) @ recurrent[:, 2 * n :]
+    else:
+        inner = r * (q[2 * n :] + after)
     candidate = np.tanh(p[2 * n :] + inner)
     return z * h + (1 - z) * candidate if keep else (1 - z) * h + z * candidate
 

@@ -66,23 +66,6 @@ def test_a_fed_part_of_the_input_gives_the_same_step(reset_after):
     close(got, wanted)
 
 
-def test_the_reset_gate_scales_what_it_is_given():
-    """Cho et al. 2014, appendix: r * (U h + C c)."""
-    cell = built(reset_after=True, use_bias=False)
-    added = RNG.normal(size=(3, 4)).astype("float32")
-    got, _ = cell.advance(
-        cell.project(X),
-        [ops.convert_to_tensor(H)],
-        cell.loop_kernel(),
-        reset=ops.convert_to_tensor(added),
-    )
-    weights = reference.named(cell)
-    kernels = weights["kernel"], weights["recurrent_kernel"]
-    for b in range(3):
-        wanted = reference.gru_step(INPUTS[b, 0], H[b], *kernels, after=added[b])
-        close(to_numpy(got)[b], wanted)
-
-
 @pytest.mark.parametrize("reset_after", [True, False])
 def test_gradients_prepared_for_the_loop_are_the_plain_ones(reset_after):
     cell = built(reset_after=reset_after)

@@ -121,7 +121,37 @@ def test_fixed_context():
     assert same_config(decoder).cell.units == 4
 
 
+def test_reset_context():
+    """Cho et al. 2014, appendix: r * (U s + C c) in the candidate."""
+    cell = GRUCell(4, reset_after=True)
+    decoder = FixedContextDecoder(cell, reset_context=True)
+    decoder.build(INPUTS.shape, CONTEXT.shape)
+    randomize(decoder)
+    outputs, _ = decoder(INPUTS, CONTEXT, START)
+    weights = reference.named(cell)
+    size = CONTEXT.shape[1]
+    C = weights["kernel"][-size:]
+    C, after = np.pad(C[:, :8], ((0, 0), (0, 4))), C[:, 8:]
+    kernel = np.concatenate([weights["kernel"][:-size], C])
+    for b in range(3):
+        s = START[b]
+        for t in range(6):
+            x = np.concatenate([INPUTS[b, t], CONTEXT[b]])
+            s = reference.gru_step(
+                x,
+                s,
+                kernel,
+                weights["recurrent_kernel"],
+                weights["bias"],
+                after=CONTEXT[b] @ after,
+            )
+            close(outputs[b, t], s)
+    assert same_config(decoder).reset_context
+
+
 def test_bad_arguments():
+    with pytest.raises(ValueError, match="needs a cell with reset_after=True"):
+        FixedContextDecoder(GRUCell(4), reset_context=True)
     with pytest.raises(ValueError, match="GRUCell or LSTMCell.*SimpleRNNCell"):
         ContextCell(keras.layers.SimpleRNNCell(4), AdditiveAttention(8))
     with pytest.raises(ValueError, match="must be a zoo.layers.GRUCell.*LSTMCell"):

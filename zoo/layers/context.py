@@ -225,8 +225,12 @@ class FixedContextDecoder(CellRunner):
     """Runs a cell over target sequences, with one context a sentence as a further input
     at every step: s_i = cell([x_i; c], s_{i-1}).
 
+    With `reset_context` the reset gate scales the context's share of the candidate too,
+    tanh(W x + r * (U s + C c)), as in the appendix of Cho et al. 2014.
+
     Args:
         cell: a `zoo.layers.GRUCell`.
+        reset_context: see above; for a cell with `reset_after=True`.
 
     Call arguments:
         inputs: `(B, T, n)`.
@@ -238,7 +242,8 @@ class FixedContextDecoder(CellRunner):
         `(B, T, d)`.
 
     Raises:
-        ValueError: for another kind of cell.
+        ValueError: for another kind of cell, or `reset_context` with a cell whose reset
+            gate stands before the product.
 
     Example:
         >>> import numpy as np
@@ -249,12 +254,18 @@ class FixedContextDecoder(CellRunner):
         (2, 7, 8)
     """
 
-    def __init__(self, cell, **kwargs):
+    def __init__(self, cell, reset_context=False, **kwargs):
         if not isinstance(cell, GRUCell):
             raise ValueError(
                 f"`cell` must be a zoo.layers.GRUCell. Received: cell={cell!r}"
             )
+        if reset_context and not cell.reset_after:
+            raise ValueError(
+                "`reset_context` needs a cell with reset_after=True. "
+                f"Received: reset_after={cell.reset_after}"
+            )
         super().__init__(cell, **kwargs)
+        self.reset_context = reset_context
 
     def build(self, inputs_shape, context_shape, initial_state_shape=None):
         if not self.cell.built:
@@ -269,8 +280,7 @@ class FixedContextDecoder(CellRunner):
 
     def call(self, inputs, context, initial_state, training=False):
         inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        added = self.project(context)
-        sequence, step = hoist(self.cell, inputs, training, added=added)
+        sequence, step = self._hoist(inputs, self.project(context), training)
         states = [ops.cast(initial_state, self.compute_dtype)]
         outputs, _ = scan(step, ops.swapaxes(sequence, 0, 1), states)
         lead = (*ops.shape(outputs)[:2], context.shape[-1])
@@ -278,9 +288,20 @@ class FixedContextDecoder(CellRunner):
 
     def step(self, inputs, state, projected):
         """One step: `(B, n)`, `(B, units)` and `project(context)` to `(B, units)`."""
-        x, step = hoist(self.cell, inputs, added=projected)
+        x, step = self._hoist(inputs, projected)
         return step(x, [state])[0]
+
+    def _hoist(self, inputs, projected, training=False):
+        if not self.reset_context:
+            return hoist(self.cell, inputs, training, added=projected)
+        gates, reset = ops.split(projected, [2 * self.cell.units], axis=-1)
+        added = ops.concatenate([gates, ops.zeros_like(reset)], axis=-1)
+        sequence, step = hoist(self.cell, inputs, training, added=added)
+        return sequence, lambda x, states: step(x, states, reset=reset)
 
     def compute_output_shape(self, inputs_shape, context_shape, initial_state_shape):
         lead = tuple(inputs_shape[:2])
         return (*lead, self.cell.output_size), (*lead, context_shape[-1])
+
+    def get_config(self):
+        return {**super().get_config(), "reset_context": self.reset_context}

@@ -29,7 +29,8 @@ def hoist(cell, inputs, training=False, fed=0, added=None):
 
     Returns:
         `(sequence, step)`: `(..., m)`, of which the loop hands each step its slice
-        `x`, and a function `(x, states, fed) -> (output, new_states)`.
+        `x`, and a function `(x, states, fed) -> (output, new_states)`, which passes
+        other arguments on to `cell.advance`.
     """
     kernels, count = as_list(cell.loop_kernel(fed)), cell.loop_products
     kernels[:count] = loop_kernels(kernels[:count], training)
@@ -43,10 +44,10 @@ def hoist(cell, inputs, training=False, fed=0, added=None):
     ends = list(itertools.accumulate(part.shape[-1] for part in parts[:-1]))
     sequence = ops.concatenate(parts, axis=-1) if ends else parts[0]
 
-    def step(x, states, fed=None):
+    def step(x, states, fed=None, **others):
         added = ops.split(x, ends, axis=-1) if ends else x
         own = kernels if ends else kernels[0]
-        return cell.advance(added, states, own, fed, training)
+        return cell.advance(added, states, own, fed, training, **others)
 
     return sequence, step
 

@@ -1,6 +1,11 @@
 """The papers' architectures, one file each."""
 
 from zoo.models.bahdanau import Bahdanau, BahdanauPreprocessor, BahdanauTranslator
+from zoo.models.cho import (
+    RNNEncoderDecoder,
+    RNNEncoderDecoderPreprocessor,
+    RNNEncoderDecoderTranslator,
+)
 from zoo.models.luong import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator
 from zoo.models.sutskever import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
@@ -12,6 +17,9 @@ __all__ = [
     "Luong",
     "LuongPreprocessor",
     "LuongTranslator",
+    "RNNEncoderDecoder",
+    "RNNEncoderDecoderPreprocessor",
+    "RNNEncoderDecoderTranslator",
     "Seq2Seq",
     "Seq2SeqBackbone",
     "Seq2SeqPreprocessor",

@@ -1,0 +1,124 @@
+import inspect
+
+import numpy as np
+import pytest
+
+from tests.harness import (
+    SOURCE,
+    TARGET,
+    VOCABULARY,
+    check_other_backends,
+    check_translator,
+    close,
+    randomize,
+    to_numpy,
+)
+from tests.layers import reference
+from zoo.models import (
+    RNNEncoderDecoder,
+    RNNEncoderDecoderPreprocessor,
+    RNNEncoderDecoderTranslator,
+)
+
+SMALL = {"hidden_dim": 8, "embedding_dim": 6, "maxout_dim": 5, "output_rank": 4}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"variant": "groundhog"}, {"use_bias": False, "output_rank": None}],
+    ids=str,
+)
+def test_contract(options):
+    check_translator(RNNEncoderDecoderTranslator, {**SMALL, **options}, not options)
+
+
+@pytest.mark.parametrize("variant", ["paper", "groundhog"])
+def test_the_whole_model_is_the_papers(variant):
+    """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
+    paper = variant == "paper"
+    model = randomize(RNNEncoderDecoder(VOCABULARY, **SMALL, variant=variant), 0.5)
+    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    encoder = reference.named(model.encoder.cells[0][0])
+    decoder = reference.named(model.decoder.cell)
+    output = reference.named(model.maxout)
+    start, G_l = (reference.named(x) for x in (model.start_layer, model.output_layer))
+    G_r = reference.named(model.low_rank)["kernel"]
+    E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
+    E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
+    C = decoder["kernel"][6:].copy()  # of the gates and, last, of the candidate
+
+    def gru(x, h, weights, **options):
+        kernels = weights["kernel"], weights["recurrent_kernel"]
+        return reference.gru_step(x, h, *kernels, weights["bias"], paper, **options)
+
+    for b in range(len(SOURCE)):
+        h = np.zeros(8)
+        for word in [i for i in SOURCE[b].tolist() if i]:
+            h = gru(E_x[word], h, encoder)
+        c = h
+        if paper:
+            V = reference.named(model.summarize)
+            c = np.tanh(h @ V["kernel"] + V["bias"])
+        h = np.tanh(c @ start["kernel"] + start["bias"])
+        for t, word in enumerate(TARGET[b].tolist()):
+            e = E_y[word] if t else np.zeros(6)  # e(y_0) = 0
+            if paper:
+                own = decoder["kernel"].copy()
+                own[6:, 16:] = 0  # C c stands inside the reset gate's bracket
+                weights = {**decoder, "kernel": own}
+                new = gru(np.concatenate([e, c]), h, weights, after=c @ C[:, 16:])
+            else:
+                new = gru(np.concatenate([e, c]), h, decoder)
+            s = reference.maxout(new if paper else h, e, c, output)
+            close(logits[b, t], s @ G_r @ G_l["kernel"] + G_l["bias"], atol=2e-5)
+            h = new
+
+
+def test_the_papers_initialisation():
+    model = RNNEncoderDecoder(VOCABULARY, hidden_dim=40, embedding_dim=30)
+    for variable in model.trainable_variables:
+        values, path = to_numpy(variable.value), variable.path
+        if "recurrent_kernel" in path:
+            for gate in np.split(values, 3, axis=1):
+                close(gate @ gate.T, np.eye(40), atol=1e-5)
+        elif "bias" in path or path.endswith("b_o"):
+            assert not values.any(), path
+        else:
+            assert 0.008 < values.std() < 0.012, path
+            assert abs(values.mean()) < 0.002, path
+
+
+def test_the_papers_size():
+    """About 18M (card 3), by a formula that holds at small sizes."""
+
+    def count(v, n, m, pairs, rank):
+        encoder, decoder = 3 * (m * n + n * n), 3 * (m * n + n * n + n * n)
+        readout = (n + m + n) * 2 * pairs + pairs * rank + rank * v
+        return 2 * v * m + encoder + 2 * n * n + decoder + readout
+
+    model = RNNEncoderDecoder(VOCABULARY, **SMALL, use_bias=False)
+    assert model.count_params() == count(VOCABULARY, 8, 6, 5, 4)
+    names = ("vocabulary_size", "hidden_dim", "embedding_dim", "maxout_dim")
+    known = inspect.signature(RNNEncoderDecoder).parameters
+    sizes = [known[name].default for name in (*names, "output_rank")]
+    assert count(*sizes) == 18_250_000
+
+
+def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+    task = RNNEncoderDecoderTranslator(
+        randomize(RNNEncoderDecoder(VOCABULARY, **SMALL)),
+        RNNEncoderDecoderPreprocessor(tokenizer),
+    )
+    check_other_backends(task, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"output_rank": 0}, "output_rank=0"),
+        ({"variant": "theano"}, "one of.*Received: variant='theano'"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        RNNEncoderDecoder(VOCABULARY, **{**SMALL, **options})

@@ -1,0 +1,253 @@
+"""RNN Encoder–Decoder: Cho et al. 2014.
+
+"Learning Phrase Representations using RNN Encoder–Decoder for Statistical Machine
+Translation", EMNLP 2014 (arXiv 1406.1078).
+"""
+
+import keras
+from keras import ops
+
+from zoo.layers import FixedContextDecoder, GRUCell, MaxoutReadout, RecurrentStack
+from zoo.layers.initializers import PerGate
+from zoo.models.seq2seq import (
+    PAD_ID,
+    START_ID,
+    Seq2SeqBackbone,
+    Translator,
+    no_weights,
+)
+from zoo.text.preprocessor import TranslatorPreprocessor
+
+VARIANTS = ("paper", "groundhog")
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RNNEncoderDecoder(Seq2SeqBackbone):
+    """Cho et al. 2014: one GRU reads a sentence into a vector, another one writes.
+
+    Equations 5 to 8 of the paper, and of its appendix the rest, for source position i
+    and target step t (` marks the decoder's own matrices):
+
+        r_i  = σ(W_r e(x_i) + U_r h_{i-1})
+        z_i  = σ(W_z e(x_i) + U_z h_{i-1})
+        h~_i = tanh(W e(x_i) + U (r_i * h_{i-1}))
+        h_i  = z_i * h_{i-1} + (1 - z_i) * h~_i
+        c    = tanh(V h_S),  h`_0 = tanh(V` c)
+
+        z_t  = σ(W`_z e(y_{t-1}) + U`_z h`_{t-1} + C_z c)
+        r_t  = σ(W`_r e(y_{t-1}) + U`_r h`_{t-1} + C_r c)
+        h~_t = tanh(W` e(y_{t-1}) + r_t * (U` h`_{t-1} + C c))
+        h`_t = z_t * h`_{t-1} + (1 - z_t) * h~_t
+        s_t  = maxout(O_h h`_t + O_y e(y_{t-1}) + O_c c)
+        p(y_t) = softmax(G s_t),  G = G_l G_r
+
+    c enters both gates, the candidate and the output at every step, and e(y_0) = 0. In
+    the decoder the reset gate stands after the product and scales C c too.
+
+    `variant="groundhog"` is the authors' code, which differs in four places: the reset
+    gate stands before the product and leaves C c alone; the update gate takes the new
+    state, (1 - z) * h + z * h~; the output reads h`_{t-1}; c is h_S itself.
+
+    The input matrices of rank 100 of section 4.1 are word vectors of that size,
+    `embedding_dim`; the output's is `output_rank`. The paper's source ends with an end
+    symbol, here with its last word. The paper leaves the biases out; those here start
+    at zero (`use_bias`). The alignment weights of `step` and `align` are 0: there is no
+    attention.
+
+    Args:
+        vocabulary_size: source vocabulary. Paper: 15,000.
+        target_vocabulary_size: None, the default, for that of the source.
+        hidden_dim: units of encoder and decoder. Paper: 1000.
+        embedding_dim: size of the word vectors. Paper: 100.
+        maxout_dim: maxout units of two inputs each. Paper: 500.
+        output_rank: rank of G; None for a whole matrix. Paper: 100.
+        variant: "paper" or "groundhog".
+        use_bias: whether GRUs, V, V`, the readout and G have biases.
+        dropout: on word vectors and on s_t; not in the paper.
+        initializer_range: standard deviation of the matrices that are not recurrent;
+            those are orthogonal, each gate's by itself. Paper: 0.01.
+        dtype: dtype policy.
+
+    Call arguments:
+        inputs: dict of `source_ids` int (B, S) and `target_ids` int (B, T), the target
+            shifted right (start token first), both padded at the right with 0.
+
+    Returns:
+        Logits `(B, T, target vocabulary)` of the next target token.
+
+    Raises:
+        ValueError: for an unknown variant, a size or range that is not positive, or a
+            dropout rate outside [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> model = RNNEncoderDecoder(20, hidden_dim=8, embedding_dim=6, maxout_dim=5,
+        ...                           output_rank=4)
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> model({"source_ids": ids, "target_ids": ids}).shape
+        (2, 4, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size=15000,
+        target_vocabulary_size=None,
+        hidden_dim=1000,
+        embedding_dim=100,
+        maxout_dim=500,
+        output_rank=100,
+        variant="paper",
+        use_bias=True,
+        dropout=0.0,
+        initializer_range=0.01,
+        dtype=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, **kwargs)
+        self.configure(
+            sizes={
+                "vocabulary_size": vocabulary_size,
+                "hidden_dim": hidden_dim,
+                "embedding_dim": embedding_dim,
+                "maxout_dim": maxout_dim,
+            },
+            optional={
+                "target_vocabulary_size": target_vocabulary_size,
+                "output_rank": output_rank,
+            },
+            rates={"dropout": dropout},
+            ranges={"initializer_range": initializer_range},
+            choices={"variant": (variant, VARIANTS)},
+            flags={"use_bias": use_bias},
+        )
+        policy, paper = self.dtype_policy, variant == "paper"
+        options = {"use_bias": use_bias, "dtype": policy}
+        gru = {
+            **options,
+            "update": "keep" if paper else "replace",
+            "recurrent_initializer": PerGate("orthogonal", 3),
+        }
+        self.make_embeddings(embedding_dim, self._normal)
+        self.encoder = RecurrentStack(
+            hidden_dim,
+            cell="gru",
+            kernel_initializer=self._normal(),
+            name="encoder",
+            **gru,
+        )
+        self.summarize = self._dense(hidden_dim, "V", activation="tanh")
+        self.summarize = self.summarize if paper else None
+        self.start_layer = self._dense(hidden_dim, "V_start", activation="tanh")
+        cell = GRUCell(
+            hidden_dim,
+            reset_after=paper,
+            kernel_initializer=self._normal(),
+            name="decoder_gru",
+            **gru,
+        )
+        self.decoder = FixedContextDecoder(
+            cell, reset_context=paper, dtype=policy, name="decoder"
+        )
+        self.maxout = MaxoutReadout(
+            maxout_dim, kernel_initializer=self._normal(), name="maxout", **options
+        )
+        self.low_rank = None
+        if output_rank is not None:
+            self.low_rank = self._dense(output_rank, "G_r", use_bias=False)
+        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.output_layer = self._dense(self.target_size, "G_l")
+        self.build(None)
+
+    def _normal(self):
+        return keras.initializers.RandomNormal(stddev=self.initializer_range)
+
+    def _dense(self, units, name, **options):
+        return keras.layers.Dense(
+            units,
+            kernel_initializer=self._normal(),
+            dtype=self.dtype_policy,
+            name=name,
+            **{"use_bias": self.use_bias, **options},
+        )
+
+    def build(self, input_shape=None):
+        words = (None, None, self.embedding_dim)
+        states = (None, None, self.hidden_dim)
+        context = (None, self.hidden_dim)
+        self.encoder.build(words)
+        if self.summarize is not None:
+            self.summarize.build(context)
+        self.start_layer.build(context)
+        self.decoder.build(words, context)
+        self.maxout.build(states, words, context)
+        width = self.maxout_dim
+        if self.low_rank is not None:
+            self.low_rank.build((None, None, width))
+            width = self.output_rank
+        self.output_layer.build((None, None, width))
+        self.built = True
+
+    # === The contract ===
+    def encode(self, source_ids, training=False):
+        source_ids = ops.cast(source_ids, "int32")
+        mask = ops.not_equal(source_ids, PAD_ID)
+        words = self.drop(self.source_embedding(source_ids), training=training)
+        _, [[context]] = self.encoder(words, mask=mask, training=training)
+        if self.summarize is not None:
+            context = self.summarize(context)
+        return {"mask": mask, "context": context, "start": self.start_layer(context)}
+
+    def start(self, memory):
+        context = memory["context"]
+        return [memory["start"], context, self.decoder.project(context)]
+
+    def step(self, token_ids, state, memory):
+        last, context, projected = state
+        words = self._target_words(token_ids)
+        hidden = self.decoder.step(words, last, projected)
+        read = hidden if self.variant == "paper" else last
+        logits = self.logits(self._readout(read, words, context))
+        return logits, [hidden, context, projected], no_weights(words, memory["mask"])
+
+    def _target_words(self, token_ids):
+        """e(y_{t-1}), with e(y_0) = 0 for the start token."""
+        token_ids = ops.cast(token_ids, "int32")
+        words = self.token_embedding(token_ids)
+        real = ops.not_equal(token_ids, START_ID)[..., None]
+        return ops.where(real, words, ops.zeros_like(words))
+
+    def _readout(self, states, words, context, training=False):
+        """s_t, and its product with G_r where there is one."""
+        features = self.maxout(states, words, context)
+        features = self.drop(features, training=training)
+        return features if self.low_rank is None else self.low_rank(features)
+
+    def features(self, inputs, training=False):
+        memory = self.encode(inputs["source_ids"], training=training)
+        words = self._target_words(inputs["target_ids"])
+        words = self.drop(words, training=training)
+        states, contexts = self.decoder(
+            words, memory["context"], memory["start"], training=training
+        )
+        if self.variant == "groundhog":
+            first = ops.cast(memory["start"], states.dtype)[:, None]
+            states = ops.concatenate([first, states[:, :-1]], axis=1)
+        return self._readout(states, words, contexts, training)
+
+    def align(self, source_ids, target_ids):
+        return no_weights(self._target_words(target_ids), source_ids)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RNNEncoderDecoderPreprocessor(TranslatorPreprocessor):
+    """Strings to ids and back for `RNNEncoderDecoder`."""
+
+    backbone_cls = RNNEncoderDecoder
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RNNEncoderDecoderTranslator(Translator):
+    """Translates text with `RNNEncoderDecoder`; see `zoo.models.Translator`."""
+
+    backbone_cls = RNNEncoderDecoder
+    preprocessor_cls = RNNEncoderDecoderPreprocessor
