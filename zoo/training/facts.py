@@ -5,6 +5,7 @@ import shlex
 
 import keras
 
+from zoo.data import list_corpora
 from zoo.training.configuration import machine
 
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
@@ -40,6 +41,10 @@ def card_facts(run, results):
         **run.recipe.card,
         "name": name,
         "architecture": run.recipe.translator().__name__,
+        "data": [
+            {"name": corpus, "terms": list_corpora()[corpus].terms}
+            for corpus, _ in run.scale.corpora
+        ],
         "languages": [run.recipe.source, run.recipe.target],
         "sizes": {
             "parameters": run.backbone.count_params(),

@@ -1,0 +1,27 @@
+"""Luong, Pham & Manning 2015: local-m attention, general score, input feeding.
+
+    python recipes/luong_local_m.py --scale tiny|small|paper
+
+Its scales are those of luong_local.py: the attention alone differs.
+"""
+
+import sys
+
+from zoo.training import run
+from zoo.training.translators import luong
+
+RECIPE = luong(
+    "luong_local_m",
+    __file__,
+    attention="local_m",
+    score="general",
+    words="local monotonic attention (local-m), the general score",
+)
+
+
+def main(argv=None):
+    return run(RECIPE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

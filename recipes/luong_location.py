@@ -1,0 +1,27 @@
+"""Luong, Pham & Manning 2015: location-based attention (equation 8), input feeding.
+
+    python recipes/luong_location.py --scale tiny|small|paper
+
+Its scales are those of luong_local.py: the attention alone differs.
+"""
+
+import sys
+
+from zoo.training import run
+from zoo.training.translators import luong
+
+RECIPE = luong(
+    "luong_location",
+    __file__,
+    attention="location",
+    score="dot",  # not used: the location score is its own
+    words="location-based attention",
+)
+
+
+def main(argv=None):
+    return run(RECIPE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""What the translators' recipes have in common: data, budget, card.
+
+Each bundled preset has the same corpora, vocabulary, optimizer and number of epochs, so
+that their scores tell the architectures apart.
+"""
+
+from zoo.training.optimizers import Optimizer
+from zoo.training.recipe import Recipe, Scale
+
+CORPORA = (("multi30k", 2), ("tatoeba", 1))
+
+
+def task(name):
+    """A function that imports a task class of `zoo.models` when it is called: a
+    recipe's `--help` needs no Keras."""
+
+    def imported():
+        from zoo import models
+
+        return getattr(models, name)
+
+    return imported
+
+
+def tiny(model, rate=5e-3, **changes):
+    """Generated sentences to reverse, in under two minutes.
+
+    Args:
+        model: arguments of the backbone.
+        rate: highest learning rate.
+        **changes: other fields of the `Scale`.
+    """
+    fields = {
+        "optimizer": Optimizer("adam", rate, "linear", warmup=100, clip=1.0),
+        "epochs": 12,
+        "vocabulary_size": 34,
+        "batch": {"batch_size": 64},
+        "pairs": 6000,
+        "max_length": 32,
+        "buckets": 2,
+    }
+    return Scale(model=model, **{**fields, **changes})
+
+
+def small(model, rate=2e-3, **changes):
+    """Multi30k and Tatoeba, the size of the bundled presets; arguments as in `tiny`."""
+    fields = {
+        "corpora": CORPORA,
+        "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
+        "loss": {"smoothing": 0.1},
+        "epochs": 5,
+        "vocabulary_size": 5000,
+        "batch": {"batch_tokens": 1536},
+        "max_length": 64,
+    }
+    return Scale(model=model, **{**fields, **changes})
+
+
+def paper(optimizer, epochs, batch, model=None, **changes):
+    """The paper's layers, which are the class's defaults, and its schedule.
+
+    WMT14 is not among the zoo's corpora: the text is that of `small`, its vocabulary
+    5,000 pieces.
+
+    Args:
+        optimizer: an `Optimizer`.
+        epochs: passes over the data.
+        batch: arguments of `PairBatches`.
+        model: arguments of the backbone that are not its defaults.
+        **changes: other fields of the `Scale`.
+    """
+    fields = {
+        "corpora": CORPORA,
+        "loss": {"normalize": "sentences"},
+        "vocabulary_size": 5000,
+        "max_length": 50,
+    }
+    given = {"optimizer": optimizer, "epochs": epochs, "batch": batch}
+    return Scale(model=model or {}, **{**fields, **given, **changes})
+
+
+def card(title, description, paper, weaknesses=()):
+    """What the card of a translator says that no run can know.
+
+    Args:
+        title: str, the model and the languages.
+        description: str, the architecture and where it is not the paper's.
+        paper: dict of title, authors, year and url.
+        weaknesses: list of str, this model's own; those of all are added.
+    """
+    return {
+        "title": title,
+        "description": description,
+        "intended_use": (
+            "Teaching, comparison of architectures, tests of serving. It translates "
+            "short everyday sentences and image captions; it is no general translator."
+        ),
+        "weaknesses": [
+            *weaknesses,
+            "Long sentences, and anything unlike captions and everyday phrases: news, "
+            "law, technical text.",
+            "Names and rare words are spelled out in pieces and often come out wrong.",
+            "It picks the formal or the familiar form of address at random.",
+        ],
+        "license": "cc-by-nc-4.0",
+        "paper": paper,
+        "task": "translate",
+    }
+
+
+def luong(name, file, attention, score, words):
+    """Luong et al. 2015 with one of its attentions.
+
+    Args:
+        name, file: the preset's name, the recipe's file.
+        attention, score: see `zoo.models.Luong`.
+        words: the attention in words, for the card.
+    """
+    kind = {"attention": attention, "score": score}
+    # Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (that of
+    # all gradients; the authors' code leaves the embeddings' out).
+    sgd = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
+    return Recipe(
+        name=name,
+        file=file,
+        translator=task("LuongTranslator"),
+        card=card(
+            f"Luong et al. 2015, {words}, English to German",
+            f"Stacked LSTM encoder and decoder with {words}, input feeding and a "
+            "reversed source, as in the paper, at a small size: 2 layers of 256 cells "
+            "instead of 4 of 1000, and one SentencePiece vocabulary of 5,000 pieces "
+            "for both languages instead of 50,000 words each. Trained with Adam and "
+            "label smoothing instead of the paper's SGD.",
+            {
+                "title": (
+                    "Effective Approaches to Attention-based Neural Machine Translation"
+                ),
+                "authors": "Minh-Thang Luong, Hieu Pham, Christopher D. Manning",
+                "year": 2015,
+                "url": "https://arxiv.org/abs/1508.04025",
+            },
+        ),
+        scales={
+            "tiny": tiny(
+                {
+                    **kind,
+                    "num_layers": 1,
+                    "hidden_dim": 64,
+                    "embedding_dim": 32,
+                    "window": 5,
+                    "dropout": 0.0,
+                }
+            ),
+            "small": small(
+                {
+                    **kind,
+                    "num_layers": 2,
+                    "hidden_dim": 256,
+                    "embedding_dim": 256,
+                    "dropout": 0.1,
+                    "readout_dropout": 0.1,
+                }
+            ),
+            "paper": paper(sgd, 12, {"batch_size": 128}, kind),
+        },
+    )
