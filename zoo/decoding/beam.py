@@ -89,7 +89,8 @@ class BeamSearch:
 
         Args:
             model: anything with the contract's `encode`, `start` and `step` (see
-                `zoo.models.Seq2SeqBackbone`), a model of your own too.
+                `zoo.models.Seq2SeqBackbone`), a model of your own too; where it has
+                `start_for`, that is called with the steps.
             source_ids: int `(B, S)`, padded with 0.
             limits: int `(B,)`, each sentence's longest translation, end included.
             steps: int, at least every limit: the width of the result.
@@ -101,10 +102,12 @@ class BeamSearch:
         beams = self.beam_size
         batch = ops.shape(source_ids)[0]
         memory = model.encode(source_ids)
+        if hasattr(model, "start_for"):
+            state = model.start_for(memory, steps)
+        else:
+            state = model.start(memory)
         # Hypotheses are rows of the state only: the memory is not copied.
-        state = tree.map_structure(
-            lambda x: ops.repeat(x, beams, axis=0), model.start(memory)
-        )
+        state = tree.map_structure(lambda x: ops.repeat(x, beams, axis=0), state)
         limits = ops.cast(limits, "int32")[:, None]  # (B, 1)
         real = ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
         first = ops.reshape(ops.arange(beams, dtype="int32"), (1, -1)) == 0

@@ -12,6 +12,7 @@ from zoo.layers.context import ContextCell, ContextDecoder, FixedContextDecoder
 from zoo.layers.decoder import AttentionCell, AttentionDecoder
 from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
+from zoo.layers.multi_head import MultiHeadAttention, sinusoids
 from zoo.layers.readout import MaxoutReadout
 from zoo.layers.recurrent import RecurrentStack
 from zoo.layers.scores import (
@@ -22,6 +23,7 @@ from zoo.layers.scores import (
     ScaledDotScore,
     Score,
 )
+from zoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 
 __all__ = [
     "AdditiveAttention",
@@ -42,9 +44,13 @@ __all__ = [
     "LocalPredictiveAttention",
     "LocationAttention",
     "MaxoutReadout",
+    "MultiHeadAttention",
     "MultiplicativeAttention",
     "PerGate",
     "RecurrentStack",
     "ScaledDotScore",
     "Score",
+    "TransformerDecoderLayer",
+    "TransformerEncoderLayer",
+    "sinusoids",
 ]

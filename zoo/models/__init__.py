@@ -9,6 +9,11 @@ from zoo.models.cho import (
 from zoo.models.luong import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator
 from zoo.models.sutskever import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
+from zoo.models.transformer import (
+    Transformer,
+    TransformerPreprocessor,
+    TransformerTranslator,
+)
 
 __all__ = [
     "Bahdanau",
@@ -24,5 +29,8 @@ __all__ = [
     "Seq2SeqBackbone",
     "Seq2SeqPreprocessor",
     "Seq2SeqTranslator",
+    "Transformer",
+    "TransformerPreprocessor",
+    "TransformerTranslator",
     "Translator",
 ]

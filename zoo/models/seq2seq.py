@@ -40,6 +40,10 @@ class Seq2SeqBackbone(Configured, Presets, keras_hub.models.Backbone):
         """The decoder's state before the first target token."""
         raise NotImplementedError
 
+    def start_for(self, memory, length):
+        """`start` with room for `length` steps, in a model whose state grows."""
+        return self.start(memory)
+
     def step(self, token_ids, state, memory):
         """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
         raise NotImplementedError
@@ -200,6 +204,10 @@ class Translator(Presets, keras_hub.models.Seq2SeqLM):
         """See `Seq2SeqBackbone.start`."""
         return self.backbone.start(memory)
 
+    def start_for(self, memory, length):
+        """See `Seq2SeqBackbone.start_for`."""
+        return self.backbone.start_for(memory, length)
+
     def step(self, token_ids, state, memory):
         """See `Seq2SeqBackbone.step`."""
         return self.backbone.step(token_ids, state, memory)
@@ -257,7 +265,7 @@ class Translator(Presets, keras_hub.models.Seq2SeqLM):
         token_ids = self.sampler(
             next=next_token,
             prompt=ops.cast(prompt, "int32"),
-            cache=self.start(memory),
+            cache=self.start_for(memory, ops.shape(prompt)[1]),
             index=1,
             mask=ops.not_equal(prompt, PAD_ID),
             stop_token_ids=stop_token_ids,

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+import torch
+from keras import ops
+
+from tests.harness import check_layer, close, randomize, to_numpy
+from zoo.layers import TransformerDecoderLayer, TransformerEncoderLayer
+
+RNG = np.random.default_rng(6)
+INPUTS = RNG.normal(size=(3, 4, 6)).astype("float32")
+MEMORY = RNG.normal(size=(3, 7, 6)).astype("float32")
+MASK = np.arange(7)[None] < np.array([7, 3, 1])[:, None]
+SIZES = {"num_heads": 2, "ff_dim": 10}
+ATTENTION = ["kernel"] * 4
+OTHERS = ["bias"] * 2 + ["kernel"] * 2  # of the feed-forward network
+
+
+def copy_attention(layer, peer):
+    """zoo's matrices into `torch.nn.MultiheadAttention`, its biases zero."""
+    parts = [to_numpy(w.kernel).T for w in (layer.W_Q, layer.W_K, layer.W_V)]
+    peer.in_proj_weight.copy_(torch.tensor(np.concatenate(parts)))
+    peer.out_proj.weight.copy_(torch.tensor(to_numpy(layer.W_O.kernel).T.copy()))
+    peer.in_proj_bias.zero_()
+    peer.out_proj.bias.zero_()
+
+
+def copy_norm(layer, peer):
+    peer.weight.copy_(torch.tensor(to_numpy(layer.gamma)))
+    peer.bias.copy_(torch.tensor(to_numpy(layer.beta)))
+
+
+def copy_layer(layer, peer):
+    """zoo's layer into `torch.nn.TransformerEncoderLayer` or `…DecoderLayer`."""
+    with torch.no_grad():
+        copy_attention(layer.self_attention, peer.self_attn)
+        if hasattr(layer, "memory_attention"):
+            copy_attention(layer.memory_attention, peer.multihead_attn)
+        for number, name in enumerate(layer.names, 1):
+            copy_norm(getattr(layer, f"{name}_norm"), getattr(peer, f"norm{number}"))
+        for own, other in ((layer.inner, peer.linear1), (layer.outer, peer.linear2)):
+            other.weight.copy_(torch.tensor(to_numpy(own.kernel).T.copy()))
+            other.bias.copy_(torch.tensor(to_numpy(own.bias)))
+
+
+def peer_of(layer, kind):
+    peer = kind(
+        6,
+        2,
+        10,
+        dropout=0.0,
+        layer_norm_eps=1e-6,
+        batch_first=True,
+        norm_first=layer.norm == "pre",
+        dtype=torch.float64,
+    )
+    copy_layer(layer, peer)
+    return peer
+
+
+def test_keras_layers():
+    norms = ["beta", "gamma"]
+    names = sorted(ATTENTION + OTHERS + norms * 2)
+    # At its last norm a mean of squares alone would move gamma and beta only.
+    check_layer(
+        TransformerEncoderLayer, SIZES, {"inputs": INPUTS}, names, first=lambda x: x**2
+    )
+    names = sorted(2 * ATTENTION + OTHERS + norms * 3)
+    check_layer(
+        TransformerDecoderLayer,
+        SIZES,
+        {"inputs": INPUTS, "memory": MEMORY},
+        names,
+        first=lambda x: x[0] ** 2,
+    )
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_encoder_layer_is_torchs(norm):
+    layer = TransformerEncoderLayer(**SIZES, norm=norm)
+    layer.build(MEMORY.shape)
+    randomize(layer)
+    peer = peer_of(layer, torch.nn.TransformerEncoderLayer)
+    with torch.no_grad():
+        wanted = peer(
+            torch.tensor(MEMORY).double(), src_key_padding_mask=torch.tensor(~MASK)
+        )
+    found = to_numpy(layer(MEMORY, mask=MASK))
+    close(found[MASK], wanted.numpy()[MASK])
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_decoder_layer_is_torchs_and_its_own_steps(norm):
+    layer = TransformerDecoderLayer(**SIZES, norm=norm)
+    layer.build(INPUTS.shape, MEMORY.shape)
+    randomize(layer)
+    peer = peer_of(layer, torch.nn.TransformerDecoderLayer)
+    with torch.no_grad():
+        wanted = peer(
+            torch.tensor(INPUTS).double(),
+            torch.tensor(MEMORY).double(),
+            tgt_mask=torch.triu(torch.ones(4, 4, dtype=torch.bool), diagonal=1),
+            memory_key_padding_mask=torch.tensor(~MASK),
+        )
+    found, weights = layer(INPUTS, MEMORY, mask=MASK)
+    close(found, wanted.numpy())
+    assert not to_numpy(weights)[~MASK[:, None].repeat(4, 1)].any()
+    keys, cache = layer.project(MEMORY), layer.make_cache(3, 6)
+    for t in range(4):
+        position = ops.full((3,), t, dtype="int32")
+        output, own, cache = layer.step(INPUTS[:, t], cache, position, keys, MASK)
+        close(output, to_numpy(found)[:, t])
+        close(own, to_numpy(weights)[:, t])
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="one of.*Received: norm='both'"):
+        TransformerEncoderLayer(**SIZES, norm="both")
+    with pytest.raises(ValueError, match="ff_dim=0"):
+        TransformerDecoderLayer(2, 0)
+    with pytest.raises(ValueError, match=r"in \[0, 1\).*dropout=1"):
+        TransformerDecoderLayer(2, 4, dropout=1)

@@ -1,0 +1,129 @@
+import inspect
+
+import numpy as np
+import pytest
+import torch
+
+from tests.harness import (
+    SOURCE,
+    TARGET,
+    VOCABULARY,
+    check_other_backends,
+    check_translator,
+    close,
+    randomize,
+    to_numpy,
+)
+from tests.layers.test_transformer import copy_layer, copy_norm
+from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
+
+SMALL = {"num_layers": 2, "hidden_dim": 8, "ff_dim": 12, "num_heads": 2, "dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"norm": "pre", "tie_embeddings": None}, {"tie_embeddings": "target"}],
+    ids=str,
+)
+def test_contract(options):
+    check_translator(TransformerTranslator, {**SMALL, **options}, whole=not options)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_whole_model_is_torchs(norm):
+    """Against `torch.nn.Transformer` in float64 with the same weights."""
+    model = randomize(Transformer(VOCABULARY, **SMALL, norm=norm))
+    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    peer = torch.nn.Transformer(
+        8, 2, 2, 2, 12, 0.0, "relu", layer_norm_eps=1e-6, batch_first=True,
+        norm_first=norm == "pre", dtype=torch.float64,
+    )  # fmt: skip
+    E = to_numpy(model.token_embedding.embeddings).astype("float64")
+    for own, other in (
+        (model.encoder_layers, peer.encoder),
+        (model.decoder_layers, peer.decoder),
+    ):
+        for layer, its in zip(own, other.layers, strict=True):
+            copy_layer(layer, its)
+    with torch.no_grad():
+        if norm == "pre":
+            copy_norm(model.encoder_norm, peer.encoder.norm)
+            copy_norm(model.decoder_norm, peer.decoder.norm)
+        else:  # the paper has no norm behind the stacks
+            peer.encoder.norm = peer.decoder.norm = None
+    positions = np.arange(20)[:, None] / 10000 ** (2 * np.arange(4) / 8)
+    PE = np.stack([np.sin(positions), np.cos(positions)], -1).reshape(20, 8)
+
+    def embed(ids):
+        return torch.tensor(E[ids] * np.sqrt(8) + PE[: ids.shape[1]])
+
+    rows = SOURCE.any(1)  # torch gives NaN for an empty source
+    source, target = SOURCE[rows], TARGET[rows]
+    future = torch.triu(torch.ones((7, 7), dtype=torch.bool), diagonal=1)
+    with torch.no_grad():
+        wanted = peer(
+            embed(source),
+            embed(target),
+            tgt_mask=future,
+            src_key_padding_mask=torch.tensor(source == 0),
+            memory_key_padding_mask=torch.tensor(source == 0),
+        )
+    close(logits[rows], wanted.numpy() @ E.T, atol=1e-4)
+
+
+def test_a_step_beyond_the_room_says_so():
+    model = Transformer(VOCABULARY, **SMALL)
+    memory = model.encode(SOURCE)
+    state = model.start_for(memory, 2)
+    finite = []
+    for t in range(3):
+        logits, state, _ = model.step(TARGET[:, t], state, memory)
+        finite.append(np.isfinite(to_numpy(logits)))
+    assert finite[0].all() and finite[1].all() and not finite[2].any()
+
+
+def test_initialisation():
+    model = Transformer(VOCABULARY, **{**SMALL, "hidden_dim": 64})
+    assert 0.11 < to_numpy(model.token_embedding.embeddings).std() < 0.14  # 1 / 8
+    kernel = to_numpy(model.encoder_layers[0].self_attention.W_Q.kernel)
+    assert abs(kernel).max() <= (6 / 128) ** 0.5  # Glorot & Bengio 2010
+
+
+def test_the_papers_sizes():
+    """Within 3 % of table 3's 65M and 213M, by a formula that holds at small sizes."""
+
+    def count(v, n, d, ff):
+        feed_forward, norm = 2 * d * ff + ff + d, 2 * d
+        encoder = 4 * d * d + feed_forward + 2 * norm
+        decoder = 8 * d * d + feed_forward + 3 * norm
+        return v * d + n * (encoder + decoder)
+
+    assert Transformer(VOCABULARY, **SMALL).count_params() == count(
+        VOCABULARY, 2, 8, 12
+    )
+    names = ("vocabulary_size", "num_layers", "hidden_dim", "ff_dim")
+    known = inspect.signature(Transformer).parameters
+    base = count(*(known[name].default for name in names))
+    big = count(known["vocabulary_size"].default, 6, 1024, 4096)
+    assert (base, big) == (63_045_632, 214_171_648)
+    assert abs(base / 65e6 - 1) < 0.031 and abs(big / 213e6 - 1) < 0.03
+
+
+def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+    backbone = randomize(Transformer(VOCABULARY, **SMALL, norm="pre"))
+    task = TransformerTranslator(backbone, TransformerPreprocessor(tokenizer))
+    check_other_backends(task, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm": "none"}, "one of.*Received: norm='none'"),
+        ({"hidden_dim": 9}, "even and a multiple.*hidden_dim=9, num_heads=2"),
+        ({"num_heads": 3}, "hidden_dim=8, num_heads=3"),
+        ({"target_vocabulary_size": 9}, "one vocabulary for both sides"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        Transformer(VOCABULARY, **{**SMALL, **options})

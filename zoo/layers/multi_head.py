@@ -1,0 +1,146 @@
+"""Multi-head attention and position encodings (Vaswani et al. 2017)."""
+
+import math
+
+import keras
+from keras import ops
+
+from zoo.layers.functional import fresh, masked_softmax, positive
+
+
+def sinusoids(positions, size, dtype="float32"):
+    """Vaswani et al. 2017, section 3.5: sines at even channels, cosines at odd ones.
+
+        PE(p, 2i) = sin(p / 10000^(2i / size)),  PE(p, 2i + 1) = cos(the same)
+
+    Args:
+        positions: int tensor of any shape, from 0.
+        size: channels, an even number.
+        dtype: of the result.
+
+    Returns:
+        Tensor `(*positions.shape, size)`.
+
+    Example:
+        >>> sinusoids(keras.ops.arange(5), 8).shape
+        (5, 8)
+    """
+    steps = ops.arange(size // 2, dtype="float32")
+    rates = ops.exp(steps * (-2.0 * math.log(10000.0) / size))
+    angles = ops.cast(positions, "float32")[..., None] * rates
+    pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+    return ops.cast(ops.reshape(pairs, (*ops.shape(angles)[:-1], size)), dtype)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class MultiHeadAttention(keras.layers.Layer):
+    """Vaswani et al. 2017, section 3.2.
+
+        Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V              equation 1
+        head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
+        MultiHead(Q, K, V) = [head_1; …; head_h] W^O
+
+    with d_k = d_v = d / h. The heads' matrices stand side by side in one.
+
+    Args:
+        num_heads: h.
+        use_bias: whether the projections have biases; the paper's have none.
+        kernel_initializer: of the four matrices.
+
+    Call arguments:
+        query: `(B, T, d)`.
+        memory: `(B, S, d_m)`, of which keys and values are made.
+        mask: bool `(B, S)`, true where memory is real, or `(B or 1, T, S)`; memory's
+            Keras mask by default.
+        keys: `project(memory)`, if it is at hand already.
+
+    Returns:
+        `(output, weights)`: `(B, T, d)` and `(B, h, T, S)`. Weights are exactly 0 where
+        masked; with nothing to attend to the heads are zeros.
+
+    Variables: the kernels (and biases) of `W_Q`, `W_K`, `W_V` and `W_O`.
+
+    Raises:
+        ValueError: if `num_heads` is not a positive integer, or, when built, does not
+            divide the query's size.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = MultiHeadAttention(num_heads=2)
+        >>> output, weights = layer(np.ones((2, 3, 8)), np.ones((2, 5, 6)))
+        >>> output.shape, weights.shape
+        ((2, 3, 8), (2, 2, 3, 5))
+    """
+
+    def __init__(
+        self, num_heads, use_bias=False, kernel_initializer="glorot_uniform", **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = positive("num_heads", num_heads)
+        self.use_bias = use_bias
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.supports_masking = True
+
+    def build(self, query_shape, memory_shape):
+        size = query_shape[-1]
+        if size % self.num_heads:
+            raise ValueError(
+                "`num_heads` must divide the query's size. "
+                f"Received: num_heads={self.num_heads}, size={size}"
+            )
+        self.head_size = size // self.num_heads
+        sources = {"Q": query_shape, "K": memory_shape, "V": memory_shape}
+        for name, shape in {**sources, "O": query_shape}.items():
+            layer = keras.layers.Dense(
+                size,
+                use_bias=self.use_bias,
+                kernel_initializer=fresh(self.kernel_initializer),
+                dtype=self.dtype_policy,
+                name=f"W_{name}",
+            )
+            layer.build((None, None, shape[-1]))
+            setattr(self, f"W_{name}", layer)
+        self.built = True
+
+    def project(self, memory):
+        """Keys and values of memory: a list of two `(B, S, d)`."""
+        return [self.W_K(memory), self.W_V(memory)]
+
+    def call(self, query, memory, mask=None, keys=None, memory_mask=None):
+        mask = memory_mask if mask is None else mask
+        return self.attend(query, keys or self.project(memory), mask)
+
+    def attend(self, query, keys, mask=None):
+        """Attention to keys and values as from `project`."""
+        keys, values = (self._heads(x) for x in keys)
+        queries = self._heads(self.W_Q(query)) * self.head_size**-0.5
+        scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
+        if mask is not None:
+            mask = ops.cast(mask, "bool")
+            mask = mask[:, None, None] if len(mask.shape) == 2 else mask[:, None]
+        weights = masked_softmax(scores, mask)
+        heads = ops.swapaxes(ops.matmul(weights, values), 1, 2)
+        lead = ops.shape(heads)[:2]
+        joined = ops.reshape(heads, (*lead, self.num_heads * self.head_size))
+        return self.W_O(joined), weights
+
+    def _heads(self, x):
+        """`(B, T, d)` to `(B, h, T, d_k)`."""
+        batch, length = ops.shape(x)[:2]
+        x = ops.reshape(x, (batch, length, self.num_heads, self.head_size))
+        return ops.swapaxes(x, 1, 2)
+
+    def compute_output_shape(self, query_shape, memory_shape):
+        batch, time = query_shape[:2]
+        return tuple(query_shape), (batch, self.num_heads, time, memory_shape[1])
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None, None
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "use_bias": self.use_bias,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }

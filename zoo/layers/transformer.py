@@ -1,0 +1,275 @@
+"""The Transformer's encoder and decoder layers (Vaswani et al. 2017, section 3.1)."""
+
+import keras
+from keras import ops
+
+from zoo.layers.functional import fresh, one_of, positive, rate
+from zoo.layers.multi_head import MultiHeadAttention
+
+NORMS = ("post", "pre")
+
+
+class _TransformerLayer(keras.layers.Layer):
+    """Sub-layers with residual connections, layer normalisation and dropout.
+
+    A subclass names its sub-layers in `names`, attentions first.
+    """
+
+    names = ()
+
+    def __init__(
+        self,
+        num_heads,
+        ff_dim,
+        dropout=0.0,
+        norm="post",
+        kernel_initializer="glorot_uniform",
+        epsilon=1e-6,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = positive("num_heads", num_heads)
+        self.ff_dim = positive("ff_dim", ff_dim)
+        self.dropout = rate("dropout", dropout)
+        self.norm = one_of("norm", norm, NORMS)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.epsilon = epsilon
+        self.seed = seed
+        self.supports_masking = True
+        options = {"dtype": self.dtype_policy}
+        self.drop = keras.layers.Dropout(dropout, seed=seed, **options)
+        for name in self.names[:-1]:
+            layer = MultiHeadAttention(
+                num_heads,
+                kernel_initializer=fresh(self.kernel_initializer),
+                name=name,
+                **options,
+            )
+            setattr(self, name, layer)
+        for name in self.names:
+            layer = keras.layers.LayerNormalization(
+                epsilon=epsilon, name=f"{name}_norm", **options
+            )
+            setattr(self, f"{name}_norm", layer)
+        self.inner = keras.layers.Dense(
+            ff_dim,
+            activation="relu",
+            kernel_initializer=fresh(self.kernel_initializer),
+            name="W_1",
+            **options,
+        )
+
+    def build(self, inputs_shape, memory_shape=None):
+        size = inputs_shape[-1]
+        shapes = [(inputs_shape, inputs_shape), (inputs_shape, memory_shape)]
+        for name, pair in zip(self.names[:-1], shapes, strict=False):
+            getattr(self, name).build(*pair)
+        for name in self.names:
+            getattr(self, f"{name}_norm").build(inputs_shape)
+        self.inner.build(inputs_shape)
+        self.outer = keras.layers.Dense(
+            size,
+            kernel_initializer=fresh(self.kernel_initializer),
+            dtype=self.dtype_policy,
+            name="W_2",
+        )
+        self.outer.build((*inputs_shape[:-1], self.ff_dim))
+        self.built = True
+
+    def sublayer(self, name, x, function, training=False):
+        """Residual connection, normalisation and dropout around `function`, which
+        returns its output, or a tuple that begins with it."""
+        norm = getattr(self, f"{name}_norm")
+        output = function(norm(x) if self.norm == "pre" else x)
+        output, *others = output if isinstance(output, tuple) else (output,)
+        x = x + self.drop(output, training=training)
+        x = norm(x) if self.norm == "post" else x
+        return (x, *others) if others else x
+
+    def feed_forward(self, x):
+        """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, equation 2."""
+        return self.outer(self.inner(x))
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "ff_dim": self.ff_dim,
+            "dropout": self.dropout,
+            "norm": self.norm,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+        }
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class TransformerEncoderLayer(_TransformerLayer):
+    """One layer of the encoder: self-attention, then a feed-forward network.
+
+        post:  x = LayerNorm(x + Dropout(Sublayer(x)))     the paper, section 5.4
+        pre:   x = x + Dropout(Sublayer(LayerNorm(x)))     The Annotated Transformer
+
+    A stack of "pre" layers needs one more normalisation at its end.
+
+    Args:
+        num_heads: h.
+        ff_dim: d_ff, size of the inner layer.
+        dropout: on each sub-layer's output.
+        norm: "post" or "pre".
+        kernel_initializer: of all matrices.
+        epsilon: of the layer normalisation.
+        seed: seed of the dropout masks.
+
+    Call arguments:
+        inputs: `(B, S, d)`.
+        mask: bool `(B, S)`, true where real; the inputs' Keras mask by default.
+
+    Returns:
+        `(B, S, d)`; at pads, numbers without a meaning.
+
+    Raises:
+        ValueError: for another norm, sizes that are not positive integers, or a rate
+            outside [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> TransformerEncoderLayer(num_heads=2, ff_dim=16)(np.ones((2, 5, 8))).shape
+        (2, 5, 8)
+    """
+
+    names = ("self_attention", "feed_forward")
+
+    def build(self, inputs_shape):
+        super().build(inputs_shape)
+
+    def call(self, inputs, mask=None, training=False):
+        def attend(x):
+            return self.self_attention(x, x, mask=mask)[0]
+
+        x = ops.cast(inputs, self.compute_dtype)
+        x = self.sublayer("self_attention", x, attend, training)
+        return self.sublayer("feed_forward", x, self.feed_forward, training)
+
+    def compute_output_shape(self, inputs_shape):
+        return tuple(inputs_shape)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class TransformerDecoderLayer(_TransformerLayer):
+    """One layer of the decoder: self-attention to the past, attention to the source, a
+    feed-forward network.
+
+    Args: those of `TransformerEncoderLayer`.
+
+    Call arguments:
+        inputs: `(B, T, d)`.
+        memory: `(B, S, d_m)`, the encoder's output.
+        mask: bool `(B, S)`, true where memory is real; its Keras mask by default.
+        keys: `project(memory)`, if it is at hand already.
+
+    Returns:
+        `(outputs, weights)`: `(B, T, d)`, and the weights on the source, the mean of
+        the heads, `(B, T, S)`.
+
+    Raises: as `TransformerEncoderLayer`.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = TransformerDecoderLayer(num_heads=2, ff_dim=16)
+        >>> outputs, weights = layer(np.ones((2, 3, 8)), np.ones((2, 5, 8)))
+        >>> outputs.shape, weights.shape
+        ((2, 3, 8), (2, 3, 5))
+    """
+
+    names = ("self_attention", "memory_attention", "feed_forward")
+
+    def build(self, inputs_shape, memory_shape):
+        super().build(inputs_shape, memory_shape)
+
+    def project(self, memory):
+        """Keys and values of the source, computed once a sentence."""
+        return self.memory_attention.project(memory)
+
+    def call(
+        self,
+        inputs,
+        memory,
+        mask=None,
+        keys=None,
+        training=False,
+        inputs_mask=None,
+        memory_mask=None,
+    ):
+        mask = memory_mask if mask is None else mask
+        steps = ops.arange(ops.shape(inputs)[1], dtype="int32")
+        past = (steps[None] <= steps[:, None])[None]  # no attention to the future
+
+        def attend(x):
+            return self.self_attention(x, x, mask=past)[0]
+
+        x = ops.cast(inputs, self.compute_dtype)
+        x = self.sublayer("self_attention", x, attend, training)
+        keys = keys or self.project(memory)
+        return self._read(x, keys, mask, training)
+
+    def _read(self, x, keys, mask, training=False):
+        """The two sub-layers behind self-attention. With K consecutive rows for each
+        sentence of the memory, they are read as its K queries."""
+        single, batch = x.shape[1] == 1, ops.shape(keys[0])[0]
+
+        def attend(x):
+            rows = ops.reshape(x, (batch, -1, x.shape[-1])) if single else x
+            output, weights = self.memory_attention.attend(rows, keys, mask)
+            weights = ops.mean(weights, axis=1)
+            if single:
+                output = ops.reshape(output, (-1, 1, output.shape[-1]))
+                weights = ops.reshape(weights, (-1, 1, ops.shape(weights)[-1]))
+            return output, weights
+
+        x, weights = self.sublayer("memory_attention", x, attend, training)
+        return self.sublayer("feed_forward", x, self.feed_forward, training), weights
+
+    def make_cache(self, batch_size, length):
+        """Room for the keys and values of `length` target positions."""
+        shape = (batch_size, length, self.outer.kernel.shape[-1])
+        return [ops.zeros(shape, dtype=self.compute_dtype) for _ in range(2)]
+
+    def step(self, inputs, cache, position, keys, mask=None):
+        """One target position.
+
+        Args:
+            inputs: `(R, d)`; R may be a multiple of memory's rows, K consecutive ones
+                for one sentence.
+            cache: from `make_cache` or the last step.
+            position: int `(R,)`, from 0.
+            keys: `project(memory)`.
+            mask: bool `(B, S)`, true where memory is real.
+
+        Returns:
+            `(output, weights, cache)`: `(R, d)`, `(R, S)`, a list.
+        """
+        places = ops.arange(ops.shape(cache[0])[1], dtype="int32")[None]
+        here = (places == position[:, None])[..., None]
+        past = (places <= position[:, None])[:, None]
+
+        def attend(x):
+            new = self.self_attention.project(x)
+            own = [ops.where(here, n, old) for n, old in zip(new, cache, strict=True)]
+            return self.self_attention.attend(x, own, past)[0], own
+
+        x = ops.cast(inputs, self.compute_dtype)[:, None]
+        x, own = self.sublayer("self_attention", x, attend)
+        x, weights = self._read(x, keys, mask)
+        return x[:, 0], weights[:, 0], own
+
+    def compute_output_shape(self, inputs_shape, memory_shape):
+        batch, time = inputs_shape[:2]
+        return tuple(inputs_shape), (batch, time, memory_shape[1])
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None, None
