@@ -95,3 +95,47 @@ def named(layer):
         v.name: ops.convert_to_numpy(v.value).astype("float64")
         for v in layer.trainable_variables
     }
+
+
+def lstmn_run(xs, weights, first, source=None, fusion=None, skip=0):
+    """Cheng, Dong & Lapata 2016: lists of h_t, c_t and the weights on the source.
+
+    `first` is (h, c) of slot 0; `source` (γ, α), each (S, n); the attention does not
+    see the last `skip` numbers of an x.
+    """
+    w, n = weights, len(first[0])
+    H, C, hs, cs, ps = [first[0]], [first[1]], [], [], []
+    htilde, gammatilde = np.zeros(n), np.zeros(n)
+    for x in xs:
+        seen = x[: len(x) - skip]
+        a = [
+            w["v"] @ np.tanh(h @ w["W_h"] + seen @ w["W_x"] + htilde @ w["W_htilde"])
+            for h in H
+        ]
+        s = softmax(np.array(a))
+        gates = x @ w["kernel"] + w["bias"]
+        extra, p = 0.0, np.zeros(0)
+        if fusion == "shallow":
+            p = _source_weights(source[0], w, H[-1] @ w["W_q"])
+            context = p @ source[0] if len(p) else np.zeros(n)
+            gates = gates + context @ w["context_kernel"]
+        if fusion == "deep":
+            query = seen @ w["W_xgamma"] + gammatilde @ w["W_gammatilde"]
+            p = _source_weights(source[0], w, query)
+            gammatilde, alpha = (p @ y if len(p) else np.zeros(n) for y in source)
+            r = sigmoid(np.concatenate([gammatilde, x]) @ w["W_r"] + w["b_r"])
+            extra = r * alpha
+        htilde, ctilde = s @ np.array(H), s @ np.array(C)
+        i, f, g, o = np.split(gates + htilde @ w["recurrent_kernel"], 4)
+        c = sigmoid(f) * ctilde + sigmoid(i) * np.tanh(g) + extra
+        h = sigmoid(o) * np.tanh(c)
+        H.append(h), C.append(c), hs.append(h), cs.append(c), ps.append(p)
+    return hs, cs, ps
+
+
+def _source_weights(gamma, w, query):
+    if not len(gamma):
+        return np.zeros(0)
+    return softmax(
+        np.array([w["u"] @ np.tanh(g @ w["W_gamma"] + query) for g in gamma])
+    )

@@ -12,6 +12,8 @@ from zoo.layers.context import ContextCell, ContextDecoder, FixedContextDecoder
 from zoo.layers.decoder import AttentionCell, AttentionDecoder
 from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
+from zoo.layers.lstmn import LSTMN
+from zoo.layers.lstmn_cell import LSTMNCell
 from zoo.layers.multi_head import MultiHeadAttention, sinusoids
 from zoo.layers.readout import MaxoutReadout
 from zoo.layers.recurrent import RecurrentStack
@@ -40,6 +42,8 @@ __all__ = [
     "GRUCell",
     "GeneralScore",
     "LSTMCell",
+    "LSTMN",
+    "LSTMNCell",
     "LocalMonotonicAttention",
     "LocalPredictiveAttention",
     "LocationAttention",

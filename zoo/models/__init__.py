@@ -6,6 +6,11 @@ from zoo.models.cho import (
     RNNEncoderDecoderPreprocessor,
     RNNEncoderDecoderTranslator,
 )
+from zoo.models.lstmn import (
+    LSTMNEncoderDecoder,
+    LSTMNPreprocessor,
+    LSTMNTranslator,
+)
 from zoo.models.luong import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator
 from zoo.models.sutskever import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
@@ -19,6 +24,9 @@ __all__ = [
     "Bahdanau",
     "BahdanauPreprocessor",
     "BahdanauTranslator",
+    "LSTMNEncoderDecoder",
+    "LSTMNPreprocessor",
+    "LSTMNTranslator",
     "Luong",
     "LuongPreprocessor",
     "LuongTranslator",

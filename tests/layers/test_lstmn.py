@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from tests.harness import check_layer, close, randomize, to_numpy
+from tests.layers import reference
+from zoo.layers import LSTMN
+
+RNG = np.random.default_rng(8)
+INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
+MASK = np.arange(6)[None] < np.array([6, 2, 0])[:, None]
+PLAIN = ["W_h", "W_htilde", "W_x", "bias", "kernel", "recurrent_kernel", "v"]
+
+
+def test_a_keras_layer():
+    options = {"units": 4, "num_layers": 2}
+    check_layer(LSTMN, options, {"inputs": INPUTS}, sorted(PLAIN * 2))
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_a_stack_is_the_papers(skip):
+    layer = LSTMN(4, num_layers=2, skip=skip)
+    layer.build(INPUTS.shape)
+    randomize(layer)
+    outputs, states = layer(INPUTS, mask=MASK)
+    lower, upper = (reference.named(cell) for cell in layer.cells)
+    zeros = np.zeros((2, 4))
+    for b, steps in enumerate(MASK.sum(1)):
+        xs = INPUTS[b, :steps].astype("float64")
+        hs, _, _ = reference.lstmn_run(xs, lower, zeros)
+        if skip:
+            hs = [np.concatenate(pair) for pair in zip(hs, xs, strict=True)]
+        hs, cs, _ = reference.lstmn_run(hs, upper, zeros, skip=5 if skip else 0)
+        for t in range(steps):
+            close(to_numpy(outputs)[b, t], hs[t])
+        if steps:
+            close(to_numpy(states[1][0])[b], hs[-1])
+            close(to_numpy(states[1][1])[b], cs[-1])
+    assert not to_numpy(outputs)[~MASK].any()
+
+
+def test_two_parts_of_a_sequence_share_states_only():
+    """The second part's tapes begin with the first's last h and c."""
+    layer = LSTMN(4)
+    layer.build(INPUTS.shape)
+    randomize(layer)
+    _, states = layer(INPUTS[:, :3])
+    found, _ = layer(INPUTS[:, 3:], initial_states=states)
+    for b in range(3):
+        first = [to_numpy(s)[b] for s in states[0]]
+        xs = INPUTS[b, 3:].astype("float64")
+        hs, _, _ = reference.lstmn_run(xs, reference.named(layer.cells[0]), first)
+        close(to_numpy(found)[b], np.array(hs))
+
+
+def test_steps_and_the_end_of_their_room():
+    layer = LSTMN(4, num_layers=2)
+    layer.build(INPUTS.shape)
+    randomize(layer)
+    outputs, _ = layer(INPUTS[:, :2])
+    states = layer.make_states(3, 2)
+    for t in range(3):
+        h, _, states = layer.step(INPUTS[:, t], states)
+        if t < 2:
+            close(h, outputs[:, t])
+    assert np.isnan(to_numpy(h)).all()
+
+
+def test_a_source_goes_with_fusion():
+    with pytest.raises(ValueError, match="fusion='deep' and no source"):
+        LSTMN(4, fusion="deep")(INPUTS)
+    with pytest.raises(ValueError, match=r"in \[0, 1\).*dropout=1"):
+        LSTMN(4, dropout=1)

@@ -1,0 +1,85 @@
+import inspect
+
+import numpy as np
+import pytest
+
+from tests.harness import (
+    SOURCE,
+    TARGET,
+    VOCABULARY,
+    check_other_backends,
+    check_translator,
+    close,
+    randomize,
+    to_numpy,
+)
+from tests.layers import reference
+from zoo.models import LSTMNEncoderDecoder, LSTMNPreprocessor, LSTMNTranslator
+
+SMALL = {"hidden_dim": 8, "embedding_dim": 6}
+
+
+@pytest.mark.parametrize("options", [{}, {"fusion": "shallow", "num_layers": 2}])
+def test_contract(options):
+    check_translator(LSTMNTranslator, {**SMALL, **options}, whole=not options)
+
+
+@pytest.mark.parametrize("fusion", ["deep", "shallow"])
+def test_the_whole_model_is_the_papers(fusion):
+    """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
+    model = randomize(LSTMNEncoderDecoder(VOCABULARY, **SMALL, fusion=fusion), 0.5)
+    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    alignments = to_numpy(model.align(SOURCE, TARGET))
+    encoder, decoder = (
+        reference.named(stack.cells[0]) for stack in (model.encoder, model.decoder)
+    )
+    output = reference.named(model.output_layer)
+    E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
+    E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
+    for b in range(len(SOURCE)):
+        source = [i for i in SOURCE[b].tolist() if i]
+        first = np.zeros((2, 8))
+        gamma, alpha, _ = reference.lstmn_run(E_x[source], encoder, first)
+        if source:
+            first = gamma[-1], alpha[-1]
+        tapes = np.array(gamma), np.array(alpha)
+        hs, _, ps = reference.lstmn_run(E_y[TARGET[b]], decoder, first, tapes, fusion)
+        for t, h in enumerate(hs):
+            close(logits[b, t], h @ output["kernel"] + output["bias"], atol=2e-5)
+            close(alignments[b, t, : len(source)], ps[t])
+
+
+def test_the_papers_sizes():
+    """450 units on word vectors of 300, counted by a formula that holds at small
+    sizes. (The paper's own counts, 3.4M without word vectors, are of another model.)"""
+
+    def count(v, n, m):
+        cell = 4 * n * (m + n + 1) + n * (2 * n + m + 1)
+        deep = n * (2 * n + m + 1) + n * (n + m + 1)
+        return 2 * v * m + 2 * cell + deep + n * v + v
+
+    model = LSTMNEncoderDecoder(VOCABULARY, **SMALL)
+    assert model.count_params() == count(VOCABULARY, 8, 6)
+    known = inspect.signature(LSTMNEncoderDecoder).parameters
+    names = ("vocabulary_size", "hidden_dim", "embedding_dim")
+    sizes = [known[name].default for name in names]
+    assert sizes == [10_000, 450, 300]
+    assert count(*sizes) == 15_172_900
+
+
+def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+    backbone = randomize(LSTMNEncoderDecoder(VOCABULARY, **SMALL))
+    task = LSTMNTranslator(backbone, LSTMNPreprocessor(tokenizer))
+    check_other_backends(task, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fusion": "none"}, "one of.*Received: fusion='none'"),
+        ({"embedding_dim": 0}, "embedding_dim=0"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        LSTMNEncoderDecoder(VOCABULARY, **{**SMALL, **options})

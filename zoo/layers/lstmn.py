@@ -1,0 +1,169 @@
+"""Stacks of the Long Short-Term Memory-Network's layers."""
+
+import keras
+from keras import ops
+
+from zoo.layers.functional import fresh, positive, rate
+from zoo.layers.lstmn_cell import LSTMNCell
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LSTMN(keras.layers.Layer):
+    """A stack of `LSTMNCell` layers over sequences (Cheng, Dong & Lapata 2016).
+
+    Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its
+    attention asks with h_t of layer k. Cost and memory grow with the square of the
+    sequence's length.
+
+    Args:
+        units: size of h and c of each layer.
+        num_layers: depth.
+        attention_units: as in `LSTMNCell`.
+        fusion: None, "shallow" or "deep": whether the layers read a source.
+        skip: whether there are skip connections; for `num_layers` > 1.
+        dropout: share of each layer's inputs that is dropped in training.
+        kernel_initializer: of the matrices and vectors.
+        seed: seed of the dropout masks.
+
+    Call arguments:
+        inputs: `(B, T, n)`.
+        mask: bool `(B, T)`, true where real, or None: then every step is.
+        initial_states: list of `[h, c]`, one a layer; zeros by default.
+        source: with fusion, `project_source(…)`.
+
+    Returns:
+        `(outputs, states)`: h of the top layer `(B, T, units)` with zeros at pads, and
+        the last real step's `[h, c]` of each layer. (`run` gives the tapes as well.)
+
+    Raises:
+        ValueError: as `LSTMNCell`; when called with fusion and without a source.
+
+    Example:
+        >>> import numpy as np
+        >>> outputs, states = LSTMN(4, num_layers=2)(np.ones((2, 5, 3)))
+        >>> outputs.shape, len(states)
+        ((2, 5, 4), 2)
+    """
+
+    def __init__(
+        self,
+        units,
+        num_layers=1,
+        attention_units=None,
+        fusion=None,
+        skip=True,
+        dropout=0.0,
+        kernel_initializer="glorot_uniform",
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.units = positive("units", units)
+        self.num_layers = positive("num_layers", num_layers)
+        self.attention_units = attention_units
+        self.fusion = fusion
+        self.skip = skip
+        self.dropout = rate("dropout", dropout)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.seed = seed
+        self.supports_masking = True
+        self.cells = [
+            LSTMNCell(
+                units,
+                attention_units,
+                fusion,
+                kernel_initializer=fresh(self.kernel_initializer),
+                dtype=self.dtype_policy,
+                name=f"lstmn_{layer}",
+            )
+            for layer in range(num_layers)
+        ]
+        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+
+    def build(self, inputs_shape):
+        size = inputs_shape[-1]
+        self.cells[0].build((None, size))
+        extra = size if self.skip else 0
+        for cell in self.cells[1:]:
+            cell.build((None, self.units + extra), skip=extra)
+        self.built = True
+
+    def call(self, inputs, mask=None, initial_states=None, source=None, training=False):
+        tapes, _, states = self.run(inputs, mask, initial_states, source, training)
+        return tapes[-1][0], states
+
+    def project_source(self, tapes, mask):
+        """What the layers need of the source: `tapes` of an `LSTMN` of the same depth,
+        as `run` returns them, and its mask, bool `(B, S)`."""
+        return [
+            cell.project_source(*tape, mask)
+            for cell, tape in zip(self.cells, tapes, strict=True)
+        ]
+
+    def run(self, inputs, mask=None, initial_states=None, source=None, training=False):
+        """As the call, with all that there is.
+
+        Returns:
+            `(tapes, weights, states)`: each layer's `(h, c)`, each `(B, T, units)`; the
+            top layer's weights on the source `(B, T, S)` or None; each layer's last
+            `[h, c]`.
+        """
+        if (self.fusion is None) != (source is None):
+            raise ValueError(
+                "`source` is for a layer with fusion, and for no other. Received: "
+                f"fusion={self.fusion!r} and {'no' if source is None else 'a'} source"
+            )
+        inputs = ops.cast(inputs, self.compute_dtype)
+        x, tapes, states, weights = inputs, [], [], None
+        for index, cell in enumerate(self.cells):
+            initial = initial_states[index] if initial_states else None
+            own = source[index] if source else None
+            x = self.drop(x, training=training)
+            h, c, weights, last = cell.run(x, mask, initial, own)
+            tapes.append((h, c))
+            states.append(last)
+            x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
+        return tapes, weights, states
+
+    def make_states(self, batch_size, length, initial_states=None):
+        """Each layer's states for `length` calls of `step`; see `LSTMNCell`."""
+        initial = initial_states or [None] * self.num_layers
+        return [
+            cell.make_states(batch_size, length, own)
+            for cell, own in zip(self.cells, initial, strict=True)
+        ]
+
+    def step(self, inputs, states, source=None):
+        """One step: `(B, n)` to `(h of the top layer, its weights on the source or
+        None, states)`; NaN where the states have no room left."""
+        inputs = ops.cast(inputs, self.compute_dtype)
+        x, new_states = inputs, []
+        for index, cell in enumerate(self.cells):
+            own = source[index] if source else None
+            h, _, weights, state = cell.advance(cell.project(x), states[index], own)
+            new_states.append(state)
+            x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
+        tape, *_, position = states[0]
+        room = position + 1 < ops.shape(tape)[1]
+        return ops.where(room[:, None], h, float("nan")), weights, new_states
+
+    def compute_output_shape(self, inputs_shape):
+        state = (inputs_shape[0], self.units)
+        states = [[state, state] for _ in range(self.num_layers)]
+        return (*inputs_shape[:2], self.units), states
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "num_layers": self.num_layers,
+            "attention_units": self.attention_units,
+            "fusion": self.fusion,
+            "skip": self.skip,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "seed": self.seed,
+        }

@@ -1,0 +1,301 @@
+"""One step of the Long Short-Term Memory-Network: an LSTM that attends to its past."""
+
+import keras
+from keras import ops
+
+from zoo.layers.attention import mix
+from zoo.layers.functional import (
+    cast_weights,
+    fresh,
+    linear,
+    masked_softmax,
+    one_of,
+    positive,
+    scan,
+)
+
+FUSIONS = (None, "shallow", "deep")
+
+
+def _attend(query, keys, vector, mask, values):
+    """Additive attention, v · tanh(query + keys): `(B, K, a)` and `(B, S, a)` to the
+    weighted sums of the values `(B, K, d)` and the weights `(B, K, S)`."""
+    hidden = ops.tanh(query[:, :, None] + keys[:, None])
+    scores = linear(hidden, vector[:, None])[..., 0]
+    weights = masked_softmax(scores, mask[:, None])
+    return mix(weights, values), weights
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LSTMNCell(keras.layers.Layer):
+    """One step of Cheng, Dong & Lapata 2016, section 3.2.
+
+    All past hidden states h_i and memories c_i stay on two tapes:
+
+        a_i^t = v · tanh(W_h h_i + W_x x_t + W_h~ h~_{t-1}),   i < t
+        s^t   = softmax(a^t),  [h~_t; c~_t] = Σ_i s_i^t [h_i; c_i]
+        i, f, o = σ(W [h~_t; x_t]),  ĉ = tanh(W [h~_t; x_t])
+        c_t   = f * c~_t + i * ĉ,  h_t = o * tanh(c_t)
+
+    Slot 0 of the tapes holds the initial h and c, zeros by default, for ever, as in the
+    authors' code (whose encoder leaves W_h~ out). A masked step writes nothing.
+
+    With `fusion` the cell reads a source too, whose tapes are γ_j (hidden states) and
+    α_j (memories), section 4:
+
+        "shallow":  b_j = u · tanh(W_γ γ_j + W_q h_{t-1})
+                    γ~_t = Σ_j softmax(b)_j γ_j, an input beside x_t
+        "deep":     b_j = u · tanh(W_γ γ_j + W_xγ x_t + W_γ~ γ~_{t-1})
+                    [γ~_t; α~_t] = Σ_j softmax(b)_j [γ_j; α_j]
+                    r_t = σ(W_r [γ~_t; x_t])
+                    c_t = r_t * α~_t + f * c~_t + i * ĉ
+
+    The paper describes shallow fusion in words, as the attention of Bahdanau et al.
+
+    Args:
+        units: size of h and c; of γ and α too.
+        attention_units: size of the scores' hidden layer; `units` by default.
+        fusion: None, "shallow" or "deep".
+        kernel_initializer: of the matrices and vectors.
+
+    Variables: `kernel` (n, 4 units), gates in Keras's order i, f, ĉ, o;
+        `recurrent_kernel` (units, 4 units), of h~; `bias`; `W_h`, `W_x`, `W_htilde`,
+        `v`; of "shallow" `W_gamma`, `W_q`, `u`, `context_kernel` (units, 4 units); of
+        "deep" `W_gamma`, `W_xgamma`, `W_gammatilde`, `u`, `W_r` (units + n, units) and
+        `b_r`.
+
+    Raises:
+        ValueError: for a size that is not a positive integer, or another fusion.
+
+    Example:
+        >>> import numpy as np
+        >>> cell = LSTMNCell(4)
+        >>> cell.build((None, 3))
+        >>> states = cell.make_states(batch_size=2, length=7)
+        >>> x = cell.project(np.ones((2, 7, 3), "float32"))
+        >>> h, c, weights, states = cell.advance(x[:, 0], states)
+        >>> h.shape, c.shape
+        ((2, 4), (2, 4))
+    """
+
+    def __init__(
+        self,
+        units,
+        attention_units=None,
+        fusion=None,
+        kernel_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.units = positive("units", units)
+        if attention_units is not None:
+            attention_units = positive("attention_units", attention_units)
+        self.attention_units = attention_units
+        self.fusion = one_of("fusion", fusion, FUSIONS)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+
+    def build(self, inputs_shape, skip=0):
+        """`skip`: how many of the last inputs are a skip connection's, which the gates
+        read and the attention's query does not."""
+        size, n = inputs_shape[-1], self.units
+        a = self.attention_units or n
+        self.query_size = size - skip
+        matrices = {
+            "kernel": (size, 4 * n),
+            "recurrent_kernel": (n, 4 * n),
+            "W_h": (n, a),
+            "W_x": (self.query_size, a),
+            "W_htilde": (n, a),
+            "v": (a,),
+        }
+        if self.fusion:
+            matrices |= {"W_gamma": (n, a), "u": (a,)}
+        if self.fusion == "shallow":
+            matrices |= {"W_q": (n, a), "context_kernel": (n, 4 * n)}
+        if self.fusion == "deep":
+            matrices |= {"W_xgamma": (self.query_size, a), "W_gammatilde": (n, a)}
+            matrices["W_r"] = (n + size, n)
+        for name, shape in matrices.items():
+            initializer = fresh(self.kernel_initializer)
+            if len(shape) == 1:  # of a matrix with one column
+                initializer = _Column(initializer)
+            weight = self.add_weight(name=name, shape=shape, initializer=initializer)
+            setattr(self, name, weight)
+        self.bias = self.add_weight(name="bias", shape=(4 * n,), initializer="zeros")
+        if self.fusion == "deep":
+            self.b_r = self.add_weight(name="b_r", shape=(n,), initializer="zeros")
+        self.built = True
+
+    def _cast(self, *names):
+        return [cast_weights(getattr(self, name), self.compute_dtype) for name in names]
+
+    # === Before the loop ===
+    def project(self, inputs):
+        """All that the inputs `(..., n)` alone decide: the gates' share, the query's,
+        and with deep fusion those of r_t and of the source's query."""
+        inputs = ops.cast(inputs, self.compute_dtype)
+        kernel, bias, W_x = self._cast("kernel", "bias", "W_x")
+        shown = inputs[..., : self.query_size]
+        parts = [linear(inputs, kernel) + bias, linear(shown, W_x)]
+        if self.fusion == "deep":
+            W_r, b_r, W_xgamma = self._cast("W_r", "b_r", "W_xgamma")
+            parts += [linear(inputs, W_r[self.units :]) + b_r, linear(shown, W_xgamma)]
+        return ops.concatenate(parts, axis=-1)
+
+    def project_source(self, hidden, memory, mask):
+        """What a cell with fusion needs of the source: γ `(B, S, units)`, α of the same
+        shape, mask bool `(B, S)`."""
+        hidden, memory = (ops.cast(x, self.compute_dtype) for x in (hidden, memory))
+        [W_gamma] = self._cast("W_gamma")
+        return {
+            "keys": linear(hidden, W_gamma),
+            "values": ops.concatenate([hidden, memory], axis=-1),
+            "mask": ops.cast(mask, "bool"),
+        }
+
+    def make_states(self, batch_size, length, initial=None):
+        """Room for `length` steps behind slot 0.
+
+        Args:
+            batch_size, length: ints.
+            initial: `[h, c]`, each `(B, units)`, for slot 0; zeros by default.
+
+        Returns:
+            A list: the tapes of h, c and W_h h side by side `(B, length + 1, …)`, which
+            slots are written `(B, length + 1)`, the last h and c, h~ (and γ~ with deep
+            fusion), the position int32 `(B,)`.
+        """
+        dtype, n = self.compute_dtype, self.units
+        zeros = ops.zeros((batch_size, n), dtype=dtype)
+        h, c = (ops.cast(s, dtype) for s in initial) if initial else (zeros, zeros)
+        [W_h] = self._cast("W_h")
+        first = ops.concatenate([h, c, ops.matmul(h, W_h)], axis=-1)[:, None]
+        slots = ops.arange(length + 1, dtype="int32")[None]
+        real = ops.cast(ops.tile(slots == 0, (batch_size, 1)), dtype)
+        tape = first * real[..., None]
+        fed = [zeros, zeros] if self.fusion == "deep" else [zeros]
+        return [tape, real, h, c, *fed, ops.zeros((batch_size,), dtype="int32")]
+
+    # === One step ===
+    def advance(self, x, states, source=None, keep=None):
+        """One step.
+
+        Args:
+            x: `(B, m)` of `project`.
+            states: from `make_states` or the last step.
+            source: from `project_source`, with fusion; of fewer rows where several
+                consecutive ones (a beam's hypotheses) share a sentence.
+            keep: `(B, 1)` bool, false where the step is a pad; None for no pads.
+
+        Returns:
+            `(h, c, weights, states)`: `(B, units)` twice, the weights on the source
+            `(B, S)` or None, a list.
+        """
+        tape, real, last_h, last_c, htilde, *fed, position = states
+        n, a = self.units, self.W_x.shape[-1]
+        W_htilde, v, W_h = self._cast("W_htilde", "v", "W_h")
+        gates, query, *others = ops.split(
+            x, [4 * n, 4 * n + a, 5 * n + a][: 3 if self.fusion == "deep" else 1], -1
+        )
+        query = query + ops.matmul(htilde, W_htilde)
+        values, keys = tape[..., : 2 * n], tape[..., 2 * n :]
+        read, _ = _attend(query[:, None], keys, v, real > 0, values)
+        new_htilde, ctilde = ops.split(read[:, 0], 2, axis=-1)
+        [recurrent] = self._cast("recurrent_kernel")
+        gates = gates + ops.matmul(new_htilde, recurrent)
+        extra, weights, new_fed = 0.0, None, []
+        if self.fusion == "shallow":
+            W_q, kernel = self._cast("W_q", "context_kernel")
+            read, weights = self._read(ops.matmul(last_h, W_q), source)
+            gates = gates + ops.matmul(read[:, :n], kernel)
+        elif self.fusion == "deep":
+            W_gammatilde, W_r = self._cast("W_gammatilde", "W_r")
+            share, query = others
+            query = query + ops.matmul(fed[0], W_gammatilde)
+            read, weights = self._read(query, source)
+            gamma, alpha = ops.split(read, 2, axis=-1)
+            extra = ops.sigmoid(share + ops.matmul(gamma, W_r[:n])) * alpha
+            new_fed = [gamma]
+        i, f, candidate, o = ops.split(gates, 4, axis=-1)
+        c = ops.sigmoid(f) * ctilde + ops.sigmoid(i) * ops.tanh(candidate) + extra
+        h = ops.sigmoid(o) * ops.tanh(c)
+
+        slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
+        here = slots == position[:, None] + 1
+        if keep is not None:
+            here = ops.logical_and(here, keep)
+        row = ops.concatenate([h, c, ops.matmul(h, W_h)], axis=-1)
+        tape = ops.where(here[..., None], row[:, None], tape)
+        real = ops.where(here, ops.ones_like(real), real)
+        new, old = [h, c, new_htilde, *new_fed], [last_h, last_c, htilde, *fed]
+        if keep is not None:
+            new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
+        return h, c, weights, [tape, real, *new, position + 1]
+
+    def _read(self, query, source):
+        """Attention to the source: `(R, 2 units)` and `(R, S)`."""
+        [u] = self._cast("u")
+        batch = ops.shape(source["keys"])[0]
+        query = ops.reshape(query, (batch, -1, query.shape[-1]))
+        read, weights = _attend(
+            query, source["keys"], u, source["mask"], source["values"]
+        )
+        read = ops.reshape(read, (-1, read.shape[-1]))
+        return read, ops.reshape(weights, (-1, ops.shape(weights)[-1]))
+
+    def run(self, inputs, mask=None, initial=None, source=None):
+        """The cell over a sequence.
+
+        Args:
+            inputs: `(B, T, n)`.
+            mask: bool `(B, T)`, true where real, or None.
+            initial: `[h, c]`, zeros by default.
+            source: from `project_source`, with fusion.
+
+        Returns:
+            `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights
+            on the source `(B, T, S)` or None; the last real step's.
+        """
+        batch, length = ops.shape(inputs)[0], ops.shape(inputs)[1]
+        states = self.make_states(batch, length, initial)
+        # Time first, as a loop reads it: only the narrow inputs are turned round.
+        sequence = self.project(ops.swapaxes(ops.convert_to_tensor(inputs), 0, 1))
+        if mask is not None:
+            real = ops.swapaxes(ops.cast(mask, sequence.dtype), 0, 1)[..., None]
+            sequence = ops.concatenate([sequence, real], axis=-1)
+
+        def step(x, states):
+            keep = None
+            if mask is not None:
+                x, keep = x[:, :-1], x[:, -1:] > 0
+            h, c, weights, states = self.advance(x, states, source, keep)
+            output = ops.concatenate([h, c], axis=-1)
+            if keep is not None:
+                output = ops.where(keep, output, ops.zeros_like(output))
+            if weights is not None:
+                output = ops.concatenate([output, weights], axis=-1)
+            return output, states
+
+        outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
+        n = self.units
+        weights = outputs[..., 2 * n :] if source is not None else None
+        return outputs[..., :n], outputs[..., n : 2 * n], weights, states[2:4]
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "attention_units": self.attention_units,
+            "fusion": self.fusion,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+
+class _Column(keras.initializers.Initializer):
+    """Draws a vector as a matrix with one column: fans are counted so."""
+
+    def __init__(self, initializer):
+        self.initializer = initializer
+
+    def __call__(self, shape, dtype=None):
+        return self.initializer((*shape, 1), dtype=dtype)[..., 0]

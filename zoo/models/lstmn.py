@@ -1,0 +1,169 @@
+"""Long Short-Term Memory-Networks for Machine Reading: Cheng, Dong & Lapata 2016.
+
+EMNLP 2016 (arXiv 1601.06733).
+"""
+
+import keras
+from keras import ops
+
+from zoo.layers import LSTMN
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
+from zoo.text.preprocessor import TranslatorPreprocessor
+
+FUSIONS = ("deep", "shallow")
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LSTMNEncoderDecoder(Seq2SeqBackbone):
+    """Cheng, Dong & Lapata 2016, section 4: two LSTMNs with attention between them.
+
+    Encoder and decoder attend to their own past, `zoo.layers.LSTMNCell`'s equations;
+    the decoder reads the encoder's tapes by deep fusion (the source's memory enters the
+    decoder's through a gate of its own) or shallow fusion (the attended hidden state is
+    one more input). Its tapes begin with the encoder's last h and c, and
+
+        p(y_t) = softmax(W h_t)
+
+    The paper describes this for two given sequences and evaluates it on inference
+    between sentences: it has no translator. The default sizes are those of its largest
+    model there (450 units, word vectors of 300), and its language model's 10,000 words.
+    It does not say how weights start: here Glorot uniform, biases 0. In a stack layer
+    k reads tapes of the encoder's layer k. The source carries no end token.
+
+    The decoder's tapes have room that is fixed when decoding starts: `start(memory)`
+    makes room for 2 S + 50 target positions, `start_for(memory, length)` for as many as
+    are wanted; a step beyond gives NaN. The alignment is the top layer's attention to
+    the source.
+
+    Args:
+        vocabulary_size: source vocabulary. Paper: 10,000.
+        target_vocabulary_size: None, the default, for that of the source.
+        num_layers: depth of encoder and decoder. Paper: 1.
+        hidden_dim: units of each layer. Paper: 450.
+        embedding_dim: size of the word vectors. Paper: 300.
+        fusion: "deep" or "shallow".
+        dropout: on the inputs of the layers and of the softmax. Paper: tuned in 0.1 to
+            0.4.
+        dtype: dtype policy.
+
+    Call arguments:
+        inputs: dict of `source_ids` int (B, S) and `target_ids` int (B, T), the target
+            shifted right (start token first), both padded at the right with 0.
+
+    Returns:
+        Logits `(B, T, target vocabulary)` of the next target token.
+
+    Raises:
+        ValueError: for another fusion, sizes that are not positive, or a dropout rate
+            outside [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> model = LSTMNEncoderDecoder(20, hidden_dim=8, embedding_dim=6)
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> model({"source_ids": ids, "target_ids": ids}).shape
+        (2, 4, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size=10000,
+        target_vocabulary_size=None,
+        num_layers=1,
+        hidden_dim=450,
+        embedding_dim=300,
+        fusion="deep",
+        dropout=0.0,
+        dtype=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, **kwargs)
+        self.configure(
+            sizes={
+                "vocabulary_size": vocabulary_size,
+                "num_layers": num_layers,
+                "hidden_dim": hidden_dim,
+                "embedding_dim": embedding_dim,
+            },
+            optional={"target_vocabulary_size": target_vocabulary_size},
+            rates={"dropout": dropout},
+            choices={"fusion": (fusion, FUSIONS)},
+        )
+        policy = self.dtype_policy
+        self.make_embeddings(embedding_dim, keras.initializers.GlorotUniform)
+        self.encoder, self.decoder = (
+            LSTMN(
+                hidden_dim,
+                num_layers,
+                fusion=kind,
+                dropout=dropout,
+                dtype=policy,
+                name=name,
+            )
+            for name, kind in (("encoder", None), ("decoder", fusion))
+        )
+        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.output_layer = keras.layers.Dense(self.target_size, dtype=policy, name="W")
+        self.build(None)
+
+    def build(self, input_shape=None):
+        words = (None, None, self.embedding_dim)
+        self.encoder.build(words)
+        self.decoder.build(words)
+        self.output_layer.build((None, None, self.hidden_dim))
+        self.built = True
+
+    # === The contract ===
+    def encode(self, source_ids, training=False):
+        source_ids = ops.cast(source_ids, "int32")
+        mask = ops.not_equal(source_ids, PAD_ID)
+        words = self.source_embedding(source_ids)
+        tapes, _, states = self.encoder.run(words, mask, training=training)
+        source = self.decoder.project_source(tapes, mask)
+        return {"source": source, "states": states}
+
+    def start(self, memory):
+        length = ops.shape(memory["source"][0]["mask"])[1]
+        return self.start_for(memory, 2 * length + 50)
+
+    def start_for(self, memory, length):
+        batch = ops.shape(memory["states"][0][0])[0]
+        return self.decoder.make_states(batch, length, memory["states"])
+
+    def step(self, token_ids, state, memory):
+        words = self.token_embedding(token_ids)
+        output, weights, state = self.decoder.step(words, state, memory["source"])
+        return self.logits(output), state, weights
+
+    def _decode(self, inputs, training=False):
+        """h_1 … h_T of the top layer, and its alignments."""
+        memory = self.encode(inputs["source_ids"], training=training)
+        words = self.token_embedding(ops.cast(inputs["target_ids"], "int32"))
+        tapes, weights, _ = self.decoder.run(
+            words,
+            initial_states=memory["states"],
+            source=memory["source"],
+            training=training,
+        )
+        return tapes[-1][0], weights
+
+    def features(self, inputs, training=False):
+        return self.drop(self._decode(inputs, training)[0], training=training)
+
+    def align(self, source_ids, target_ids):
+        return self._decode({"source_ids": source_ids, "target_ids": target_ids})[1]
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LSTMNPreprocessor(TranslatorPreprocessor):
+    """Strings to ids and back for `LSTMNEncoderDecoder`."""
+
+    backbone_cls = LSTMNEncoderDecoder
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class LSTMNTranslator(Translator):
+    """Translates text with `LSTMNEncoderDecoder`; see `zoo.models.Translator`."""
+
+    backbone_cls = LSTMNEncoderDecoder
+    preprocessor_cls = LSTMNPreprocessor
