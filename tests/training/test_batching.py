@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zoo.training import PairBatches, choose_buckets
+from zoo.training import ArrayBatches, PairBatches, choose_buckets
 
 START, END = 2, 3
 
@@ -334,3 +334,61 @@ def test_what_makes_no_batches_is_refused(sources, targets, options, message):
 def test_buckets_for_nothing_are_refused():
     with pytest.raises(ValueError, match="empty"):
         choose_buckets([])
+
+
+# === Arrays ===
+
+
+def array_parts():
+    """Rows of two shapes, each number once."""
+    short = np.arange(10).reshape(5, 2)
+    long = np.arange(10, 31).reshape(7, 3)
+    return [({"ids": part}, part[:, 0]) for part in (short, long)]
+
+
+def read_arrays(batches):
+    return [batches[i] for i in range(len(batches))]
+
+
+def test_every_row_of_arrays_comes_in_batches_of_its_part():
+    batches = ArrayBatches(array_parts(), batch_size=2, seed=3)
+    assert len(batches) == 3 + 4 and batches.tokens == 12
+    seen = set()
+    for x, y, weights in read_arrays(batches):
+        assert x["ids"].shape[0] == 2 and weights.tolist() == [1, 1]
+        assert x["ids"][:, 0].tolist() == y.tolist()
+        seen |= set(y.tolist())
+    assert seen == {0, 2, 4, 6, 8, *range(10, 31, 3)}
+    # Which sizes vary, Keras's TensorFlow trainer learns from the first two.
+    assert batches[0][0]["ids"].shape != batches[1][0]["ids"].shape
+
+
+def test_the_order_of_arrays_is_the_epochs():
+    def order(seed, epoch, **options):
+        batches = ArrayBatches(array_parts(), batch_size=2, seed=seed)
+        batches.set_epoch(epoch, **options)
+        return [y.tolist() for _, y, _ in read_arrays(batches)]
+
+    assert order(1, 0) == order(1, 0)
+    assert order(1, 0) != order(1, 1) and order(1, 0) != order(2, 0)
+    assert order(1, 1, start=4) == order(1, 1)[4:]
+    assert order(1, 1, skip=1) == order(1, 1)[:1] + order(1, 1)[2:]
+    plain = ArrayBatches(array_parts()[0], batch_size=4)
+    assert [y.tolist() for _, y, _ in read_arrays(plain)] == [
+        [0, 2, 4, 6],
+        [8, 0, 2, 4],
+    ]
+
+
+def test_weights_of_arrays_count_the_labels():
+    x, y = np.zeros((3, 4, 2)), np.zeros((3, 4))
+    weights = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]])
+    assert ArrayBatches((x, y, weights), batch_size=2).tokens == 7
+    assert ArrayBatches((x, y, np.array([1, 0, 1])), batch_size=2).tokens == 8
+    assert ArrayBatches((x, y), batch_size=2).tokens == 12
+
+
+@pytest.mark.parametrize("lengths", [(3, 2), (0, 0)])
+def test_arrays_that_do_not_fit_are_refused(lengths):
+    with pytest.raises(ValueError, match="of equal length and not empty. Received"):
+        ArrayBatches((np.zeros(lengths[0]), np.zeros(lengths[1])), batch_size=2)

@@ -14,6 +14,7 @@ import zoo
 from zoo.cli_train import recipes
 from zoo.training import (
     CheckpointError,
+    Experiment,
     Optimizer,
     Recipe,
     Scale,
@@ -440,6 +441,10 @@ def test_recipes_name_themselves_and_have_all_scales(name):
     assert found.name == name
     assert Path(found.file) == ROOT / "recipes" / f"{name}.py"
     assert set(found.scales) == {"tiny", "small", "paper"}
+    if isinstance(found, Experiment):
+        assert len({type(settings) for settings in found.scales.values()}) == 1
+        assert callable(found.run)
+        return
     assert not found.scales["tiny"].corpora  # no download
     for scale in found.scales.values():
         assert scale.optimizer(100, scale.epochs).global_clipnorm

@@ -15,7 +15,7 @@ from zoo.training.recipe import MODES, SCALES
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 # What a run is made of beside its recipe's scale, with the defaults; `--resume` brings
-# it back from `config.json`.
+# back from `config.json` those that the recipe's kind has, `recipe.arguments`.
 RECORDED = {
     "scale": "tiny",
     "seed": 1,
@@ -44,13 +44,18 @@ def parse(recipe, argv):
         SystemExit: for `--help`, and with code 2 for bad arguments.
     """
     parser = _parser(recipe)
-    args = _parse(parser, argv)
+    args = _parse(recipe, parser, argv)
     return args if args.resume is None else _resumed(recipe, parser, args)
+
+
+def recorded(recipe, args):
+    """The run's arguments, as `config.json` keeps them."""
+    return {name: getattr(args, name) for name in recipe.arguments}
 
 
 def _parser(recipe):
     parser = argparse.ArgumentParser(
-        prog=recipe.name, description=f"Trains the preset {recipe.name}."
+        prog=recipe.name, description=f"Runs the recipe {recipe.name}."
     )
     add = parser.add_argument
     add("--scale", choices=SCALES, help="default: tiny")
@@ -66,7 +71,8 @@ def _parser(recipe):
     )
     add("--seed", type=int, help="default: 1")
     add("--epochs", type=int, help="instead of the recipe's number")
-    add("--limit", type=int, help="train on the first LIMIT pairs only")
+    if "limit" in recipe.arguments:
+        add("--limit", type=int, help="train on the first LIMIT pairs only")
     add(
         "--precision",
         choices=PRECISIONS,
@@ -82,69 +88,70 @@ def _parser(recipe):
     add(
         "--finish",
         action="store_true",
-        help="train no further: write the preset from the best weights so far",
+        help="train no further: take the best weights so far",
     )
-    add(
-        "--distribute",
-        choices=MODES,
-        help="data parallelism: over all devices there are (auto, the default), none, "
-        "or an error where there is one device only (data)",
-    )
+    if "distribute" in recipe.arguments:
+        add(
+            "--distribute",
+            choices=MODES,
+            help="data parallelism: over all devices there are (auto, the default), "
+            "none, or an error where there is one device only (data)",
+        )
     return parser
 
 
-def _parse(parser, argv):
+def _parse(recipe, parser, argv):
     args = parser.parse_args(argv)
     for name, least in (("epochs", 1), ("limit", 1), ("seed", 0)):
-        value = getattr(args, name)
+        value = getattr(args, name, None)
         if value is not None and value < least:
             parser.error(f"--{name} must be at least {least}. Received: {value}")
     if args.seed is not None and args.seed >= 2**32:
         parser.error(f"--seed must be below 2 ** 32. Received: {args.seed}")
     if args.resume is not None:
-        names = {*RECORDED, "output"} - {"distribute"}
+        names = {*recipe.arguments, "output"} - {"distribute"}
         given = sorted(name for name in names if getattr(args, name) is not None)
         given += ["restart"] * args.restart
         given += [text for text in args.set if re.split("[.=]", text)[0] not in FREE]
         if given:
             parser.error(
                 "--resume goes on with the run's own choices: it takes --epochs, "
-                f"--finish, --distribute, and --set of {', '.join(FREE)}. Received: "
-                f"{given[0]}"
+                f"--finish, {'--distribute, ' * ('distribute' in recipe.arguments)}"
+                f"and --set of {', '.join(FREE)}. Received: {given[0]}"
             )
         return args
     if args.epochs:
         args.set.append(f"epochs={args.epochs}")
     # Of a key that stands there twice, the last.
     args.set = list({text.partition("=")[0]: text for text in args.set}.values())
-    for name, default in RECORDED.items():
+    for name in recipe.arguments:
         if getattr(args, name) is None:
-            setattr(args, name, default)
+            setattr(args, name, RECORDED[name])
     return args
 
 
 def _resumed(recipe, parser, args):
     """The arguments of the run that stands in a folder."""
-    recorded = read_configuration(args.resume)
-    name = recorded["recipe"]["name"]
+    told = read_configuration(args.resume)
+    name = told["recipe"]["name"]
     if name != recipe.name:
         raise ConfigurationError(
             f"{args.resume} holds a run of the recipe {name}. Received: {recipe.name}"
         )
-    if choose_backend(recorded["backend"], args.resume):
-        _say(recipe, f"KERAS_BACKEND={recorded['backend']}, as the run began")
-    if recorded["recipe"]["sha256"] != (recipe.file and digest(recipe.file)):
+    if choose_backend(told["backend"], args.resume):
+        _say(recipe, f"KERAS_BACKEND={told['backend']}, as the run began")
+    if told["recipe"]["sha256"] != (recipe.file and digest(recipe.file)):
         _say(recipe, "the recipe's file has changed since the run began")
     argv = [f"--output={args.resume}", *(["--finish"] * args.finish)]
-    arguments = dict(recorded["arguments"])
-    if args.distribute is not None:
+    arguments = dict(told["arguments"])
+    if getattr(args, "distribute", None) is not None:
         arguments["distribute"] = args.distribute
     for name, value in arguments.items():
         argv += [f"--{name}={value}"] if value is not None else []
-    texts = [*recorded["set"], *args.set]
+    texts = [*told["set"], *args.set]
     if args.epochs:
         texts.append(f"epochs={args.epochs}")
-    return _parse(parser, argv + [f"--set={text}" for text in texts])
+    return _parse(recipe, parser, argv + [f"--set={text}" for text in texts])
 
 
 def _say(recipe, text):

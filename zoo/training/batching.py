@@ -99,6 +99,8 @@ class PairBatches(keras.utils.PyDataset):
         [[2, 7, 0], [2, 8, 9]]
     """
 
+    unit = "target tokens"  # what `tokens` counts
+
     def __init__(
         self,
         sources,
@@ -233,13 +235,90 @@ class PairBatches(keras.utils.PyDataset):
         return {"source_ids": source, "target_ids": target}, labels, weights
 
 
+class ArrayBatches(keras.utils.PyDataset):
+    """Arrays in batches, in an order that the seed and the epoch alone decide.
+
+    What `PairBatches` is for sentence pairs, for any other data: `(x, y, weights)` of
+    each batch, all batches of a part of one shape.
+
+    Args:
+        parts: tuple `(x, y)` or `(x, y, weights)` of arrays, or dicts of arrays, whose
+            first axis is that of the examples; or a list of such tuples, one for each
+            shape, as of sentences put together by their length. A batch comes from one
+            of them. Without weights they are 1.
+        batch_size: examples of a batch. The last of a part that is not full is filled
+            up with the first of that epoch once more.
+        seed: seed of the order; None keeps the order as it is.
+
+    Raises:
+        ValueError: if arrays of a part differ in length or are empty, or if the batch
+            size is no positive integer.
+
+    Example:
+        >>> import numpy as np
+        >>> x, y = np.arange(6).reshape(3, 2), np.array([0, 1, 2])
+        >>> batches = ArrayBatches((x, y), batch_size=2)
+        >>> len(batches), batches[1][0].tolist()
+        (2, [[4, 5], [0, 1]])
+    """
+
+    unit = "labels"
+
+    def __init__(self, parts, batch_size, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        self.batch_size, self.seed = positive("batch_size", batch_size), seed
+        self._parts, self._shapes, self.tokens = [], [], 0
+        for x, y, *weights in [parts] if isinstance(parts, tuple) else parts:
+            arrays = [np.asarray(array) for array in keras.tree.flatten((x, y))]
+            lengths = {len(array) for array in arrays}
+            if len(lengths) != 1 or 0 in lengths:
+                raise ValueError(
+                    "The arrays of a part must be of equal length and not empty. "
+                    f"Received: lengths {sorted(lengths)}"
+                )
+            weights = weights[0] if weights else np.ones(len(arrays[0]), "float32")
+            self._parts.append((x, y, weights))
+            self._shapes.append(tuple(n for a in arrays for n in a.shape[1:]))
+            # Each weight stands for a label, or for all those of an example.
+            counted = np.count_nonzero(weights) * (arrays[-1].size // weights.size)
+            self.tokens += int(counted)
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch, start=0, skip=None):
+        """See `PairBatches.set_epoch`."""
+        shuffle, size = self.seed is not None, self.batch_size
+        rng = np.random.default_rng((self.seed, epoch)) if shuffle else None
+        order = []
+        for part, (_, _, weights) in enumerate(self._parts):
+            count = len(weights)
+            rows = rng.permutation(count) if shuffle else np.arange(count)
+            rows = np.resize(rows, -(-count // size) * size)
+            shape = self._shapes[part]
+            order += [(shape, part, rows[i : i + size]) for i in range(0, count, size)]
+        if shuffle:
+            order = [order[i] for i in rng.permutation(len(order))]
+        order = _lead_with_unlike(order)
+        if skip is not None:
+            del order[skip]
+        self.start = start
+        self._order = order[start:]
+
+    def __len__(self):
+        return len(self._order)
+
+    def __getitem__(self, index):
+        _, part, rows = self._order[index]
+        return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
+
+
 def _lead_with_unlike(order):
     """Puts two batches first whose shapes differ wherever any two do: Keras's
     TensorFlow trainer learns from the first two which sizes vary."""
     places = {}
     for place, (bucket, _, _) in enumerate(order):
         places.setdefault(bucket, place)
-    varies = [len({bucket[side] for bucket in places}) > 1 for side in (0, 1)]
+    sides = range(len(next(iter(places))))
+    varies = [len({bucket[side] for bucket in places}) > 1 for side in sides]
     for one, other in itertools.combinations(places, 2):
         if all(a != b or not v for a, b, v in zip(one, other, varies, strict=True)):
             lead = sorted((places[one], places[other]))

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import operator
 import sys
 import time
 
@@ -60,8 +61,8 @@ class EpochOrder(keras.callbacks.Callback):
 class Progress(keras.callbacks.Callback):
     """Progress on standard error: epoch, step, loss, target tokens per second.
 
-    `on_epoch_end` adds `tokens_per_second` (real target tokens, compilation included)
-    to the logs.
+    `on_epoch_end` adds `tokens_per_second` (real target tokens, compilation included;
+    of other batches what their `unit` says) to the logs.
 
     Args:
         batches: the `PairBatches` trained on.
@@ -93,7 +94,7 @@ class Progress(keras.callbacks.Callback):
         loss = float((logs or {}).get("loss", math.nan))
         self._write(
             f"epoch {self.epoch + 1}/{self.params.get('epochs', '?')}  "
-            f"step {step}/{total}  loss {loss:.4f}  {rate:,.0f} target tokens/s"
+            f"step {step}/{total}  loss {loss:.4f}  {rate:,.0f} {self.batches.unit}/s"
         )
 
     def on_epoch_end(self, epoch, logs=None):
@@ -185,6 +186,32 @@ class Validation(keras.callbacks.Callback):
         return self.translator.preprocessor.decode([best[0][0] for best in found])
 
 
+class Scores(keras.callbacks.Callback):
+    """What a function finds of the model at the end of each epoch, added to the logs
+    and shown.
+
+    Args:
+        score: function of the model, which then has its averaged weights where its
+            optimizer keeps any, to a dict of numbers; None to show the logs as they
+            are.
+        say: function that shows a text.
+    """
+
+    def __init__(self, score, say):
+        super().__init__()
+        self.score, self.say = score, say
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self.score is not None:
+            generator = get_generator()  # `predict` may draw from it under torch
+            with averaged_weights(self.model):
+                found = self.score(self.model)
+            set_generator(generator)
+            logs.update({name: float(value) for name, value in found.items()})
+        line = "  ".join(f"{name} {value:.4g}" for name, value in logs.items())
+        self.say(f"epoch {epoch + 1}  {line}")
+
+
 class Plateau(keras.callbacks.ReduceLROnPlateau):
     """Keras's `ReduceLROnPlateau`, whose count goes on from one `fit` to the next.
 
@@ -231,7 +258,8 @@ class Checkpoint(keras.callbacks.Callback):
         path: the state's file, `.npz`; see `zoo.training.save_state`.
         best_path: the best weights' file, `.weights.h5`.
         backbone: whose weights are kept.
-        monitor: the log to watch; the higher, the better.
+        monitor: the log to watch.
+        mode: "max" where higher is better, "min" where lower is.
         patience: epochs without a new best after which training stops; None for never.
         identity: dict that a resumed run must share, saved with the state.
         resumed: the state that the run starts from.
@@ -249,6 +277,7 @@ class Checkpoint(keras.callbacks.Callback):
         best_path,
         backbone,
         monitor="val_bleu",
+        mode="max",
         patience=None,
         identity=(),
         resumed=None,
@@ -261,7 +290,9 @@ class Checkpoint(keras.callbacks.Callback):
         self.writes, self.stateful = writes, dict(stateful)
         self.monitor, self.patience, self.identity = monitor, patience, dict(identity)
         resumed = resumed or {}
-        self.best = resumed.get("best", -math.inf)
+        self.better = operator.lt if mode == "min" else operator.gt
+        worst = math.inf if mode == "min" else -math.inf
+        self.best = resumed.get("best", worst)
         self.best_epoch = resumed.get("best_epoch", -1)
         self.seconds = resumed.get("seconds", 0.0)
         self.generator = resumed.get("generator")
@@ -277,7 +308,7 @@ class Checkpoint(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         logs = logs or {}
         self.seconds += logs.get("seconds", 0.0)
-        if logs[self.monitor] > self.best:
+        if self.better(logs[self.monitor], self.best):
             self.best, self.best_epoch = logs[self.monitor], epoch
             with averaged_weights(self.model):
                 write_aside(self.best_path, self.backbone.save_weights)

@@ -31,8 +31,20 @@ def compile_for_training(
         >>> model.loss.smoothing
         0.1
     """
+    compile_with(
+        model, optimizer, SmoothedCrossEntropy(**loss), distribution, accumulation, ema
+    )
+
+
+def compile_with(model, optimizer, loss, distribution=None, accumulation=1, ema=None):
+    """`compile_for_training` for any model and any loss.
+
+    Args:
+        model: a built Keras model.
+        optimizer, distribution, accumulation, ema: see `compile_for_training`.
+        loss: a `keras.losses.Loss`, or what `compile` takes for it.
+    """
     give_back_large_buffers(model)
-    loss = SmoothedCrossEntropy(**loss)
     optimizer = prepare_optimizer(optimizer, accumulation, ema)
     if distribution is not None:
         optimizer, loss = distribution.optimizer(optimizer), distribution.loss(loss)

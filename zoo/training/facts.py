@@ -35,11 +35,9 @@ def card_facts(run, results):
                     "command": command,
                 }
             )
-    saved = run.loop.checkpoint
-    minutes = saved.seconds / 60
     return {
         **run.recipe.card,
-        "name": name,
+        **origin(run),
         "architecture": run.recipe.translator().__name__,
         "data": [
             {"name": corpus, "terms": list_corpora()[corpus].terms}
@@ -50,14 +48,27 @@ def card_facts(run, results):
             "parameters": run.backbone.count_params(),
             "vocabulary": run.preprocessor.tokenizer.vocabulary_size(),
         },
+        "scores": scores,
+    }
+
+
+def origin(run):
+    """The facts of where a preset comes from: its name, command, seed, machine, …
+
+    Args:
+        run: a `zoo.training.Trainer` or `zoo.training.Run` that has trained.
+    """
+    saved = run.loop.checkpoint
+    minutes = saved.seconds / 60
+    return {
+        "name": run.recipe.name,
         "recipe": training_command(run),
         "seed": run.seed,
         "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
         "date": datetime.date.today().isoformat(),
         "machine": f"{machine()}, Keras {keras.__version__}",
         "training_time": f"{minutes:.0f} minutes, {saved.best_epoch + 1} "
-        f"of {run.scale.epochs} epochs",
-        "scores": scores,
+        f"of {run.loop.epochs} epochs",
     }
 
 
@@ -73,11 +84,11 @@ def training_command(run):
         )
         if epochs != default or len(plans) > 1:
             command += f" --epochs {epochs}"
-        if run.limit:
+        if getattr(run, "limit", None):
             command += f" --limit {run.limit}"
         if run.precision != "float32":
             command += f" --precision {run.precision}"
-        for text in run.settings:
+        for text in run.changes:
             if not text.startswith("epochs="):
                 command += f" --set {shlex.quote(text)}"
         if number + 1 < len(plans):

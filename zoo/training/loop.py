@@ -37,11 +37,11 @@ class Loop:
     Args:
         model: the compiled task, its optimizer built.
         backbone: whose best weights are kept.
-        batches: the `PairBatches` to train on.
+        batches: the `PairBatches` or `ArrayBatches` to train on.
         output: folder of `checkpoint.npz`, `best.weights.h5`, `log.csv` and
             `samples.jsonl`.
         epochs: passes over the data.
-        identity: see `Checkpoint`; so are `plan` and `patience`.
+        identity: see `Checkpoint`; so are `plan`, `patience`, `monitor` and `mode`.
         minutes, steps: see `Safeguard`.
         say: function that shows a text.
         distribution: a `zoo.training.distribute.Distribution`; one device by default.
@@ -73,12 +73,15 @@ class Loop:
         say=None,
         distribution=None,
         stateful=(),
+        monitor="val_bleu",
+        mode="max",
     ):
         self.distribution = distribution or Distribution()
         self.stateful = dict(stateful)
         self.model, self.backbone, self.batches = model, backbone, batches
         self.epochs, self.identity = epochs, dict(identity)
         self.options = {"plan": plan, "patience": patience, "identity": self.identity}
+        self.options |= {"monitor": monitor, "mode": mode}
         self.intervals = {"minutes": minutes, "steps": steps}
         names = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
         self.path, self.best_path, self.log, self.samples = (

@@ -2,13 +2,14 @@
 
 import contextlib
 import dataclasses
+import glob
 import hashlib
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from zoo.training.configuration import (
     FREE,
@@ -19,6 +20,7 @@ from zoo.training.configuration import (
 
 MODES = ("auto", "none", "data")  # of `--distribute`
 SCALES = ("tiny", "small", "paper")
+MODELS = "models"  # the folder in which each of a run's several models has its own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,10 +80,7 @@ class Scale:
     def __post_init__(self):
         least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
         least |= {"patience": 1, "pairs": 0, "accumulation": 1, "samples": 0}
-        for name, low in least.items():
-            value = getattr(self, name)
-            if value is not None and value < low:
-                raise ValueError(f"`{name}` must be at least {low}. Received: {value}")
+        at_least(self, **least)
         if self.ema is not None and not 0 < self.ema < 1:
             raise ValueError(f"`ema` must be between 0 and 1. Received: {self.ema}")
         for name, repeats in self.corpora:
@@ -90,6 +89,18 @@ class Scale:
                     f"`corpora` must stand in an epoch at least once. "
                     f"Received: {repeats} times {name!r}"
                 )
+
+
+def at_least(settings, **least):
+    """Refuses a field of a recipe's choices that is below its least value.
+
+    Raises:
+        ValueError: naming the field; None is let through.
+    """
+    for name, low in least.items():
+        value = getattr(settings, name)
+        if value is not None and value < low:
+            raise ValueError(f"`{name}` must be at least {low}. Received: {value}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +116,9 @@ class Recipe:
         file: the recipe's own file, `__file__`.
     """
 
+    # The options of the command line that config.json keeps.
+    arguments: ClassVar = ("scale", "seed", "limit", "precision", "distribute")
+
     name: str
     translator: Callable[[], type]
     scales: dict[str, Scale]
@@ -114,7 +128,7 @@ class Recipe:
     file: str | None = None
 
 
-def run(recipe, argv=None):
+def run(recipe, argv=None, work=None):
     """Runs a recipe from the command line: trains, evaluates, writes the preset.
 
     A run that was killed goes on from its last checkpoint when it is started again with
@@ -126,6 +140,8 @@ def run(recipe, argv=None):
     Args:
         recipe: a `Recipe`.
         argv: arguments; those of the command line by default.
+        work: function of the recipe, its parsed arguments and the command that does
+            the work; by default what a `Recipe` needs.
 
     Returns:
         Exit code: 0; 2 for bad input, a foreign checkpoint, a full disk or a folder
@@ -141,13 +157,13 @@ def run(recipe, argv=None):
         try:
             # Before Keras is imported: it may choose a backend.
             args = parse(recipe, argv)
-            return _train(recipe, args, command)
+            return _train(recipe, args, command, work or _run)
         except ConfigurationError as error:
             return _failed(recipe, error, 2)
         except interrupts.Interrupted as stop:
-            output = args and _output(recipe, args)
-            names = ("checkpoint.npz", "config.json")
-            if output and all(os.path.exists(os.path.join(output, n)) for n in names):
+            output = args and output_of(recipe, args)
+            told = output and os.path.exists(os.path.join(output, "config.json"))
+            if told and checkpoints(output):
                 command = shlex.join(["zoo", "train", "--resume", output])
             elif backend := os.environ.get("KERAS_BACKEND"):
                 command = f"KERAS_BACKEND={backend} {command}"
@@ -155,7 +171,7 @@ def run(recipe, argv=None):
             return stop.exit_code
 
 
-def _train(recipe, args, command):
+def _train(recipe, args, command, work):
     """Returns the exit code."""
     from zoo.training import interrupts
     from zoo.training.process import tune_process
@@ -172,7 +188,7 @@ def _train(recipe, args, command):
     finally:
         interrupts.release()
     try:
-        _run(recipe, args, command)
+        work(recipe, args, command)
     except (
         CheckpointError,
         ConfigurationError,
@@ -196,7 +212,7 @@ def _run(recipe, args, command):
     import keras
 
     from zoo.training import distribute
-    from zoo.training.arguments import RECORDED
+    from zoo.training.arguments import recorded
     from zoo.training.settings import override
 
     # First of all: an engine must start before its backend computes anything.
@@ -204,7 +220,7 @@ def _run(recipe, args, command):
     from zoo.training.trainer import Trainer
 
     scale = override(recipe, recipe.scales[args.scale], args.set)
-    output = _output(recipe, args)
+    output = output_of(recipe, args)
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(args.precision)
     try:
@@ -225,7 +241,7 @@ def _run(recipe, args, command):
         )
         # Not before the trainer has refused the checkpoint of another run.
         if distribution.main:
-            choices = {name: getattr(args, name) for name in RECORDED}
+            choices = recorded(recipe, args)
             with distribution.alone():  # it makes an optimizer, to look at it
                 told = make_configuration(recipe, scale, choices, args.set, command)
             write_configuration(output, told, goes_on)
@@ -236,13 +252,21 @@ def _run(recipe, args, command):
         keras.config.set_dtype_policy(around)
 
 
-def _output(recipe, args):
+def output_of(recipe, args):
+    """The folder of a run."""
     return args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
+
+
+def checkpoints(output):
+    """The paths of a run's checkpoints: its own, and those of its several models."""
+    own = os.path.join(output, "checkpoint.npz")
+    models = os.path.join(glob.escape(output), MODELS, "*", "checkpoint.npz")
+    return [path for path in (own, *sorted(glob.glob(models))) if os.path.exists(path)]
 
 
 def clear(output):
     """Removes what an earlier run left, so that nothing of it is taken up again."""
-    for name in ("epoch_weights", "tensorboard"):
+    for name in ("epoch_weights", "tensorboard", MODELS):
         shutil.rmtree(os.path.join(output, name), ignore_errors=True)
     for name in (
         "checkpoint.npz",

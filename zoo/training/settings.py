@@ -33,18 +33,29 @@ _NUMBERS = {
 
 
 def override(recipe, scale, texts):
+    """What `change` gives for a recipe that trains a translator, all of it checked.
+
+    Raises:
+        ConfigurationError: see `change` and `check`.
+    """
+    scale = change(recipe, scale, texts)
+    check(recipe, scale, model=any(text.startswith("model.") for text in texts))
+    return scale
+
+
+def change(recipe, scale, texts):
     """A scale with some of its hyper-parameters changed.
 
     Args:
-        recipe: the `Recipe` of the scale.
-        scale: a `Scale`.
+        recipe: the `Recipe` or `Experiment` of the scale.
+        scale: a `Scale`, or the settings of an `Experiment`.
         texts: list of "key=value". A key is a field of the scale, or goes into one by
             dots: `epochs`, `model.hidden_dim`, `optimizer.learning_rate`. A value is
             `true`, `false`, `null`, a number, a string, or JSON where a list is wanted.
             Of a key that stands there twice the last value counts.
 
     Returns:
-        The changed `Scale`, all of it checked.
+        The changed scale.
 
     Raises:
         ConfigurationError: for an unknown key, or a value of the wrong type or out of
@@ -55,7 +66,6 @@ def override(recipe, scale, texts):
     names = sum(text.startswith("optimizer.name=") for text in texts)
     for part in (texts[:names], texts[names:]):
         scale = _apply(recipe, scale, part)
-    check(recipe, scale, model=any(text.startswith("model.") for text in texts))
     return scale
 
 
@@ -153,6 +163,9 @@ def _collect(constructors, prefix, cls, value, kinds):
 
 def _constructors(recipe, scale):
     """The callables whose arguments the dicts of a scale are."""
+    optimizer = getattr(getattr(scale, "optimizer", None), "keras_class", None)
+    if not hasattr(recipe, "translator"):
+        return {"optimizer.options": optimizer}
     import keras
 
     from zoo.training.averaging import EpochWeights
@@ -168,7 +181,7 @@ def _constructors(recipe, scale):
         "plateau": keras.callbacks.ReduceLROnPlateau,
         "word_dropout": WordDropout,
         "scheduled_sampling": ScheduledSampling,
-        "optimizer.options": getattr(scale.optimizer, "keras_class", None),
+        "optimizer.options": optimizer,
     }
 
 

@@ -73,7 +73,7 @@ class Trainer:
         self.recipe, self.scale_name, self.scale = recipe, scale_name, scale
         self.output, self.seed, self.limit = output, seed, limit
         self.intervals = {"minutes": checkpoint_minutes, "steps": checkpoint_steps}
-        self.settings, self.precision = settings, keras.config.dtype_policy().name
+        self.changes, self.precision = settings, keras.config.dtype_policy().name
         self.commit = commit()
         self._check()
         corpus_scores(["."], [["."]])  # a missing sacrebleu shows now, not in an hour
