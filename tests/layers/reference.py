@@ -87,6 +87,14 @@ def lstm_step(x, h, c, kernel, recurrent, bias=0.0):
     return sigmoid(o) * np.tanh(c), c
 
 
+def lstm_1997_step(x, h, c, kernel, recurrent, bias=0.0):
+    """Hochreiter & Schmidhuber 1997: no forget gate, g and h scaled logistics; parts
+    input gate, candidate, output gate."""
+    i, candidate, o = np.split(x @ kernel + h @ recurrent + bias, 3)
+    c = c + sigmoid(i) * (4 * sigmoid(candidate) - 2)
+    return sigmoid(o) * (2 * sigmoid(c) - 1), c
+
+
 def named(layer):
     """A layer's variables as float64 arrays by name."""
     from keras import ops

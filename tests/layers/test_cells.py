@@ -12,7 +12,15 @@ from tests.harness import (
     to_numpy,
 )
 from tests.layers import reference
-from zoo.layers import GRUCell, RecurrentStack
+from zoo.layers import (
+    AttentionCell,
+    AttentionDecoder,
+    GRUCell,
+    LSTMCell,
+    MultiplicativeAttention,
+    RecurrentStack,
+    SimpleRNNCell,
+)
 from zoo.layers.recurrent import hoist, run_cell
 
 RNG = np.random.default_rng(3)
@@ -116,7 +124,151 @@ def test_bad_arguments():
         GRUCell(4, update="forget")
     with pytest.raises(ValueError, match="GRUCell leaves dropout.*dropout=0.1"):
         GRUCell(4, dropout=0.1)
-    with pytest.raises(ValueError, match='"lstm" or "gru".*cell=.rnn'):
-        RecurrentStack(4, cell="rnn")
+    with pytest.raises(ValueError, match="one of.*lstm.*gru.*rnn.*cell=.elman"):
+        RecurrentStack(4, cell="elman")
     with pytest.raises(ValueError, match="alone.*update=.keep., cell=.lstm"):
         RecurrentStack(4, update="keep")
+
+
+def of_1997(use_bias=True, size=5):
+    cell = LSTMCell(
+        4,
+        "logistic_2",
+        output_activation="logistic_1",
+        forget_gate=False,
+        use_bias=use_bias,
+    )
+    cell.build((None, size))
+    return randomize(cell)
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_the_cell_of_1997(use_bias, training):
+    """Over sequences, with pads, and by Keras's own loop."""
+    cell = of_1997(use_bias)
+    weights = reference.named(cell)
+    kernels = weights["kernel"], weights["recurrent_kernel"], weights.get("bias", 0.0)
+    states = [ops.convert_to_tensor(H), ops.convert_to_tensor(H[::-1].copy())]
+    outputs, final = run_cell(cell, INPUTS, states, MASK, training=training)
+    for b, length in enumerate(MASK.sum(1)):
+        h, c = H[b].astype("float64"), H[::-1][b].astype("float64")
+        for t in range(length):
+            h, c = reference.lstm_1997_step(INPUTS[b, t], h, c, *kernels)
+            close(to_numpy(outputs)[b, t], h)
+        close(to_numpy(final[0])[b], h)
+        close(to_numpy(final[1])[b], c)
+    layer = keras.layers.RNN(cell, return_sequences=True)
+    close(layer(INPUTS), to_numpy(run_cell(cell, INPUTS)[0]))
+
+
+def test_without_a_forget_gate_it_is_the_cell_whose_gate_stays_open():
+    cell, plain = LSTMCell(4, forget_gate=False), LSTMCell(4)
+    for each in (cell, plain):
+        each.build((None, 5))
+    weights = [w.copy() for w in randomize(cell).get_weights()]
+    parts = [np.split(w, 3, axis=-1) for w in weights]
+    full = [np.concatenate([i, 0 * i, g, o], -1) for i, g, o in parts]
+    full[2][4:8] = 100.0
+    plain.set_weights(full)
+    wanted, _ = run_cell(plain, INPUTS, None, MASK)
+    got, _ = run_cell(cell, INPUTS, None, MASK)
+    close(got, wanted)
+    assert not cell.standard and plain.standard
+    assert cell.count_params() == 3 * plain.count_params() / 4
+
+
+def test_a_fed_part_of_the_input_of_the_other_cells():
+    rnn = SimpleRNNCell(4)
+    rnn.build((None, 5))
+    for cell in (of_1997(), randomize(rnn)):
+        states = [ops.convert_to_tensor(H)] * (2 if cell is not rnn else 1)
+        wanted, _ = cell(X, states)
+        x, step = hoist(cell, X[:, :3], training=True, fed=2)
+        close(step(x, states, X[:, 3:])[0], wanted)
+        close(cell.advance(None, states, cell.loop_kernel(5), X)[0], wanted)
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+def test_the_simple_cell_is_keras_own(use_bias):
+    cell = SimpleRNNCell(4, use_bias=use_bias)
+    cell.build((None, 5))
+    randomize(cell)
+    layer = keras.layers.SimpleRNN(4, return_sequences=True, use_bias=use_bias)
+    layer.build(INPUTS.shape)
+    layer.set_weights(cell.get_weights())
+    close(run_cell(cell, INPUTS)[0], to_numpy(layer(INPUTS)))
+
+
+@pytest.mark.parametrize("make", [of_1997, lambda: SimpleRNNCell(4)])
+def test_the_other_cells_gradients_prepared_for_the_loop(make):
+    cell = make()
+    if not cell.built:
+        cell.build((None, 5))
+
+    def loss(training):
+        outputs, final = run_cell(cell, INPUTS, None, MASK, training=training)
+        return ops.sum(ops.square(outputs)) + ops.sum(final[0])
+
+    value, found = gradients(cell.trainable_variables, lambda: loss(True))
+    plain, wanted = gradients(cell.trainable_variables, lambda: loss(False))
+    close(value, plain)
+    for a, b in zip(found, wanted, strict=True):
+        close(a, b, 1e-5)
+        assert np.abs(b).max() > 0
+
+
+def test_initial_biases_of_the_papers():
+    """1997: input gates -2, -4; Gers et al. 2000: forget gates positive, the other two
+    negative, block by block."""
+    cell = LSTMCell(
+        2,
+        forget_gate=False,
+        bias_initializer=keras.initializers.Constant([-2, -4, 0, 0, 0, 0]),
+    )
+    cell.build((None, 3))
+    close(cell.bias.value, [-2, -4, 0, 0, 0, 0])
+    later = [-0.5, -1, 0.5, 1, 0, 0, -0.5, -1]
+    cell = LSTMCell(
+        2,
+        unit_forget_bias=False,
+        bias_initializer=keras.initializers.Constant(later),
+    )
+    cell.build((None, 3))
+    close(cell.bias.value, later)
+    same_config(cell)
+
+
+def test_stacks_of_the_other_cells():
+    options = {"activation": "logistic_2", "output_activation": "logistic_1"}
+    for more, count in (
+        ({"cell": "rnn"}, 1),
+        ({"forget_gate": False, **options}, 2),
+        ({"cell": "gru", "activation": "relu"}, 1),
+    ):
+        stack = RecurrentStack(4, 2, **more)
+        outputs, states = stack(INPUTS, mask=MASK)
+        assert [len(state) for state in states] == [count] * 2
+        assert stack.compute_output_shape(INPUTS.shape) == (
+            tuple(outputs.shape),
+            [[tuple(s.shape) for s in state] for state in states],
+        )
+        copy = same_config(stack)
+        copy.build(INPUTS.shape)
+        copy.set_weights(stack.get_weights())
+        close(copy(INPUTS, mask=MASK)[0], to_numpy(outputs))
+    same_config(of_1997())
+    for wrong in ({"forget_gate": False}, {"output_activation": "tanh"}):
+        with pytest.raises(ValueError, match="is for cell=.lstm. alone.*cell='gru'"):
+            RecurrentStack(4, cell="gru", **wrong)
+
+
+def test_attention_runs_around_the_cell_of_1997():
+    cell = AttentionCell([of_1997(size=9)], MultiplicativeAttention("dot"), units=4)
+    memory = RNG.normal(size=(3, 6, 4)).astype("float32")
+    cell.build(X.shape, memory.shape)
+    outputs = AttentionDecoder(randomize(cell))(INPUTS, memory, mask=MASK)[0]
+    states = cell.get_initial_state(batch_size=3)
+    for t in range(2):
+        wanted, _, states = cell(INPUTS[:, t], states, memory, mask=MASK)
+        close(to_numpy(outputs)[:, t], to_numpy(wanted))

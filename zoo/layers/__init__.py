@@ -1,5 +1,6 @@
 """Scores, attention, recurrent cells and decoders: pure Keras, usable alone."""
 
+from zoo.layers.activations import logistic_1, logistic_2
 from zoo.layers.attention import (
     AdditiveAttention,
     Attention,
@@ -7,7 +8,7 @@ from zoo.layers.attention import (
     LocationAttention,
     MultiplicativeAttention,
 )
-from zoo.layers.cells import GRUCell, LSTMCell
+from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
 from zoo.layers.context import ContextCell, ContextDecoder, FixedContextDecoder
 from zoo.layers.decoder import AttentionCell, AttentionDecoder
 from zoo.layers.initializers import PerGate
@@ -54,7 +55,10 @@ __all__ = [
     "RecurrentStack",
     "ScaledDotScore",
     "Score",
+    "SimpleRNNCell",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
+    "logistic_1",
+    "logistic_2",
     "sinusoids",
 ]

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.layers.activations import get_activation
 from zoo.layers.functional import cast_weights, linear, step_product
 
 
@@ -20,8 +21,44 @@ def _refuse_dropout(cls, arguments):
             )
 
 
+class _OneProduct:
+    """The cut of a cell whose loop has one product with the old state."""
+
+    loop_products = 1
+
+    def project(self, inputs):
+        """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
+        bias added: `(..., m)`, where m is `gates * units`."""
+        kernel = cast_weights(self.kernel, self.compute_dtype)
+        projected = linear(inputs, kernel[: inputs.shape[-1]])
+        if self.use_bias:
+            projected = projected + cast_weights(self.bias, self.compute_dtype)
+        return projected
+
+    def project_nothing(self):
+        """What stands for `project` where the whole input is known in the loop only:
+        the bias `(m,)`, or None."""
+        return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
+
+    def loop_kernel(self, fed=0):
+        """The kernel of the products inside the loop: the last `fed` rows of the input
+        kernel over the recurrent kernel, `(fed + units, m)`."""
+        recurrent = cast_weights(self.recurrent_kernel, self.compute_dtype)
+        if not fed:
+            return recurrent
+        kernel = cast_weights(self.kernel, self.compute_dtype)
+        return ops.concatenate([kernel[kernel.shape[0] - fed :], recurrent], axis=0)
+
+    def _net_inputs(self, projected, h, loop_kernel, fed):
+        """The net inputs of the units at one step, `(B, m)`."""
+        if projected is None:
+            projected = self.project_nothing()
+        rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
+        return step_product(rows, loop_kernel, projected)
+
+
 @keras.saving.register_keras_serializable(package="zoo")
-class LSTMCell(keras.layers.LSTMCell):
+class LSTMCell(_OneProduct, keras.layers.LSTMCell):
     """`keras.layers.LSTMCell`, cut into what needs the previous step and what doesn't.
 
     Called, it is the Keras cell. A loop calls `project` on all its inputs at once,
@@ -29,8 +66,27 @@ class LSTMCell(keras.layers.LSTMCell):
     inside the loop (the attentional vector that is fed back): the last `fed` rows of
     the kernel are for it.
 
+    By argument it is the cell of Hochreiter & Schmidhuber 1997, without the forget gate
+    of Gers et al. 2000: `forget_gate=False`, which gives
+
+        s_t = s_{t-1} + in_t * g(net_c_t)
+        h_t = out_t * h(s_t)
+
+    with three parts in each matrix (input gate, candidate, output gate), and
+    `activation="logistic_2"` for g and `output_activation="logistic_1"` for h, the
+    paper's scaled logistic functions. Its gates read the input and h_{t-1}; those of
+    the paper also read the gates of the step before. Each cell has gates of its own
+    (blocks of size 1). Gradients are not truncated.
+
     Args: those of `keras.layers.LSTMCell`, `dropout` and `recurrent_dropout` left out:
-        `RecurrentStack` and `AttentionCell` have a dropout of their own.
+        `RecurrentStack` and `AttentionCell` have a dropout of their own; and
+        forget_gate: whether there is a forget gate. Default True.
+        output_activation: what squashes the state on its way out, h; None, the default,
+            for the same as `activation`.
+
+    The papers' initial biases: `bias_initializer=keras.initializers.Constant([...])`
+    with `unit_forget_bias=False`, one number a column: gates in the order input,
+    (forget,) candidate, output.
 
     Example:
         >>> import numpy as np
@@ -40,47 +96,71 @@ class LSTMCell(keras.layers.LSTMCell):
         >>> projected = cell.project(np.ones((2, 7, 3), "float32"))  # (2, 7, 16)
         >>> kernel = cell.loop_kernel()
         >>> output, states = cell.advance(projected[:, 0], states, kernel)
+        >>> cell = LSTMCell(4, forget_gate=False, activation="logistic_2")
+        >>> cell.build((None, 3))
+        >>> tuple(cell.kernel.shape)
+        (3, 12)
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(
+        self,
+        units,
+        activation="tanh",
+        *args,
+        forget_gate=True,
+        output_activation=None,
+        **kwargs,
+    ):
         _refuse_dropout(type(self), kwargs)
-        super().__init__(units, **kwargs)
-        self.loop_products = 1
-        # The activations of which `lstm_states` has the gradient.
+        super().__init__(units, get_activation(activation), *args, **kwargs)
+        self.forget_gate = bool(forget_gate)
+        if output_activation is None:
+            self.output_activation = self.activation
+        else:
+            self.output_activation = get_activation(output_activation)
+        # What `lstm_states` has the gradient of, and what cuDNN knows.
         self.standard = (
-            self.activation is keras.activations.tanh
+            self.forget_gate
+            and self.activation is keras.activations.tanh
+            and self.output_activation is keras.activations.tanh
             and self.recurrent_activation is keras.activations.sigmoid
         )
 
-    def project(self, inputs):
-        """The product of `inputs` `(..., n)` with the first n rows of the kernel, the
-        bias added: `(..., 4 * units)`."""
-        kernel = cast_weights(self.kernel, self.compute_dtype)
-        projected = linear(inputs, kernel[: inputs.shape[-1]])
-        if self.use_bias:
-            projected = projected + cast_weights(self.bias, self.compute_dtype)
-        return projected
+    def build(self, input_shape):
+        if self.forget_gate:
+            super().build(input_shape)
+            return
+        shapes = {
+            "kernel": (input_shape[-1], 3 * self.units),
+            "recurrent_kernel": (self.units, 3 * self.units),
+            "bias": (3 * self.units,),
+        }
+        for name, shape in shapes.items():
+            kind = name.removesuffix("_kernel")
+            weight = None
+            if name != "bias" or self.use_bias:
+                weight = self.add_weight(
+                    shape=shape,
+                    name=name,
+                    initializer=getattr(self, f"{kind}_initializer"),
+                    regularizer=getattr(self, f"{kind}_regularizer"),
+                    constraint=getattr(self, f"{kind}_constraint"),
+                )
+            setattr(self, name, weight)
+        self.built = True
 
-    def project_nothing(self):
-        """What stands for `project` where the whole input is known in the loop only:
-        the bias `(4 * units,)`, or None."""
-        return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
-
-    def loop_kernel(self, fed=0):
-        """The kernel of the products inside the loop: the last `fed` rows of the input
-        kernel over the recurrent kernel, `(fed + units, 4 * units)`."""
-        recurrent = cast_weights(self.recurrent_kernel, self.compute_dtype)
-        if not fed:
-            return recurrent
-        kernel = cast_weights(self.kernel, self.compute_dtype)
-        return ops.concatenate([kernel[kernel.shape[0] - fed :], recurrent], axis=0)
+    def call(self, inputs, states, training=False):
+        if self.forget_gate and self.output_activation is self.activation:
+            return super().call(inputs, states, training=training)
+        inputs = ops.cast(inputs, self.compute_dtype)
+        return self.advance(self.project(inputs), states, self.loop_kernel())
 
     def advance(self, projected, states, loop_kernel, fed=None, training=False):
         """One step.
 
         Args:
-            projected: `(B, 4 * units)` from `project`; None where the whole input is
-                `fed`.
+            projected: `(B, gates * units)` from `project`; None where the whole input
+                is `fed`.
             states: `[h, c]`, each `(B, units)`.
             loop_kernel: from `loop_kernel(fed)`.
             fed: `(B, fed)`, the part of the input that is known in the loop only.
@@ -90,18 +170,27 @@ class LSTMCell(keras.layers.LSTMCell):
             `(h, [h, c])`.
         """
         h, c = states
-        if projected is None:
-            projected = self.project_nothing()
-        rows = h if fed is None else ops.concatenate([fed, h], axis=-1)
-        gates = step_product(rows, loop_kernel, projected)
+        gates = self._net_inputs(projected, h, loop_kernel, fed)
         if training and self.standard:
             h, c = ops.split(lstm_states(gates, c), 2, axis=-1)
             return h, [h, c]
-        i, f, candidate, o = ops.split(gates, 4, axis=-1)
-        c = self.recurrent_activation(f) * c
+        if self.forget_gate:
+            i, f, candidate, o = ops.split(gates, 4, axis=-1)
+            c = self.recurrent_activation(f) * c
+        else:
+            i, candidate, o = ops.split(gates, 3, axis=-1)
         c = c + self.recurrent_activation(i) * self.activation(candidate)
-        h = self.recurrent_activation(o) * self.activation(c)
+        h = self.recurrent_activation(o) * self.output_activation(c)
         return h, [h, c]
+
+    def get_config(self):
+        config = super().get_config()
+        if not self.forget_gate:
+            config["forget_gate"] = False
+        if self.output_activation is not self.activation:
+            serialize = keras.activations.serialize
+            config["output_activation"] = serialize(self.output_activation)
+        return config
 
 
 @ops.custom_gradient
@@ -249,3 +338,31 @@ class GRUCell(keras.layers.GRUCell):
 
     def get_config(self):
         return {**super().get_config(), "update": self.update}
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class SimpleRNNCell(_OneProduct, keras.layers.SimpleRNNCell):
+    """`keras.layers.SimpleRNNCell` (Elman 1990), cut as `LSTMCell` is.
+
+        h_t = tanh(W x_t + U h_{t-1} + b)
+
+    Args: those of `keras.layers.SimpleRNNCell`, the dropouts left out.
+
+    Example:
+        >>> import numpy as np
+        >>> cell = SimpleRNNCell(4)
+        >>> cell.build((None, 3))
+        >>> states = cell.get_initial_state(batch_size=2)
+        >>> projected = cell.project(np.ones((2, 7, 3), "float32"))  # (2, 7, 4)
+        >>> h, states = cell.advance(projected[:, 0], states, cell.loop_kernel())
+    """
+
+    def __init__(self, units, **kwargs):
+        _refuse_dropout(type(self), kwargs)
+        super().__init__(units, **kwargs)
+
+    def advance(self, projected, states, loop_kernel, fed=None, training=False):
+        """One step; see `LSTMCell.advance`. `states` is `[h]`, nothing is prepared."""
+        h = self._net_inputs(projected, states[0], loop_kernel, fed)
+        h = self.activation(h)
+        return h, [h]

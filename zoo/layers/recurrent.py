@@ -5,11 +5,13 @@ import itertools
 import keras
 from keras import ops
 
-from zoo.layers.cells import GRUCell, LSTMCell, as_list
+from zoo.layers.activations import get_activation
+from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
 from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.functional import (
     fresh,
     loop_kernels,
+    one_of,
     positive,
     scan,
     widen,
@@ -20,7 +22,7 @@ def hoist(cell, inputs, training=False, fed=0, added=None):
     """What a zoo cell computes of a sequence before the loop, and the step left over.
 
     Args:
-        cell: a built `LSTMCell` or `GRUCell`.
+        cell: a built `LSTMCell`, `GRUCell` or `SimpleRNNCell`.
         inputs: `(T, B, n)`, or any `(..., n)`: the part of the input that is known.
         training: whether gradients will be asked for, which are then prepared.
         fed: size of the part of the input that is known in the loop only.
@@ -77,7 +79,7 @@ def run_cell(
         return run_lstm(cell, inputs, initial_states, mask, reverse)
     # Time first, as a loop reads it: only the narrow inputs are turned round.
     inputs = ops.swapaxes(inputs, 0, 1)
-    if isinstance(cell, (LSTMCell, GRUCell)):
+    if isinstance(cell, (LSTMCell, GRUCell, SimpleRNNCell)):
         sequence, advance = hoist(cell, inputs, training)
     else:
         sequence = inputs
@@ -128,9 +130,39 @@ class CellRunner(keras.layers.Layer):
         return cls(**{**config, "cell": cell})
 
 
+_CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
+
+
+def _cell_options(cell, update, forget_gate, output_activation):
+    """The arguments that one kind of cell has and the others don't."""
+    one_of("cell", cell, _CELLS)
+    own = {
+        "update": ("gru", update, None),
+        "forget_gate": ("lstm", forget_gate, True),
+        "output_activation": ("lstm", output_activation, None),
+    }
+    for name, (wanted, value, default) in own.items():
+        if value is not default and cell != wanted:
+            raise ValueError(
+                f'`{name}` is for cell="{wanted}" alone. '
+                f"Received: {name}={value!r}, cell={cell!r}"
+            )
+    if cell == "gru":
+        return {"update": update or "keep"}
+    if cell == "rnn":
+        return {}
+    if output_activation is not None:
+        output_activation = get_activation(output_activation)
+    return {
+        "unit_forget_bias": False,
+        "forget_gate": forget_gate,
+        "output_activation": output_activation,
+    }
+
+
 @keras.saving.register_keras_serializable(package="zoo")
 class RecurrentStack(keras.layers.Layer):
-    """A stack of LSTM or GRU layers with dropout on the input of each (Zaremba et al.
+    """A stack of recurrent layers with dropout on the input of each (Zaremba et al.
     2014).
 
     The masks are drawn anew at every time step and never touch the recurrent
@@ -147,15 +179,18 @@ class RecurrentStack(keras.layers.Layer):
         kernel_initializer: of all matrices.
         recurrent_initializer: of the recurrent ones; None for the same.
         bias_initializer: of the biases.
-        cell: "lstm" or "gru".
+        cell: "lstm", "gru" or "rnn" (`SimpleRNNCell`).
         update: of a `GRUCell`; None, the default, for the cell's own.
+        forget_gate: of an `LSTMCell`; False for the cell of 1997.
+        activation: of the cells; None, the default, for tanh.
+        output_activation: of an `LSTMCell`; None, the default, for `activation`.
         seed: seed of the dropout masks.
 
     Call arguments:
         inputs: `(B, T, n)`.
         mask: bool `(B, T)`, true where real, or None.
-        initial_states: list of `[h, c]` pairs, `[h]` for a GRU, one a layer; zeros by
-            default. Not for a bidirectional stack.
+        initial_states: list of `[h, c]` pairs, `[h]` for cells other than LSTMs, one a
+            layer; zeros by default. Not for a bidirectional stack.
 
     Returns:
         `(outputs, states)`: `(B, T, units)` with zeros at pads, standing at the
@@ -164,8 +199,9 @@ class RecurrentStack(keras.layers.Layer):
 
     Raises:
         ValueError: if units or layers are not positive integers, or the units of a
-            bidirectional stack odd; when called with initial states for another number
-            of layers, or for a bidirectional stack.
+            bidirectional stack odd; for another cell, or an argument of another cell's;
+            when called with initial states for another number of layers, or for a
+            bidirectional stack.
 
     Example:
         >>> import numpy as np
@@ -187,17 +223,14 @@ class RecurrentStack(keras.layers.Layer):
         bias_initializer="zeros",
         cell="lstm",
         update=None,
+        forget_gate=True,
+        activation=None,
+        output_activation=None,
         seed=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if cell not in ("lstm", "gru"):
-            raise ValueError(f'`cell` must be "lstm" or "gru". Received: cell={cell!r}')
-        if update is not None and cell != "gru":
-            raise ValueError(
-                '`update` is for cell="gru" alone. '
-                f"Received: update={update!r}, cell={cell!r}"
-            )
+        options = _cell_options(cell, update, forget_gate, output_activation)
         units, num_layers = positive("units", units), positive("num_layers", num_layers)
         if bidirectional and units % 2:
             raise ValueError(
@@ -217,18 +250,18 @@ class RecurrentStack(keras.layers.Layer):
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.cell = cell
         self.update = update
+        self.forget_gate = bool(forget_gate)
+        self.activation = get_activation(activation or "tanh")
+        self.output_activation = options.get("output_activation")
         self.seed = seed
         self.supports_masking = True
         names = ("forward", "backward") if bidirectional else (cell,)
-        if cell == "lstm":
-            make, options = LSTMCell, {"unit_forget_bias": False}
-        else:
-            make, options = GRUCell, {"update": update or "keep"}
         self.cells = [
             [
-                make(
+                _CELLS[cell](
                     units // len(names),
                     use_bias=use_bias,
+                    activation=self.activation,
                     **options,
                     kernel_initializer=fresh(self.kernel_initializer),
                     recurrent_initializer=fresh(self.recurrent_initializer),
@@ -308,5 +341,9 @@ class RecurrentStack(keras.layers.Layer):
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),
             "cell": self.cell,
             "update": self.update,
+            "forget_gate": self.forget_gate,
+            "activation": keras.activations.serialize(self.activation),
+            "output_activation": self.output_activation
+            and keras.activations.serialize(self.output_activation),
             "seed": self.seed,
         }
