@@ -1,6 +1,7 @@
 """The papers' architectures, one file each."""
 
 from zoo.models.bahdanau import Bahdanau, BahdanauPreprocessor, BahdanauTranslator
+from zoo.models.birnn import BiRNN
 from zoo.models.cho import (
     RNNEncoderDecoder,
     RNNEncoderDecoderPreprocessor,
@@ -24,6 +25,7 @@ __all__ = [
     "Bahdanau",
     "BahdanauPreprocessor",
     "BahdanauTranslator",
+    "BiRNN",
     "LSTMNEncoderDecoder",
     "LSTMNPreprocessor",
     "LSTMNTranslator",

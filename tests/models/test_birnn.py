@@ -1,0 +1,141 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
+from tests.layers import reference
+from zoo.models import BiRNN
+
+SIZES = {"input_dim": 3, "output_dim": 2, "hidden_dim": 4}
+FRAMES = np.random.default_rng(1).normal(size=(4, 7, 3)).astype("float32")
+LENGTHS = np.array([7, 4, 1, 0])
+MASK = np.arange(7)[None] < LENGTHS[:, None]
+
+
+def step(kind, x, states, weights):
+    """One step of a chain: the new states, the output first."""
+    kernel, recurrent, bias = (
+        weights[name] for name in ("kernel", "recurrent_kernel", "bias")
+    )
+    if kind == "lstm":
+        return list(reference.lstm_step(x, *states, kernel, recurrent, bias))
+    if kind == "gru":
+        return [reference.gru_step(x, states[0], kernel, recurrent, bias)]
+    return [np.tanh(x @ kernel + states[0] @ recurrent + bias)]
+
+
+def expected(model, frames, kind, first, direction, delay):
+    """The paper's equations for one sequence without pads."""
+    length, states = len(frames), []
+    for cell in model.chains:
+        weights, h = reference.named(cell), [np.full(4, first)] * (1 + (kind == "lstm"))
+        found = np.zeros((length, 4))
+        order = range(length) if cell.name == "forward" else range(length)[::-1]
+        for t in order:
+            h = step(kind, frames[t].astype("float64"), h, weights)
+            found[t] = h[0]
+        shift = delay if cell.name == "forward" else -delay
+        states.append(found[np.clip(np.arange(length) + shift, 0, length - 1)])
+    output = reference.named(model.output_layer)
+    return np.concatenate(states, axis=-1) @ output["kernel"] + output["bias"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "direction", "delay", "first"),
+    [
+        ("rnn", "both", 0, 0.5),
+        ("rnn", "forward", 2, 0.5),
+        ("rnn", "backward", 3, 0.5),
+        ("lstm", "both", 0, 0.0),
+        ("lstm", "both", 0, 0.5),
+        ("gru", "both", 0, 0.5),
+    ],
+)
+def test_the_equations_are_the_papers(cell, direction, delay, first):
+    """Sequence by sequence in NumPy, without the pads that the model gets."""
+    options = {"cell": cell, "direction": direction, "delay": delay}
+    model = randomize(BiRNN(**SIZES, **options, initial_state=first))
+    same_config(model)
+    frames = np.where(MASK[..., None], FRAMES, 99.0).astype("float32")
+    outputs = to_numpy(compiled(lambda x, mask: model(x, mask=mask))(frames, MASK))
+    for row, length in enumerate(LENGTHS):
+        real = FRAMES[row, :length]
+        wanted = expected(model, real, cell, first, direction, delay)
+        close(outputs[row, :length], wanted)
+        if length:
+            close(model(real[None])[0], wanted)  # and alone, without a mask
+    wider = np.pad(frames, ((0, 0), (0, 5), (0, 0)), constant_values=-7.0)
+    padded = model(wider, mask=np.pad(MASK, ((0, 0), (0, 5))))
+    close(to_numpy(padded)[:, :7][MASK], outputs[MASK])
+
+
+def test_each_chain_sees_its_side_only():
+    """What a frame changes: y before it by the backward chain, after it by the
+    forward one."""
+    changed = FRAMES.copy()
+    changed[:, 3] += 1.0
+    moved = {}
+    for direction in ("both", "forward", "backward"):
+        model = randomize(BiRNN(**SIZES, direction=direction))
+        difference = np.abs(to_numpy(model(changed)) - to_numpy(model(FRAMES)))
+        moved[direction] = (difference.max(axis=(0, 2)) > 0).tolist()
+    assert moved["both"] == [True] * 7
+    assert moved["forward"] == [False] * 3 + [True] * 4
+    assert moved["backward"] == [True] * 4 + [False] * 3
+
+
+def test_every_weight_gets_a_gradient_in_training_the_plain_one():
+    model = randomize(BiRNN(**SIZES))
+
+    def loss(training):
+        return ops.sum(ops.square(model(FRAMES, training=training)))
+
+    variables = model.trainable_variables
+    value, found = gradients(variables, lambda: loss(True))
+    plain, wanted = gradients(variables, lambda: loss(False))
+    assert value == pytest.approx(plain, rel=1e-5)
+    for got, other, variable in zip(found, wanted, variables, strict=True):
+        close(got, other, atol=1e-4)
+        assert np.abs(other).max() > 0, variable.path
+
+
+def test_the_papers_sizes_and_weights():
+    model = BiRNN()
+    assert model.count_params() == 13087  # "about 13,000"
+    assert model.cell == "rnn" and model.initial_state == 0.5 and model.dropout == 0
+    for variable in model.trainable_variables:
+        values = np.abs(to_numpy(variable.value))
+        assert values.max() <= 0.05 and (values > 0.04).any(), variable.path
+
+
+def test_precision_and_symbolic_calls():
+    symbol = keras.KerasTensor((None, 9, 3), dtype="float32")
+    model = randomize(BiRNN(**SIZES))
+    assert model(symbol).shape == (None, 9, 2)
+    assert model.compute_output_shape((4, 7, 3)) == (4, 7, 2)
+    whole = to_numpy(model(FRAMES))
+    for policy in ("mixed_float16", "mixed_bfloat16"):
+        half = BiRNN(**SIZES, dtype=policy)
+        half.set_weights(model.get_weights())
+        output = half(FRAMES)
+        kind = keras.backend.standardize_dtype(output.dtype)
+        assert kind == policy.removeprefix("mixed_")
+        close(ops.cast(output, "float32"), whole, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden_dim": 0}, "`hidden_dim` must be a positive integer"),
+        ({"cell": "elman"}, "`cell` must be one of .*'rnn'.*'elman'"),
+        ({"direction": "left"}, "`direction` must be one of .*'both'.*'left'"),
+        ({"delay": -1, "direction": "forward"}, "`delay` must be an integer from 0"),
+        ({"delay": 2}, "has no delay. Received: delay=2, direction='both'"),
+        ({"dropout": 1.0}, "`dropout` must be"),
+        ({"initializer_range": 0}, "`initializer_range` must be above 0"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        BiRNN(**{**SIZES, **options})
