@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo.data.artificial import WEIGHTS, irreducible_error, triangle_sums
+from zoo.data.artificial import WEIGHTS, best_guess, irreducible_error, triangle_sums
 
 
 def test_the_sums_are_the_papers():
@@ -51,8 +51,10 @@ def test_no_linear_guess_is_better_than_the_limit(seen, limit):
     known = np.c_[windows[:, first + 10 : last + 11], np.ones(len(windows))]
     target = y[inside]
     weights = np.linalg.lstsq(known, target, rcond=None)[0]
-    error = np.mean((known @ weights - target) ** 2)
+    guess = known @ weights
+    error = np.mean((guess - target) ** 2)
     assert error == pytest.approx(found, rel=0.04, abs=1e-10)
+    np.testing.assert_allclose(best_guess(x[..., 0], **seen)[inside], guess, atol=2e-3)
 
 
 def test_a_seed_repeats_and_short_sequences_are_refused():

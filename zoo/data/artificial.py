@@ -29,7 +29,7 @@ def triangle_sums(count, length, seed):
     Args:
         count: sequences.
         length: frames of each; from 30, so that one window is inside.
-        seed: an int.
+        seed: an int, or several.
 
     Returns:
         `(x, y, inside)`, float32 `(count, length, 1)`, float32 `(count, length)` and
@@ -49,13 +49,39 @@ def triangle_sums(count, length, seed):
             f"Received: {length}"
         )
     x = np.random.default_rng(seed).uniform(size=(count, length))
-    padded = np.pad(x, ((0, 0), (LEFT, RIGHT - 1)), constant_values=0.5)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, LEFT + RIGHT, axis=1)
-    y = windows @ WEIGHTS
+    y = best_guess(x)
     steps = np.arange(length)
     inside = (steps >= LEFT) & (steps < length - RIGHT + 1)
     inside = np.tile(inside, (count, 1))
     return x[..., None].astype("float32"), y.astype("float32"), inside
+
+
+def best_guess(x, first=-LEFT, last=RIGHT - 1):
+    """The mean of y(t), given x(t + d) for first <= d <= last alone.
+
+    It is the guess of least squared error. The rest of y is symmetric about its mean,
+    so that guess > 0.5 is the class of least error, too.
+
+    Args:
+        x: `(count, length)`.
+        first, last: the first and the last d that is seen; by default all.
+
+    Returns:
+        `(count, length)`. What is not seen, or not there, counts as 0.5.
+
+    Example:
+        >>> x = np.random.default_rng(1).uniform(size=(1, 30))
+        >>> best_guess(x, first=1, last=0)[0, 0].round(4)  # nothing is seen
+        0.4875
+    """
+    padded = np.pad(x, ((0, 0), (LEFT, RIGHT - 1)), constant_values=0.5)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, LEFT + RIGHT, axis=1)
+    seen = np.where(_seen(first, last), WEIGHTS, 0)
+    return windows @ seen + 0.5 * (WEIGHTS.sum() - seen.sum())
+
+
+def _seen(first, last):
+    return (_PLACES >= first) & (_PLACES <= last)
 
 
 def irreducible_error(first=-LEFT, last=RIGHT - 1):
@@ -75,5 +101,5 @@ def irreducible_error(first=-LEFT, last=RIGHT - 1):
         >>> round(irreducible_error(last=0), 6), round(irreducible_error(first=0), 6)
         (0.001286, 0.002375)
     """
-    unseen = (_PLACES < first) | (_PLACES > last)
-    return float(np.sum(WEIGHTS[unseen] ** 2) * _VARIANCE)
+    unseen = np.where(_seen(first, last), 0, WEIGHTS)
+    return float(np.sum(unseen**2) * _VARIANCE)

@@ -1,0 +1,223 @@
+"""Schuster & Paliwal 1997, section III: what nets of one and of two directions learn.
+
+    python recipes/birnn_tasks.py --scale tiny|small|paper
+
+Regression and classification of the paper's artificial data, a weighted sum over the 10
+frames before and the 20 from t on: RNN-FOR and RNN-BACK with several delays, MERGE of
+both, the bidirectional net (BRNN), and nets that see a window of frames (MLP). Beside
+each net stands the least error that any net which sees these frames can have
+(`zoo.data.artificial`).
+
+tiny:  RNN-FOR and RNN-BACK without delay, their MERGE, BRNN; under two minutes.
+small: all nets, five delays.
+paper: the same on the paper's 10,000 frames, 200 passes over them (once, not 100
+       times).
+
+The optimizer is Adam and not the paper's RPROP. Sequences are 129 frames long instead
+of one of 10,000, and frames whose window leaves the sequence are not counted.
+"""
+
+import dataclasses
+import sys
+
+from zoo.training import ArrayBatches, Experiment, Optimizer, at_least, run_experiment
+
+TASKS = ("regression", "classification")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """
+    epochs, optimizer, batch_size: as usual.
+    sequences, length: training data; `test_sequences` are for the scores.
+    hidden_dim: units of each chain of the BRNN, and of an MLP.
+    one_sided_dim: units of a net of one chain.
+    delays: frames by which such nets answer later.
+    windows: (first, last) frame that each MLP sees, t being 0.
+    """
+
+    epochs: int
+    optimizer: Optimizer
+    sequences: int
+    batch_size: int = 20
+    length: int = 129
+    test_sequences: int = 2000
+    hidden_dim: int = 12
+    one_sided_dim: int = 18
+    delays: tuple[int, ...] = (0, 2, 5, 10, 15)
+    windows: tuple[tuple[int, int], ...] = ((-10, 19), (-5, 10), (-2, 2))
+
+    def __post_init__(self):
+        at_least(self, epochs=1, sequences=1, batch_size=1, length=30)
+        at_least(self, test_sequences=1, hidden_dim=1, one_sided_dim=1)
+
+
+def _adam(rate, warmup=50):
+    return Optimizer("adam", rate, "linear", warmup=warmup, clip=1.0)
+
+
+class Data:
+    """Training, validation and test data of one task."""
+
+    def __init__(self, task, run):
+        from zoo.data.artificial import triangle_sums
+
+        settings, self.classes = run.settings, task == "classification"
+        self.parts = []
+        counts = (settings.sequences, settings.test_sequences // 4)
+        for part, count in enumerate((*counts, settings.test_sequences)):
+            x, y, inside = triangle_sums(count, settings.length, (run.seed, part))
+            y = (y > 0.5).astype("int32") if self.classes else y
+            self.parts.append((x, y, inside))
+        x, y, inside = self.parts[0]
+        self.batches = ArrayBatches(
+            (x, y[..., None], inside.astype("float32")), settings.batch_size, run.seed
+        )
+
+    def prior(self):
+        """The outputs' biases: what is right on average (the paper's start)."""
+        import numpy as np
+
+        _, y, inside = self.parts[0]
+        mean = y[inside].mean()
+        return np.log([1 - mean, mean]) if self.classes else np.array([mean])
+
+    def error(self, outputs, part):
+        """Mean squared error, or the share of wrong classes."""
+        import numpy as np
+
+        _, y, inside = self.parts[part]
+        guess = outputs.argmax(-1) if self.classes else outputs[..., 0]
+        wrong = guess != y if self.classes else (guess - y) ** 2
+        return float(np.mean(wrong[inside]))
+
+    def limit(self, first=-10, last=19):
+        """The least error of what sees these frames, on the test data."""
+        import numpy as np
+
+        from zoo.data.artificial import best_guess
+
+        guess = best_guess(self.parts[2][0][..., 0], first, last)[..., None]
+        if self.classes:
+            guess = np.concatenate([0.5 - guess, guess - 0.5], axis=-1)
+        return self.error(guess, 2)
+
+
+def _nets(settings):
+    """Name -> (function of the number of outputs to a net, the frames that it sees)."""
+    import keras
+
+    from zoo.models import BiRNN
+
+    def chains(outputs, **options):
+        return BiRNN(1, outputs, **options)
+
+    def window(outputs, first, last):
+        hidden = keras.layers.Conv1D(
+            settings.hidden_dim, last - first + 1, activation="tanh"
+        )
+        padding = keras.layers.ZeroPadding1D((-first, last))
+        output = keras.layers.Dense(outputs)
+        return keras.Sequential(
+            [keras.Input((settings.length, 1)), padding, hidden, output]
+        )
+
+    nets = {}
+    for delay in settings.delays:
+        for name, direction in (("for", "forward"), ("back", "backward")):
+            options = {"direction": direction, "delay": delay}
+            options["hidden_dim"] = settings.one_sided_dim
+            sees = (-10, delay) if name == "for" else (-delay, 19)
+            nets[f"{name}_{delay}"] = (chains, options, sees)
+    for first, last in settings.windows:
+        options = {"first": first, "last": last}
+        nets[f"mlp_{-first}_{last}"] = (window, options, (first, last))
+    nets["brnn"] = (chains, {"hidden_dim": settings.hidden_dim}, (-10, 19))
+    return nets
+
+
+def _merge(classes, one, other):
+    """MERGE: the mean of two nets; for classes the geometric mean of probabilities."""
+    import numpy as np
+
+    if not classes:
+        return (one + other) / 2
+    logs = [x - np.logaddexp.reduce(x, axis=-1, keepdims=True) for x in (one, other)]
+    return sum(logs) / 2  # normalising them changes no decision
+
+
+def _learn(task, run):
+    """Trains all nets for one task: name -> error, limit and parameters."""
+    import keras
+
+    data, outputs, found = Data(task, run), {}, {}
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    for name, (make, options, sees) in _nets(run.settings).items():
+        net = make(2 if data.classes else 1, **options)
+        net.layers[-1].bias.assign(data.prior())
+
+        def validate(net):
+            guess = net.predict(data.parts[1][0], batch_size=250, verbose=0)
+            return {"val_error": data.error(guess, 1)}
+
+        run.fit(
+            net,
+            data.batches,
+            loss=loss if data.classes else "mse",
+            validate=validate,
+            monitor="val_error",
+            name=f"{task}_{name}",
+        )
+        outputs[name] = net.predict(data.parts[2][0], batch_size=250, verbose=0)
+        found[name] = {
+            "error": data.error(outputs[name], 2),
+            "limit": data.limit(*sees),
+            "parameters": net.count_params(),
+        }
+    for delay in run.settings.delays:
+        pair = [outputs[f"{name}_{delay}"] for name in ("for", "back")]
+        error = data.error(_merge(data.classes, *pair), 2)
+        found[f"merge_{delay}"] = {"error": error}
+    return found
+
+
+def _run(run):
+    from zoo.data.artificial import irreducible_error
+
+    results = {task: _learn(task, run) for task in TASKS}
+    results["limits"] = {
+        "forward": irreducible_error(last=0),
+        "backward": irreducible_error(first=0),
+    }
+    for task in TASKS:
+        run.say(f"{task}: error (least possible for what the net sees)")
+        for name, found in results[task].items():
+            limit = f"{found['limit']:.6f}" if "limit" in found else "-"
+            run.say(f"  {name:12} {found['error']:.6f}  ({limit})")
+    return results
+
+
+RECIPE = Experiment(
+    name="birnn_tasks",
+    file=__file__,
+    scales={
+        "tiny": Settings(
+            epochs=12,
+            optimizer=_adam(1e-2),
+            sequences=400,
+            delays=(0,),
+            windows=(),
+        ),
+        "small": Settings(epochs=60, optimizer=_adam(1e-2), sequences=1000),
+        "paper": Settings(epochs=200, optimizer=_adam(1e-2), sequences=100),
+    },
+    run=_run,
+)
+
+
+def main(argv=None):
+    return run_experiment(RECIPE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
