@@ -54,7 +54,9 @@ def test_no_linear_guess_is_better_than_the_limit(seen, limit):
     guess = known @ weights
     error = np.mean((guess - target) ** 2)
     assert error == pytest.approx(found, rel=0.04, abs=1e-10)
-    np.testing.assert_allclose(best_guess(x[..., 0], **seen)[inside], guess, atol=2e-3)
+    # `best_guess` is that guess, but for the noise of its fitted weights.
+    difference = best_guess(x[..., 0], **seen)[inside] - guess
+    assert np.mean(difference**2) < 0.01 * found + 1e-10
 
 
 def test_a_seed_repeats_and_short_sequences_are_refused():

@@ -125,21 +125,18 @@ def load(
         print(len(pairs), pairs.sources[0], pairs.references[0])
         ```
     """
-    corpus = _CORPORA[_choose("corpus", name, _CORPORA)]
+    corpus = _CORPORA[choose("corpus", name, _CORPORA)]
     split = corpus.aliases.get(split, split)
-    _choose(f"split of {corpus.name}", split, corpus.splits, corpus.aliases)
+    choose(f"split of {corpus.name}", split, corpus.splits, corpus.aliases)
     for language in (source, target):
-        _choose(f"language of {corpus.name}", language, corpus.languages)
+        choose(f"language of {corpus.name}", language, corpus.languages)
     if source == target:
         raise ValueError(
             f"source and target should be two of {', '.join(corpus.languages)}, "
             f"received {source!r} twice"
         )
     names = [f"{split}.{source}", f"{split}.{target}"]
-    if root := os.environ.get("ZOO_DATA_DIR"):
-        folder = _given(Path(root).expanduser(), corpus, names)
-    else:
-        folder = _cached(_cache_folder(cache_dir), corpus, names, allow_newer)
+    folder = locate(corpus, names, cache_dir, allow_newer)
     sources, references = read_aligned(
         folder / names[0],
         folder / names[1],
@@ -149,7 +146,8 @@ def load(
     return Pairs(corpus.name, split, source, target, sources, targets, references)
 
 
-def _choose(what, value, allowed, aliases=()):
+def choose(what, value, allowed, aliases=()):
+    """Returns one of the allowed names, or raises a `ValueError` with the nearest."""
     names = [*allowed, *aliases]
     if value in names:
         return value
@@ -161,6 +159,17 @@ def _choose(what, value, allowed, aliases=()):
 
 
 # === Finding ===
+
+
+def locate(corpus, names, cache_dir=None, allow_newer=False):
+    """The folder with some files of a `Corpus`, found or downloaded as `load` tells.
+
+    Raises:
+        CorpusError: see `load`.
+    """
+    if root := os.environ.get("ZOO_DATA_DIR"):
+        return _given(Path(root).expanduser(), corpus, names)
+    return _cached(_cache_folder(cache_dir), corpus, names, allow_newer)
 
 
 def _given(root, corpus, names):
@@ -247,8 +256,8 @@ def _newer(corpus, folder):
     warnings.warn(
         f"{folder} is made from a newer snapshot of {corpus.name} than that of "
         f"{corpus.snapshot}: scores on it are not comparable with zoo's",
-        # _newer <- _cached <- load <- the user's line
-        stacklevel=4,
+        # _newer <- _cached <- locate <- load <- the user's line
+        stacklevel=5,
     )
     return folder
 

@@ -106,7 +106,7 @@ def read_aligned(source_path, target_path, tabs_separate):
         CorpusError: if a side is not UTF-8, if the sides differ in their number of
             lines, or if there is no pair in them.
     """
-    sides = [_read_lines(source_path), _read_lines(target_path)]
+    sides = [read_lines(source_path), read_lines(target_path)]
     counts = [len(side) for side in sides]
     if counts[0] != counts[1]:
         raise CorpusError(
@@ -139,7 +139,8 @@ def read_aligned(source_path, target_path, tabs_separate):
     return sources, references
 
 
-def _read_lines(path):
+def read_lines(path):
+    """The lines of a file without their ends; a CorpusError if it isn't UTF-8."""
     data = path.read_bytes()
     try:
         text = data.decode("utf-8")
