@@ -15,6 +15,7 @@ from zoo.models.lstmn import (
 from zoo.models.luong import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator
 from zoo.models.sutskever import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
+from zoo.models.tagger import BiRNNTagger, BiRNNWords
 from zoo.models.transformer import (
     Transformer,
     TransformerPreprocessor,
@@ -26,6 +27,8 @@ __all__ = [
     "BahdanauPreprocessor",
     "BahdanauTranslator",
     "BiRNN",
+    "BiRNNTagger",
+    "BiRNNWords",
     "LSTMNEncoderDecoder",
     "LSTMNPreprocessor",
     "LSTMNTranslator",

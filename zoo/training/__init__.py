@@ -42,6 +42,7 @@ _HOMES = {
     "fuse": "fused",
     "global_norm": "updates",
     "gradient_norm": "gradients",
+    "group_by_length": "batching",
     "load_embeddings": "embeddings",
     "load_state": "checkpoint",
     "prepare_optimizer": "updates",

@@ -68,6 +68,28 @@ def choose_buckets(sizes, count=14, multiple=1):
     return sorted((int(s), int(t)) for s, t in shapes[~gone])
 
 
+def group_by_length(lengths, count=8):
+    """Puts sequences together by length, for a few padded shapes.
+
+    Args:
+        lengths: list of int.
+        count: how many groups at most; see `choose_buckets`.
+
+    Returns:
+        List of (padded length, rows): rows are the places in `lengths` of those that
+        fit into it and no shorter one.
+
+    Example:
+        >>> group_by_length([3, 9, 2, 10], count=2)
+        [(3, [0, 2]), (10, [1, 3])]
+    """
+    shapes = [length for length, _ in choose_buckets([(n, 1) for n in lengths], count)]
+    groups = {shape: [] for shape in shapes}
+    for row, length in enumerate(lengths):
+        groups[next(shape for shape in shapes if shape >= length)].append(row)
+    return list(groups.items())
+
+
 class PairBatches(keras.utils.PyDataset):
     """Sentence pairs in batches of few shapes, for `fit` and `evaluate`.
 

@@ -19,6 +19,8 @@ class Experiment:
         run: function of a `zoo.training.Run` to a dict that JSON can hold, which
             becomes `results.json`.
         file: the recipe's own file, `__file__`.
+        classes: field of the settings that is a dict -> function to the class whose
+            arguments it holds: `--set` then can add others of its arguments.
 
     Example:
         ```python
@@ -49,6 +51,7 @@ class Experiment:
     scales: dict[str, Any]
     run: Callable
     file: str | None = None
+    classes: dict[str, Callable] = dataclasses.field(default_factory=dict)
 
 
 def run_experiment(recipe, argv=None):

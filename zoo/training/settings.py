@@ -16,7 +16,8 @@ from zoo.training.configuration import ConfigurationError
 
 # What the run itself gives to the callables whose arguments a scale holds.
 _GIVEN = {
-    "model": {"vocabulary_size", "target_vocabulary_size", "dtype", "name"},
+    "model": {"vocabulary_size", "target_vocabulary_size", "dtype", "name"}
+    | {"character_size", "output_dim"},
     "batch": {"sources", "targets", "seed", "buckets"},
     "loss": {"name"},
     "average": {"folder", "backbone"},
@@ -165,7 +166,8 @@ def _constructors(recipe, scale):
     """The callables whose arguments the dicts of a scale are."""
     optimizer = getattr(getattr(scale, "optimizer", None), "keras_class", None)
     if not hasattr(recipe, "translator"):
-        return {"optimizer.options": optimizer}
+        classes = {name: given() for name, given in recipe.classes.items()}
+        return {"optimizer.options": optimizer, **classes}
     import keras
 
     from zoo.training.averaging import EpochWeights

@@ -1,0 +1,202 @@
+"""Parts of speech by Schuster & Paliwal's (1997) bidirectional net: the preset birnn.
+
+    python recipes/birnn.py --scale tiny|small|paper
+
+tiny:  a toy grammar whose tags need both sides of a word, under a minute, no download.
+small: the universal parts of speech of UD English EWT, with an LSTM in each direction,
+       word vectors and letters.
+paper: the same with the paper's simple cells and its initial weights, no dropout. The
+       paper tags frames of speech (TIMIT, which is not free); `birnn_tasks` has its
+       artificial data.
+"""
+
+import dataclasses
+import sys
+from typing import Any
+
+from zoo.training import ArrayBatches, Experiment, Optimizer, at_least, run_experiment
+from zoo.training import group_by_length as by_length
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """
+    model: arguments of `BiRNNWords`, the vocabularies' sizes left out.
+    sentences: of the toy grammar; 0 for UD English EWT.
+    least: how often a word must stand in the training data to be known.
+    buckets: padded lengths, each compiled once.
+    """
+
+    epochs: int
+    optimizer: Optimizer
+    model: dict[str, Any]
+    batch_size: int = 32
+    sentences: int = 0
+    least: int = 2
+    buckets: int = 8
+    patience: int | None = None
+
+    def __post_init__(self):
+        at_least(self, epochs=1, batch_size=1, sentences=0, least=1, buckets=1)
+        at_least(self, patience=1)
+
+
+def _data(run):
+    """Training, validation and test data."""
+    from zoo.data import tagged
+
+    if count := run.settings.sentences:
+        counts = (count, 200, 500)
+        return [tagged.toy_sentences(n, (run.seed, p)) for p, n in enumerate(counts)]
+    return [tagged.load_ud(split) for split in ("train", "dev", "test")]
+
+
+def _batches(run, preprocessor, data):
+    lengths = [len(words) for words in data.sentences]
+    parts = []
+    for length, rows in by_length(lengths, run.settings.buckets):
+        inputs = preprocessor.arrays([data.sentences[row] for row in rows], length)
+        labels = preprocessor.labels([data.tags[row] for row in rows], length)
+        parts.append((inputs, *labels))
+    return ArrayBatches(parts, run.settings.batch_size, run.seed)
+
+
+def _accuracy(tagger, data):
+    """The share of the words that get their tag."""
+    right = [
+        found == wanted
+        for row, tags in zip(tagger.tag(data.sentences), data.tags, strict=True)
+        for (_, found), wanted in zip(row, tags, strict=True)
+    ]
+    return sum(right) / len(right)
+
+
+def _run(run):
+    import keras
+
+    from zoo.models import BiRNNTagger, BiRNNWords
+    from zoo.text import TaggerPreprocessor
+
+    train, dev, test = _data(run)
+    preprocessor = TaggerPreprocessor.of(
+        train.sentences, train.tags, least=run.settings.least, dtype="float32"
+    )
+    backbone = BiRNNWords(**preprocessor.sizes(), **run.settings.model)
+    tagger = BiRNNTagger(backbone, preprocessor)
+    run.fit(
+        backbone,
+        _batches(run, preprocessor, train),
+        loss=keras.losses.SparseCategoricalCrossentropy(
+            from_logits=True, reduction="mean_with_sample_weight"
+        ),
+        validate=lambda _: {"val_accuracy": _accuracy(tagger, dev)},
+        monitor="val_accuracy",
+        mode="max",
+    )
+    tagger = run.save(tagger)
+    results = {
+        "dev": {"accuracy": _accuracy(tagger, dev), "words": _words(dev)},
+        "test": {"accuracy": _accuracy(tagger, test), "words": _words(test)},
+    }
+    if not run.settings.sentences:
+        _write_card(run, tagger, results)
+    return results
+
+
+def _words(data):
+    return sum(map(len, data.sentences))
+
+
+def _write_card(run, tagger, results):
+    from zoo.data.tagged import UD_ENGLISH
+
+    score = {
+        "data": UD_ENGLISH.name,
+        "split": "test",
+        "metric": "accuracy",
+        "value": round(100 * results["test"]["accuracy"], 2),
+        "signature": f"UPOS, {results['test']['words']} words as the treebank has them",
+        "command": f"zoo train birnn --scale {run.scale_name} --seed {run.seed}",
+    }
+    data = [{"name": UD_ENGLISH.name, "terms": UD_ENGLISH.terms}]
+    vocabulary = tagger.backbone.vocabulary_size
+    run.write_card(tagger, vocabulary=vocabulary, data=data, scores=[score], **_CARD)
+
+
+_CARD = {
+    "title": "Schuster & Paliwal 1997, BiRNN, parts of speech of English",
+    "description": (
+        "Two chains of states, one from each side, that never feed each other, and one "
+        "output layer for both, as in the paper; here an LSTM in each direction over "
+        "words, which are read by their vectors and by a convolution over their "
+        "letters. It gives each word one of the 17 universal parts of speech."
+    ),
+    "intended_use": (
+        "Teaching, comparison of architectures, tests of serving; it tags English "
+        "texts like those of the web."
+    ),
+    "weaknesses": [
+        "No vectors of larger corpora: words that the treebank doesn't have are tagged "
+        "by their letters and neighbours alone.",
+        "Texts are cut into words by a few rules, which don't always agree with the "
+        "treebank's.",
+    ],
+    "license": "cc-by-sa-4.0",
+    "paper": {
+        "title": "Bidirectional Recurrent Neural Networks",
+        "authors": "Mike Schuster, Kuldip K. Paliwal",
+        "year": 1997,
+        "url": "https://doi.org/10.1109/78.650093",
+    },
+    "task": "tag",
+    "languages": ["en"],
+}
+
+
+def _backbone():
+    from zoo.models import BiRNNWords
+
+    return BiRNNWords
+
+
+RECIPE = Experiment(
+    name="birnn",
+    file=__file__,
+    classes={"model": _backbone},
+    scales={
+        "tiny": Settings(
+            epochs=10,
+            optimizer=Optimizer("adam", 1e-2, "linear", warmup=50, clip=1.0),
+            model={
+                "embedding_dim": 16,
+                "character_dim": 8,
+                "filters": 16,
+                "hidden_dim": 24,
+                "dropout": 0.0,
+                "word_dropout": 0.05,
+            },
+            sentences=600,
+            least=1,
+            buckets=2,
+        ),
+        "small": Settings(
+            epochs=12,
+            optimizer=Optimizer("adam", 3e-3, "linear", warmup=400, clip=5.0),
+            model={},
+        ),
+        "paper": Settings(
+            epochs=20,
+            optimizer=Optimizer("adam", 2e-3, "linear", warmup=400, clip=5.0),
+            model={"cell": "rnn", "initializer_range": 0.05, "dropout": 0.0},
+        ),
+    },
+    run=_run,
+)
+
+
+def main(argv=None):
+    return run_experiment(RECIPE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

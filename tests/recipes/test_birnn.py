@@ -1,0 +1,37 @@
+"""The tagger's recipe learns a grammar that needs both sides of a word."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import keras
+import pytest
+
+import zoo
+from zoo.data.tagged import toy_sentences
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="proved under torch")
+def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
+    path = ROOT / "recipes" / "birnn.py"
+    spec = importlib.util.spec_from_file_location("birnn", path)
+    recipe = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(recipe)
+    assert recipe.main(["--output", str(tmp_path)]) == 0
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["test"]["accuracy"] >= 0.98
+    with pytest.warns(UserWarning, match="has no card.json"):
+        tagger = zoo.load(tmp_path / "preset" / "birnn")
+    # As scored: with the weights as they are stored, on other sentences.
+    test = toy_sentences(500, (1, 2))
+    assert sum(map(len, test.tags)) == results["test"]["words"]
+    found = tagger.tag(test.sentences)
+    pairs = [
+        (tag, wanted)
+        for row, tags in zip(found, test.tags, strict=True)
+        for (_, tag), wanted in zip(row, tags, strict=True)
+    ]
+    right = sum(tag == wanted for tag, wanted in pairs)
+    assert right / len(pairs) == results["test"]["accuracy"]

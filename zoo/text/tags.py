@@ -1,0 +1,256 @@
+"""Sentences of words to ids for a tagger, and ids to tags."""
+
+import collections
+import json
+import os
+import re
+
+import keras
+import keras_hub
+import numpy as np
+
+from zoo.text.tokenizer import UNKNOWN_ID
+
+_FIRST = UNKNOWN_ID + 1  # the ids below stand for pads and for what is unknown
+_FOLDER, _FILE = "assets", "tagger.json"
+_WORDS = re.compile(
+    r"""
+      (?:https?://|www\.)\S*\w          # addresses
+    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    | (?:[^\W\d_]\.){2,}                # U.S.
+    | \d+(?:[.,:]\d+)+(?!\w)            # 3.50, 10:30
+    | \w+?(?=n['’]t\b)|n['’]t\b         # do n't
+    | ['’](?:s|m|d|re|ve|ll)\b          # it 's
+    | \w+
+    | ([^\w\s])\1*                      # punctuation, the same again with it
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def split_words(text):
+    """Cuts a text into words about as the English treebanks do.
+
+    Words are runs of letters and digits; "n't", "'s", "'m", "'d", "'re", "'ve" and
+    "'ll" stand by themselves, so do signs ("..." is one); numbers as 3.50 and 10:30,
+    abbreviations as U.S., and addresses stay whole.
+
+    Args:
+        text: a str.
+
+    Returns:
+        List of str, which together are the text but for its white space.
+
+    Example:
+        >>> split_words("I don't know, it's 3.50...")
+        ['I', 'do', "n't", 'know', ',', 'it', "'s", '3.50', '...']
+    """
+    return [match[0] for match in _WORDS.finditer(text)]
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class TaggerPreprocessor(keras_hub.models.Preprocessor):
+    """Words to the ids that a tagger reads, and ids to tags.
+
+    A word has the id of its lower-case form, 1 if that is unknown, and the ids of its
+    characters as they are; of a word that is too long the first and the last. Pads are
+    0. A preset keeps the vocabularies in `assets/tagger.json`.
+
+    Args:
+        words: list of str in lower case; their ids begin at 2.
+        characters: list of str, likewise.
+        tags: list of str; their ids begin at 0. The three are None, the default, where
+            a preset brings them later.
+        word_length: characters of a word that are read. Default 16.
+        **kwargs: arguments of `keras_hub.models.Preprocessor`.
+
+    Raises:
+        ValueError: for vocabularies that aren't lists of different strings, or a
+            length below 2.
+
+    Example:
+        >>> preprocessor = TaggerPreprocessor.of([["A", "dog"]], [["DET", "NOUN"]])
+        >>> inputs = preprocessor([["a", "cat"]])
+        >>> inputs["word_ids"].tolist(), inputs["character_ids"].shape
+        ([[2, 1]], (1, 2, 16))
+        >>> preprocessor.decode([0, 1])
+        ['DET', 'NOUN']
+    """
+
+    def __init__(
+        self, words=None, characters=None, tags=None, word_length=16, **kwargs
+    ):
+        super().__init__(**kwargs)
+        if isinstance(word_length, bool) or not isinstance(word_length, int):
+            raise ValueError(f"word_length must be an int. Received: {word_length!r}")
+        if word_length < 2:
+            raise ValueError(f"word_length must be from 2. Received: {word_length}")
+        self.word_length = word_length
+        self._vocabularies = None
+        if (words, characters, tags) != (None, None, None):
+            self.set_vocabularies(words, characters, tags)
+        self.built = True  # there are no weights
+
+    @classmethod
+    def of(cls, sentences, tags, least=1, **options):
+        """A preprocessor with the vocabularies of tagged sentences.
+
+        Args:
+            sentences: list of lists of str, the words.
+            tags: list of lists of str.
+            least: how often a word must stand there.
+            **options: its arguments.
+        """
+        words = collections.Counter(w.lower() for row in sentences for w in row)
+        characters = collections.Counter(c for row in sentences for w in row for c in w)
+        return cls(
+            sorted(word for word, count in words.items() if count >= least),
+            sorted(characters),
+            sorted({tag for row in tags for tag in row}),
+            **options,
+        )
+
+    def set_vocabularies(self, words, characters, tags):
+        """Sets the three vocabularies: see the class."""
+        found = {"words": words, "characters": characters, "tags": tags}
+        for name, entries in found.items():
+            strings = isinstance(entries, (list, tuple)) and all(
+                isinstance(entry, str) and entry for entry in entries
+            )
+            if not strings or not entries or len(set(entries)) != len(entries):
+                raise ValueError(
+                    f"The {name} must be a list of different strings, none of them "
+                    f"empty. Received: {str(entries)[:60]}"
+                )
+        self._vocabularies = {name: list(entries) for name, entries in found.items()}
+        self._word_ids, self._character_ids = (
+            {entry: place for place, entry in enumerate(found[name], start=_FIRST)}
+            for name in ("words", "characters")
+        )
+        self._tag_ids = {tag: place for place, tag in enumerate(tags)}
+
+    @property
+    def empty(self):
+        """Whether there are no vocabularies yet."""
+        return self._vocabularies is None
+
+    def get_vocabularies(self):
+        """Dict of words, characters and tags, lists of str."""
+        if self.empty:
+            raise ValueError("The preprocessor has no vocabularies. Received: None")
+        return self._vocabularies
+
+    def sizes(self):
+        """The arguments of a `BiRNNWords` that follow from the vocabularies."""
+        found = self.get_vocabularies()
+        return {
+            "vocabulary_size": len(found["words"]) + _FIRST,
+            "character_size": len(found["characters"]) + _FIRST,
+            "output_dim": len(found["tags"]),
+        }
+
+    # === Sentences ===
+    def split(self, sentences):
+        """Sentences as lists of words.
+
+        Args:
+            sentences: list whose items are a str, which `split_words` cuts, or a list
+                of words.
+
+        Raises:
+            TypeError: for anything else; its position is named.
+        """
+        if not isinstance(sentences, (list, tuple)):
+            raise TypeError(
+                "sentences must be a str or a list of sentences. "
+                f"Received: {sentences!r} ({type(sentences).__name__})"
+            )
+        rows = []
+        for place, sentence in enumerate(sentences):
+            row = split_words(sentence) if isinstance(sentence, str) else sentence
+            words = isinstance(row, (list, tuple))
+            if not words or not all(isinstance(w, str) and w for w in row):
+                raise TypeError(
+                    f"sentences[{place}] must be a str or a list of words. "
+                    f"Received: {sentence!r} ({type(sentence).__name__})"
+                )
+            rows.append(list(row))
+        return rows
+
+    def call(self, x, y=None, sample_weight=None):
+        """Ids of sentences `x`; with their tags `y` also the labels and weights."""
+        rows = self.split([x] if isinstance(x, str) else x)
+        length = max([1, *map(len, rows)])
+        inputs = self.arrays(rows, length)
+        if y is None:
+            return inputs
+        return inputs, *self.labels(y, length)
+
+    def arrays(self, rows, length):
+        """int32 `word_ids` `(B, length)` and `character_ids` `(B, length, C)` of
+        sentences that are lists of words."""
+        self.get_vocabularies()
+        words = np.zeros((len(rows), length), "int32")
+        characters = np.zeros((len(rows), length, self.word_length), "int32")
+        for b, row in enumerate(rows):
+            for t, word in enumerate(row):
+                words[b, t] = self._word_ids.get(word.lower(), UNKNOWN_ID)
+                ids = [self._character_ids.get(c, UNKNOWN_ID) for c in self._cut(word)]
+                characters[b, t, : len(ids)] = ids
+        return {"word_ids": words, "character_ids": characters}
+
+    def _cut(self, word):
+        if len(word) <= self.word_length:
+            return word
+        half = self.word_length // 2
+        return word[: self.word_length - half] + word[-half:]
+
+    def labels(self, tags, length):
+        """Tag ids and weights `(B, length)`: 1 where a tag is real, 0 on pads.
+
+        Raises:
+            ValueError: for a tag that the vocabulary does not have.
+        """
+        ids = np.zeros((len(tags), length), "int32")
+        weights = np.zeros((len(tags), length), "float32")
+        for b, row in enumerate(tags):
+            for t, tag in enumerate(row):
+                if tag not in self._tag_ids:
+                    raise ValueError(
+                        f"A tag must be one of {', '.join(self._tag_ids)}. "
+                        f"Received: {tag!r}"
+                    )
+                ids[b, t], weights[b, t] = self._tag_ids[tag], 1
+        return ids, weights
+
+    def decode(self, ids):
+        """The tags of a row of ids."""
+        tags = self.get_vocabularies()["tags"]
+        return [tags[i] for i in ids]
+
+    # === Presets ===
+    def get_config(self):
+        return {**super().get_config(), "word_length": self.word_length}
+
+    def save_to_preset(self, preset_dir):
+        super().save_to_preset(preset_dir)
+        folder = os.path.join(preset_dir, _FOLDER)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, _FILE), "w", encoding="utf-8") as file:
+            json.dump(self.get_vocabularies(), file, ensure_ascii=False, indent=0)
+
+    def load_preset_assets(self, preset):
+        """Reads the vocabularies of a preset's folder.
+
+        Raises:
+            ValueError: if the file isn't what `save_to_preset` writes.
+        """
+        path = os.path.join(preset, _FOLDER, _FILE)
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        if not isinstance(found, dict) or set(found) != {"words", "characters", "tags"}:
+            raise ValueError(
+                f"{path} must hold words, characters and tags. "
+                f"Received: {str(found)[:60]}"
+            )
+        self.set_vocabularies(**found)
