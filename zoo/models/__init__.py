@@ -11,6 +11,10 @@ from zoo.models.lstmn import (
     LSTMNEncoderDecoder,
     LSTMNPreprocessor,
     LSTMNTranslator,
+from zoo.models.language_model import (
+    RecurrentCausalLM,
+    RecurrentLM,
+    RecurrentLMPreprocessor,
 )
 from zoo.models.luong import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator
@@ -38,6 +42,9 @@ __all__ = [
     "RNNEncoderDecoder",
     "RNNEncoderDecoderPreprocessor",
     "RNNEncoderDecoderTranslator",
+    "RecurrentCausalLM",
+    "RecurrentLM",
+    "RecurrentLMPreprocessor",
     "Seq2Seq",
     "Seq2SeqBackbone",
     "Seq2SeqPreprocessor",

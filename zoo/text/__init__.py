@@ -1,14 +1,19 @@
-"""Text to ids and back: one SentencePiece model over both languages."""
+"""Text to ids and back: SentencePiece over both languages, or words."""
 
+from zoo.text.generation import WordPreprocessor
 from zoo.text.preprocessor import TranslatorPreprocessor
 from zoo.text.tags import TaggerPreprocessor, split_words
 from zoo.text.tokenizer import Tokenizer, check_texts, train_tokenizer
+from zoo.text.words import WordTokenizer, count_words
 
 __all__ = [
     "TaggerPreprocessor",
     "Tokenizer",
     "TranslatorPreprocessor",
+    "WordPreprocessor",
+    "WordTokenizer",
     "check_texts",
+    "count_words",
     "split_words",
     "train_tokenizer",
 ]

@@ -71,8 +71,8 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
     ):
         super().__init__(**kwargs)
         _check_tokenizer(tokenizer)
-        _check_length("source_length", source_length, 1 + bool(source_end))
-        _check_length("target_length", target_length, 2)
+        check_length("source_length", source_length, 1 + bool(source_end))
+        check_length("target_length", target_length, 2)
         self.tokenizer = tokenizer
         self.source_length = source_length
         self.target_length = target_length
@@ -139,10 +139,10 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         target_rows = self._target_rows(target, self.target_length, "target")
         inputs = [[start, *row] for row in target_rows]
         x = {
-            "source_ids": _pad(source_rows, self.source_length),
-            "target_ids": _pad(inputs, self.target_length),
+            "source_ids": pad_rows(source_rows, self.source_length),
+            "target_ids": pad_rows(inputs, self.target_length),
         }
-        y = _pad([[*row, end] for row in target_rows], self.target_length)
+        y = pad_rows([[*row, end] for row in target_rows], self.target_length)
         return x, y, (y != self.tokenizer.pad_token_id).astype("float32")
 
     # === Translation, without TensorFlow ===
@@ -158,7 +158,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             ValueError: for a length without room for a piece.
         """
         length = self.source_length if length is None else length
-        _check_length("length", length, 1 + bool(self.source_end))
+        check_length("length", length, 1 + bool(self.source_end))
         return self._source_rows(check_texts(texts), length, "texts")
 
     def encode_targets(self, texts, length=None):
@@ -168,7 +168,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         leaves room for the start or the end token. For the rest see `encode`.
         """
         length = self.target_length if length is None else length
-        _check_length("length", length, 2)
+        check_length("length", length, 2)
         return self._target_rows(check_texts(texts), length, "texts")
 
     def decode(self, ids):
@@ -187,7 +187,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         end, size = self.tokenizer.end_token_id, self.tokenizer.vocabulary_size()
         ignored = (self.tokenizer.pad_token_id, self.tokenizer.start_token_id)
         rows = []
-        for position, row in enumerate(_python_ids(ids)):
+        for position, row in enumerate(python_ids(ids)):
             row = row[: row.index(end)] if end in row else row
             wrong = [token_id for token_id in row if not 0 <= token_id < size]
             if wrong:
@@ -200,7 +200,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
 
     def pieces(self, ids):
         """The piece of each id of one row, special ones included: a list of str."""
-        return [self.tokenizer.id_to_token(token_id) for token_id in _python_ids(ids)]
+        return [self.tokenizer.id_to_token(token_id) for token_id in python_ids(ids)]
 
     def _source_rows(self, texts, length, name):
         if not self.source_end:
@@ -285,10 +285,10 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         texts = x["source"] if isinstance(x, dict) else x
         texts, unbatched = read_texts(texts, "source")
         rows = self._source_rows(texts, self.source_length, "source")
-        outputs = {"source_ids": _pad(rows, self.source_length)}
+        outputs = {"source_ids": pad_rows(rows, self.source_length)}
         if sequence_length is not None:
             start = [[self.tokenizer.start_token_id] for _ in texts]
-            outputs["target_ids"] = _pad(start, sequence_length)
+            outputs["target_ids"] = pad_rows(start, sequence_length)
         return {
             key: keras.ops.convert_to_tensor(ids[0] if unbatched else ids)
             for key, ids in outputs.items()
@@ -303,7 +303,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         Returns:
             A list of B strings, or one str.
         """
-        ids = _python_ids(x["token_ids"] if isinstance(x, dict) else x)
+        ids = python_ids(x["token_ids"] if isinstance(x, dict) else x)
         if ids and isinstance(ids[0], int):
             return self.decode([ids])[0]
         return self.decode(ids)
@@ -325,15 +325,15 @@ def _check_tokenizer(tokenizer):
         )
 
 
-def _check_length(name, value, least):
+def check_length(name, value, least):
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be an int from {least}. Received: {value!r}")
 
 
-def _python_ids(ids):
+def python_ids(ids):
     """Ids as (nested) lists of Python ints."""
     if isinstance(ids, (list, tuple)):
-        return [_python_ids(part) for part in ids]
+        return [python_ids(part) for part in ids]
     if keras.ops.is_tensor(ids):
         ids = keras.ops.convert_to_numpy(ids)
     elif hasattr(ids, "numpy"):  # another backend's
@@ -341,7 +341,7 @@ def _python_ids(ids):
     return ids.tolist() if hasattr(ids, "tolist") else ids
 
 
-def _pad(rows, length):
+def pad_rows(rows, length):
     """int32 `(B, length)` from rows of ids, padded with 0."""
     ids = np.zeros((len(rows), length), "int32")
     for index, row in enumerate(rows):

@@ -1,0 +1,294 @@
+"""Word language models by recurrence: RNN, LSTM and GRU of equal size.
+
+The sizes are those of Cheng, Dong & Lapata 2016, section 4.1, who compare them on the
+Penn Treebank. The state is an input and an output of the model; nothing is remembered
+between calls.
+"""
+
+import keras
+import keras_hub
+from keras import ops
+
+from zoo.layers import RecurrentStack
+from zoo.models.base import Configured, Presets
+from zoo.models.words import WordTask
+from zoo.text.generation import WordPreprocessor
+from zoo.text.tokenizer import PAD_ID
+
+CELLS = ("lstm", "gru", "rnn")
+
+
+def recurrent_layer(cell, units, num_layers, **options):
+    """The layer that reads a sequence: `(inputs, mask, initial_states, training)` to
+    `(outputs (B, T, units), states)`.
+
+    Args:
+        cell: one of `CELLS`.
+        units, num_layers: its size.
+        **options: `dropout`, `kernel_initializer`, `dtype`, `name`.
+    """
+    return RecurrentStack(units, num_layers, cell=cell, **options)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
+    """A recurrent language model over words w_1 … w_T (Mikolov et al. 2010).
+
+        h_t          = cell(E w_t, h_{t-1})      `num_layers` of them, one on another
+        p(w_{t+1})   = softmax(W h_t + b)
+
+    Input and output words have matrices of their own. Dropout is on the inputs of the
+    recurrent layers and of the softmax alone (Zaremba et al. 2014). All weights start
+    from U(-r, r), biases from 0; the paper doesn't say how.
+
+    A pad (id 0) leaves the state as it is.
+
+    Args:
+        vocabulary_size: words. Paper: 10,000.
+        embedding_dim: size of the word vectors. Paper: 150.
+        hidden_dim: units of each recurrent layer. Paper: 300.
+        num_layers: depth. Paper: 1 (and 3).
+        cell: "lstm" (with forget gate), "gru" (Cho et al. 2014's) or "rnn" (tanh).
+        dropout: see above. Default 0.
+        initializer_range: r. Default 0.05, an option of the paper's code.
+        dtype: dtype policy.
+
+    Call arguments:
+        inputs: dict of `token_ids` int (B, T), padded with 0 at the right, and, where
+            the text goes on from an earlier call's, its `states`.
+        return_states: whether the states are returned too.
+
+    Returns:
+        Logits `(B, T, vocabulary)` of the words that follow; with `return_states`
+        `(logits, states)`, a list for each layer of the states `(B, hidden_dim)` after
+        its last real word.
+
+    Raises:
+        ValueError: for a size or range that is not positive, a dropout rate outside
+            [0, 1), or another cell.
+
+    Example:
+        >>> import numpy as np
+        >>> model = RecurrentLM(20, embedding_dim=6, hidden_dim=8)
+        >>> ids = np.array([[3, 4, 5, 6], [3, 7, 8, 0]])
+        >>> logits, states = model({"token_ids": ids}, return_states=True)
+        >>> logits.shape, len(states)
+        ((2, 4, 20), 1)
+        >>> model({"token_ids": ids[:, :1], "states": states}).shape
+        (2, 1, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size=10000,
+        embedding_dim=150,
+        hidden_dim=300,
+        num_layers=1,
+        cell="lstm",
+        dropout=0.0,
+        initializer_range=0.05,
+        dtype=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, **kwargs)
+        self.configure(
+            sizes={
+                "vocabulary_size": vocabulary_size,
+                "embedding_dim": embedding_dim,
+                "hidden_dim": hidden_dim,
+                "num_layers": num_layers,
+            },
+            rates={"dropout": dropout},
+            ranges={"initializer_range": initializer_range},
+            choices={"cell": (cell, CELLS)},
+        )
+        policy = self.dtype_policy
+        self.token_embedding = keras.layers.Embedding(
+            vocabulary_size,
+            embedding_dim,
+            embeddings_initializer=self._uniform(),
+            dtype=policy,
+            name="token_embedding",
+        )
+        self.recurrent = recurrent_layer(
+            cell,
+            hidden_dim,
+            num_layers,
+            dropout=dropout,
+            kernel_initializer=self._uniform(),
+            dtype=policy,
+            name="recurrent",
+        )
+        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.output_layer = keras.layers.Dense(
+            vocabulary_size,
+            kernel_initializer=self._uniform(),
+            dtype=policy,
+            name="W",
+        )
+        self.build(None)
+
+    def _uniform(self):
+        limit = self.initializer_range
+        return keras.initializers.RandomUniform(-limit, limit)
+
+    def build(self, input_shape=None):
+        self.token_embedding.build((None, None))
+        self.recurrent.build((None, None, self.embedding_dim))
+        self.output_layer.build((None, None, self.hidden_dim))
+        self.built = True
+
+    def initial_states(self, batch_size):
+        """The states before the first word: zeros."""
+        _, shapes = self.recurrent.compute_output_shape(
+            (batch_size, 1, self.embedding_dim)
+        )
+        return [
+            [ops.zeros(shape, dtype=self.compute_dtype) for shape in layer]
+            for layer in shapes
+        ]
+
+    def read(self, token_ids, states=None, training=False):
+        """What the output layer reads, `(B, T, hidden_dim)`, and the states."""
+        token_ids = ops.cast(token_ids, "int32")
+        outputs, states = self.recurrent(
+            self.token_embedding(token_ids),
+            mask=ops.not_equal(token_ids, PAD_ID),
+            initial_states=states,
+            training=training,
+        )
+        return self.drop(outputs, training=training), states
+
+    def call(self, inputs, training=False, return_states=False):
+        features, states = self.read(
+            inputs["token_ids"], inputs.get("states"), training=training
+        )
+        logits = self.output_layer(features)
+        return (logits, states) if return_states else logits
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RecurrentLMPreprocessor(WordPreprocessor):
+    """Strings to ids and back for `RecurrentLM`."""
+
+    backbone_cls = RecurrentLM
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
+    """Continues and scores text with a `RecurrentLM`.
+
+    A sentence begins behind the end token of the one before, which is what the model
+    reads first.
+
+    Args:
+        backbone: a `RecurrentLM`.
+        preprocessor: a `RecurrentLMPreprocessor`, or None to work on ids.
+
+    Raises:
+        ValueError: if the preprocessor's vocabulary is not the backbone's.
+
+    Example:
+        >>> from zoo.text import WordTokenizer
+        >>> tokenizer = WordTokenizer(["a", "dog", "runs"])
+        >>> model = RecurrentCausalLM(
+        ...     RecurrentLM(7, embedding_dim=4, hidden_dim=4),
+        ...     RecurrentLMPreprocessor(tokenizer, sequence_length=8),
+        ... )
+        >>> model.generate("a dog", max_length=5).startswith("a dog")
+        True
+        >>> model.perplexity(["a dog runs"]) > 1
+        True
+    """
+
+    backbone_cls = RecurrentLM
+    preprocessor_cls = RecurrentLMPreprocessor
+
+    def __init__(self, backbone, preprocessor=None, **kwargs):
+        # Before any attribute: layers set earlier are not tracked under torch.
+        super().__init__(**kwargs)
+        self.check_vocabulary(backbone, preprocessor)
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.build(None)
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def call(self, inputs, training=False):
+        return self.backbone(inputs, training=training)
+
+    def compile(self, optimizer="auto", loss="auto", *, sampler="greedy", **kwargs):
+        """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default."""
+        super().compile(optimizer, loss, sampler=sampler, **kwargs)
+
+    def generate_step(self, inputs, stop_token_ids=None):
+        """One batch of `generate`, by the sampler that `compile` was given.
+
+        Args:
+            inputs: dict of `token_ids` int (B, T), the prompts, and `padding_mask`
+                (B, T), true where they are.
+            stop_token_ids: ids that end a text.
+
+        Returns:
+            The same dict, filled up.
+        """
+        token_ids = ops.cast(inputs["token_ids"], "int32")
+        mask = ops.cast(inputs["padding_mask"], "bool")
+
+        def next_token(prompt, states, index):
+            rows = ops.shape(prompt)[0]
+            last = ops.slice(prompt, [0, index - 1], [rows, 1])
+            logits, states = self.backbone(
+                {"token_ids": last, "states": states}, return_states=True
+            )
+            return logits[:, 0], None, states
+
+        token_ids = self.sampler(
+            next=next_token,
+            prompt=token_ids,
+            cache=self.backbone.initial_states(ops.shape(token_ids)[0]),
+            index=1,
+            mask=mask,
+            stop_token_ids=stop_token_ids,
+            model=self,
+        )
+        return {"token_ids": token_ids, "padding_mask": mask}
+
+    def score(self, texts, batch_size=32):
+        """Log-probability of each text, its end token included, each by itself.
+
+        Args:
+            texts: a str or a list of str.
+            batch_size: texts scored together. It never changes a result.
+
+        Returns:
+            A float for a str, a list of floats for a list.
+
+        Raises:
+            TypeError: for a text that is not a str.
+            ValueError: without a preprocessor.
+        """
+        from zoo.decoding.score import score_ids
+
+        rows = self.encoded(texts)
+        totals = [float(x) for x in score_ids(self, rows, batch_size)]
+        return totals[0] if isinstance(texts, str) else totals
+
+    def perplexity(self, texts, batch_size=32, carry_over=False):
+        """exp of the mean negative log-likelihood of all words and end tokens.
+
+        Args:
+            texts: a list of str.
+            batch_size: texts scored together.
+            carry_over: whether each text is read with the state that the one before
+                left, as one document; `batch_size` is not used then.
+
+        Raises:
+            TypeError: for a text that is not a str.
+            ValueError: without texts or a preprocessor.
+        """
+        from zoo.decoding.score import perplexity_of
+
+        rows = self.encoded(texts)
+        return perplexity_of(self, rows, batch_size, carry_over)

@@ -1,0 +1,54 @@
+"""What the tasks that read words have in common."""
+
+import keras
+
+from zoo.models.base import Presets
+
+
+class WordTask(Presets):
+    """`fit`, `evaluate` and `predict` on strings, which the preprocessor turns into
+    arrays all at once, or on ids: a `keras.utils.PyDataset`, or any data without a
+    preprocessor."""
+
+    def check_vocabulary(self, backbone, preprocessor):
+        """A model reads the ids of its tokenizer, no fewer and no more."""
+        tokenizer = getattr(preprocessor, "tokenizer", None)
+        if tokenizer is None or tokenizer.empty:
+            return  # before a preset's files are read
+        size = tokenizer.vocabulary_size()
+        if backbone.vocabulary_size != size:
+            raise ValueError(
+                "The backbone's `vocabulary_size` must be that of the tokenizer, "
+                f"{size}. Received: vocabulary_size={backbone.vocabulary_size}"
+            )
+
+    def encoded(self, texts):
+        """The words' ids of each text: a list of lists of int."""
+        if self.preprocessor is None:
+            raise ValueError(
+                "Text is read with a preprocessor. Received: preprocessor=None"
+            )
+        return self.preprocessor.encode(texts)
+
+    def _arrays(self, x, y, sample_weight):
+        if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
+            return x, y, sample_weight
+        return self.preprocessor(x, y=y, sample_weight=sample_weight)
+
+    def fit(self, x=None, y=None, *args, sample_weight=None, **kwargs):
+        """`keras.Model.fit`."""
+        x, y, weights = self._arrays(x, y, sample_weight)
+        options = {"sample_weight": weights, **kwargs}
+        return keras.Model.fit(self, x, y, *args, **options)
+
+    def evaluate(self, x=None, y=None, *args, sample_weight=None, **kwargs):
+        """`keras.Model.evaluate`."""
+        x, y, weights = self._arrays(x, y, sample_weight)
+        options = {"sample_weight": weights, **kwargs}
+        return keras.Model.evaluate(self, x, y, *args, **options)
+
+    def predict(self, x=None, *args, **kwargs):
+        """`keras.Model.predict`."""
+        return keras.Model.predict(
+            self, self._arrays(x, None, None)[0], *args, **kwargs
+        )

@@ -1,0 +1,114 @@
+"""Strings to the ids that a language model over words reads, and back."""
+
+import keras
+import keras_hub
+import numpy as np
+
+from zoo.text.caller import warn_caller
+from zoo.text.preprocessor import check_length, pad_rows, python_ids
+from zoo.text.tokenizer import END_ID, check_texts, read_texts
+from zoo.text.words import SPECIAL_WORDS, WordTokenizer
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
+    """Strings to ids for a language model, and ids back to strings.
+
+    Called with strings it gives `(x, y, sample_weight)`, NumPy arrays that `fit` takes:
+    `x["token_ids"]` int32 `(B, T)`, the end token of the text before and then the
+    words; `y` `(B, T)`, the words and the end token; `sample_weight`, 1 where `y` is
+    real. They are padded with 0 to `sequence_length`; longer texts are cut, with one
+    warning a call.
+
+    Args:
+        tokenizer: a `WordTokenizer`.
+        sequence_length: T, also the most that `generate` writes unless it is told
+            another length. Default 128.
+        **kwargs: arguments of `keras_hub.models.CausalLMPreprocessor`.
+
+    Raises:
+        TypeError, ValueError: for another tokenizer, or a length below 2.
+
+    Example:
+
+    >>> preprocessor = WordPreprocessor(WordTokenizer(["a", "dog"]), sequence_length=4)
+    >>> x, y, weights = preprocessor(["a dog"])
+    >>> x["token_ids"].tolist(), y.tolist()
+    ([[3, 4, 5, 0]], [[4, 5, 3, 0]])
+    """
+
+    tokenizer_cls = WordTokenizer
+
+    def __init__(self, tokenizer, sequence_length=128, **kwargs):
+        if not isinstance(tokenizer, WordTokenizer):
+            raise TypeError(
+                "tokenizer must be a zoo.text.WordTokenizer. "
+                f"Received: {type(tokenizer).__name__}"
+            )
+        check_length("sequence_length", sequence_length, 2)
+        super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
+        self.built = True  # there are no weights
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def call(self, x, y=None, sample_weight=None, sequence_length=None):
+        length = self.sequence_length if sequence_length is None else sequence_length
+        texts, single = read_texts(x, "x")
+        rows = self._cut(texts, length - 1)
+        ids = pad_rows([[END_ID, *row] for row in rows], length)
+        y = pad_rows([[*row, END_ID] for row in rows], length)
+        outputs = {"token_ids": ids}, y, (y != 0).astype("float32")
+        if single:
+            return keras.tree.map_structure(lambda batch: batch[0], outputs)
+        return outputs
+
+    def encode(self, texts):
+        """Ids of the words of each text: a list of lists of int, whatever its length.
+
+        Raises:
+            TypeError: for a text that is not a str; its position is named.
+        """
+        return self.tokenizer.tokenize(check_texts(texts))
+
+    def _cut(self, texts, limit):
+        rows = self.encode(texts)
+        if cut := sum(len(row) > limit for row in rows):
+            warn_caller(
+                f"{cut} of {len(rows)} texts have more than {limit} words and were cut"
+            )
+        return [row[:limit] for row in rows]
+
+    # === KerasHub's generate ===
+    def generate_preprocess(self, x, sequence_length=None):
+        """`{"token_ids", "padding_mask"}` of prompts: the end token of the text before,
+        the words, then pads up to `sequence_length`."""
+        length = self.sequence_length if sequence_length is None else sequence_length
+        check_length("max_length", length, 2)
+        texts, single = read_texts(x, "inputs")
+        rows = [[END_ID, *row] for row in self._cut(texts, length - 1)]
+        mask = np.arange(length)[None] < np.array([len(row) for row in rows])[:, None]
+        outputs = {"token_ids": pad_rows(rows, length), "padding_mask": mask}
+        return {
+            name: keras.ops.convert_to_tensor(array[0] if single else array)
+            for name, array in outputs.items()
+        }
+
+    def generate_postprocess(self, x):
+        """Strings from what `generate_step` gave: a list, or one str."""
+        ids = python_ids(x["token_ids"])
+        single = bool(ids) and isinstance(ids[0], int)
+        texts = [self._text(row) for row in ([ids] if single else ids)]
+        return texts[0] if single else texts
+
+    def _text(self, row):
+        row = row[1:]
+        row = row[: row.index(END_ID)] if END_ID in row else row
+        unknown = self.tokenizer.unk_token_id
+        kept = [i for i in row if i >= len(SPECIAL_WORDS) or i == unknown]
+        return self.tokenizer.detokenize(kept)
+
+    def get_config(self):
+        config = super().get_config()
+        # These are what the class does, and no choice.
+        return {k: v for k, v in config.items() if not k.startswith("add_")}
