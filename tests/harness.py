@@ -384,8 +384,8 @@ def check_training(task_cls, options):
 _LOADER = """
 import json, sys
 import numpy as np, keras, keras_hub, zoo.models
-folder, inputs, wanted = sys.argv[1:4]
-task = keras_hub.models.Seq2SeqLM.from_preset(folder)
+folder, inputs, wanted, base = sys.argv[1:]
+task = getattr(keras_hub.models, base).from_preset(folder)
 with np.load(inputs) as file:
     got = task.backbone({k: file[k] for k in file.files})
 wanted = np.load(wanted)
@@ -394,14 +394,16 @@ print(json.dumps({"backend": keras.backend.backend(), "error": error}))
 """
 
 
-def check_other_backends(task, folder, atol=1e-5):
+def check_other_backends(task, folder, inputs=None, base="Seq2SeqLM", atol=1e-5):
     """Saves a task's preset under this backend, loads it under each other one.
 
     Args:
-        task: a `Translator` with a preprocessor.
+        task: a task with a preprocessor.
         folder: an empty folder, a `pathlib.Path`.
+        inputs: dict of arrays for its backbone; a translator's by default.
+        base: KerasHub's class of such tasks.
     """
-    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    inputs = inputs or {"source_ids": SOURCE, "target_ids": TARGET}
     task.save_to_preset(str(folder / "preset"))
     np.savez(folder / "inputs.npz", **inputs)
     np.save(folder / "logits.npy", to_numpy(task.backbone(inputs)))
@@ -417,6 +419,7 @@ def check_other_backends(task, folder, atol=1e-5):
                 str(folder / "preset"),
                 str(folder / "inputs.npz"),
                 str(folder / "logits.npy"),
+                base,
             ],
             env=environment,
             capture_output=True,

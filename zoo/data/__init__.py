@@ -1,13 +1,19 @@
-"""Parallel corpora: find them in a folder or download them, check them, read them."""
+"""Corpora: find them in a folder or download them, check them, read them."""
 
 from zoo.data.corpora import Corpus, Pairs, list_corpora, load
 from zoo.data.download import CorpusError, DownloadError
+from zoo.data.grammar import agreement_sentences
+from zoo.data.texts import Labelled, load_ptb, load_sst
 
 __all__ = [
     "Corpus",
     "CorpusError",
     "DownloadError",
+    "Labelled",
     "Pairs",
+    "agreement_sentences",
     "list_corpora",
     "load",
+    "load_ptb",
+    "load_sst",
 ]

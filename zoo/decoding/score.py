@@ -2,10 +2,12 @@
 
 import math
 
+import keras
 import numpy as np
 from keras import ops
 
 from zoo.decoding.compiled import compiled
+from zoo.text.generation import lay_out
 from zoo.text.tokenizer import END_ID, PAD_ID
 
 SEGMENT = 64  # words read at once where the state is carried over
@@ -42,37 +44,40 @@ def perplexity_of(task, rows, batch_size=32, carry_over=False):
     """exp of the mean negative log-likelihood; see `RecurrentCausalLM.perplexity`."""
     if not rows:
         raise ValueError("There must be a text. Received: none")
-    if carry_over:
-        total = _document_score(task, [i for row in rows for i in [*row, END_ID]])
-    else:
-        total = score_ids(task, rows, batch_size).sum()
+    score = document_score if carry_over else score_ids
+    total = np.sum(score(task, rows, batch_size))
     return math.exp(-total / sum(len(row) + 1 for row in rows))
 
 
-def _document_score(task, ids):
-    """Log-probability of one long row, read in segments."""
-    backbone, total = task.backbone, 0.0
-    padded = -(-len(ids) // SEGMENT) * SEGMENT
-    inputs, labels = np.full((2, 1, padded), PAD_ID, "int32")
-    inputs[0, : len(ids)], labels[0, : len(ids)] = [END_ID, *ids[:-1]], ids
-    states = [[ops.convert_to_numpy(s) for s in x] for x in backbone.initial_states(1)]
-    places = [len(layer) for layer in states]
+def document_score(task, rows, streams=1):
+    """Log-probability of rows that are one text, the state going on from one to the
+    next, read in segments.
 
-    def segment(inputs, labels, *flat):
-        states, flat = [], list(flat)
-        for count in places:
-            states.append([flat.pop(0) for _ in range(count)])
+    Args:
+        task: a `zoo.models.RecurrentCausalLM`.
+        rows: list of lists of int.
+        streams: in how many parts of equal length, each of which starts from the state
+            zero, they are read at the same time.
+    """
+    backbone, total = task.backbone, 0.0
+    inputs, labels = lay_out(rows, streams, SEGMENT)
+    start = keras.tree.map_structure(
+        ops.convert_to_numpy, backbone.initial_states(streams)
+    )
+
+    def segment(inputs, labels, *states):
+        states = keras.tree.pack_sequence_as(start, states)
         logits, states = backbone(
             {"token_ids": inputs, "states": states}, return_states=True
         )
-        return _sum(logits, labels), *(state for layer in states for state in layer)
+        return _sum(logits, labels), *keras.tree.flatten(states)
 
-    flat = [state for layer in states for state in layer]
-    for start in range(0, padded, SEGMENT):
-        part = slice(start, start + SEGMENT)
+    states = keras.tree.flatten(start)
+    for place in range(0, inputs.shape[1], SEGMENT):
+        part = slice(place, place + SEGMENT)
         run = compiled(task, "document", segment)
-        found, *flat = run(inputs[:, part], labels[:, part], *flat)
-        total += float(found[0])
+        found, *states = run(inputs[:, part], labels[:, part], *states)
+        total += float(found.sum())
     return total
 
 

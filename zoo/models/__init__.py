@@ -7,14 +7,15 @@ from zoo.models.cho import (
     RNNEncoderDecoderPreprocessor,
     RNNEncoderDecoderTranslator,
 )
-from zoo.models.lstmn import (
-    LSTMNEncoderDecoder,
-    LSTMNPreprocessor,
-    LSTMNTranslator,
 from zoo.models.language_model import (
     RecurrentCausalLM,
     RecurrentLM,
     RecurrentLMPreprocessor,
+)
+from zoo.models.lstmn import (
+    LSTMNEncoderDecoder,
+    LSTMNPreprocessor,
+    LSTMNTranslator,
 )
 from zoo.models.luong import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator

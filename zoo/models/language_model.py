@@ -282,7 +282,8 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
             texts: a list of str.
             batch_size: texts scored together.
             carry_over: whether each text is read with the state that the one before
-                left, as one document; `batch_size` is not used then.
+                left. They are cut into `batch_size` parts of equal length, read at the
+                same time, each of which starts from the state zero.
 
         Raises:
             TypeError: for a text that is not a str.

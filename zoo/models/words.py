@@ -10,6 +10,13 @@ class WordTask(Presets):
     arrays all at once, or on ids: a `keras.utils.PyDataset`, or any data without a
     preprocessor."""
 
+    @classmethod
+    def _from_folder(cls, folder, **kwargs):
+        task = super()._from_folder(folder, **kwargs)
+        # Once more: the vocabulary is read last of all.
+        task.check_vocabulary(task.backbone, task.preprocessor)
+        return task
+
     def check_vocabulary(self, backbone, preprocessor):
         """A model reads the ids of its tokenizer, no fewer and no more."""
         tokenizer = getattr(preprocessor, "tokenizer", None)

@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.text.caller import warn_caller
 from zoo.text.preprocessor import check_length, pad_rows, python_ids
-from zoo.text.tokenizer import END_ID, check_texts, read_texts
+from zoo.text.tokenizer import END_ID, PAD_ID, check_texts, read_texts
 from zoo.text.words import SPECIAL_WORDS, WordTokenizer
 
 
@@ -112,3 +112,38 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
         config = super().get_config()
         # These are what the class does, and no choice.
         return {k: v for k, v in config.items() if not k.startswith("add_")}
+
+
+def lay_out(rows, streams, length):
+    """One text, sentence behind sentence, as streams that are read at the same time.
+
+    Args:
+        rows: list of lists of word ids; an end token is put behind each.
+        streams: how many of them, of equal length.
+        length: what the streams' length is to be a multiple of.
+
+    Returns:
+        `(inputs, labels)`, int32 `(streams, n)`: the words that are read and those that
+        follow them, padded with 0.
+
+    Raises:
+        ValueError: without rows.
+
+    Example:
+
+    >>> inputs, labels = lay_out([[4, 5, 6], [7, 8]], streams=2, length=4)
+    >>> inputs.tolist(), labels.tolist()
+    ([[3, 4, 5, 6], [3, 7, 8, 0]], [[4, 5, 6, 3], [7, 8, 3, 0]])
+    """
+    text = [word for row in rows for word in [*row, END_ID]]
+    if not text:
+        raise ValueError("There must be a sentence. Received: no rows")
+    columns = -(-len(text) // streams)
+
+    def shaped(ids):
+        ids = np.array(ids, "int32")
+        ids = np.pad(ids, (0, streams * columns - len(ids)), constant_values=PAD_ID)
+        more = -columns % length
+        return np.pad(ids.reshape(streams, columns), ((0, 0), (0, more)))
+
+    return shaped([END_ID, *text[:-1]]), shaped(text)

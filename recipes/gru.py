@@ -1,0 +1,27 @@
+"""A word language model by GRU (Cho et al. 2014).
+
+    python recipes/gru.py --scale tiny|small|paper
+
+tiny:  sentences of a small grammar whose entropy is known, under two minutes.
+small: the Penn Treebank, Adam and dropout, about an hour on two cores.
+paper: the Penn Treebank with the choices of Cheng, Dong & Lapata 2016, section 4.1.
+
+All language models have the same size; `--set cell=rnn` gives the paper's simple one.
+"""
+
+import sys
+
+from zoo.training import run_experiment
+from zoo.training.language_models import recipe
+
+RECIPE = recipe(
+    "gru", "gru", __file__, "GRU, a word language model of the Penn Treebank"
+)
+
+
+def main(argv=None):
+    return run_experiment(RECIPE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+import math
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+
+from tests.harness import (
+    check_other_backends,
+    close,
+    compiled,
+    gradients,
+    randomize,
+    same_config,
+    to_numpy,
+)
+from tests.layers import reference
+from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
+from zoo.models.language_model import CELLS
+from zoo.text import WordTokenizer
+
+SMALL = {"embedding_dim": 5, "hidden_dim": 4, "num_layers": 2, "initializer_range": 0.8}
+IDS = np.array([[3, 4, 5, 6, 7], [3, 8, 4, 0, 0], [0, 0, 0, 0, 0]], "int32")
+TEXTS = ["a dog sees a cat", "a cat", "", "runs runs dog"]
+
+
+def task_of(cell="lstm", seed=0):
+    tokenizer = WordTokenizer("a dog cat runs sees".split())
+    backbone = randomize(RecurrentLM(9, **SMALL, cell=cell), seed=seed)
+    preprocessor = RecurrentLMPreprocessor(tokenizer, sequence_length=12)
+    return RecurrentCausalLM(backbone, preprocessor)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return task_of()
+
+
+def step(cell, x, states, weights):
+    kernels = weights["kernel"], weights["recurrent_kernel"], weights["bias"]
+    if cell == "lstm":
+        h, c = reference.lstm_step(x, *states, *kernels)
+        return [h, c]
+    if cell == "gru":
+        return [reference.gru_step(x, *states, *kernels)]
+    return [np.tanh(x @ kernels[0] + states[0] @ kernels[1] + kernels[2])]
+
+
+def log_probabilities(backbone, words):
+    """Of each next word, in float64, word by word: `(T, V)`."""
+    layers = [reference.named(cell) for (cell,) in backbone.recurrent.cells]
+    W = reference.named(backbone.output_layer)
+    E = to_numpy(backbone.token_embedding.embeddings).astype("float64")
+    count = 2 if backbone.cell == "lstm" else 1
+    states = [[np.zeros(backbone.hidden_dim)] * count for _ in layers]
+    found = []
+    for word in words:
+        x = E[word]
+        for place, weights in enumerate(layers):
+            states[place] = step(backbone.cell, x, states[place], weights)
+            x = states[place][0]
+        logits = x @ W["kernel"] + W["bias"]
+        found.append(logits - np.log(np.exp(logits).sum()))
+    return np.array(found), states
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_it_is_the_recurrence_and_a_softmax(cell):
+    model = task_of(cell).backbone
+    logits, states = model({"token_ids": IDS}, return_states=True)
+    got = to_numpy(keras.ops.log_softmax(logits))
+    for b, row in enumerate(IDS[:2]):
+        words = row[row > 0]
+        wanted, final = log_probabilities(model, words)
+        close(got[b, : len(words)], wanted)
+        for layer, of_row in zip(to_numpy(states), final, strict=True):
+            for state, right in zip(layer, of_row, strict=True):
+                close(state[b], right)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_state_is_all_that_goes_on(cell):
+    model = task_of(cell).backbone
+    run = compiled(
+        lambda ids, states: model(
+            {"token_ids": ids, "states": states}, return_states=True
+        )
+    )
+    whole, final = run(IDS, model.initial_states(3))
+    first, states = run(IDS[:, :3], model.initial_states(3))
+    second, last = run(IDS[:, 3:], states)
+    close(
+        np.concatenate([to_numpy(first), to_numpy(second)], 1)[:2], to_numpy(whole)[:2]
+    )
+    for a, b in zip(keras.tree.flatten(last), keras.tree.flatten(final), strict=True):
+        close(a, b)
+    assert all((to_numpy(s)[2] == 0).all() for s in keras.tree.flatten(final))
+
+
+def test_gradients_in_training_are_those_of_inference():
+    model = task_of().backbone
+
+    def loss(training):
+        logits = model({"token_ids": IDS[:2]}, training=training)
+        return keras.ops.mean(keras.ops.square(logits))
+
+    value, found = gradients(model.trainable_variables, lambda: loss(True))
+    same, wanted = gradients(model.trainable_variables, lambda: loss(False))
+    assert value == pytest.approx(same, rel=1e-5)
+    for a, b in zip(found, wanted, strict=True):
+        close(a, b)
+        assert np.abs(b).max() > 0
+
+
+def test_everyday_keras(task):
+    model = task.backbone
+    copy = same_config(model)
+    copy.set_weights(model.get_weights())
+    close(copy({"token_ids": IDS}), model({"token_ids": IDS}))
+    symbol = {"token_ids": keras.KerasTensor((None, None), dtype="int32")}
+    assert tuple(model(symbol).shape)[-1] == 9
+    half = RecurrentLM(9, **SMALL, dtype="mixed_bfloat16")
+    output = half({"token_ids": IDS})
+    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
+    assert np.isfinite(to_numpy(keras.ops.cast(output, "float32"))).all()
+
+
+def test_dropout_is_of_training_alone():
+    model = randomize(RecurrentLM(9, **SMALL, dropout=0.5))
+    plain = to_numpy(model({"token_ids": IDS}))
+    close(model({"token_ids": IDS}), plain)
+    dropped = to_numpy(model({"token_ids": IDS}, training=True))
+    assert np.abs(dropped - plain).max() > 0.01
+
+
+def test_the_papers_size():
+    """The vocabulary's matrices and an LSTM of 300 units over words of 150."""
+    known = RecurrentLM(1000)
+    lstm = 4 * 300 * (150 + 300 + 1)
+    assert known.count_params() == 1000 * 150 + lstm + 301 * 1000
+    sizes = (known.embedding_dim, known.hidden_dim, known.num_layers, known.cell)
+    assert sizes == (150, 300, 1, "lstm")
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_generate_is_greedy_search_behind_the_prompt(cell):
+    task = task_of(cell, seed=3)
+    prompts = ["a dog", "", "runs"]
+    wanted = []
+    for prompt in prompts:
+        words = [3, *task.preprocessor.encode([prompt])[0]]
+        start = len(words)
+        while len(words) < 7 and 3 not in words[start:]:
+            words.append(int(log_probabilities(task.backbone, words)[0][-1].argmax()))
+        wanted.append(task.preprocessor.generate_postprocess({"token_ids": [words]})[0])
+    assert task.generate(prompts, max_length=7) == wanted
+    assert task.generate(prompts[0], max_length=7) == wanted[0]
+
+
+@pytest.mark.parametrize("sampler", ["top_k", "beam"])
+def test_samplers_of_kerashub(task, sampler):
+    task.compile(sampler=sampler)
+    texts = task.generate(["a dog", "cat"], max_length=6)
+    assert [text[:3] for text in texts] == ["a d", "cat"]
+    task.compile()
+
+
+def test_scores_and_perplexity(task):
+    scores, count = [], 0
+    for row in task.preprocessor.encode(TEXTS):
+        found, _ = log_probabilities(task.backbone, [3, *row])
+        scores.append(sum(found[t, word] for t, word in enumerate([*row, 3])))
+        count += len(row) + 1
+    for batch_size in (1, 3):
+        close(task.score(TEXTS, batch_size=batch_size), scores)
+    assert task.score(TEXTS[0]) == pytest.approx(scores[0], rel=1e-5)
+    expected = math.exp(-sum(scores) / count)
+    assert task.perplexity(TEXTS) == pytest.approx(expected, rel=1e-5)
+
+
+def test_perplexity_of_one_document(task):
+    text = [i for row in task.preprocessor.encode(TEXTS) for i in [*row, 3]]
+    halves = [(3, text[:7]), (text[6], text[7:])]  # 14 words
+
+    def perplexity(parts):
+        total = 0.0
+        for first, words in parts:
+            found, _ = log_probabilities(task.backbone, [first, *words[:-1]])
+            total += sum(found[t, word] for t, word in enumerate(words))
+        return math.exp(-total / len(text))
+
+    for batch_size, parts in ((1, [(3, text)]), (2, halves)):
+        got = task.perplexity(TEXTS, batch_size=batch_size, carry_over=True)
+        assert got == pytest.approx(perplexity(parts), rel=1e-5)
+
+
+def test_fit_takes_strings(task):
+    new = task_of()
+    new.compile("sgd")
+    history = new.fit(TEXTS, batch_size=2, epochs=1, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    assert new.predict(TEXTS[:2], verbose=0).shape == (2, 12, 9)
+
+
+def test_saved_here_loaded_under_the_other_backends(task, tmp_path):
+    check_other_backends(task, tmp_path, {"token_ids": IDS}, "CausalLM")
+    with pytest.warns(UserWarning, match="cannot be verified"):
+        copy = RecurrentCausalLM.from_preset(tmp_path / "preset")
+    assert copy.perplexity(TEXTS) == pytest.approx(task.perplexity(TEXTS), rel=1e-6)
+    assert isinstance(copy, keras_hub.models.CausalLM)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_a_vocabulary_of_another_model_is_refused(task, tmp_path):
+    task.save_to_preset(str(tmp_path))
+    path = tmp_path / "assets" / "tokenizer" / "vocabulary.txt"
+    words = path.read_text()
+    for broken, message in (
+        (words + "bird\n", "vocabulary_size"),
+        (words.replace("<s>", "<S>"), "must begin"),
+        (words.replace("cat", "dog"), "different words"),
+    ):
+        path.write_text(broken)
+        with pytest.raises(ValueError, match=message):
+            RecurrentCausalLM.from_preset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden_dim": 0}, "hidden_dim=0"),
+        ({"cell": "lstmn2"}, "one of.*lstm.*cell='lstmn2'"),
+        ({"dropout": 1.0}, r"in \[0, 1\)"),
+        ({"initializer_range": 0}, "above 0"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        RecurrentLM(9, **{**SMALL, **options})
+
+
+def test_text_needs_a_preprocessor_and_its_vocabulary(task):
+    with pytest.raises(ValueError, match="preprocessor=None"):
+        RecurrentCausalLM(task.backbone).score("a dog")
+    with pytest.raises(ValueError, match="that of the tokenizer, 9.*size=8"):
+        RecurrentCausalLM(RecurrentLM(8, **SMALL), task.preprocessor)
+    with pytest.raises(ValueError, match="must be a text"):
+        task.perplexity([])

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from tests.harness import to_numpy
+from zoo.text import WordPreprocessor, WordTokenizer
+from zoo.text.generation import lay_out
+
+TOKENIZER = WordTokenizer(["a", "dog", "runs"])
+
+
+def test_training_arrays():
+    preprocessor = WordPreprocessor(TOKENIZER, sequence_length=5)
+    x, y, weights = preprocessor(["a dog runs", "", "a"])
+    assert x["token_ids"].tolist() == [
+        [3, 4, 5, 6, 0],
+        [3, 0, 0, 0, 0],
+        [3, 4, 0, 0, 0],
+    ]
+    assert y.tolist() == [[4, 5, 6, 3, 0], [3, 0, 0, 0, 0], [4, 3, 0, 0, 0]]
+    assert weights.sum(1).tolist() == [4, 1, 2]
+    x, y, _ = preprocessor("a dog")
+    assert y.tolist() == [4, 5, 3, 0, 0]
+
+
+def test_long_texts_are_cut_with_a_warning():
+    preprocessor = WordPreprocessor(TOKENIZER, sequence_length=3)
+    with pytest.warns(UserWarning, match="1 of 2 texts have more than 2 words"):
+        x, y, _ = preprocessor(["a dog runs", "a"])
+    assert y[0].tolist() == [4, 5, 3]
+
+
+def test_prompts():
+    preprocessor = WordPreprocessor(TOKENIZER, sequence_length=5)
+    found = to_numpy(preprocessor.generate_preprocess(["a dog", ""], sequence_length=4))
+    assert found["token_ids"].tolist() == [[3, 4, 5, 0], [3, 0, 0, 0]]
+    assert found["padding_mask"].tolist() == [[1, 1, 1, 0], [1, 0, 0, 0]]
+    ids = np.array([[3, 4, 5, 3, 6], [3, 1, 0, 2, 6]])
+    texts = preprocessor.generate_postprocess({"token_ids": ids})
+    assert texts == ["a dog", "<unk> runs"]
+    assert preprocessor.generate_postprocess({"token_ids": ids[0]}) == "a dog"
+
+
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="WordTokenizer. Received: str"):
+        WordPreprocessor("words")
+    with pytest.raises(ValueError, match="sequence_length must be an int from 2"):
+        WordPreprocessor(TOKENIZER, sequence_length=1)
+
+
+@pytest.mark.parametrize(
+    ("streams", "length"), [(1, 3), (2, 4), (3, 2), (5, 5), (20, 1)]
+)
+def test_streams_hold_the_whole_text_in_order(streams, length):
+    rows = [[4, 5, 6], [], [7, 8], [4, 4, 4, 4]]
+    text = [i for row in rows for i in [*row, 3]]
+    inputs, labels = lay_out(rows, streams, length)
+    assert inputs.shape == labels.shape == (streams, inputs.shape[1])
+    assert inputs.shape[1] % length == 0
+    assert [i for i in labels.ravel().tolist() if i] == text
+    assert [i for i in inputs.ravel().tolist() if i] == [3, *text[:-1]]
+    assert ((inputs == 0) == (labels == 0)).all()
+    with pytest.raises(ValueError, match="no rows"):
+        lay_out([], streams, length)

