@@ -11,6 +11,7 @@ from zoo.layers.attention import (
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
 from zoo.layers.context import ContextCell, ContextDecoder, FixedContextDecoder
 from zoo.layers.decoder import AttentionCell, AttentionDecoder
+from zoo.layers.hard_attention import HardAttention
 from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
 from zoo.layers.lstmn import LSTMN
@@ -42,6 +43,7 @@ __all__ = [
     "FixedContextDecoder",
     "GRUCell",
     "GeneralScore",
+    "HardAttention",
     "LSTMCell",
     "LSTMN",
     "LSTMNCell",

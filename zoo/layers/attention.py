@@ -99,7 +99,7 @@ def mix(weights, values):
     return ops.matmul(weights, values)
 
 
-def attend_rows(attention, query, memory, mask, keys, position, paired=None):
+def attend_rows(attention, query, memory, mask, keys, position, paired=None, **others):
     """Attention of single states `(R, d)`, of which R / B consecutive ones (the
     hypotheses of a beam) share one of B sentences, whose memory is not copied.
 
@@ -109,6 +109,7 @@ def attend_rows(attention, query, memory, mask, keys, position, paired=None):
         memory, mask, keys: as in the attention layers, of B sentences.
         position: int `(R,)`.
         paired: says that R = B, where the shapes can't tell.
+        **others: further arguments of the attention layer, where R = B.
 
     Returns:
         `(context, weights)`: `(R, d_m)` and `(R, S)`.
@@ -117,7 +118,9 @@ def attend_rows(attention, query, memory, mask, keys, position, paired=None):
         rows, batch = query.shape[0], memory.shape[0]
         paired = rows is not None and rows == batch
     if paired:
-        return attention(query, memory, mask=mask, keys=keys, position=position)
+        return attention(
+            query, memory, mask=mask, keys=keys, position=position, **others
+        )
     batch, length = ops.shape(memory)[0], ops.shape(memory)[1]
     query = ops.reshape(query, (batch, -1, query.shape[-1]))
     position = ops.reshape(position, (batch, -1))

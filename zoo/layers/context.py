@@ -110,11 +110,12 @@ class ContextCell(keras.layers.Layer):
         inputs = ops.cast(inputs, self.compute_dtype)
         return self.advance(inputs, states, step, memory, mask, keys)
 
-    def advance(self, x, states, step, memory, mask, keys, paired=None):
-        """A step, with `x` and `step` as from `hoist`."""
+    def advance(self, x, states, step, memory, mask, keys, paired=None, **others):
+        """A step, with `x` and `step` as from `hoist`, and further arguments of the
+        attention layer."""
         *own, position = states
         context, alignment = attend_rows(
-            self.attention, own[0], memory, mask, keys, position, paired
+            self.attention, own[0], memory, mask, keys, position, paired, **others
         )
         if self.gate:
             logit = linear(own[0], cast_weights(self.w_beta, self.compute_dtype))
@@ -146,14 +147,22 @@ class ContextDecoder(CellRunner):
 
     Keys and the input product stay outside the time loop.
 
+    With `doubly_stochastic` λ, training adds Xu et al. 2015's penalty to the losses,
+    for attention that looks at each place about once (section 4.2.1, equation 14): the
+    batch's mean of λ Σ_i (1 - Σ_t α_ti)² over the real places.
+
     Args:
         cell: a `ContextCell`.
+        doubly_stochastic: λ; 1 in the authors' code, 0 by default.
 
     Call arguments:
         inputs: `(B, T, n)`.
         memory: `(B, S, d_m)`.
         mask: bool `(B, S)`, true where a source position is real; memory's Keras mask
             by default.
+        steps_mask: bool `(B, T)`, true where a target step is real, for the penalty;
+            None, the default, for all.
+        noise: `(B, T, S + 1)`, for `HardAttention`.
         initial_states: the cell's states; zeros by default.
         keys: the attention's `project(memory)`, if it is at hand already.
         return_alignments: whether the alignments are returned too; without them the
@@ -172,7 +181,16 @@ class ContextDecoder(CellRunner):
         ((2, 7, 8), (2, 7, 12))
     """
 
-    def build(self, inputs_shape, memory_shape):
+    def __init__(self, cell, doubly_stochastic=0.0, **kwargs):
+        super().__init__(cell, **kwargs)
+        if not 0 <= doubly_stochastic < float("inf"):
+            raise ValueError(
+                "`doubly_stochastic` must be 0 or above. "
+                f"Received: doubly_stochastic={doubly_stochastic!r}"
+            )
+        self.doubly_stochastic = doubly_stochastic
+
+    def build(self, inputs_shape, memory_shape, noise_shape=None):
         if not self.cell.built:
             self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
         self.built = True
@@ -187,8 +205,12 @@ class ContextDecoder(CellRunner):
         training=False,
         memory_mask=None,
         return_alignments=False,
+        steps_mask=None,
+        noise=None,
     ):
         cell = self.cell
+        penalize = training and self.doubly_stochastic
+        keep_alignments = return_alignments or penalize
         mask = memory_mask if mask is None else mask
         if keys is None:
             keys = cell.attention.project(memory)
@@ -196,18 +218,28 @@ class ContextDecoder(CellRunner):
         # Time first, as a loop reads it: only the narrow inputs are turned round.
         inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
         sequence, own_step = hoist(cell.cell, inputs, training, memory.shape[-1])
+        width = sequence.shape[-1]
+        if noise is not None:
+            noise = ops.cast(ops.swapaxes(noise, 0, 1), sequence.dtype)
+            sequence = ops.concatenate([sequence, noise], axis=-1)
 
         def step(x, states):
+            others = {}
+            if noise is not None:
+                x, others["noise"] = x[:, :width], x[:, width:]
             output, context, alignment, states = cell.advance(
-                x, states, own_step, memory, mask, keys, paired=True
+                x, states, own_step, memory, mask, keys, paired=True, **others
             )
             parts = [output, context]
-            parts += [alignment] if return_alignments else []
+            parts += [alignment] if keep_alignments else []
             return ops.concatenate(parts, axis=-1), states
 
         outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
         ends = [cell.output_size, cell.output_size + memory.shape[-1]]
         outputs, contexts, alignments = ops.split(outputs, ends, axis=-1)
+        if penalize:
+            penalty = doubly_stochastic_penalty(alignments, mask, steps_mask)
+            self.add_loss(self.doubly_stochastic * penalty)
         if return_alignments:
             return outputs, contexts, states, alignments
         return outputs, contexts, states
@@ -218,6 +250,29 @@ class ContextDecoder(CellRunner):
         states = [*((batch, size) for size in sizes), (batch,)]
         contexts = (batch, time, memory_shape[-1])
         return (batch, time, self.cell.output_size), contexts, states
+
+    def get_config(self):
+        return {**super().get_config(), "doubly_stochastic": self.doubly_stochastic}
+
+
+def doubly_stochastic_penalty(alignments, mask=None, steps_mask=None):
+    """Σ_i (1 - Σ_t α_ti)², the mean of the batch (Xu et al. 2015, equation 14).
+
+    Args:
+        alignments: α `(B, T, S)`.
+        mask: bool `(B, S)`, true where a place is real, or None.
+        steps_mask: bool `(B, T)`, true where a step is real, or None.
+
+    Returns:
+        A scalar, float32.
+    """
+    alignments = ops.cast(alignments, "float32")
+    if steps_mask is not None:
+        alignments = alignments * ops.cast(steps_mask, "float32")[..., None]
+    missing = ops.square(1.0 - ops.sum(alignments, axis=1))
+    if mask is not None:
+        missing = missing * ops.cast(mask, "float32")
+    return ops.mean(ops.sum(missing, axis=-1))
 
 
 @keras.saving.register_keras_serializable(package="zoo")

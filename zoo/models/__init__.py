@@ -26,6 +26,11 @@ from zoo.models.transformer import (
     TransformerPreprocessor,
     TransformerTranslator,
 )
+from zoo.models.xu import (
+    ShowAttendTell,
+    ShowAttendTellPreprocessor,
+    ShowAttendTellTranslator,
+)
 
 __all__ = [
     "Bahdanau",
@@ -50,6 +55,9 @@ __all__ = [
     "Seq2SeqBackbone",
     "Seq2SeqPreprocessor",
     "Seq2SeqTranslator",
+    "ShowAttendTell",
+    "ShowAttendTellPreprocessor",
+    "ShowAttendTellTranslator",
     "Transformer",
     "TransformerPreprocessor",
     "TransformerTranslator",

@@ -50,7 +50,14 @@ class Configured:
     """Arguments of a backbone: checked, set as attributes, told in its config."""
 
     def configure(
-        self, sizes=(), optional=(), rates=(), ranges=(), choices=(), flags=()
+        self,
+        sizes=(),
+        optional=(),
+        rates=(),
+        ranges=(),
+        choices=(),
+        flags=(),
+        others=(),
     ):
         """Sets the arguments as attributes.
 
@@ -61,6 +68,7 @@ class Configured:
             ranges: dict of name to a number above zero.
             choices: dict of name to (value, the allowed values).
             flags: dict of name to a bool.
+            others: dict of name to what a layer checks.
 
         Raises:
             ValueError: naming the argument, what was received and what is allowed.
@@ -74,6 +82,7 @@ class Configured:
         for name, (value, allowed) in dict(choices).items():
             checked[name] = one_of(name, value, allowed)
         checked |= {name: bool(value) for name, value in dict(flags).items()}
+        checked |= dict(others)
         for name, value in checked.items():
             setattr(self, name, value)
         self.argument_names = tuple(checked)

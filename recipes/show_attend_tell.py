@@ -1,0 +1,77 @@
+"""Xu et al. 2015: hard attention, which looks at one place at a time.
+
+    python recipes/show_attend_tell.py --scale tiny|small|paper
+
+tiny:  generated text (words in reverse order), under two minutes, no download.
+small: Multi30k and Tatoeba, English to German.
+paper: the authors' sizes for COCO and their Adam, on the same text as small: the zoo
+       has no images.
+
+Soft attention: `--set model.attention=soft`.
+"""
+
+import sys
+
+from zoo.training import Optimizer, Recipe, run
+from zoo.training.translators import card, paper, small, task, tiny
+
+RECIPE = Recipe(
+    name="show_attend_tell",
+    file=__file__,
+    translator=task("ShowAttendTellTranslator"),
+    card=card(
+        "Xu et al. 2015, hard attention, English to German",
+        "An LSTM decoder that looks at one place at a time, drawn at random in "
+        "training (the paper's estimator with a moving baseline and an entropy term), "
+        "with the gate β and the doubly stochastic penalty, over a bidirectional LSTM "
+        "encoder of text instead of the paper's convolutional net of images.",
+        {
+            "title": (
+                "Show, Attend and Tell: Neural Image Caption Generation with Visual "
+                "Attention"
+            ),
+            "authors": (
+                "Kelvin Xu, Jimmy Ba, Ryan Kiros, Kyunghyun Cho, Aaron Courville, "
+                "Ruslan Salakhutdinov, Richard Zemel, Yoshua Bengio"
+            ),
+            "year": 2015,
+            "url": "https://arxiv.org/abs/1502.03044",
+        },
+    ),
+    scales={
+        "tiny": tiny(
+            {
+                "hidden_dim": 64,
+                "embedding_dim": 32,
+                "annotation_dim": 64,
+                "attention_dim": 64,
+                "attention": "hard",
+            },
+            epochs=20,
+        ),
+        "small": small(
+            {
+                "hidden_dim": 256,
+                "embedding_dim": 256,
+                "annotation_dim": 256,
+                "attention_dim": 256,
+                "attention": "hard",
+                "dropout": 0.2,
+            }
+        ),
+        "paper": paper(
+            Optimizer("adam", 1e-3, clip=5.0),
+            10,
+            {"batch_size": 64},
+            {"attention": "hard", "dropout": 0.5},
+        ),
+    },
+)
+
+
+def main(argv=None):
+    return run(RECIPE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

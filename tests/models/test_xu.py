@@ -1,0 +1,165 @@
+import inspect
+
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import (
+    SOURCE,
+    TARGET,
+    VOCABULARY,
+    check_other_backends,
+    check_training,
+    check_translator,
+    close,
+    randomize,
+    same_config,
+    to_numpy,
+)
+from tests.layers import reference
+from zoo.models import (
+    ShowAttendTell,
+    ShowAttendTellPreprocessor,
+    ShowAttendTellTranslator,
+)
+from zoo.training import PairBatches, Perplexity, SmoothedCrossEntropy
+
+SMALL = {
+    "hidden_dim": 8,
+    "embedding_dim": 6,
+    "annotation_dim": 4,
+    "attention_dim": 5,
+    "doubly_stochastic": 0.0,
+}
+HARD = {**SMALL, "attention": "hard", "doubly_stochastic": 1.0}
+WORDS = {"vocabulary_size": VOCABULARY}
+
+
+@pytest.mark.parametrize("options", [{}, {"gate": False, "output_tanh": True}])
+def test_contract(options):
+    check_translator(ShowAttendTellTranslator, {**SMALL, **options}, not options)
+
+
+def test_hard_attention_trains():
+    check_training(ShowAttendTellTranslator, {**WORDS, **HARD})
+
+
+def test_the_whole_model_is_the_papers():
+    """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
+    model = randomize(ShowAttendTell(**WORDS, **SMALL), 0.5)
+    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    ahead, back = (reference.named(cell) for cell in model.encoder.cells[0])
+    cell = model.decoder.cell
+    lstm, score = reference.named(cell.cell), reference.named(cell.attention)
+    gate = {name: to_numpy(getattr(cell, name)) for name in ("w_beta", "b_beta")}
+    f_h, f_c, L_h, L_z, L_o = (
+        reference.named(layer)
+        for layer in (
+            model.start_h, model.start_c, model.L_h, model.L_z, model.output_layer
+        )
+    )  # fmt: skip
+    E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
+    E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
+
+    def step(x, h, c, w):
+        kernels = w["kernel"], w["recurrent_kernel"], w["bias"]
+        return reference.lstm_step(x, h, c, *kernels)
+
+    for b in range(len(SOURCE)):
+        source = [i for i in SOURCE[b].tolist() if i]
+        both = []
+        for words, weights in ((source, ahead), (source[::-1], back)):
+            h, c, states = np.zeros(2), np.zeros(2), []
+            for word in words:
+                h, c = step(E_x[word], h, c, weights)
+                states.append(h)
+            both.append(states)
+        a = np.array([[*f, *g] for f, g in zip(both[0], both[1][::-1], strict=True)])
+        a = a.reshape(-1, 4)
+        mean = a.mean(0) if source else np.zeros(4)
+        h, c = (np.tanh(mean @ w["kernel"] + w["bias"]) for w in (f_h, f_c))
+        for t, word in enumerate(TARGET[b].tolist()):
+            z = np.zeros(4)
+            if source:
+                z, _ = reference.attend("additive", h, a, score)
+            beta = reference.sigmoid(h @ gate["w_beta"] + gate["b_beta"])
+            z = beta * z
+            h, c = step(np.concatenate([E_y[word], z]), h, c, lstm)
+            features = E_y[word] + h @ L_h["kernel"] + L_h["bias"] + z @ L_z["kernel"]
+            close(logits[b, t], features @ L_o["kernel"] + L_o["bias"], atol=2e-5)
+
+
+def hard_task(**options):
+    keras.utils.set_random_seed(2)
+    task = ShowAttendTellTranslator(ShowAttendTell(**WORDS, **HARD), **options)
+    task.compile(keras.optimizers.SGD(0.0), SmoothedCrossEntropy(), weighted_metrics=[])
+    return task
+
+
+def batches():
+    rows = [[i for i in row.tolist() if i] for row in SOURCE if row.any()]
+    words = [[4, 5], [6, 7, 8], [9], [4]]
+    return PairBatches(rows, words, batch_size=4, buckets=[(12, 8)])
+
+
+def test_the_baseline_follows_the_log_likelihood():
+    task = hard_task()
+    task.fit(batches(), epochs=1, verbose=0)
+    first = float(to_numpy(task.baseline.value))
+    # Untrained, log p is near -log V for each of the 2, 3, 1 and 1 words and ends.
+    assert -0.1 * 11 / 4 * np.log(VOCABULARY) * 1.3 < first
+    assert first < -0.1 * 11 / 4 * np.log(VOCABULARY) * 0.7
+    task.fit(batches(), epochs=30, verbose=0)
+    last = float(to_numpy(task.baseline.value))
+    assert last == pytest.approx(first / 0.1, rel=0.1)
+    assert same_config(task).get_config()["reward"] == 0.1
+
+
+def test_hard_attention_refuses_what_it_cannot_learn_by():
+    task = ShowAttendTellTranslator(ShowAttendTell(**WORDS, **HARD))
+    metrics = [Perplexity()]
+    task.compile("sgd", SmoothedCrossEntropy(), weighted_metrics=metrics)
+    with pytest.raises(ValueError, match="Hard attention is trained by `fit` with"):
+        task.fit(batches(), epochs=1, verbose=0)
+
+
+def test_the_penalty_is_a_loss_of_training():
+    """Equation 14 by NumPy, source and target pads left out."""
+    model = randomize(ShowAttendTell(**WORDS, **{**SMALL, "doubly_stochastic": 0.5}))
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    alpha = to_numpy(model.align(SOURCE, TARGET)).astype("float64")
+    total = 0.0
+    for b in range(len(SOURCE)):
+        steps, places = (TARGET[b] > 0).sum(), (SOURCE[b] > 0).sum()
+        total += ((1 - alpha[b, :steps, :places].sum(0)) ** 2).sum()
+    model(inputs, training=True)
+    [penalty] = model.losses
+    close(penalty, 0.5 * total / len(SOURCE), rtol=1e-4)
+    model(inputs, training=False)
+    assert not model.losses
+
+
+def test_the_papers_sizes():
+    known = inspect.signature(ShowAttendTell).parameters
+    sizes = {"vocabulary_size": 10_000, "hidden_dim": 1800, "embedding_dim": 512}
+    assert {name: known[name].default for name in sizes} == sizes
+    model = ShowAttendTell(**WORDS, **SMALL)
+    v, n, m, d, k = VOCABULARY, 8, 6, 4, 5
+    encoder = 2 * 4 * (d // 2) * (m + d // 2 + 1)
+    decoder = 4 * n * (m + d + n + 1) + (n * k + d * k + k) + n + 1
+    readout = (n + 1) * m + d * m + (m + 1) * v
+    start = 2 * (d + 1) * n
+    assert model.count_params() == 2 * v * m + encoder + start + decoder + readout
+
+
+def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+    backbone = randomize(ShowAttendTell(**WORDS, **HARD))
+    task = ShowAttendTellTranslator(backbone, ShowAttendTellPreprocessor(tokenizer))
+    check_other_backends(task, tmp_path)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="one of.*Received: attention='medium'"):
+        ShowAttendTell(**WORDS, **{**SMALL, "attention": "medium"})
+    with pytest.raises(ValueError, match="0 or above.*doubly_stochastic=-1"):
+        ShowAttendTell(**WORDS, **{**SMALL, "doubly_stochastic": -1})

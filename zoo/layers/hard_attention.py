@@ -1,0 +1,153 @@
+"""Attention to one place, drawn at random (Xu et al. 2015, section 4.1)."""
+
+import keras
+from keras import ops
+
+from zoo.layers.attention import Attention, mix
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class HardAttention(Attention):
+    """Stochastic "hard" attention around another attention layer.
+
+        s_t ~ Multinoulli(α_t),  z_t = Σ_i s_ti a_i              equations 8 and 9
+
+    α_t are the weights of the layer inside. In training, by `noise`, one place is
+    drawn; a share of the steps keeps α_t itself, which lowers the estimator's variance
+    (section 4.1). Without noise the most probable place is taken.
+
+    No gradient passes through a draw: `reinforce` is a loss that has the estimator's.
+
+    Args:
+        attention: a global attention layer of zoo's, which gives α.
+        soft_share: probability that α_t is kept, for each sentence and step. (The
+            authors' code throws one coin for the whole batch.)
+
+    Call arguments: those of the attention layers, and
+        noise: `(B, T, S + 1)` from `draw_noise`, `(B, S + 1)` for a query `(B, d)`.
+
+    Returns:
+        `context` `(B[, T], d_m)` and `weights` `(B[, T], S)`: one-hot rows, or α_t; a
+        row with nothing to attend to gives zeros.
+
+    Raises:
+        ValueError: for a share outside [0, 1].
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import AdditiveAttention
+        >>> layer = HardAttention(AdditiveAttention(4))
+        >>> memory = np.arange(10.0).reshape(1, 5, 2)
+        >>> context, weights = layer(np.ones((1, 3)), memory)
+        >>> sorted(keras.ops.convert_to_numpy(weights)[0].tolist())
+        [0.0, 0.0, 0.0, 0.0, 1.0]
+    """
+
+    def __init__(self, attention, soft_share=0.5, **kwargs):
+        super().__init__(**kwargs)
+        if not 0 <= soft_share <= 1:
+            raise ValueError(
+                f"`soft_share` must be in [0, 1]. Received: soft_share={soft_share!r}"
+            )
+        self.attention = attention
+        self.soft_share = soft_share
+
+    def build(self, query_shape, memory_shape):
+        if not self.attention.built:
+            self.attention.build(query_shape, memory_shape)
+        self.built = True
+
+    def project(self, memory):
+        return self.attention.project(memory)
+
+    def draw_noise(self, shape, seed):
+        """Noise for queries `(*shape[:-1], d)` and `shape[-1]` places.
+
+        Args:
+            shape: tuple, `(B, T, S)` or any other that ends in S.
+            seed: a `keras.random.SeedGenerator`.
+
+        Returns:
+            Tensor `(*shape[:-1], S + 1)`: Gumbel noise of each place, and a coin.
+        """
+        uniform = keras.random.uniform(
+            (*shape[:-1], shape[-1] + 1), 1e-7, 1.0, seed=seed, dtype="float32"
+        )
+        places, coin = uniform[..., :-1], uniform[..., -1:]
+        gumbel = -ops.log(-ops.log(ops.minimum(places, 1 - 1e-7)))
+        coin = ops.cast(coin >= self.soft_share, "float32")
+        return ops.concatenate([gumbel, coin], axis=-1)
+
+    def call(
+        self,
+        query,
+        memory,
+        mask=None,
+        keys=None,
+        position=None,
+        memory_mask=None,
+        noise=None,
+    ):
+        mask = memory_mask if mask is None else mask
+        _, alpha = self.attention(
+            query, memory, mask=mask, keys=keys, position=position
+        )
+        weights = choose(alpha, noise)
+        single = len(query.shape) == 2
+        context = mix(
+            weights[:, None] if single else weights, ops.cast(memory, weights.dtype)
+        )
+        return (context[:, 0] if single else context), weights
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "attention": keras.saving.serialize_keras_object(self.attention),
+            "soft_share": self.soft_share,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        attention = keras.saving.deserialize_keras_object(config["attention"])
+        return cls(**{**config, "attention": attention})
+
+
+def choose(alpha, noise=None):
+    """One place of each row of α `(..., S)`, one-hot: drawn with noise `(..., S + 1)`,
+    or α itself where its coin says so; without noise the most probable one."""
+    scores = ops.log(ops.maximum(ops.cast(alpha, "float32"), 1e-30))
+    if noise is not None:
+        scores = scores + noise[..., :-1]  # the Gumbel-max trick
+    place = ops.argmax(scores, axis=-1)
+    chosen = ops.cast(ops.one_hot(place, ops.shape(alpha)[-1]), alpha.dtype)
+    # With nothing to attend to there is no place either.
+    chosen = ops.stop_gradient(chosen * ops.cast(alpha > 0, alpha.dtype))
+    if noise is None:
+        return chosen
+    return ops.where(noise[..., -1:] > 0, chosen, alpha)
+
+
+def reinforce(log_likelihood, alphas, choices, baseline, reward=0.1, entropy=0.002):
+    """What hard attention adds to the loss -log p(y | s, a): the draws' part of the
+    estimator (Xu et al. 2015, section 4.1).
+
+        - λ_r (log p(y | s, a) - b) Σ_t log p(s_t | a) - λ_e Σ_t H[α_t]
+
+    Args:
+        log_likelihood: log p(y | s, a) `(B,)`; no gradient passes through it.
+        alphas: α `(B, T, S)`, rows of zeros at steps that are pads.
+        choices: s `(B, T, S)`, the layer's weights. A step that kept α has no gradient
+            in the first term: Σ_i α_ti is 1 whatever is learned.
+        baseline: b, a scalar.
+        reward: λ_r; 1/10 in the authors' code.
+        entropy: λ_e; 0.002 there.
+
+    Returns:
+        Tensor `(B,)`.
+    """
+    alphas = ops.cast(alphas, "float32")
+    choices = ops.stop_gradient(ops.cast(choices, "float32"))
+    log_alphas = ops.log(ops.maximum(alphas, 1e-20))
+    drawn = ops.sum(choices * log_alphas, axis=(1, 2))
+    gain = ops.stop_gradient(log_likelihood - baseline)
+    return -reward * gain * drawn + entropy * ops.sum(alphas * log_alphas, axis=(1, 2))

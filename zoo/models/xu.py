@@ -1,0 +1,334 @@
+"""Show, Attend and Tell: Xu et al. 2015 (arXiv 1502.03044).
+
+"Neural Image Caption Generation with Visual Attention"; here it reads text.
+"""
+
+import keras
+from keras import ops
+
+from zoo.layers import (
+    AdditiveAttention,
+    ContextCell,
+    ContextDecoder,
+    HardAttention,
+    LSTMCell,
+    RecurrentStack,
+)
+from zoo.layers.hard_attention import reinforce
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
+from zoo.text.preprocessor import TranslatorPreprocessor
+
+ATTENTIONS = ("soft", "hard")
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ShowAttendTell(Seq2SeqBackbone):
+    """Xu et al. 2015's decoder, soft or hard, over the annotations of a sentence.
+
+        e_ti = f_att(a_i, h_{t-1}),  α_t = softmax(e_t)          equations 4 and 5
+        soft:  z_t = β_t Σ_i α_ti a_i,  β_t = σ(f_β(h_{t-1}))    section 4.2.1
+        hard:  s_t ~ Multinoulli(α_t),  z_t = β_t Σ_i s_ti a_i   equations 8 and 9
+        h_t, c_t = LSTM([E y_{t-1}; z_t], h_{t-1}, c_{t-1})      equations 1 to 3
+        c_0 = f_c(mean_i a_i),  h_0 = f_h(mean_i a_i)            section 3.1.2
+        p(y_t) ∝ exp(L_o (E y_{t-1} + L_h h_t + L_z z_t))        equation 7
+
+    The paper's annotations a_i are the 196 places of a convolutional net's map of an
+    image; here they are the states of a bidirectional LSTM, so that the decoder can be
+    studied on the zoo's text. f_att is additive attention, f_c and f_h one tanh layer
+    each (the authors' script has two). `output_tanh` puts a tanh before L_o, as their
+    code does and equation 7 doesn't. The paper does not say how weights start: matrices
+    are Glorot uniform, recurrent ones orthogonal, biases 0.
+
+    With `attention="hard"` the model must be trained by its own task,
+    `ShowAttendTellTranslator`, whose loss has the estimator of section 4.1. Where it
+    decodes, it takes the most probable place.
+
+    Args:
+        vocabulary_size: source vocabulary. Paper: 10,000 (of the captions).
+        target_vocabulary_size: None, the default, for that of the source.
+        hidden_dim: LSTM cells of the decoder. Paper: 1800 (COCO).
+        embedding_dim: m. Paper: 512.
+        annotation_dim: D, both directions of the encoder together. Paper: 512.
+        attention_dim: hidden layer of f_att. Paper: 512.
+        attention: "soft" or "hard".
+        gate: whether there is β. Paper: True.
+        doubly_stochastic: λ of equation 14; see `zoo.layers.ContextDecoder`. 1 in the
+            authors' script.
+        output_tanh: see above.
+        dropout: on word vectors and before L_o.
+        dtype: dtype policy.
+
+    Call arguments:
+        inputs: dict of `source_ids` int (B, S) and `target_ids` int (B, T), the target
+            shifted right (start token first), both padded at the right with 0.
+
+    Returns:
+        Logits `(B, T, target vocabulary)` of the next target token.
+
+    Raises:
+        ValueError: for another attention, sizes that are not positive, an odd
+            `annotation_dim`, λ below 0, or a dropout rate outside [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> model = ShowAttendTell(20, hidden_dim=8, embedding_dim=6, annotation_dim=4,
+        ...                        attention_dim=5)
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> model({"source_ids": ids, "target_ids": ids}).shape
+        (2, 4, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size=10000,
+        target_vocabulary_size=None,
+        hidden_dim=1800,
+        embedding_dim=512,
+        annotation_dim=512,
+        attention_dim=512,
+        attention="soft",
+        gate=True,
+        doubly_stochastic=1.0,
+        output_tanh=False,
+        dropout=0.0,
+        dtype=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, **kwargs)
+        self.configure(
+            sizes={
+                "vocabulary_size": vocabulary_size,
+                "hidden_dim": hidden_dim,
+                "embedding_dim": embedding_dim,
+                "annotation_dim": annotation_dim,
+                "attention_dim": attention_dim,
+            },
+            optional={"target_vocabulary_size": target_vocabulary_size},
+            rates={"dropout": dropout},
+            choices={"attention": (attention, ATTENTIONS)},
+            flags={"gate": gate, "output_tanh": output_tanh},
+            others={"doubly_stochastic": doubly_stochastic},
+        )
+        policy = self.dtype_policy
+        self.make_embeddings(embedding_dim, keras.initializers.GlorotUniform)
+        self.encoder = RecurrentStack(
+            annotation_dim,
+            bidirectional=True,
+            recurrent_initializer="orthogonal",
+            dtype=policy,
+            name="encoder",
+        )
+        self.start_h, self.start_c = (
+            keras.layers.Dense(hidden_dim, activation="tanh", dtype=policy, name=name)
+            for name in ("f_h", "f_c")
+        )
+        layer = AdditiveAttention(attention_dim, dtype=policy, name="f_att")
+        if attention == "hard":
+            layer = HardAttention(layer, dtype=policy, name="hard_attention")
+        cell = ContextCell(
+            LSTMCell(
+                hidden_dim, unit_forget_bias=False, dtype=policy, name="decoder_lstm"
+            ),
+            layer,
+            gate=gate,
+            dtype=policy,
+            name="decoder_cell",
+        )
+        self.decoder = ContextDecoder(
+            cell, doubly_stochastic, dtype=policy, name="decoder"
+        )
+        self.L_h, self.L_z = (
+            keras.layers.Dense(embedding_dim, use_bias=bias, dtype=policy, name=name)
+            for name, bias in (("L_h", True), ("L_z", False))
+        )
+        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.seed_generator = keras.random.SeedGenerator()
+        self.output_layer = keras.layers.Dense(
+            self.target_size, dtype=policy, name="L_o"
+        )
+        self.build(None)
+
+    def build(self, input_shape=None):
+        words = (None, None, self.embedding_dim)
+        annotations = (None, None, self.annotation_dim)
+        self.encoder.build(words)
+        for layer in (self.start_h, self.start_c):
+            layer.build((None, self.annotation_dim))
+        self.decoder.build(words, annotations)
+        self.L_h.build((None, None, self.hidden_dim))
+        self.L_z.build(annotations)
+        self.output_layer.build(words)
+        self.built = True
+
+    # === The contract ===
+    def encode(self, source_ids, training=False):
+        source_ids = ops.cast(source_ids, "int32")
+        mask = ops.not_equal(source_ids, PAD_ID)
+        words = self.drop(self.source_embedding(source_ids), training=training)
+        annotations, _ = self.encoder(words, mask=mask, training=training)
+        real = ops.cast(mask, annotations.dtype)
+        count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
+        mean = ops.sum(annotations, axis=1) / count  # pads are zeros
+        return {
+            "annotations": annotations,
+            "keys": self.decoder.cell.attention.project(annotations),
+            "mask": mask,
+            "start": [self.start_h(mean), self.start_c(mean)],
+        }
+
+    def start(self, memory):
+        batch = ops.shape(memory["annotations"])[0]
+        return self.decoder.cell.get_initial_state(batch, memory["start"])
+
+    def step(self, token_ids, state, memory):
+        words = self.token_embedding(token_ids)
+        output, context, weights, state = self.decoder.cell(
+            words,
+            state,
+            memory["annotations"],
+            mask=memory["mask"],
+            keys=memory["keys"],
+        )
+        return self.logits(self._readout(words, output, context)), state, weights
+
+    def _readout(self, words, states, contexts, training=False):
+        """What equation 7 multiplies with L_o."""
+        features = words + self.L_h(states) + self.L_z(contexts)
+        features = ops.tanh(features) if self.output_tanh else features
+        return self.drop(features, training=training)
+
+    def run(self, inputs, training=False, noise=None):
+        """Features, alignments and, with noise, α as it was before the draws.
+
+        Args:
+            inputs: as in the call.
+            training: whether to train.
+            noise: from `draw_noise`, for hard attention.
+
+        Returns:
+            `(features (B, T, m), alignments (B, T, S), alphas (B, T, S) or None)`.
+        """
+        memory = self.encode(inputs["source_ids"], training=training)
+        target_ids = ops.cast(inputs["target_ids"], "int32")
+        words = self.token_embedding(target_ids)
+        words = self.drop(words, training=training)
+        states, contexts, _, alignments = self.decoder(
+            words,
+            memory["annotations"],
+            mask=memory["mask"],
+            initial_states=memory["start"],
+            keys=memory["keys"],
+            training=training,
+            return_alignments=True,
+            steps_mask=ops.not_equal(target_ids, PAD_ID),
+            noise=noise,
+        )
+        alphas = None
+        if noise is not None:
+            first = ops.cast(memory["start"][0], states.dtype)[:, None]
+            _, alphas = self.decoder.cell.attention.attention(
+                ops.concatenate([first, states[:, :-1]], axis=1),
+                memory["annotations"],
+                mask=memory["mask"],
+                keys=memory["keys"],
+            )
+        return self._readout(words, states, contexts, training), alignments, alphas
+
+    def draw_noise(self, inputs):
+        """New noise for hard attention to these inputs."""
+        shape = (*ops.shape(inputs["target_ids"]), ops.shape(inputs["source_ids"])[1])
+        return self.decoder.cell.attention.draw_noise(shape, self.seed_generator)
+
+    def features(self, inputs, training=False):
+        return self.run(inputs, training)[0]
+
+    def align(self, source_ids, target_ids):
+        return self.run({"source_ids": source_ids, "target_ids": target_ids})[1]
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ShowAttendTellPreprocessor(TranslatorPreprocessor):
+    """Strings to ids and back for `ShowAttendTell`."""
+
+    backbone_cls = ShowAttendTell
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ShowAttendTellTranslator(Translator):
+    """Translates text with `ShowAttendTell`; see `zoo.models.Translator`.
+
+    With hard attention its training loss has section 4.1's estimator: places are drawn,
+    the baseline is b ← 0.9 b + 0.1 log p(y | s, a) (the batch's mean), and `reinforce`
+    is added to the loss, scaled as that is. `baseline` is b, one number that is saved
+    with the task.
+
+    Args:
+        backbone, preprocessor, noise: as in `Translator`.
+        reward: λ_r. 1/10 in the authors' code.
+        entropy: λ_e. 0.002 there.
+
+    Raises:
+        ValueError: where hard attention is trained with another loss than
+            `zoo.training.SmoothedCrossEntropy`, with metrics, or in float16.
+    """
+
+    backbone_cls = ShowAttendTell
+    preprocessor_cls = ShowAttendTellPreprocessor
+
+    def __init__(self, backbone, *args, reward=0.1, entropy=0.002, **kwargs):
+        super().__init__(backbone, *args, **kwargs)
+        self.reward, self.entropy = reward, entropy
+
+    def build(self, input_shape=None):
+        self.baseline = self.add_weight(
+            name="baseline", shape=(), initializer="zeros", trainable=False
+        )
+        self.built = True
+
+    def call(self, inputs, training=False):
+        if not (training and self.backbone.attention == "hard"):
+            return super().call(inputs, training=training)
+        if not self._projects:
+            raise ValueError(
+                "Hard attention is trained by `fit` with zoo.training."
+                "SmoothedCrossEntropy, without metrics, in float32 or bfloat16. "
+                f"Received: loss={getattr(self, 'loss', None)!r}, "
+                f"dtype={self.backbone.compute_dtype}"
+            )
+        for layer in self.noise:
+            inputs = layer(inputs, model=self.backbone)
+        noise = self.backbone.draw_noise(inputs)
+        features, choices, alphas = self.backbone.run(inputs, True, noise)
+        return {"features": features, "choices": choices, "alphas": alphas}
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        if not isinstance(y_pred, dict):
+            return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+        features = y_pred["features"]
+        loss = super().compute_loss(x, y, features, sample_weight, training=training)
+        real = ops.cast(ops.not_equal(ops.cast(y, "int32"), PAD_ID), "float32")
+        kernel, bias = self.backbone.output_weights()
+        logits = ops.matmul(features, kernel)
+        logits = logits if bias is None else logits + bias
+        log_likelihood = -ops.sum(
+            keras.losses.sparse_categorical_crossentropy(y, logits, from_logits=True)
+            * real,
+            axis=-1,
+        )
+        added = reinforce(
+            log_likelihood,
+            y_pred["alphas"] * real[..., None],
+            y_pred["choices"] * real[..., None],
+            self.baseline,
+            self.reward,
+            self.entropy,
+        )
+        mean = ops.stop_gradient(ops.mean(log_likelihood))
+        self.baseline.assign(0.9 * self.baseline + 0.1 * mean)
+        return loss + ops.sum(added) / ops.maximum(ops.sum(real), 1.0)
+
+    def get_config(self):
+        own = {"reward": self.reward, "entropy": self.entropy}
+        return {**super().get_config(), **own}
