@@ -1,0 +1,209 @@
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import zoo
+from tests.harness import (
+    BACKENDS,
+    ROOT,
+    close,
+    compiled,
+    gradients,
+    randomize,
+    same_config,
+    to_numpy,
+)
+from tests.layers import reference
+from zoo.models import BiRNNTagger, BiRNNWords
+from zoo.text import TaggerPreprocessor
+
+SMALL = {
+    "embedding_dim": 5,
+    "character_dim": 3,
+    "filters": 4,
+    "window": 3,
+    "hidden_dim": 6,
+}
+SIZES = {"vocabulary_size": 9, "character_size": 7, "output_dim": 4, **SMALL}
+RNG = np.random.default_rng(2)
+LENGTHS = np.array([5, 3, 1, 0])
+REAL = np.arange(5)[None] < LENGTHS[:, None]
+LETTERS = np.arange(6) < RNG.integers(1, 7, (4, 5, 1))
+INPUTS = {
+    "word_ids": np.where(REAL, RNG.integers(1, 9, (4, 5)), 0).astype("int32"),
+    "character_ids": np.where(
+        LETTERS & REAL[..., None], RNG.integers(1, 7, (4, 5, 6)), 0
+    ).astype("int32"),
+}
+
+
+@pytest.fixture(scope="module")
+def backbone():
+    return randomize(BiRNNWords(**SIZES))
+
+
+def letters_of(model, ids):
+    """The convolution's largest responses for one word, in NumPy."""
+    table = to_numpy(model.character_embedding.embeddings).astype("float64")
+    weights = reference.named(model.convolution)
+    ids = [i for i in ids if i]
+    if not ids:
+        return np.zeros(4)
+    rows = [np.zeros(3), *(table[i] for i in ids), np.zeros(3)]
+    found = [
+        np.tanh(np.concatenate(rows[j : j + 3]) @ weights["kernel"] + weights["bias"])
+        for j in range(len(ids))
+    ]
+    return np.max(found, axis=0)
+
+
+def test_the_model_is_what_it_says(backbone):
+    """Words and letters in NumPy, then the `BiRNN`, sentence by sentence."""
+    logits = to_numpy(compiled(backbone)(INPUTS))
+    table = to_numpy(backbone.token_embedding.embeddings)
+    for b, length in enumerate(LENGTHS[:3]):
+        frames = [
+            np.concatenate(
+                [
+                    table[INPUTS["word_ids"][b, t]],
+                    letters_of(backbone, INPUTS["character_ids"][b, t].tolist()),
+                ]
+            )
+            for t in range(length)
+        ]
+        wanted = backbone.birnn(np.array([frames], "float32"))[0]
+        close(logits[b, :length], wanted)
+
+
+def test_padding_changes_nothing(backbone):
+    logits = to_numpy(compiled(backbone)(INPUTS))
+    wider = {
+        "word_ids": np.pad(INPUTS["word_ids"], ((0, 0), (0, 4))),
+        "character_ids": np.pad(INPUTS["character_ids"], ((0, 0), (0, 4), (0, 5))),
+    }
+    close(to_numpy(backbone(wider))[:, :5][REAL], logits[REAL])
+    turned = {name: ids[::-1].copy() for name, ids in INPUTS.items()}
+    close(to_numpy(backbone(turned))[::-1][REAL], logits[REAL])
+
+
+def test_config_symbols_precision_and_gradients(backbone):
+    same_config(backbone)
+    assert isinstance(backbone.token_embedding, keras.layers.Embedding)
+    symbols = {
+        "word_ids": keras.KerasTensor((None, 8), dtype="int32"),
+        "character_ids": keras.KerasTensor((None, 8, 6), dtype="int32"),
+    }
+    assert tuple(backbone(symbols).shape) == (None, 8, 4)
+    for policy in ("mixed_float16", "mixed_bfloat16"):
+        half = BiRNNWords(**SIZES, dtype=policy)
+        output = half(INPUTS)
+        kind = keras.backend.standardize_dtype(output.dtype)
+        assert kind == policy.removeprefix("mixed_")
+        assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
+    variables = backbone.trainable_variables
+    _, found = gradients(variables, lambda: ops.sum(ops.square(backbone(INPUTS))))
+    for gradient, variable in zip(found, variables, strict=True):
+        assert np.abs(gradient).max() > 0, variable.path
+
+
+def test_words_are_forgotten_in_training_alone():
+    model = BiRNNWords(**SIZES, word_dropout=0.4, dropout=0.0)
+    ids = np.full((50, 40), 5, "int32")
+    ids[:, 30:] = 0
+    found = to_numpy(model._forget(ids))
+    assert not found[:, 30:].any()
+    assert np.mean(found[:, :30] == 1) == pytest.approx(0.4, abs=0.05)
+    close(model(INPUTS), model(INPUTS))
+
+
+def test_bad_arguments(backbone):
+    with pytest.raises(ValueError, match="`window` must be odd. Received: window=4"):
+        BiRNNWords(**{**SIZES, "window": 4})
+    with pytest.raises(ValueError, match="`word_dropout` must be .*1.0"):
+        BiRNNWords(**SIZES, word_dropout=1.0)
+    preprocessor = TaggerPreprocessor(["a"], ["a"], ["X"])
+    with pytest.raises(ValueError, match="`vocabulary_size` must be .* 3. Received: "):
+        BiRNNTagger(backbone, preprocessor)
+    with pytest.raises(ValueError, match="needs a preprocessor"):
+        BiRNNTagger(backbone).tag("a")
+
+
+# === The task ===
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    words = ["a", "dog", "runs", "cat", "."]
+    preprocessor = TaggerPreprocessor(words, list("acdgort."), ["DET", "NOUN", "X"])
+    return BiRNNTagger(
+        randomize(BiRNNWords(**preprocessor.sizes(), **SMALL), 3.0), preprocessor
+    )
+
+
+def test_it_tags(tagger):
+    found = tagger.tag("A dog runs.")
+    assert [word for word, _ in found] == ["A", "dog", "runs", "."]
+    assert {tag for _, tag in found} <= {"DET", "NOUN", "X"}
+    assert tagger.tag(["A dog runs.", "", ["A", "dog", "runs", "."]]) == [
+        found,
+        [],
+        found,
+    ]
+    assert tagger.tag([]) == [] and tagger.tag("") == []
+    # The batch never changes a result.
+    many = [["dog", "cat", "a"][: n % 4] + ["runs"] * (n % 11) for n in range(30)]
+    alone = [tagger.tag([row])[0] for row in many]
+    assert tagger.tag(many) == alone == tagger.tag(many, batch_size=7)
+    assert len({tag for row in alone for _, tag in row}) > 1
+
+
+_LOADER = """
+import json, sys, keras, zoo, warnings
+warnings.simplefilter("ignore")
+print(json.dumps([keras.backend.backend(), zoo.load(sys.argv[1]).tag(["A dog runs."])]))
+"""
+
+
+def test_the_preset_tags_alike_on_every_backend(tagger, tmp_path):
+    folder = tmp_path / "preset"
+    tagger.save_to_preset(folder)
+    wanted = tagger.tag(["A dog runs."])
+    with pytest.warns(UserWarning, match="has no card"):
+        copy = zoo.load(folder)
+    assert type(copy) is BiRNNTagger and copy.tag(["A dog runs."]) == wanted
+    inputs = tagger.preprocessor([["A", "dog"]])
+    close(copy(inputs), tagger(inputs))
+    with pytest.warns(UserWarning, match="has no card"):
+        assert BiRNNTagger.from_preset(folder).tag(["A dog runs."]) == wanted
+    for backend in BACKENDS:
+        if backend == keras.backend.backend():
+            continue
+        found = subprocess.run(
+            [sys.executable, "-c", _LOADER, str(folder)],
+            env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": ROOT},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert found.returncode == 0, found.stderr[-2000:]
+        told = json.loads(found.stdout.strip().splitlines()[-1])
+        assert told == [backend, [[list(pair) for pair in wanted[0]]]]
+
+
+@pytest.mark.filterwarnings("ignore:.*has no card")
+def test_a_preset_with_foreign_vocabularies_is_refused(tagger, tmp_path):
+    tagger.save_to_preset(tmp_path)
+    path = tmp_path / "assets" / "tagger.json"
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps({**found, "words": found["words"][:-1]}))
+    with pytest.raises(zoo.presets.PresetError, match="`vocabulary_size` must be"):
+        zoo.load(tmp_path)
+    path.unlink()
+    with pytest.raises(zoo.presets.PresetError, match="tagger.json"):
+        zoo.load(tmp_path)
