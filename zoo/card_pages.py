@@ -18,6 +18,13 @@ README_FILE = "README.md"
 TABLE_START = "<!-- presets:start -->"
 TABLE_END = "<!-- presets:end -->"
 
+# What a model hub calls a preset whose task is this method.
+KINDS = {
+    "translate": ("translation", ["attention", "seq2seq", "translation"]),
+    "tag": ("token-classification", ["part-of-speech"]),
+    "generate": ("text-generation", ["language-model"]),
+}
+
 
 def write_card(folder, facts):
     """Writes `card.json` and README.md into a preset folder.
@@ -48,12 +55,13 @@ def write_card(folder, facts):
 
 def readme(card):
     """Returns the README.md of a preset folder, with Hugging Face front matter."""
+    pipeline, tags = KINDS[card.task]
     front = {
         "library_name": "keras-hub",
         "license": card.license,
         "language": card.languages,
-        "pipeline_tag": "translation",
-        "tags": ["keras", "attention", "seq2seq", "translation"],
+        "pipeline_tag": pipeline,
+        "tags": ["keras", *tags],
         "datasets": [corpus["name"] for corpus in card.data],
         "metrics": sorted({score["metric"].lower() for score in card.scores}),
     }

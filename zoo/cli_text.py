@@ -31,6 +31,9 @@ def translate(arguments):
     check_search(arguments, arguments.n_best)
     check_files(arguments.input or [], arguments.output)
     task = load_task(arguments.preset, arguments.backend)
+    if not hasattr(task, "translate"):
+        name = type(task).__name__
+        raise BadInput(f"{arguments.preset} is a {name}, which translates nothing")
 
     chunk_size = _BATCHES_AT_ONCE * arguments.batch_size
     if not arguments.text and not arguments.input and sys.stdin.isatty():
@@ -47,7 +50,8 @@ def translate(arguments):
 
 
 def evaluate(arguments):
-    """Runs `zoo evaluate`: prints BLEU, chrF and speed, one line each.
+    """Runs `zoo evaluate`: prints BLEU, chrF and speed, one line each; of a preset
+    that tags words their accuracy and its speed.
 
     Args:
         arguments: `argparse.Namespace` of the command.
@@ -57,6 +61,8 @@ def evaluate(arguments):
     """
     check_search(arguments)
     check_files([], arguments.output)
+    if _tags(arguments.name):
+        return _evaluate_tagger(arguments)
     pairs = _read_corpus(arguments)
     sources = pairs.sources[: arguments.limit]
     references = pairs.references[: arguments.limit]
@@ -78,6 +84,41 @@ def evaluate(arguments):
     print(
         f"speed {len(sources) / seconds:.1f} sentences/s ({len(sources)} sentences in "
         f"{seconds:.1f} s, compilation included)"
+    )
+
+
+def _tags(name):
+    """Whether a preset tags words, as its card says."""
+    folder = find_preset(name)
+    return (folder / CARD_FILE).is_file() and read_card(folder).task == "tag"
+
+
+def _evaluate_tagger(arguments):
+    from zoo.data import DownloadError
+    from zoo.data.tagged import UD_ENGLISH, load_ud
+
+    if arguments.data != UD_ENGLISH.name:
+        raise BadInput(
+            f"taggers are scored on {UD_ENGLISH.name}, received {arguments.data!r}"
+        )
+    progress(f"reading {arguments.data} {arguments.split}")
+    with bad_input((ValueError, OSError), keep=DownloadError):
+        data = load_ud(arguments.split)
+    sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
+    task = load_task(arguments.name, arguments.backend)
+    from zoo.training.evaluation import tag_accuracy
+
+    began = time.perf_counter()
+    found = task.tag(sentences, batch_size=arguments.batch_size)
+    seconds = time.perf_counter() - began
+    if arguments.output:
+        with _open_output(arguments.output) as output:
+            for row in found:
+                output.write(" ".join(f"{word}/{tag}" for word, tag in row) + "\n")
+    accuracy, words = tag_accuracy(found, tags)
+    print(f"accuracy {100 * accuracy:.2f} UPOS, {words} words as the treebank has them")
+    print(
+        f"speed {words / seconds:.0f} words/s ({seconds:.1f} s, compilation included)"
     )
 
 

@@ -1,5 +1,6 @@
 """The tagger's recipe learns a grammar that needs both sides of a word."""
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -8,7 +9,9 @@ import keras
 import pytest
 
 import zoo
+from zoo.cards import read_card
 from zoo.data.tagged import toy_sentences
+from zoo.training import run_experiment
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,11 +22,26 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
     spec = importlib.util.spec_from_file_location("birnn", path)
     recipe = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(recipe)
-    assert recipe.main(["--output", str(tmp_path)]) == 0
+
+    def work(run):  # a card too, which is made for the treebank alone
+        results = recipe._run(run)
+        with pytest.warns(UserWarning, match="has no card.json"):
+            tagger = zoo.load(run.path("preset", "birnn"))
+        recipe._write_card(run, tagger, results)
+        return results
+
+    made = dataclasses.replace(recipe.RECIPE, run=work)
+    assert run_experiment(made, ["--output", str(tmp_path)]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["test"]["accuracy"] >= 0.98
-    with pytest.warns(UserWarning, match="has no card.json"):
-        tagger = zoo.load(tmp_path / "preset" / "birnn")
+    folder = tmp_path / "preset" / "birnn"
+    tagger = zoo.load(folder)
+    card = read_card(folder)
+    assert card.architecture == "BiRNNTagger" and card.task == "tag"
+    assert card.sizes["parameters"] == tagger.count_params()
+    assert card.recipe.endswith("python recipes/birnn.py --scale tiny --seed 1")
+    accuracy = results["test"]["accuracy"]
+    assert card.scores[0]["value"] == round(100 * accuracy, 2)
     # As scored: with the weights as they are stored, on other sentences.
     test = toy_sentences(500, (1, 2))
     assert sum(map(len, test.tags)) == results["test"]["words"]
@@ -34,4 +52,4 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
         for (_, tag), wanted in zip(row, tags, strict=True)
     ]
     right = sum(tag == wanted for tag, wanted in pairs)
-    assert right / len(pairs) == results["test"]["accuracy"]
+    assert right / len(pairs) == accuracy

@@ -52,6 +52,7 @@ _HOMES = {
     "run_experiment": "experiment",
     "save_preset": "preset",
     "save_state": "checkpoint",
+    "tag_accuracy": "evaluation",
     "tune_process": "process",
     "write_report": "report",
 }

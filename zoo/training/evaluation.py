@@ -1,4 +1,4 @@
-"""Scores of translations against references, by sacreBLEU."""
+"""Scores: of translations by sacreBLEU, of tags by their share that is right."""
 
 
 def corpus_scores(hypotheses, references):
@@ -47,3 +47,30 @@ def corpus_scores(hypotheses, references):
         score = metric.corpus_score(list(hypotheses), streams).score
         scores[name] = {"score": score, "signature": str(metric.get_signature())}
     return scores
+
+
+def tag_accuracy(found, tags):
+    """The share of the words that got their tag.
+
+    Args:
+        found: for each sentence a list of (word, tag), as `BiRNNTagger.tag` gives.
+        tags: for each sentence a list of its tags.
+
+    Returns:
+        `(accuracy, words)`: a float, and how many words there are.
+
+    Raises:
+        ValueError: if a sentence has another number of tags, or if there is no word.
+
+    Example:
+        >>> tag_accuracy([[("a", "DET"), ("dog", "VERB")]], [["DET", "NOUN"]])
+        (0.5, 2)
+    """
+    right = [
+        tag == wanted
+        for row, wanted_row in zip(found, tags, strict=True)
+        for (_, tag), wanted in zip(row, wanted_row, strict=True)
+    ]
+    if not right:
+        raise ValueError("There must be a word to score. Received: none")
+    return sum(right) / len(right), len(right)

@@ -177,7 +177,7 @@ class Run:
         self.say(f"preset written to {folder}")
         return task
 
-    def write_card(self, task, **facts):
+    def write_card(self, task, /, **facts):
         """Writes the card and README.md of the preset that `save` wrote.
 
         Args:
