@@ -5,6 +5,7 @@ import importlib.util
 import json
 from pathlib import Path
 
+import h5py
 import keras
 import pytest
 
@@ -36,6 +37,8 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
     assert results["test"]["accuracy"] >= 0.98
     folder = tmp_path / "preset" / "birnn"
     tagger = zoo.load(folder)
+    with h5py.File(folder / "model.weights.h5") as file:
+        assert "optimizer" not in file and "birnn" in file
     card = read_card(folder)
     assert card.architecture == "BiRNNTagger" and card.task == "tag"
     assert card.sizes["parameters"] == tagger.count_params()

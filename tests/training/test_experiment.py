@@ -162,7 +162,7 @@ def test_finish_trains_no_further(tmp_path, capsys):
     assert run_experiment(make(work), [*options, "--finish"]) == 2
     assert "Nothing to finish" in capsys.readouterr().err  # of the second model
     assert run_experiment(make(work, names=("one",)), [*options, "--finish"]) == 2
-    assert "its names differs" in capsys.readouterr().err
+    assert "its settings.names differs" in capsys.readouterr().err
     assert work.calls == 0
 
 
@@ -177,7 +177,7 @@ def test_finish_trains_no_further(tmp_path, capsys):
         ("--set=units=many", "--set units: must be an integer. Received: 'many'"),
         ("--set=optimizer.clip=-1", "`clip` must be above 0"),
         ("--seed=6", "belongs to another run: its seed differs"),
-        ("--set=units=9", "belongs to another run: its units differs"),
+        ("--set=units=9", "belongs to another run: its settings.units differs"),
     ],
 )
 def test_what_cannot_run_is_refused(straight, capsys, option, message):

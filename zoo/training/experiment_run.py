@@ -45,13 +45,13 @@ class Run:
         self.precision, self.changes = args.precision, args.set
         self.commit, self.loop, self._fits = commit(), None, 0
         self._finish = args.finish
-        choices = plain(settings)
+        choices = {k: v for k, v in plain(settings).items() if k not in FREE}
         self.identity = {
             "recipe": recipe.name,
             "scale": self.scale_name,
             "seed": self.seed,
             "precision": self.precision,
-            **{name: value for name, value in choices.items() if name not in FREE},
+            "settings": choices,
         }
         for path in checkpoints(output):
             read_state(path, self.identity)
@@ -169,8 +169,10 @@ class Run:
         """
         folder = self.path("preset", self.recipe.name)
         os.makedirs(os.path.dirname(folder), exist_ok=True)
-        # A task of its own: one that was trained would bring its optimizer's state.
-        task = in_float32(type(task)(task.backbone, task.preprocessor))
+        # A model of its own: what was trained would bring its optimizer's state.
+        backbone = type(task.backbone).from_config(task.backbone.get_config())
+        backbone.set_weights(task.backbone.get_weights())
+        task = in_float32(type(task)(backbone, task.preprocessor))
         with naming(folder):
             save_preset(task, folder)
         task.backbone.load_weights(os.path.join(folder, "model.weights.h5"))
