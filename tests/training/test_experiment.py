@@ -22,12 +22,12 @@ from zoo.training.configuration import read_configuration
 class Settings:
     epochs: int = 3
     optimizer: Optimizer = Optimizer("adam", 0.05, clip=1.0)
-    units: int = 8
+    model: dict[str, int] = dataclasses.field(default_factory=lambda: {"units": 8})
     names: tuple[str, ...] = ("one", "two")
     patience: int | None = None
 
     def __post_init__(self):
-        at_least(self, epochs=1, units=1)
+        at_least(self, epochs=1)
 
 
 class Killed(Exception):
@@ -50,7 +50,7 @@ class Work:
             self.model = keras.Sequential(
                 [
                     keras.Input((3,)),
-                    keras.layers.Dense(run.settings.units, activation="tanh"),
+                    keras.layers.Dense(**run.settings.model, activation="tanh"),
                     keras.layers.Dropout(0.2),
                     keras.layers.Dense(1),
                 ]
@@ -169,15 +169,12 @@ def test_finish_trains_no_further(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (
-            "--set=unit=3",
-            "no hyper-parameter 'unit'; did you mean units\\? There are: ",
-        ),
-        ("--set=units=0", "`units` must be at least 1. Received: 0"),
-        ("--set=units=many", "--set units: must be an integer. Received: 'many'"),
+        ("--set=unit=3", "'unit'; did you mean model.units. There are: epochs, "),
+        ("--set=epochs=0", "`epochs` must be at least 1. Received: 0"),
+        ("--set=model.units=many", "model.units: must be an integer. Received: 'many'"),
         ("--set=optimizer.clip=-1", "`clip` must be above 0"),
         ("--seed=6", "belongs to another run: its seed differs"),
-        ("--set=units=9", "belongs to another run: its settings.units differs"),
+        ("--set=model.units=9", "its settings.model.units differs"),
     ],
 )
 def test_what_cannot_run_is_refused(straight, capsys, option, message):
@@ -200,7 +197,9 @@ def test_more_epochs_and_a_new_start(tmp_path):
     assert run_experiment(recipe, options) == 0
     assert run_experiment(recipe, ["--resume", str(tmp_path), "--epochs", "4"]) == 0
     assert len(read(tmp_path)[1]["one"]) == 4
-    assert run_experiment(recipe, [*options, "--restart", "--set", "units=2"]) == 0
+    assert (
+        run_experiment(recipe, [*options, "--restart", "--set", "model.units=2"]) == 0
+    )
     assert len(read(tmp_path)[1]["one"]) == 3
 
 
