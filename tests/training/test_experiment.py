@@ -37,8 +37,9 @@ class Killed(Exception):
 class Work:
     """Trains two small nets with dropout, one after another; may be killed."""
 
-    def __init__(self, killed_at=None, scores=None, mode="min"):
+    def __init__(self, killed_at=None, scores=None, mode="min", goal=None):
         self.killed_at, self.scores, self.mode = killed_at, scores, mode
+        self.goal = goal
         self.calls, self.weights = 0, []
 
     def __call__(self, run):
@@ -62,6 +63,7 @@ class Work:
                 validate=lambda model: self.validate(model, x, y),
                 monitor="val_mse",
                 mode=self.mode,
+                goal=self.goal,
                 name=name,
             )
             found[name] = {"best": best, "again": self.mse(self.model, x, y)}
@@ -152,6 +154,16 @@ def test_the_best_epoch_is_what_the_mode_says(tmp_path, mode, best, stopped):
     assert results["one"]["best"] == scores[best]
     for got, wanted in zip(work.model.get_weights(), work.weights[best], strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(("mode", "goal", "epochs"), [("max", 0.9, 2), ("min", 0.3, 4)])
+def test_training_ends_when_the_goal_is_reached(tmp_path, mode, goal, epochs):
+    work = Work(scores=[0.5, 0.9, 0.4, 0.3, 0.2], mode=mode, goal=goal)
+    options = ["--output", str(tmp_path)]
+    assert run_experiment(make(work, epochs=5, names=("one",)), options) == 0
+    assert work.calls == epochs
+    assert run_experiment(make(work, epochs=5, names=("one",)), options) == 0
+    assert work.calls == epochs
 
 
 def test_finish_trains_no_further(tmp_path, capsys):

@@ -251,6 +251,9 @@ class Plateau(keras.callbacks.ReduceLROnPlateau):
             )
 
 
+BETTER = {"min": operator.lt, "max": operator.gt}
+
+
 class Checkpoint(keras.callbacks.Callback):
     """Saves the whole training state after each epoch, and the best weights.
 
@@ -261,6 +264,7 @@ class Checkpoint(keras.callbacks.Callback):
         monitor: the log to watch.
         mode: "max" where higher is better, "min" where lower is.
         patience: epochs without a new best after which training stops; None for never.
+        goal: what ends training once it is reached; None for nothing.
         identity: dict that a resumed run must share, saved with the state.
         resumed: the state that the run starts from.
         plan: what the weights owe to the command rather than to the identity (the
@@ -279,6 +283,7 @@ class Checkpoint(keras.callbacks.Callback):
         monitor="val_bleu",
         mode="max",
         patience=None,
+        goal=None,
         identity=(),
         resumed=None,
         plan=(),
@@ -290,7 +295,7 @@ class Checkpoint(keras.callbacks.Callback):
         self.writes, self.stateful = writes, dict(stateful)
         self.monitor, self.patience, self.identity = monitor, patience, dict(identity)
         resumed = resumed or {}
-        self.better = operator.lt if mode == "min" else operator.gt
+        self.better, self.goal = BETTER[mode], goal
         worst = math.inf if mode == "min" else -math.inf
         self.best = resumed.get("best", worst)
         self.best_epoch = resumed.get("best_epoch", -1)
@@ -313,9 +318,13 @@ class Checkpoint(keras.callbacks.Callback):
             with averaged_weights(self.model):
                 write_aside(self.best_path, self.backbone.save_weights)
         stopped = self.patience is not None and epoch - self.best_epoch >= self.patience
+        reached = self.goal is not None and not self.better(self.goal, self.best)
         self._note_plan(epoch)
-        self.save(epoch + 1, stopped=stopped)
-        if stopped:
+        self.save(epoch + 1, stopped=stopped or reached)
+        if reached:
+            print(f"{self.monitor} {self.best:g}: stopped", file=sys.stderr)
+            self.model.stop_training = True
+        elif stopped:
             print(
                 f"no better {self.monitor} for {self.patience} epochs: stopped",
                 file=sys.stderr,

@@ -76,6 +76,7 @@ class Run:
         monitor="loss",
         mode="min",
         patience=None,
+        goal=None,
         name=None,
         callbacks=(),
     ):
@@ -98,6 +99,8 @@ class Run:
             mode: "max" where higher is better, "min" where lower is.
             patience: epochs without a better one after which training stops; by
                 default `settings.patience` where there is one.
+            goal: what `monitor` has to reach for training to end at once; None for
+                nothing.
             name: the model's, if there are several: its files are in `models/NAME`.
             callbacks: further Keras callbacks, called at the end of each epoch after
                 `validate`. Those with `state()` and `resume(state)` go on where they
@@ -132,6 +135,7 @@ class Run:
             stateful={type(c).__name__: c for c in callbacks if hasattr(c, "resume")},
             monitor=monitor,
             mode=mode,
+            goal=goal,
         )
         self.say(
             f"{name or type(model).__name__}: {model.count_params():,} parameters, "

@@ -9,7 +9,13 @@ import numpy as np
 from keras import ops
 
 from zoo.training import interrupts
-from zoo.training.callbacks import Checkpoint, EpochOrder, Progress, StepCallbacks
+from zoo.training.callbacks import (
+    BETTER,
+    Checkpoint,
+    EpochOrder,
+    Progress,
+    StepCallbacks,
+)
 from zoo.training.checkpoint import (
     change_state,
     load_state,
@@ -41,7 +47,8 @@ class Loop:
         output: folder of `checkpoint.npz`, `best.weights.h5`, `log.csv` and
             `samples.jsonl`.
         epochs: passes over the data.
-        identity: see `Checkpoint`; so are `plan`, `patience`, `monitor` and `mode`.
+        identity: see `Checkpoint`; so are `plan`, `patience`, `monitor`, `mode`
+            and `goal`.
         minutes, steps: see `Safeguard`.
         say: function that shows a text.
         distribution: a `zoo.training.distribute.Distribution`; one device by default.
@@ -75,13 +82,14 @@ class Loop:
         stateful=(),
         monitor="val_bleu",
         mode="max",
+        goal=None,
     ):
         self.distribution = distribution or Distribution()
         self.stateful = dict(stateful)
         self.model, self.backbone, self.batches = model, backbone, batches
         self.epochs, self.identity = epochs, dict(identity)
         self.options = {"plan": plan, "patience": patience, "identity": self.identity}
-        self.options |= {"monitor": monitor, "mode": mode}
+        self.options |= {"monitor": monitor, "mode": mode, "goal": goal}
         self.intervals = {"minutes": minutes, "steps": steps}
         names = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
         self.path, self.best_path, self.log, self.samples = (
@@ -100,7 +108,9 @@ class Loop:
         # Not as it was saved: a run that stopped early goes on with more patience.
         waited = state["epoch"] - 1 - state["best_epoch"]
         stopped = patience is not None and waited >= patience
-        return state["epoch"] >= self.epochs or stopped
+        goal, better = self.options["goal"], BETTER[self.options["mode"]]
+        reached = goal is not None and not better(goal, state["best"])
+        return state["epoch"] >= self.epochs or stopped or reached
 
     def run(self, watching):
         """Trains.

@@ -1,0 +1,234 @@
+"""Hochreiter & Schmidhuber 1997: what an LSTM can keep in mind, by the paper's tests.
+
+    python recipes/lstm_tasks.py --scale tiny|small|paper
+
+tiny:  the adding problem with 20 steps, under two minutes.
+small: the adding problem with 100 steps, temporal order (6a), embedded Reber grammar.
+paper: the same and temporal order with three symbols (6b); the adding problem of 500
+       steps is `--set length=500`.
+
+The nets are those of the paper by size and cell: no forget gate (`--set
+forget_gate=true` for that of Gers et al. 2000), its g and h, its initial gate biases.
+Each cell has gates of its own; gradients are not truncated, and Adam on batches takes
+the place of the paper's online gradient descent, and a softmax that of logistic output
+units in the tasks of classes. The criteria are the paper's:
+
+adding:   |error| < 0.04 for each sequence; training stops when the mean error of 2,000
+          fresh sequences is below 0.01 and none of them is wrong; 2,560 more are
+          the test.
+order:    |error| < 0.3 for each output unit; below 0.1 and none wrong ends training.
+reber:    at every step of all 256 training and 256 test strings the units of the
+          possible next symbols are the most active.
+"""
+
+import dataclasses
+import sys
+
+from zoo.training import Experiment, Optimizer, at_least, run_experiment
+
+
+@dataclasses.dataclass(frozen=True)
+class Net:
+    """The paper's net for a task: its cells, r of U(-r, r) from which the weights
+    start, and, block by block, the initial biases of its input gates (for "reber", of
+    its output gates); the batch is ours."""
+
+    units: int
+    limit: float
+    biases: tuple[float, ...]
+    batch_size: int = 20
+
+
+NETS = {
+    "adding": Net(4, 0.1, (-3.0, -6.0)),
+    "order": Net(4, 0.1, (-2.0, -4.0)),
+    "order_3": Net(6, 0.1, (-2.0, -4.0, -6.0)),
+    "reber": Net(6, 0.2, (-1.0, -2.0, -3.0), batch_size=4),
+}
+FRESH, TEST, STRINGS = 2000, 2560, 256
+_TRAIN, _VALID, _TEST = 1, 2, 3  # of the seeds: no sequence stands in two of them
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The choices of a run.
+
+    Attributes:
+        tasks: which of `NETS`, one after another.
+        length: T of the adding problem; temporal order has 100 steps.
+        units: cells, instead of those of the paper's nets.
+        forget_gate: whether they have forget gates.
+        sequences: drawn for an epoch.
+        epochs: at most.
+    """
+
+    epochs: int
+    optimizer: Optimizer
+    tasks: tuple[str, ...] = ("adding", "order", "reber")
+    length: int = 100
+    units: int | None = None
+    forget_gate: bool = False
+    sequences: int = 2000
+
+    def __post_init__(self):
+        at_least(self, epochs=1, length=20, units=1, sequences=1)
+        if not self.tasks or set(self.tasks) - set(NETS):
+            raise ValueError(
+                f"`tasks` must be of {list(NETS)}. Received: {list(self.tasks)}"
+            )
+
+
+def make_model(settings, task, inputs, outputs):
+    """An LSTM and an output layer, which reads the state at the end of a sequence, for
+    "reber" that at every step."""
+    import keras
+
+    from zoo.layers import RecurrentStack
+
+    net = NETS[task]
+    units = settings.units or net.units
+    uniform = keras.initializers.RandomUniform(-net.limit, net.limit)
+    biases = [[0.0] * units for _ in range(4 if settings.forget_gate else 3)]
+    cycle = [net.biases[i % len(net.biases)] for i in range(units)]
+    biases[-1 if task == "reber" else 0] = cycle
+    x = keras.Input((None, inputs), name="inputs")
+    mask = keras.Input((None,), dtype="bool", name="mask")
+    every, states = RecurrentStack(
+        units,
+        forget_gate=settings.forget_gate,
+        activation="logistic_2",
+        output_activation="logistic_1",
+        kernel_initializer=uniform,
+        bias_initializer=keras.initializers.Constant(sum(biases, [])),
+    )(x, mask=mask)
+    read = every if task == "reber" else states[-1][0]
+    layer = keras.layers.Dense(
+        outputs,
+        activation=None if task == "adding" else "softmax",
+        kernel_initializer=uniform,
+    )
+    return keras.Model({"inputs": x, "mask": mask}, layer(read))
+
+
+def adding_and_order(run, task):
+    """Trains on fresh sequences until the paper's rule is met; then the test."""
+    import numpy as np
+
+    from zoo.data import lstm_tasks
+    from zoo.training.drawn import DrawnBatches
+
+    settings = run.settings
+    if task == "adding":
+        loss, sizes, limit, mean = "mse", (2, 1), 0.04, 0.01
+
+        def draw(count, *seed):
+            return lstm_tasks.adding(count, settings.length, (run.seed, *seed))
+    else:
+        relevant = 3 if task == "order_3" else 2
+        loss, sizes = "sparse_categorical_crossentropy", (8, 2**relevant)
+        limit, mean = 0.3, 0.1
+
+        def draw(count, *seed):
+            seed = (run.seed, *seed)
+            return lstm_tasks.temporal_order(count, 100, seed, relevant)
+
+    def errors(model, count, *seed):
+        """Of each output unit, `(count, units)`."""
+        x, y = draw(count, *seed)
+        y = y if task == "adding" else np.eye(sizes[1])[y]
+        return np.abs(model.predict(x, batch_size=500, verbose=0) - y)
+
+    def validate(model):
+        found = errors(model, FRESH, _VALID, batches.epoch)
+        wrong = int((found >= limit).any(1).sum())
+        return {
+            "val_error": found.mean(),
+            "val_wrong": wrong,
+            "val_unsolved": wrong + (found.mean() >= mean),
+        }
+
+    model = make_model(settings, task, *sizes)
+    batches = DrawnBatches(
+        lambda count, epoch: draw(count, _TRAIN, epoch),
+        settings.sequences,
+        NETS[task].batch_size,
+    )
+    goal = {"monitor": "val_unsolved", "mode": "min", "goal": 0}
+    run.fit(model, batches, loss, validate=validate, name=task, **goal)
+    found = errors(model, TEST, _TEST)
+    return {
+        "wrong": int((found >= limit).any(1).sum()),
+        "of": TEST,
+        "mean_error": float(found.mean()),
+        "sequences": (run.loop.checkpoint.best_epoch + 1) * settings.sequences,
+    }
+
+
+def reber(run, task):
+    """Trains on 256 strings until all of them, and 256 others, are right."""
+    from zoo.data.lstm_tasks import REBER, reber_arrays, reber_strings
+    from zoo.training import ArrayBatches
+
+    settings = run.settings
+    strings = reber_strings(2 * STRINGS, run.seed)
+    x, labels, possible = reber_arrays(strings)
+    weights = x["mask"].astype("float32")
+
+    def right(model):
+        """Of each string, whether it is."""
+        found = model.predict(x, batch_size=STRINGS, verbose=0)
+        least = (found + 2.0 * ~possible).min(-1)  # of the units that may come
+        most = (found - 2.0 * possible).max(-1)  # of those that may not
+        return ((least > most) | ~x["mask"]).all(1)
+
+    def validate(model):
+        found = right(model)
+        both = found[:STRINGS].mean(), found[STRINGS:].mean()
+        return {"train_right": both[0], "test_right": both[1], "right": sum(both) / 2}
+
+    model = make_model(settings, task, len(REBER), len(REBER))
+    train = {name: array[:STRINGS] for name, array in x.items()}
+    batches = ArrayBatches(
+        (train, labels[:STRINGS], weights[:STRINGS]), NETS[task].batch_size, run.seed
+    )
+    loss = "sparse_categorical_crossentropy"
+    goal = {"monitor": "right", "mode": "max", "goal": 1.0}
+    # As many sequences as the other tasks see.
+    epochs = max(1, settings.epochs * settings.sequences // STRINGS)
+    run.fit(model, batches, loss, epochs=epochs, validate=validate, name=task, **goal)
+    found = right(model)
+    return {
+        "train_right": float(found[:STRINGS].mean()),
+        "test_right": float(found[STRINGS:].mean()),
+        "sequences": (run.loop.checkpoint.best_epoch + 1) * STRINGS,
+    }
+
+
+def work(run):
+    """The results of each task."""
+    results = {}
+    for task in run.settings.tasks:
+        results[task] = (reber if task == "reber" else adding_and_order)(run, task)
+        run.say(f"{task}: {results[task]}")
+    return results
+
+
+ADAM = Optimizer("adam", 1e-2, clip=1.0)
+RECIPE = Experiment(
+    "lstm_tasks",
+    {
+        "tiny": Settings(30, ADAM, tasks=("adding",), length=20),
+        "small": Settings(200, ADAM),
+        "paper": Settings(1000, ADAM, tasks=tuple(NETS)),
+    },
+    work,
+    __file__,
+)
+
+
+def main(argv=None):
+    return run_experiment(RECIPE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

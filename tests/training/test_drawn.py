@@ -1,0 +1,22 @@
+import numpy as np
+
+from zoo.training.drawn import DrawnBatches
+
+
+def draw(count, epoch):
+    x = np.random.default_rng((7, epoch)).normal(size=(count, 2))
+    return {"x": x}, x.sum(1)
+
+
+def test_an_epochs_examples_are_drawn_anew_and_the_same_again():
+    batches = DrawnBatches(draw, count=10, batch_size=4)
+    assert (len(batches), batches.tokens, batches.unit) == (3, 10, "sequences")
+    first = [batches[i][0]["x"] for i in range(3)]
+    np.testing.assert_array_equal(np.concatenate(first)[:10], draw(10, 0)[0]["x"])
+    batches.set_epoch(3)
+    assert (batches[0][0]["x"] != first[0]).all()
+    batches.set_epoch(3, start=1, skip=2)  # resumed, one left out
+    assert len(batches) == 1
+    np.testing.assert_array_equal(batches[0][1], draw(10, 3)[1][4:8])
+    batches.set_epoch(0)
+    np.testing.assert_array_equal(batches[0][0]["x"], first[0])
