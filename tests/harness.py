@@ -5,6 +5,7 @@
 `zoo.models.seq2seq` on top. A new paper's test is one call of `check_translator`.
 """
 
+import importlib.util
 import json
 import os
 import re
@@ -19,6 +20,22 @@ from keras import ops
 
 BACKENDS = ("tensorflow", "jax", "torch")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def load_recipe(name):
+    """The module of a recipe of zoo's."""
+    path = os.path.join(ROOT, "recipes", f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def proved_under(backend):
+    """Marks the run of a whole recipe: a minute of training, under one backend (what it
+    trains is trained under each in the tests of its model)."""
+    other = keras.backend.backend() != backend
+    return pytest.mark.skipif(other, reason=f"this recipe is proved under {backend}")
 
 
 def to_numpy(x):

@@ -1,15 +1,14 @@
 """The tagger's recipe learns a grammar that needs both sides of a word."""
 
 import dataclasses
-import importlib.util
 import json
 from pathlib import Path
 
 import h5py
-import keras
 import pytest
 
 import zoo
+from tests.harness import load_recipe, proved_under
 from zoo.cards import read_card
 from zoo.data.tagged import toy_sentences
 from zoo.training import run_experiment
@@ -17,12 +16,9 @@ from zoo.training import run_experiment
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="proved under torch")
+@proved_under("torch")
 def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
-    path = ROOT / "recipes" / "birnn.py"
-    spec = importlib.util.spec_from_file_location("birnn", path)
-    recipe = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(recipe)
+    recipe = load_recipe("birnn")
 
     def work(run):  # a card too, which is made for the treebank alone
         results = recipe._run(run)

@@ -1,27 +1,22 @@
 """The paper's claim, on its data: what one direction cannot know, two do."""
 
-import importlib.util
 import json
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
+
+from tests.harness import load_recipe, proved_under
 
 ROOT = Path(__file__).parents[2]
 
 
-def load_recipe():
-    path = ROOT / "recipes" / "birnn_tasks.py"
-    spec = importlib.util.spec_from_file_location("birnn_tasks", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="it is proved under jax")
+@proved_under("jax")
 def test_one_direction_cannot_pass_its_limit_and_two_can(tmp_path):
-    assert load_recipe().main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
+    assert (
+        load_recipe("birnn_tasks").main(["--scale", "tiny", "--output", str(tmp_path)])
+        == 0
+    )
     results = json.loads((tmp_path / "results.json").read_text())
     limits = results["limits"]
     assert limits["forward"] == pytest.approx(0.001286, abs=5e-7)
@@ -45,7 +40,7 @@ def test_one_direction_cannot_pass_its_limit_and_two_can(tmp_path):
 
 
 def test_merge_is_the_papers():
-    merge = load_recipe()._merge
+    merge = load_recipe("birnn_tasks")._merge
     one, other = np.array([[0.2]]), np.array([[0.6]])
     np.testing.assert_allclose(merge(False, one, other), [[0.4]])
     p, q = np.array([[0.9, 0.1]]), np.array([[0.2, 0.8]])

@@ -1,32 +1,21 @@
 """The recipes of language models come close to the entropy of generated text."""
 
-import importlib.util
 import json
-from pathlib import Path
 
-import keras
 import pytest
 
+from tests.harness import load_recipe, proved_under
 from zoo.training.recipe import SCALES
-
-ROOT = Path(__file__).parents[2]
 
 # The backend on which a recipe is proved: the models train under each in their tests.
 PROVED = {"lstm": "jax", "gru": "tensorflow"}
 
 
-def load_recipe(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "recipes" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize("name", PROVED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=proved_under(PROVED[name])) for name in PROVED]
+)
 def test_the_tiny_recipe_learns_the_grammar(name, tmp_path):
     """A model that doesn't know the subject's number at the verb is 8 % off."""
-    if keras.backend.backend() != PROVED[name]:
-        pytest.skip(f"this recipe is proved under {PROVED[name]}")
     assert load_recipe(name).main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
     results = json.loads((tmp_path / "results.json").read_text())["test"]
     assert results["optimum"] * 0.995 < results["perplexity"]

@@ -1,29 +1,25 @@
 """Hochreiter & Schmidhuber's tests, by their own criterion."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import keras
 import pytest
 
+from tests.harness import load_recipe, proved_under
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def recipe():
-    path = ROOT / "recipes" / "lstm_tasks.py"
-    spec = importlib.util.spec_from_file_location("lstm_tasks", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_recipe("lstm_tasks")
 
 
+@proved_under("jax")
 def test_the_adding_problem_is_solved(recipe, tmp_path):
     """The criterion of the paper, of 20 steps: at most 3 of 2,560 wrong by 0.04, the
     mean error below 0.01."""
-    if keras.backend.backend() != "jax":
-        pytest.skip("this recipe is proved under jax")
     assert recipe.main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "results.json").read_text())["adding"]
     assert found["of"] == 2560 and found["wrong"] <= 3 and found["mean_error"] < 0.01

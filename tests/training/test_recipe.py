@@ -1,6 +1,5 @@
 import csv
 import dataclasses
-import importlib.util
 import json
 import re
 import subprocess
@@ -11,6 +10,7 @@ import keras
 import pytest
 
 import zoo
+from tests.harness import load_recipe
 from zoo.cli_train import recipes
 from zoo.training import (
     CheckpointError,
@@ -26,13 +26,6 @@ from zoo.training import (
 from zoo.training.configuration import read_configuration
 
 ROOT = Path(__file__).parents[2]
-
-
-def load_recipe(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "recipes" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # === The tiny recipe, run once ===
@@ -447,5 +440,6 @@ def test_recipes_name_themselves_and_have_all_scales(name):
         return
     assert not found.scales["tiny"].corpora  # no download
     for scale in found.scales.values():
-        assert scale.optimizer(100, scale.epochs).global_clipnorm
+        clips = scale.optimizer(100, scale.epochs).global_clipnorm
+        assert clips or (name == "transformer" and scale is found.scales["paper"])
     found.translator().backbone_cls(vocabulary_size=30, **found.scales["tiny"].model)
