@@ -71,7 +71,7 @@ def best_guess(x, first=-LEFT, last=RIGHT - 1):
 
     Example:
         >>> x = np.random.default_rng(1).uniform(size=(1, 30))
-        >>> best_guess(x, first=1, last=0)[0, 0].round(4)  # nothing is seen
+        >>> float(best_guess(x, first=1, last=0)[0, 0].round(4))  # nothing is seen
         0.4875
     """
     padded = np.pad(x, ((0, 0), (LEFT, RIGHT - 1)), constant_values=0.5)
