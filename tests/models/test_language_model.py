@@ -16,9 +16,9 @@ from tests.harness import (
 )
 from tests.layers import reference
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
-from zoo.models.language_model import CELLS
 from zoo.text import WordTokenizer
 
+CELLS = ("lstm", "gru", "rnn")
 SMALL = {"embedding_dim": 5, "hidden_dim": 4, "num_layers": 2, "initializer_range": 0.8}
 IDS = np.array([[3, 4, 5, 6, 7], [3, 8, 4, 0, 0], [0, 0, 0, 0, 0]], "int32")
 TEXTS = ["a dog sees a cat", "a cat", "", "runs runs dog"]
@@ -97,6 +97,18 @@ def test_the_state_is_all_that_goes_on(cell):
     assert all((to_numpy(s)[2] == 0).all() for s in keras.tree.flatten(final))
 
 
+def test_an_lstmn_of_this_size():
+    """The layer is proved by itself; padding changes nothing here either."""
+    model = task_of("lstmn").backbone
+    logits, states = model({"token_ids": IDS}, return_states=True)
+    wider = model({"token_ids": np.pad(IDS, ((0, 0), (0, 3)))})
+    close(to_numpy(wider)[:, :5], to_numpy(logits))
+    features, last = model.recurrent(model.token_embedding(IDS[:1]))
+    close(model.output_layer(features), to_numpy(logits)[:1])
+    close(states[1][0][:1], to_numpy(last[1][0]))
+    same_config(model)
+
+
 def test_gradients_in_training_are_those_of_inference():
     model = task_of().backbone
 
@@ -142,7 +154,18 @@ def test_the_papers_size():
     assert sizes == (150, 300, 1, "lstm")
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", [*CELLS, "lstmn"])
+def test_word_by_word_it_is_the_whole(cell):
+    model = task_of(cell).backbone
+    logits = to_numpy(model({"token_ids": IDS[:2, :3]}))
+    step = compiled(model.step)
+    states = model.start(2, 3)
+    for t in range(3):
+        found, states = step(IDS[:2, t], states)
+        close(found, logits[:, t])
+
+
+@pytest.mark.parametrize("cell", [*CELLS, "lstmn"])
 def test_generate_is_greedy_search_behind_the_prompt(cell):
     task = task_of(cell, seed=3)
     prompts = ["a dog", "", "runs"]
@@ -151,7 +174,8 @@ def test_generate_is_greedy_search_behind_the_prompt(cell):
         words = [3, *task.preprocessor.encode([prompt])[0]]
         start = len(words)
         while len(words) < 7 and 3 not in words[start:]:
-            words.append(int(log_probabilities(task.backbone, words)[0][-1].argmax()))
+            logits = to_numpy(task.backbone({"token_ids": np.array([words])}))
+            words.append(int(logits[0, -1].argmax()))
         wanted.append(task.preprocessor.generate_postprocess({"token_ids": [words]})[0])
     assert task.generate(prompts, max_length=7) == wanted
     assert task.generate(prompts[0], max_length=7) == wanted[0]

@@ -43,6 +43,13 @@ def test_batches_follow_each_other():
         StreamBatches([], 2, 4)
 
 
+def test_an_lstmn_is_trained_so():
+    model, batches = make("lstmn", rate=0.5)
+    history = model.fit(batches, epochs=4, shuffle=False, verbose=0).history["loss"]
+    assert history[-1] < history[0]
+    assert all(np.abs(to_numpy(v.value)).max() > 0 for v in model.carried)
+
+
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_the_state_goes_on_and_starts_anew_with_each_epoch(cell):
     model, batches = make(cell)

@@ -8,9 +8,10 @@ from keras import ops
 
 from zoo.decoding.compiled import compiled
 from zoo.text.generation import lay_out
+from zoo.text.preprocessor import pad_rows
 from zoo.text.tokenizer import END_ID, PAD_ID
 
-SEGMENT = 64  # words read at once where the state is carried over
+SEGMENT = 35  # words read at once where the state is carried over, as in training
 _ROUND = 16  # lengths are padded to a multiple: each is compiled by itself
 
 
@@ -25,19 +26,43 @@ def score_ids(task, rows, batch_size=32):
     Returns:
         NumPy array of floats, one a row.
     """
-    totals = np.zeros(len(rows))
+    totals, run = np.zeros(len(rows)), compiled(task, "score", _scores(task.backbone))
+    for chosen, length in _by_length(rows, batch_size):
+        inputs = pad_rows([[END_ID, *rows[i]] for i in chosen], length)
+        labels = pad_rows([[*rows[i], END_ID] for i in chosen], length)
+        [found] = run(_fill(inputs, batch_size), _fill(labels, batch_size))
+        totals[chosen] = found[: len(chosen)]
+    return totals
+
+
+def classify_ids(task, rows, batch_size=32):
+    """The most probable class of each row of word ids: a NumPy array of int.
+
+    Args:
+        task: a `zoo.models.SentimentClassifier`.
+        rows, batch_size: as in `score_ids`.
+    """
+    backbone, classes = task.backbone, np.zeros(len(rows), "int32")
+    run = compiled(task, "classify", lambda ids: (backbone({"token_ids": ids}),))
+    for chosen, length in _by_length(rows, batch_size):
+        ids = pad_rows([rows[i] for i in chosen], length)
+        [logits] = run(_fill(ids, batch_size))
+        classes[chosen] = logits[: len(chosen)].argmax(-1)
+    return classes
+
+
+def _by_length(rows, batch_size):
+    """Places of rows of like length, `batch_size` at most, and a length that has room
+    for each and a token more."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for start in range(0, len(rows), batch_size):
         chosen = order[start : start + batch_size]
-        length = -(-(len(rows[chosen[-1]]) + 1) // _ROUND) * _ROUND
-        inputs, labels = np.full((2, batch_size, length), PAD_ID, "int32")
-        for place, index in enumerate(chosen):
-            row = rows[index]
-            inputs[place, : len(row) + 1] = [END_ID, *row]
-            labels[place, : len(row) + 1] = [*row, END_ID]
-        [found] = compiled(task, "score", _scores(task.backbone))(inputs, labels)
-        totals[chosen] = found[: len(chosen)]
-    return totals
+        yield chosen, -(-(len(rows[chosen[-1]]) + 1) // _ROUND) * _ROUND
+
+
+def _fill(ids, batch_size):
+    """As many rows as every batch has: each number of them is compiled by itself."""
+    return np.pad(ids, ((0, batch_size - len(ids)), (0, 0)))
 
 
 def perplexity_of(task, rows, batch_size=32, carry_over=False):

@@ -18,6 +18,11 @@ from zoo.models.lstmn import (
     LSTMNTranslator,
 )
 from zoo.models.luong import Luong, LuongPreprocessor, LuongTranslator
+from zoo.models.sentiment import (
+    RecurrentClassifier,
+    RecurrentClassifierPreprocessor,
+    SentimentClassifier,
+)
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator
 from zoo.models.sutskever import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
 from zoo.models.tagger import BiRNNTagger, BiRNNWords
@@ -49,6 +54,8 @@ __all__ = [
     "RNNEncoderDecoderPreprocessor",
     "RNNEncoderDecoderTranslator",
     "RecurrentCausalLM",
+    "RecurrentClassifier",
+    "RecurrentClassifierPreprocessor",
     "RecurrentLM",
     "RecurrentLMPreprocessor",
     "Seq2Seq",
@@ -61,5 +68,6 @@ __all__ = [
     "Transformer",
     "TransformerPreprocessor",
     "TransformerTranslator",
+    "SentimentClassifier",
     "Translator",
 ]

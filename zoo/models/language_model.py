@@ -1,4 +1,4 @@
-"""Word language models by recurrence: RNN, LSTM and GRU of equal size.
+"""Word language models by recurrence: RNN, LSTM, GRU and LSTMN of equal size.
 
 The sizes are those of Cheng, Dong & Lapata 2016, section 4.1, who compare them on the
 Penn Treebank. The state is an input and an output of the model; nothing is remembered
@@ -9,13 +9,13 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.layers import RecurrentStack
+from zoo.layers import LSTMN, RecurrentStack
 from zoo.models.base import Configured, Presets
 from zoo.models.words import WordTask
 from zoo.text.generation import WordPreprocessor
 from zoo.text.tokenizer import PAD_ID
 
-CELLS = ("lstm", "gru", "rnn")
+CELLS = ("lstm", "gru", "rnn", "lstmn")
 
 
 def recurrent_layer(cell, units, num_layers, **options):
@@ -27,6 +27,8 @@ def recurrent_layer(cell, units, num_layers, **options):
         units, num_layers: its size.
         **options: `dropout`, `kernel_initializer`, `dtype`, `name`.
     """
+    if cell == "lstmn":
+        return LSTMN(units, num_layers, **options)
     return RecurrentStack(units, num_layers, cell=cell, **options)
 
 
@@ -48,7 +50,9 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
         embedding_dim: size of the word vectors. Paper: 150.
         hidden_dim: units of each recurrent layer. Paper: 300.
         num_layers: depth. Paper: 1 (and 3).
-        cell: "lstm" (with forget gate), "gru" (Cho et al. 2014's) or "rnn" (tanh).
+        cell: "lstm" (with forget gate), "gru" (Cho et al. 2014's), "rnn" (tanh) or
+            "lstmn" (`zoo.layers.LSTMN`), whose tapes are those of one call: of a call
+            before it they have the last state alone, as their first slot.
         dropout: see above. Default 0.
         initializer_range: r. Default 0.05, an option of the paper's code.
         dtype: dtype policy.
@@ -148,6 +152,23 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
             for layer in shapes
         ]
 
+    def start(self, batch_size, length):
+        """The states before the first of at most `length` calls of `step`: with tapes
+        that have room for them where the cell has tapes."""
+        if self.cell == "lstmn":
+            return self.recurrent.make_states(batch_size, length)
+        return self.initial_states(batch_size)
+
+    def step(self, token_ids, states):
+        """One word: `(B,)` ids to `(logits (B, V), states)`. Its states are those of
+        `start`."""
+        if self.cell == "lstmn":
+            words = self.token_embedding(ops.cast(token_ids, "int32"))
+            outputs, _, states = self.recurrent.step(words, states)
+            return self.output_layer(outputs), states
+        outputs, states = self.read(token_ids[:, None], states)
+        return self.output_layer(outputs[:, 0]), states
+
     def read(self, token_ids, states=None, training=False):
         """What the output layer reads, `(B, T, hidden_dim)`, and the states."""
         token_ids = ops.cast(token_ids, "int32")
@@ -238,16 +259,14 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
 
         def next_token(prompt, states, index):
             rows = ops.shape(prompt)[0]
-            last = ops.slice(prompt, [0, index - 1], [rows, 1])
-            logits, states = self.backbone(
-                {"token_ids": last, "states": states}, return_states=True
-            )
-            return logits[:, 0], None, states
+            last = ops.slice(prompt, [0, index - 1], [rows, 1])[:, 0]
+            logits, states = self.backbone.step(last, states)
+            return logits, None, states
 
         token_ids = self.sampler(
             next=next_token,
             prompt=token_ids,
-            cache=self.backbone.initial_states(ops.shape(token_ids)[0]),
+            cache=self.backbone.start(*ops.shape(token_ids)),
             index=1,
             mask=mask,
             stop_token_ids=stop_token_ids,
@@ -283,7 +302,8 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
             batch_size: texts scored together.
             carry_over: whether each text is read with the state that the one before
                 left. They are cut into `batch_size` parts of equal length, read at the
-                same time, each of which starts from the state zero.
+                same time, each of which starts from the state zero. (An LSTMN's tapes
+                go over 35 words, and start with the last state before them.)
 
         Raises:
             TypeError: for a text that is not a str.

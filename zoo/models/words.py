@@ -40,7 +40,8 @@ class WordTask(Presets):
     def _arrays(self, x, y, sample_weight):
         if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
             return x, y, sample_weight
-        return self.preprocessor(x, y=y, sample_weight=sample_weight)
+        found = self.preprocessor(x, y=y, sample_weight=sample_weight)
+        return keras.utils.unpack_x_y_sample_weight(found)
 
     def fit(self, x=None, y=None, *args, sample_weight=None, **kwargs):
         """`keras.Model.fit`."""

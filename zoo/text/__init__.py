@@ -2,11 +2,13 @@
 
 from zoo.text.generation import WordPreprocessor
 from zoo.text.preprocessor import TranslatorPreprocessor
+from zoo.text.sentiment import SentimentPreprocessor
 from zoo.text.tags import TaggerPreprocessor, split_words
 from zoo.text.tokenizer import Tokenizer, check_texts, train_tokenizer
 from zoo.text.words import WordTokenizer, count_words
 
 __all__ = [
+    "SentimentPreprocessor",
     "TaggerPreprocessor",
     "Tokenizer",
     "TranslatorPreprocessor",

@@ -1,0 +1,28 @@
+"""A word language model by LSTMN (Cheng, Dong & Lapata 2016).
+
+    python recipes/lstmn_lm.py --scale tiny|small|paper
+
+tiny:  sentences of a small grammar whose entropy is known, under two minutes.
+small: the Penn Treebank, Adam and dropout.
+paper: the Penn Treebank with the choices of Cheng, Dong & Lapata 2016, section 4.1.
+
+All language models have the same size. The tapes go over a segment of 35 words and
+start with the last state of the one before: the paper doesn't say how far its go.
+"""
+
+import sys
+
+from zoo.training import run_experiment
+from zoo.training.language_models import recipe
+
+RECIPE = recipe(
+    "lstmn_lm", "lstmn", __file__, "LSTMN, a word language model of the Penn Treebank"
+)
+
+
+def main(argv=None):
+    return run_experiment(RECIPE, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

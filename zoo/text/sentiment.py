@@ -1,0 +1,68 @@
+"""Strings to the ids that a classifier of sentences reads."""
+
+import keras
+import keras_hub
+
+from zoo.text.caller import warn_caller
+from zoo.text.preprocessor import check_length, pad_rows
+from zoo.text.tokenizer import check_texts, read_texts
+from zoo.text.words import WordTokenizer
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
+    """Strings to word ids, padded with 0.
+
+    Called with strings, and labels if there are any, it gives `{"token_ids"}`, int32
+    `(B, sequence_length)`, or `(x, y, sample_weight)` that `fit` takes. Longer texts
+    are cut, with one warning a call.
+
+    Args:
+        tokenizer: a `WordTokenizer`.
+        sequence_length: words at most. Default 64.
+        **kwargs: arguments of `keras_hub.models.TextClassifierPreprocessor`.
+
+    Raises:
+        TypeError, ValueError: for another tokenizer, or a length below 1.
+
+    Example:
+
+    >>> tokenizer = WordTokenizer(["a", "good", "film"])
+    >>> preprocessor = SentimentPreprocessor(tokenizer, sequence_length=4)
+    >>> preprocessor(["a film"])["token_ids"].tolist()
+    [[4, 6, 0, 0]]
+    """
+
+    tokenizer_cls = WordTokenizer
+
+    def __init__(self, tokenizer, sequence_length=64, **kwargs):
+        if not isinstance(tokenizer, WordTokenizer):
+            raise TypeError(
+                "tokenizer must be a zoo.text.WordTokenizer. "
+                f"Received: {type(tokenizer).__name__}"
+            )
+        check_length("sequence_length", sequence_length, 1)
+        super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
+        self.built = True  # there are no weights
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def call(self, x, y=None, sample_weight=None):
+        texts, single = read_texts(x, "x")
+        rows, limit = self.encode(texts), self.sequence_length
+        if cut := sum(len(row) > limit for row in rows):
+            warn_caller(
+                f"{cut} of {len(rows)} texts have more than {limit} words and were cut"
+            )
+        ids = pad_rows([row[:limit] for row in rows], limit)
+        inputs = {"token_ids": ids[0] if single else ids}
+        return keras.utils.pack_x_y_sample_weight(inputs, y, sample_weight)
+
+    def encode(self, texts):
+        """Ids of the words of each text: a list of lists of int, whatever its length.
+
+        Raises:
+            TypeError: for a text that is not a str; its position is named.
+        """
+        return self.tokenizer.tokenize(check_texts(texts))
