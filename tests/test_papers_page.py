@@ -33,4 +33,4 @@ def test_every_model_and_recipe_has_its_section():
     from zoo.cli_train import recipes
 
     named = set(re.findall(r"`(\w+)`", PAGE))
-    assert set(recipes()) <= named | {"lstmn_lm", "lstmn_sentiment"}
+    assert set(recipes()) <= named
