@@ -26,6 +26,7 @@ _HOMES = {
     "Safeguard": "safeguard",
     "Scale": "recipe",
     "ScheduledSampling": "noise",
+    "Rprop": "rprop",
     "Run": "experiment_run",
     "SmoothedCrossEntropy": "losses",
     "Statistics": "updates",

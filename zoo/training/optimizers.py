@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-# Keras's class of each name.
+# The class of each name: Keras's, but for `zoo.training.Rprop`.
 OPTIMIZERS = {
     "adadelta": "Adadelta",
     "adafactor": "Adafactor",
@@ -13,6 +13,7 @@ OPTIMIZERS = {
     "lion": "Lion",
     "nadam": "Nadam",
     "rmsprop": "RMSprop",
+    "rprop": "Rprop",
     "sgd": "SGD",
 }
 SCHEDULES = ("constant", "linear", "inverse_sqrt", "noam", "halving")
@@ -27,7 +28,7 @@ class Optimizer:
 
     Attributes:
         name: "adadelta", "adafactor", "adagrad", "adam", "adamw", "lion", "nadam",
-            "rmsprop" or "sgd".
+            "rmsprop", "rprop" or "sgd".
         learning_rate: highest learning rate.
         schedule: "constant"; "linear" rises in `warmup` steps and falls to 0 at the
             last step (`WarmupLinearDecay`); "inverse_sqrt" rises and falls as 1/√step
@@ -83,6 +84,10 @@ class Optimizer:
     @property
     def keras_class(self):
         """The class of the Keras optimizer."""
+        if self.name == "rprop":
+            from zoo.training.rprop import Rprop
+
+            return Rprop
         import keras
 
         return getattr(keras.optimizers, OPTIMIZERS[self.name])
