@@ -67,7 +67,8 @@ def log_probabilities(backbone, words):
 @pytest.mark.parametrize("cell", CELLS)
 def test_it_is_the_recurrence_and_a_softmax(cell):
     model = task_of(cell).backbone
-    logits, states = model({"token_ids": IDS}, return_states=True)
+    run = compiled(lambda ids: model({"token_ids": ids}, return_states=True))
+    logits, states = run(IDS)
     got = to_numpy(keras.ops.log_softmax(logits))
     for b, row in enumerate(IDS[:2]):
         words = row[row > 0]
@@ -100,10 +101,13 @@ def test_the_state_is_all_that_goes_on(cell):
 def test_an_lstmn_of_this_size():
     """The layer is proved by itself; padding changes nothing here either."""
     model = task_of("lstmn").backbone
-    logits, states = model({"token_ids": IDS}, return_states=True)
-    wider = model({"token_ids": np.pad(IDS, ((0, 0), (0, 3)))})
+    run = compiled(lambda ids: model({"token_ids": ids}, return_states=True))
+    logits, states = run(IDS)
+    wider, same = run(np.pad(IDS, ((0, 0), (0, 3))))
     close(to_numpy(wider)[:, :5], to_numpy(logits))
-    features, last = model.recurrent(model.token_embedding(IDS[:1]))
+    close(same[1][0], to_numpy(states[1][0]))
+    alone = compiled(lambda ids: model.recurrent(model.token_embedding(ids)))
+    features, last = alone(IDS[:1])
     close(model.output_layer(features), to_numpy(logits)[:1])
     close(states[1][0][:1], to_numpy(last[1][0]))
     same_config(model)
@@ -157,7 +161,7 @@ def test_the_papers_size():
 @pytest.mark.parametrize("cell", [*CELLS, "lstmn"])
 def test_word_by_word_it_is_the_whole(cell):
     model = task_of(cell).backbone
-    logits = to_numpy(model({"token_ids": IDS[:2, :3]}))
+    logits = to_numpy(compiled(model)({"token_ids": IDS[:2, :3]}))
     step = compiled(model.step)
     states = model.start(2, 3)
     for t in range(3):
@@ -169,13 +173,14 @@ def test_word_by_word_it_is_the_whole(cell):
 def test_generate_is_greedy_search_behind_the_prompt(cell):
     task = task_of(cell, seed=3)
     prompts = ["a dog", "", "runs"]
-    wanted = []
+    wanted, call = [], compiled(task.backbone)
     for prompt in prompts:
         words = [3, *task.preprocessor.encode([prompt])[0]]
         start = len(words)
         while len(words) < 7 and 3 not in words[start:]:
-            logits = to_numpy(task.backbone({"token_ids": np.array([words])}))
-            words.append(int(logits[0, -1].argmax()))
+            ids = np.array([words + [0] * (7 - len(words))])  # one shape
+            logits = to_numpy(call({"token_ids": ids}))
+            words.append(int(logits[0, len(words) - 1].argmax()))
         wanted.append(task.preprocessor.generate_postprocess({"token_ids": [words]})[0])
     assert task.generate(prompts, max_length=7) == wanted
     assert task.generate(prompts[0], max_length=7) == wanted[0]

@@ -6,6 +6,7 @@ import pytest
 from tests.harness import (
     check_other_backends,
     close,
+    compiled,
     randomize,
     same_config,
     to_numpy,
@@ -21,7 +22,6 @@ from zoo.text import WordTokenizer
 SMALL = {"embedding_dim": 5, "hidden_dim": 4, "classes": ("bad", "so", "good")}
 IDS = np.array([[4, 5, 6, 7], [8, 4, 0, 0], [0, 0, 0, 0]], "int32")
 TEXTS = ["a dog sees", "runs", "", "cat cat cat sees a dog a dog"]
-CELLS = ("lstmn", "lstm", "gru", "rnn")
 
 
 def task_of(cell="lstm", **options):
@@ -34,7 +34,7 @@ def task_of(cell="lstm", **options):
 
 def test_it_is_the_mean_state_and_two_layers():
     model = task_of().backbone
-    got = to_numpy(model({"token_ids": IDS}))
+    got = to_numpy(compiled(model)({"token_ids": IDS}))
     ((cell,),) = model.recurrent.cells
     weights = reference.named(cell)
     first, second = reference.named(model.hidden), reference.named(model.output_layer)
@@ -50,12 +50,13 @@ def test_it_is_the_mean_state_and_two_layers():
         close(got[b], hidden @ second["kernel"] + second["bias"])
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", ["lstmn", "gru"])
 def test_pads_change_nothing(cell):
     model = task_of(cell, num_layers=2).backbone
-    wanted = to_numpy(model({"token_ids": IDS}))
+    run = compiled(model)
+    wanted = to_numpy(run({"token_ids": IDS}))
     wider = np.pad(IDS, ((0, 0), (0, 3)))[[1, 2, 0]]
-    close(model({"token_ids": wider}), wanted[[1, 2, 0]])
+    close(run({"token_ids": wider}), wanted[[1, 2, 0]])
     assert np.isfinite(wanted).all()
 
 
@@ -63,9 +64,11 @@ def test_everyday_keras():
     task = task_of("lstmn")
     copy = same_config(task.backbone)
     copy.set_weights(task.backbone.get_weights())
-    close(copy({"token_ids": IDS}), to_numpy(task({"token_ids": IDS})))
+    wanted = to_numpy(compiled(task)({"token_ids": IDS}))
+    close(compiled(copy)({"token_ids": IDS}), wanted)
     half = RecurrentClassifier(9, **SMALL, dtype="mixed_bfloat16")
-    assert keras.backend.standardize_dtype(half({"token_ids": IDS}).dtype) == "bfloat16"
+    output = compiled(half)({"token_ids": IDS})
+    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
     assert isinstance(task, keras_hub.models.TextClassifier)
 
 
@@ -73,7 +76,7 @@ def test_classify_names_the_most_probable_class():
     task = task_of("gru")
     ids = task.preprocessor(TEXTS)["token_ids"]
     assert ids.shape == (4, 8)
-    best = to_numpy(task.backbone({"token_ids": ids})).argmax(-1)
+    best = to_numpy(compiled(task)({"token_ids": ids})).argmax(-1)
     wanted = [SMALL["classes"][i] for i in best]
     for batch_size in (1, 3):
         assert task.classify(TEXTS, batch_size=batch_size) == wanted
@@ -84,9 +87,8 @@ def test_classify_names_the_most_probable_class():
         SentimentClassifier(task.backbone).classify("a")
 
 
-@pytest.mark.parametrize("cell", ["lstmn", "lstm"])
-def test_fit_takes_strings_and_every_variable_learns(cell):
-    task = task_of(cell, dropout=0.0)
+def test_fit_takes_strings_and_every_variable_learns():
+    task = task_of("lstmn", dropout=0.0)
     task.compile(keras.optimizers.SGD(0.5))
     before = [to_numpy(v.value) for v in task.trainable_variables]
     history = task.fit(TEXTS, np.array([0, 1, 2, 1]), epochs=2, verbose=0).history

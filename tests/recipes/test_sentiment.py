@@ -1,30 +1,21 @@
 """The sentiment recipe learns an order of words."""
 
-import importlib.util
 import json
-from pathlib import Path
 
-import keras
 import pytest
 
+from tests.harness import load_recipe, proved_under
 from zoo.training.recipe import SCALES
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def recipe():
-    path = ROOT / "recipes" / "lstmn_sentiment.py"
-    spec = importlib.util.spec_from_file_location("lstmn_sentiment", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_recipe("lstmn_sentiment")
 
 
+@proved_under("jax")
 def test_the_tiny_recipe_learns_which_negation_counts(recipe, tmp_path):
     """A bag of words stays at one half."""
-    if keras.backend.backend() != "jax":
-        pytest.skip("this recipe is proved under jax")
     assert recipe.main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "results.json").read_text())["accuracy"]
     assert found["test"] >= 0.98
