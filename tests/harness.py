@@ -399,51 +399,45 @@ def check_training(task_cls, options):
 
 
 _LOADER = """
-import json, sys
+import json, os, sys
 import numpy as np, keras, keras_hub, zoo.models
-folder, inputs, wanted, base = sys.argv[1:]
-task = getattr(keras_hub.models, base).from_preset(folder)
-with np.load(inputs) as file:
-    got = task.backbone({k: file[k] for k in file.files})
-wanted = np.load(wanted)
-error = float(np.abs(keras.ops.convert_to_numpy(got) - wanted).max())
-print(json.dumps({"backend": keras.backend.backend(), "error": error}))
+for name, base in json.loads(sys.argv[2]).items():
+    folder = os.path.join(sys.argv[1], name)
+    home = keras_hub.models if hasattr(keras_hub.models, base) else zoo.models
+    task = getattr(home, base).from_preset(os.path.join(folder, "preset"))
+    with np.load(os.path.join(folder, "inputs.npz")) as file:
+        got = task.backbone({k: file[k] for k in file.files})
+    wanted = np.load(os.path.join(folder, "outputs.npy"))
+    error = float(np.abs(keras.ops.convert_to_numpy(got) - wanted).max())
+    print(json.dumps([keras.backend.backend(), name, type(task).__name__, error]))
 """
 
 
-def check_other_backends(task, folder, inputs=None, base="Seq2SeqLM", atol=1e-5):
-    """Saves a task's preset under this backend, loads it under each other one.
+def check_other_backends(tasks, folder, atol=1e-5):
+    """Saves tasks' presets under this backend, loads them under each other one.
 
     Args:
-        task: a task with a preprocessor.
+        tasks: dict of name to (task with a preprocessor, inputs of its backbone,
+            KerasHub's class of such tasks, or zoo's own where that has none).
         folder: an empty folder, a `pathlib.Path`.
-        inputs: dict of arrays for its backbone; a translator's by default.
-        base: KerasHub's class of such tasks.
     """
-    inputs = inputs or {"source_ids": SOURCE, "target_ids": TARGET}
-    task.save_to_preset(str(folder / "preset"))
-    np.savez(folder / "inputs.npz", **inputs)
-    np.save(folder / "logits.npy", to_numpy(task.backbone(inputs)))
-    for backend in BACKENDS:
-        if backend == keras.backend.backend():
-            continue
-        environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": ROOT}
+    for name, (task, inputs, _) in tasks.items():
+        task.save_to_preset(str(folder / name / "preset"))
+        np.savez(folder / name / "inputs.npz", **inputs)
+        outputs = to_numpy(compiled(task.backbone)(inputs))
+        np.save(folder / name / "outputs.npy", outputs)
+    bases = json.dumps({name: base for name, (_, _, base) in tasks.items()})
+    for backend in set(BACKENDS) - {keras.backend.backend()}:
         found = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                _LOADER,
-                str(folder / "preset"),
-                str(folder / "inputs.npz"),
-                str(folder / "logits.npy"),
-                base,
-            ],
-            env=environment,
+            [sys.executable, "-c", _LOADER, str(folder), bases],
+            env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": ROOT},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
         )
         assert found.returncode == 0, found.stderr[-2000:]
-        result = json.loads(found.stdout.strip().splitlines()[-1])
-        assert result["backend"] == backend
-        assert result["error"] < atol, result
+        results = [json.loads(x) for x in found.stdout.splitlines() if x[:2] == '["']
+        assert [name for _, name, *_ in results] == list(tasks)
+        for its, name, cls, error in results:
+            assert (its, cls) == (backend, type(tasks[name][0]).__name__)
+            assert error < atol, (backend, name, error)

@@ -7,14 +7,13 @@ from tests.harness import (
     SOURCE,
     TARGET,
     VOCABULARY,
-    check_other_backends,
     check_translator,
     close,
     randomize,
     to_numpy,
 )
 from tests.layers import reference
-from zoo.models import Bahdanau, BahdanauPreprocessor, BahdanauTranslator
+from zoo.models import Bahdanau, BahdanauTranslator
 
 SMALL = {"hidden_dim": 8, "embedding_dim": 6, "attention_dim": 7, "maxout_dim": 5}
 
@@ -117,13 +116,6 @@ def test_the_papers_size():
     known = inspect.signature(Bahdanau).parameters
     sizes = [known[name].default for name in (*names, "maxout_dim")]
     assert count(*sizes) == 80_401_000
-
-
-def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
-    task = BahdanauTranslator(
-        randomize(Bahdanau(VOCABULARY, **SMALL)), BahdanauPreprocessor(tokenizer)
-    )
-    check_other_backends(task, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from tests.harness import (
     SOURCE,
     TARGET,
     VOCABULARY,
-    check_other_backends,
     check_translator,
     close,
     randomize,
@@ -16,7 +15,6 @@ from tests.harness import (
 from tests.layers import reference
 from zoo.models import (
     RNNEncoderDecoder,
-    RNNEncoderDecoderPreprocessor,
     RNNEncoderDecoderTranslator,
 )
 
@@ -102,14 +100,6 @@ def test_the_papers_size():
     known = inspect.signature(RNNEncoderDecoder).parameters
     sizes = [known[name].default for name in (*names, "output_rank")]
     assert count(*sizes) == 18_250_000
-
-
-def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
-    task = RNNEncoderDecoderTranslator(
-        randomize(RNNEncoderDecoder(VOCABULARY, **SMALL)),
-        RNNEncoderDecoderPreprocessor(tokenizer),
-    )
-    check_other_backends(task, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ from tests.harness import (
     SOURCE,
     TARGET,
     VOCABULARY,
-    check_other_backends,
     check_translator,
     close,
     randomize,
     to_numpy,
 )
 from tests.layers import reference
-from zoo.models import LSTMNEncoderDecoder, LSTMNPreprocessor, LSTMNTranslator
+from zoo.models import LSTMNEncoderDecoder, LSTMNTranslator
 
 SMALL = {"hidden_dim": 8, "embedding_dim": 6}
 
@@ -65,12 +64,6 @@ def test_the_papers_sizes():
     sizes = [known[name].default for name in names]
     assert sizes == [10_000, 450, 300]
     assert count(*sizes) == 15_172_900
-
-
-def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
-    backbone = randomize(LSTMNEncoderDecoder(VOCABULARY, **SMALL))
-    task = LSTMNTranslator(backbone, LSTMNPreprocessor(tokenizer))
-    check_other_backends(task, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from tests.harness import (
     SOURCE,
     TARGET,
     VOCABULARY,
-    check_other_backends,
     check_translator,
     close,
     randomize,
@@ -190,12 +189,6 @@ def test_the_source_is_read_backwards():
             weights["recurrent_kernel"],
         )
     close(state[0], stepwise[0])
-
-
-def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
-    backbone = randomize(Luong(VOCABULARY, **SMALL))
-    task = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
-    check_other_backends(task, tmp_path)
 
 
 def test_preset_round_trip(tokenizer, tmp_path):

@@ -7,14 +7,13 @@ from tests.harness import (
     SOURCE,
     TARGET,
     VOCABULARY,
-    check_other_backends,
     check_translator,
     close,
     randomize,
     to_numpy,
 )
 from tests.layers import reference
-from zoo.models import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
+from zoo.models import Seq2Seq, Seq2SeqTranslator
 
 SMALL = {"num_layers": 2, "hidden_dim": 8, "embedding_dim": 6}
 
@@ -79,12 +78,6 @@ def test_the_papers_size():
     sizes = {"num_layers": 3, "hidden_dim": 8, "embedding_dim": 6}
     model = Seq2Seq(VOCABULARY, 9, **sizes)
     assert model.count_params() == sum(count(VOCABULARY, 9, 8, 6, 3))
-
-
-def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
-    backbone = randomize(Seq2Seq(VOCABULARY, **SMALL))
-    task = Seq2SeqTranslator(backbone, Seq2SeqPreprocessor(tokenizer))
-    check_other_backends(task, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,13 @@ from tests.harness import (
     SOURCE,
     TARGET,
     VOCABULARY,
-    check_other_backends,
     check_translator,
     close,
     randomize,
     to_numpy,
 )
 from tests.layers.test_transformer import copy_layer, copy_norm
-from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
+from zoo.models import Transformer, TransformerTranslator
 
 SMALL = {"num_layers": 2, "hidden_dim": 8, "ff_dim": 12, "num_heads": 2, "dropout": 0.0}
 
@@ -107,12 +106,6 @@ def test_the_papers_sizes():
     big = count(known["vocabulary_size"].default, 6, 1024, 4096)
     assert (base, big) == (63_045_632, 214_171_648)
     assert abs(base / 65e6 - 1) < 0.031 and abs(big / 213e6 - 1) < 0.03
-
-
-def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
-    backbone = randomize(Transformer(VOCABULARY, **SMALL, norm="pre"))
-    task = TransformerTranslator(backbone, TransformerPreprocessor(tokenizer))
-    check_other_backends(task, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from tests.harness import (
     SOURCE,
     TARGET,
     VOCABULARY,
-    check_other_backends,
     check_training,
     check_translator,
     close,
@@ -19,7 +18,6 @@ from tests.harness import (
 from tests.layers import reference
 from zoo.models import (
     ShowAttendTell,
-    ShowAttendTellPreprocessor,
     ShowAttendTellTranslator,
 )
 from zoo.training import PairBatches, Perplexity, SmoothedCrossEntropy
@@ -150,12 +148,6 @@ def test_the_papers_sizes():
     readout = (n + 1) * m + d * m + (m + 1) * v
     start = 2 * (d + 1) * n
     assert model.count_params() == 2 * v * m + encoder + start + decoder + readout
-
-
-def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
-    backbone = randomize(ShowAttendTell(**WORDS, **HARD))
-    task = ShowAttendTellTranslator(backbone, ShowAttendTellPreprocessor(tokenizer))
-    check_other_backends(task, tmp_path)
 
 
 def test_bad_arguments():

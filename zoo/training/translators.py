@@ -147,7 +147,6 @@ def luong(name, file, attention, score, words):
                     "num_layers": 1,
                     "hidden_dim": 64,
                     "embedding_dim": 32,
-                    "window": 5,
                     "dropout": 0.0,
                 }
             ),

@@ -1,0 +1,44 @@
+"""Each task's preset is saved under this backend and loaded under the others: all at
+once, since another backend takes a while to start."""
+
+import pytest
+
+from tests.harness import SOURCE, TARGET, VOCABULARY, check_other_backends, randomize
+from tests.models import (
+    test_bahdanau,
+    test_cho,
+    test_language_model,
+    test_lstmn,
+    test_luong,
+    test_sentiment,
+    test_sutskever,
+    test_tagger,
+    test_transformer,
+    test_xu,
+)
+from zoo import models
+
+TRANSLATORS = {
+    models.BahdanauTranslator: test_bahdanau.SMALL,
+    models.LSTMNTranslator: test_lstmn.SMALL,
+    models.LuongTranslator: test_luong.SMALL,
+    models.RNNEncoderDecoderTranslator: test_cho.SMALL,
+    models.Seq2SeqTranslator: test_sutskever.SMALL,
+    models.ShowAttendTellTranslator: test_xu.HARD,
+    models.TransformerTranslator: {**test_transformer.SMALL, "norm": "pre"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+    tasks, inputs = {}, {"source_ids": SOURCE, "target_ids": TARGET}
+    for cls, options in TRANSLATORS.items():
+        backbone = cls.backbone_cls(**{"vocabulary_size": VOCABULARY, **options})
+        task = cls(randomize(backbone), cls.preprocessor_cls(tokenizer))
+        tasks[cls.__name__] = (task, inputs, "Seq2SeqLM")
+    ids = {"token_ids": test_language_model.IDS}
+    tasks["lm"] = (test_language_model.task_of(), ids, "CausalLM")
+    ids = {"token_ids": test_sentiment.IDS}
+    tasks["sentiment"] = (test_sentiment.task_of("lstmn"), ids, "TextClassifier")
+    tasks["tagger"] = (test_tagger.task_of(), test_tagger.INPUTS, "BiRNNTagger")
+    check_other_backends(tasks, tmp_path)
