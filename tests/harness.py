@@ -253,6 +253,7 @@ def check_translator(task_cls, options, whole=True, seed=0):
     check_padding(backbone, logits)
     check_beam_rows(backbone)
     check_gradients(backbone)
+    check_unknown_lengths(backbone)
     if whole:
         check_symbolic(backbone)
         check_half(backbone_cls, options)
@@ -308,6 +309,28 @@ def check_beam_rows(backbone, beams=3):
     own = step(tokens, backbone.start(copied), copied)
     close(shared[0], own[0])
     close(shared[2], own[2])
+
+
+def check_unknown_lengths(backbone):
+    """As `translate` compiles under TensorFlow, for sentences of any length: the search
+    and the alignments of what it found."""
+    if keras.backend.backend() != "tensorflow":
+        return
+    import tensorflow as tf
+
+    from zoo.decoding import BeamSearch
+
+    search, ids = BeamSearch(beam_size=2), tf.TensorSpec([None, None], "int32")
+
+    @tf.function(input_signature=[ids])
+    def run(source_ids):
+        found, _ = search(backbone, source_ids, ops.full((len(SOURCE),), 5), steps=5)
+        return found, backbone.align(source_ids, found[:, 0])
+
+    wider = np.pad(SOURCE, ((0, 0), (0, 3)))
+    (found, weights), (again, _) = run(SOURCE), run(wider)
+    close(found, again)
+    close(backbone.align(SOURCE, to_numpy(found)[:, 0]), weights)
 
 
 def check_symbolic(backbone):

@@ -150,6 +150,10 @@ def test_reset_context():
 
 
 def test_bad_arguments():
+    with pytest.raises(ValueError, match="attention layer of zoo.layers.*None"):
+        ContextCell(GRUCell(4), None)
+    with pytest.raises(ValueError, match="`cell` must be a ContextCell"):
+        ContextDecoder(GRUCell(4))
     with pytest.raises(ValueError, match="needs a cell with reset_after=True"):
         FixedContextDecoder(GRUCell(4), reset_context=True)
     with pytest.raises(ValueError, match="GRUCell or LSTMCell.*SimpleRNNCell"):

@@ -109,5 +109,7 @@ def test_in_a_decoder_each_step_has_its_own_draw():
 
 
 def test_bad_arguments():
+    with pytest.raises(ValueError, match="attention layer of zoo.layers.*'x'"):
+        HardAttention("x")
     with pytest.raises(ValueError, match=r"in \[0, 1\].*soft_share=2"):
         HardAttention(AdditiveAttention(2), soft_share=2)

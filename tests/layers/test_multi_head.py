@@ -86,6 +86,8 @@ def test_sinusoids_are_the_papers():
 
 
 def test_bad_arguments():
+    with pytest.raises(ValueError, match="must be even.*size=7"):
+        sinusoids(np.arange(3), 7)
     with pytest.raises(ValueError, match="num_heads=0"):
         MultiHeadAttention(0)
     with pytest.raises(ValueError, match="must divide.*num_heads=4, size=6"):

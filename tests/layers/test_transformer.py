@@ -113,6 +113,8 @@ def test_decoder_layer_is_torchs_and_its_own_steps(norm):
 
 
 def test_bad_arguments():
+    with pytest.raises(ValueError, match="above 0.*epsilon=-1"):
+        TransformerEncoderLayer(**SIZES, epsilon=-1)
     with pytest.raises(ValueError, match="one of.*Received: norm='both'"):
         TransformerEncoderLayer(**SIZES, norm="both")
     with pytest.raises(ValueError, match="ff_dim=0"):

@@ -8,14 +8,19 @@ from tests.harness import (
     SOURCE,
     TARGET,
     VOCABULARY,
+    check_beam_rows,
+    check_padding,
+    check_steps,
     check_training,
     check_translator,
     close,
+    gradients,
     randomize,
     same_config,
     to_numpy,
 )
 from tests.layers import reference
+from zoo.layers.context import doubly_stochastic_penalty
 from zoo.models import (
     ShowAttendTell,
     ShowAttendTellTranslator,
@@ -38,8 +43,34 @@ def test_contract(options):
     check_translator(ShowAttendTellTranslator, {**SMALL, **options}, not options)
 
 
-def test_hard_attention_trains():
+def test_hard_attention_keeps_the_contract_and_trains():
+    backbone = randomize(ShowAttendTell(**WORDS, **HARD))
+    logits = to_numpy(backbone({"source_ids": SOURCE, "target_ids": TARGET}))
+    check_steps(backbone, logits)
+    check_padding(backbone, logits)
+    check_beam_rows(backbone)
     check_training(ShowAttendTellTranslator, {**WORDS, **HARD})
+
+
+def test_hard_attentions_penalty_is_that_of_alpha():
+    """Of α as it was before the draws, and with a gradient."""
+    model = ShowAttendTell(**WORDS, **HARD)
+    model.decoder.cell.attention.soft_share = 0.0
+    randomize(model)
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    noise = to_numpy(model.draw_noise(inputs))
+    variables = model.decoder.cell.attention.trainable_variables
+
+    def penalty():
+        _, choices, alphas = model.run(inputs, True, noise)
+        mask, steps = SOURCE > 0, TARGET > 0
+        return doubly_stochastic_penalty(alphas, mask, steps)
+
+    _, found = gradients(variables, penalty)
+    assert all(np.abs(gradient).max() > 1e-4 for gradient in found)
+    _, choices, alphas = (to_numpy(x) for x in model.run(inputs, True, noise))
+    assert set(np.unique(choices)) == {0.0, 1.0}
+    assert not np.isclose(alphas, choices).all()
 
 
 def test_the_whole_model_is_the_papers():
@@ -100,6 +131,31 @@ def batches():
     return PairBatches(rows, words, batch_size=4, buckets=[(12, 8)])
 
 
+@pytest.mark.parametrize("normalize", ["tokens", "sentences"])
+def test_the_estimator_is_divided_as_the_loss(normalize):
+    """With λ_r = 1 and b = 0 the added term of one sentence and one draw is
+    -log p(y) log p(s), over the same number as -log p(y)."""
+    task = hard_task(reward=1.0, entropy=0.0)
+    task.backbone.decoder.cell.attention.soft_share = 0.0
+    task.backbone.doubly_stochastic = 0.0
+    task.loss = SmoothedCrossEntropy(normalize=normalize)
+    task._projects = True
+    x = {"source_ids": SOURCE[:1, :4], "target_ids": TARGET[:1]}
+    y = np.roll(TARGET[:1], -1, axis=1)
+    y[:, -1] = 3
+    outputs = task(x, training=True)
+    alphas, choices = (to_numpy(outputs[name]) for name in ("alphas", "choices"))
+    logits = to_numpy(task.backbone.logits(outputs["features"])).astype("float64")
+    logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    log_y = np.take_along_axis(logs, y[..., None], -1).sum()
+    log_s = np.log((alphas * choices).sum(-1)).sum()
+    count = 7 if normalize == "tokens" else 1
+    found = task.compute_loss(x, y, outputs, np.ones(y.shape, "float32"))
+    assert float(to_numpy(found)) == pytest.approx(
+        (-log_y - log_y * log_s) / count, rel=1e-4
+    )
+
+
 def test_the_baseline_follows_the_log_likelihood():
     task = hard_task()
     task.fit(batches(), epochs=1, verbose=0)
@@ -151,6 +207,8 @@ def test_the_papers_sizes():
 
 
 def test_bad_arguments():
+    with pytest.raises(ValueError, match="`reward` must be 0 or above.*reward=-1"):
+        ShowAttendTellTranslator(ShowAttendTell(**WORDS, **HARD), reward=-1)
     with pytest.raises(ValueError, match="one of.*Received: attention='medium'"):
         ShowAttendTell(**WORDS, **{**SMALL, "attention": "medium"})
     with pytest.raises(ValueError, match="0 or above.*doubly_stochastic=-1"):

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from zoo.layers.attention import attend_rows
+from zoo.layers.attention import Attention, attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
-from zoo.layers.functional import cast_weights, linear, scan
+from zoo.layers.functional import cast_weights, linear, scan, zero_or_above
 from zoo.layers.recurrent import CellRunner, hoist
 
 
@@ -41,7 +41,7 @@ class ContextCell(keras.layers.Layer):
         `b_beta` (1,) with `gate`.
 
     Raises:
-        ValueError: for another kind of cell.
+        ValueError: for another kind of cell or attention.
 
     Example:
         >>> import numpy as np
@@ -63,6 +63,11 @@ class ContextCell(keras.layers.Layer):
             raise ValueError(
                 "`cell` must be a zoo.layers.GRUCell or LSTMCell. "
                 f"Received: cell={cell!r}"
+            )
+        if not isinstance(attention, Attention):
+            raise ValueError(
+                "`attention` must be an attention layer of zoo.layers. "
+                f"Received: attention={attention!r}"
             )
         self.cell = cell
         self.attention = attention
@@ -149,7 +154,8 @@ class ContextDecoder(CellRunner):
 
     With `doubly_stochastic` λ, training adds Xu et al. 2015's penalty to the losses,
     for attention that looks at each place about once (section 4.2.1, equation 14): the
-    batch's mean of λ Σ_i (1 - Σ_t α_ti)² over the real places.
+    batch's mean of λ Σ_i (1 - Σ_t α_ti)² over the real places. It stands beside the
+    log-likelihood of a sentence: next to a mean over tokens it weighs more.
 
     Args:
         cell: a `ContextCell`.
@@ -172,6 +178,9 @@ class ContextDecoder(CellRunner):
         `(outputs, contexts, states)`: s_1 … s_T `(B, T, units)`, c_1 … c_T
         `(B, T, d_m)`, the final states; with alignments `(B, T, S)` behind them.
 
+    Raises:
+        ValueError: for another kind of cell, or λ below 0.
+
     Example:
         >>> import numpy as np
         >>> from zoo.layers import AdditiveAttention
@@ -183,12 +192,9 @@ class ContextDecoder(CellRunner):
 
     def __init__(self, cell, doubly_stochastic=0.0, **kwargs):
         super().__init__(cell, **kwargs)
-        if not 0 <= doubly_stochastic < float("inf"):
-            raise ValueError(
-                "`doubly_stochastic` must be 0 or above. "
-                f"Received: doubly_stochastic={doubly_stochastic!r}"
-            )
-        self.doubly_stochastic = doubly_stochastic
+        if not isinstance(cell, ContextCell):
+            raise ValueError(f"`cell` must be a ContextCell. Received: cell={cell!r}")
+        self.doubly_stochastic = zero_or_above("doubly_stochastic", doubly_stochastic)
 
     def build(self, inputs_shape, memory_shape, noise_shape=None):
         if not self.cell.built:
@@ -235,8 +241,10 @@ class ContextDecoder(CellRunner):
             return ops.concatenate(parts, axis=-1), states
 
         outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
-        ends = [cell.output_size, cell.output_size + memory.shape[-1]]
-        outputs, contexts, alignments = ops.split(outputs, ends, axis=-1)
+        # Not by `split`, which wants to know how long the source is.
+        first, second = cell.output_size, cell.output_size + memory.shape[-1]
+        alignments = outputs[..., second:]
+        outputs, contexts = outputs[..., :first], outputs[..., first:second]
         if penalize:
             penalty = doubly_stochastic_penalty(alignments, mask, steps_mask)
             self.add_loss(self.doubly_stochastic * penalty)

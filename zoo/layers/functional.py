@@ -34,6 +34,14 @@ def above_zero(name, value):
     return value
 
 
+def zero_or_above(name, value):
+    """Returns a finite number of at least zero, or raises a `ValueError`."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not 0 <= value < float("inf"):
+        raise ValueError(f"`{name}` must be 0 or above. Received: {name}={value!r}")
+    return value
+
+
 def one_of(name, value, allowed):
     """Returns one of the allowed values, or raises a `ValueError`."""
     if value not in allowed:

@@ -19,7 +19,7 @@ class HardAttention(Attention):
     No gradient passes through a draw: `reinforce` is a loss that has the estimator's.
 
     Args:
-        attention: a global attention layer of zoo's, which gives α.
+        attention: an attention layer of zoo's, which gives α.
         soft_share: probability that α_t is kept, for each sentence and step. (The
             authors' code throws one coin for the whole batch.)
 
@@ -31,7 +31,7 @@ class HardAttention(Attention):
         row with nothing to attend to gives zeros.
 
     Raises:
-        ValueError: for a share outside [0, 1].
+        ValueError: for a share outside [0, 1], or another kind of layer.
 
     Example:
         >>> import numpy as np
@@ -48,6 +48,11 @@ class HardAttention(Attention):
         if not 0 <= soft_share <= 1:
             raise ValueError(
                 f"`soft_share` must be in [0, 1]. Received: soft_share={soft_share!r}"
+            )
+        if not isinstance(attention, Attention):
+            raise ValueError(
+                "`attention` must be an attention layer of zoo.layers. "
+                f"Received: attention={attention!r}"
             )
         self.attention = attention
         self.soft_share = soft_share

@@ -50,7 +50,8 @@ class LSTMNCell(keras.layers.Layer):
                     r_t = σ(W_r [γ~_t; x_t])
                     c_t = r_t * α~_t + f * c~_t + i * ĉ
 
-    The paper describes shallow fusion in words, as the attention of Bahdanau et al.
+    The paper describes shallow fusion in words, as the attention of Bahdanau et al. Its
+    equations have no biases; the gates here have, from 0.
 
     Args:
         units: size of h and c; of γ and α too.
@@ -129,6 +130,19 @@ class LSTMNCell(keras.layers.Layer):
     def _cast(self, *names):
         return [cast_weights(getattr(self, name), self.compute_dtype) for name in names]
 
+    def loop_weights(self):
+        """What the steps multiply with, in the compute dtype, by name."""
+        names = ["recurrent_kernel", "W_htilde", "v", "W_h"]
+        if self.fusion == "shallow":
+            names += ["W_q", "context_kernel", "u"]
+        if self.fusion == "deep":
+            names += ["W_gammatilde", "u"]
+        found = dict(zip(names, self._cast(*names), strict=True))
+        if self.fusion == "deep":
+            [W_r] = self._cast("W_r")
+            found["W_r"] = W_r[: self.units]
+        return found
+
     # === Before the loop ===
     def project(self, inputs):
         """All that the inputs `(..., n)` alone decide: the gates' share, the query's,
@@ -177,7 +191,7 @@ class LSTMNCell(keras.layers.Layer):
         return [tape, real, h, c, *fed, ops.zeros((batch_size,), dtype="int32")]
 
     # === One step ===
-    def advance(self, x, states, source=None, keep=None):
+    def advance(self, x, states, source=None, keep=None, weights=None):
         """One step.
 
         Args:
@@ -186,35 +200,34 @@ class LSTMNCell(keras.layers.Layer):
             source: from `project_source`, with fusion; of fewer rows where several
                 consecutive ones (a beam's hypotheses) share a sentence.
             keep: `(B, 1)` bool, false where the step is a pad; None for no pads.
+            weights: `loop_weights()`, if they are at hand already.
 
         Returns:
-            `(h, c, weights, states)`: `(B, units)` twice, the weights on the source
+            `(h, c, alignment, states)`: `(B, units)` twice, the weights on the source
             `(B, S)` or None, a list.
         """
         tape, real, last_h, last_c, htilde, *fed, position = states
         n, a = self.units, self.W_x.shape[-1]
-        W_htilde, v, W_h = self._cast("W_htilde", "v", "W_h")
+        w = self.loop_weights() if weights is None else weights
         gates, query, *others = ops.split(
             x, [4 * n, 4 * n + a, 5 * n + a][: 3 if self.fusion == "deep" else 1], -1
         )
-        query = query + ops.matmul(htilde, W_htilde)
+        query = query + ops.matmul(htilde, w["W_htilde"])
         values, keys = tape[..., : 2 * n], tape[..., 2 * n :]
-        read, _ = _attend(query[:, None], keys, v, real > 0, values)
+        read, _ = _attend(query[:, None], keys, w["v"], real > 0, values)
         new_htilde, ctilde = ops.split(read[:, 0], 2, axis=-1)
-        [recurrent] = self._cast("recurrent_kernel")
-        gates = gates + ops.matmul(new_htilde, recurrent)
-        extra, weights, new_fed = 0.0, None, []
+        gates = gates + ops.matmul(new_htilde, w["recurrent_kernel"])
+        extra, alignment, new_fed = 0.0, None, []
         if self.fusion == "shallow":
-            W_q, kernel = self._cast("W_q", "context_kernel")
-            read, weights = self._read(ops.matmul(last_h, W_q), source)
-            gates = gates + ops.matmul(read[:, :n], kernel)
+            query = ops.matmul(last_h, w["W_q"])
+            read, alignment = self._read(query, source, w["u"])
+            gates = gates + ops.matmul(read[:, :n], w["context_kernel"])
         elif self.fusion == "deep":
-            W_gammatilde, W_r = self._cast("W_gammatilde", "W_r")
             share, query = others
-            query = query + ops.matmul(fed[0], W_gammatilde)
-            read, weights = self._read(query, source)
+            query = query + ops.matmul(fed[0], w["W_gammatilde"])
+            read, alignment = self._read(query, source, w["u"])
             gamma, alpha = ops.split(read, 2, axis=-1)
-            extra = ops.sigmoid(share + ops.matmul(gamma, W_r[:n])) * alpha
+            extra = ops.sigmoid(share + ops.matmul(gamma, w["W_r"])) * alpha
             new_fed = [gamma]
         i, f, candidate, o = ops.split(gates, 4, axis=-1)
         c = ops.sigmoid(f) * ctilde + ops.sigmoid(i) * ops.tanh(candidate) + extra
@@ -224,17 +237,16 @@ class LSTMNCell(keras.layers.Layer):
         here = slots == position[:, None] + 1
         if keep is not None:
             here = ops.logical_and(here, keep)
-        row = ops.concatenate([h, c, ops.matmul(h, W_h)], axis=-1)
+        row = ops.concatenate([h, c, ops.matmul(h, w["W_h"])], axis=-1)
         tape = ops.where(here[..., None], row[:, None], tape)
         real = ops.where(here, ops.ones_like(real), real)
         new, old = [h, c, new_htilde, *new_fed], [last_h, last_c, htilde, *fed]
         if keep is not None:
             new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
-        return h, c, weights, [tape, real, *new, position + 1]
+        return h, c, alignment, [tape, real, *new, position + 1]
 
-    def _read(self, query, source):
+    def _read(self, query, source, u):
         """Attention to the source: `(R, 2 units)` and `(R, S)`."""
-        [u] = self._cast("u")
         batch = ops.shape(source["keys"])[0]
         query = ops.reshape(query, (batch, -1, query.shape[-1]))
         read, weights = _attend(
@@ -264,11 +276,13 @@ class LSTMNCell(keras.layers.Layer):
             real = ops.swapaxes(ops.cast(mask, sequence.dtype), 0, 1)[..., None]
             sequence = ops.concatenate([sequence, real], axis=-1)
 
+        shared = self.loop_weights()
+
         def step(x, states):
             keep = None
             if mask is not None:
                 x, keep = x[:, :-1], x[:, -1:] > 0
-            h, c, weights, states = self.advance(x, states, source, keep)
+            h, c, weights, states = self.advance(x, states, source, keep, shared)
             output = ops.concatenate([h, c], axis=-1)
             if keep is not None:
                 output = ops.where(keep, output, ops.zeros_like(output))

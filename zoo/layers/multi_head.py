@@ -21,10 +21,15 @@ def sinusoids(positions, size, dtype="float32"):
     Returns:
         Tensor `(*positions.shape, size)`.
 
+    Raises:
+        ValueError: if `size` is not a positive, even integer.
+
     Example:
         >>> sinusoids(keras.ops.arange(5), 8).shape
         (5, 8)
     """
+    if positive("size", size) % 2:
+        raise ValueError(f"`size` must be even. Received: size={size}")
     steps = ops.arange(size // 2, dtype="float32")
     rates = ops.exp(steps * (-2.0 * math.log(10000.0) / size))
     angles = ops.cast(positions, "float32")[..., None] * rates

@@ -13,6 +13,7 @@ from zoo.layers.functional import (
     loop_kernels,
     one_of,
     positive,
+    rate,
     scan,
     widen,
 )
@@ -198,10 +199,10 @@ class RecurrentStack(keras.layers.Layer):
         layer, each `(B, units)`; a bidirectional layer's final states are joined.
 
     Raises:
-        ValueError: if units or layers are not positive integers, or the units of a
-            bidirectional stack odd; for another cell, or an argument of another cell's;
-            when called with initial states for another number of layers, or for a
-            bidirectional stack.
+        ValueError: if units or layers are not positive integers, the dropout is not in
+            [0, 1), or the units of a bidirectional stack are odd; for another cell, or
+            an argument of another cell's; when called with initial states for another
+            number of layers, or for a bidirectional stack.
 
     Example:
         >>> import numpy as np
@@ -242,7 +243,7 @@ class RecurrentStack(keras.layers.Layer):
         self.bidirectional = bidirectional
         self.reverse = reverse
         self.use_bias = use_bias
-        self.dropout = dropout
+        self.dropout = rate("dropout", dropout)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         if recurrent_initializer is None:
             recurrent_initializer = self.kernel_initializer

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import fresh, one_of, positive, rate
+from zoo.layers.functional import above_zero, fresh, one_of, positive, rate
 from zoo.layers.multi_head import MultiHeadAttention
 
 NORMS = ("post", "pre")
@@ -34,7 +34,7 @@ class _TransformerLayer(keras.layers.Layer):
         self.dropout = rate("dropout", dropout)
         self.norm = one_of("norm", norm, NORMS)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.epsilon = epsilon
+        self.epsilon = above_zero("epsilon", epsilon)
         self.seed = seed
         self.supports_masking = True
         options = {"dtype": self.dtype_policy}
@@ -133,8 +133,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         `(B, S, d)`; at pads, numbers without a meaning.
 
     Raises:
-        ValueError: for another norm, sizes that are not positive integers, or a rate
-            outside [0, 1).
+        ValueError: for another norm, sizes that are not positive integers, ε not above
+            0, or a rate outside [0, 1).
 
     Example:
         >>> import numpy as np

@@ -14,7 +14,10 @@ from zoo.layers import (
     LSTMCell,
     RecurrentStack,
 )
+from zoo.layers.context import doubly_stochastic_penalty
+from zoo.layers.functional import zero_or_above
 from zoo.layers.hard_attention import reinforce
+from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
 from zoo.text.preprocessor import TranslatorPreprocessor
 
@@ -34,10 +37,12 @@ class ShowAttendTell(Seq2SeqBackbone):
 
     The paper's annotations a_i are the 196 places of a convolutional net's map of an
     image; here they are the states of a bidirectional LSTM, so that the decoder can be
-    studied on the zoo's text. f_att is additive attention, f_c and f_h one tanh layer
-    each (the authors' script has two). `output_tanh` puts a tanh before L_o, as their
-    code does and equation 7 doesn't. The paper does not say how weights start: matrices
-    are Glorot uniform, recurrent ones orthogonal, biases 0.
+    studied on the zoo's text. (The paper has β with soft attention; here hard attention
+    has it too.) f_att is additive attention, f_c and f_h are one tanh
+    layer each (the authors' script has two layers in each of the three). `output_tanh`
+    puts a tanh before L_o, as their code does and equation 7 doesn't. The paper does
+    not say how weights start: matrices are Glorot uniform, recurrent ones orthogonal,
+    each gate's by itself, biases 0.
 
     With `attention="hard"` the model must be trained by its own task,
     `ShowAttendTellTranslator`, whose loss has the estimator of section 4.1. Where it
@@ -49,11 +54,11 @@ class ShowAttendTell(Seq2SeqBackbone):
         hidden_dim: LSTM cells of the decoder. Paper: 1800 (COCO).
         embedding_dim: m. Paper: 512.
         annotation_dim: D, both directions of the encoder together. Paper: 512.
-        attention_dim: hidden layer of f_att. Paper: 512.
+        attention_dim: hidden layer of f_att. Default 512, as D.
         attention: "soft" or "hard".
         gate: whether there is β. Paper: True.
-        doubly_stochastic: λ of equation 14; see `zoo.layers.ContextDecoder`. 1 in the
-            authors' script.
+        doubly_stochastic: λ of equation 14, 1 in the authors' script; it is made for a
+            loss per sentence, see `zoo.layers.ContextDecoder`.
         output_tanh: see above.
         dropout: on word vectors and before L_o.
         dtype: dtype policy.
@@ -107,14 +112,18 @@ class ShowAttendTell(Seq2SeqBackbone):
             rates={"dropout": dropout},
             choices={"attention": (attention, ATTENTIONS)},
             flags={"gate": gate, "output_tanh": output_tanh},
-            others={"doubly_stochastic": doubly_stochastic},
+            others={
+                "doubly_stochastic": zero_or_above(
+                    "doubly_stochastic", doubly_stochastic
+                )
+            },
         )
         policy = self.dtype_policy
         self.make_embeddings(embedding_dim, keras.initializers.GlorotUniform)
         self.encoder = RecurrentStack(
             annotation_dim,
             bidirectional=True,
-            recurrent_initializer="orthogonal",
+            recurrent_initializer=PerGate("orthogonal", 4),
             dtype=policy,
             name="encoder",
         )
@@ -127,16 +136,20 @@ class ShowAttendTell(Seq2SeqBackbone):
             layer = HardAttention(layer, dtype=policy, name="hard_attention")
         cell = ContextCell(
             LSTMCell(
-                hidden_dim, unit_forget_bias=False, dtype=policy, name="decoder_lstm"
+                hidden_dim,
+                unit_forget_bias=False,
+                recurrent_initializer=PerGate("orthogonal", 4),
+                dtype=policy,
+                name="decoder_lstm",
             ),
             layer,
             gate=gate,
             dtype=policy,
             name="decoder_cell",
         )
-        self.decoder = ContextDecoder(
-            cell, doubly_stochastic, dtype=policy, name="decoder"
-        )
+        # Hard attention's penalty is not that of its draws: see `run`.
+        penalty = doubly_stochastic if attention == "soft" else 0.0
+        self.decoder = ContextDecoder(cell, penalty, dtype=policy, name="decoder")
         self.L_h, self.L_z = (
             keras.layers.Dense(embedding_dim, use_bias=bias, dtype=policy, name=name)
             for name, bias in (("L_h", True), ("L_z", False))
@@ -197,30 +210,34 @@ class ShowAttendTell(Seq2SeqBackbone):
         features = ops.tanh(features) if self.output_tanh else features
         return self.drop(features, training=training)
 
-    def run(self, inputs, training=False, noise=None):
+    def run(self, inputs, training=False, noise=None, return_alignments=True):
         """Features, alignments and, with noise, α as it was before the draws.
 
         Args:
             inputs: as in the call.
             training: whether to train.
-            noise: from `draw_noise`, for hard attention.
+            noise: from `draw_noise`, for hard attention. The losses then have its
+                doubly stochastic penalty.
+            return_alignments: whether they are wanted.
 
         Returns:
-            `(features (B, T, m), alignments (B, T, S), alphas (B, T, S) or None)`.
+            `(features (B, T, m), alignments (B, T, S) or None, alphas (B, T, S) or
+            None)`.
         """
         memory = self.encode(inputs["source_ids"], training=training)
         target_ids = ops.cast(inputs["target_ids"], "int32")
         words = self.token_embedding(target_ids)
         words = self.drop(words, training=training)
-        states, contexts, _, alignments = self.decoder(
+        steps_mask = ops.not_equal(target_ids, PAD_ID)
+        states, contexts, _, *alignments = self.decoder(
             words,
             memory["annotations"],
             mask=memory["mask"],
             initial_states=memory["start"],
             keys=memory["keys"],
             training=training,
-            return_alignments=True,
-            steps_mask=ops.not_equal(target_ids, PAD_ID),
+            return_alignments=return_alignments,
+            steps_mask=steps_mask,
             noise=noise,
         )
         alphas = None
@@ -232,7 +249,10 @@ class ShowAttendTell(Seq2SeqBackbone):
                 mask=memory["mask"],
                 keys=memory["keys"],
             )
-        return self._readout(words, states, contexts, training), alignments, alphas
+            penalty = doubly_stochastic_penalty(alphas, memory["mask"], steps_mask)
+            self.add_loss(self.doubly_stochastic * penalty)
+        features = self._readout(words, states, contexts, training)
+        return features, alignments[0] if alignments else None, alphas
 
     def draw_noise(self, inputs):
         """New noise for hard attention to these inputs."""
@@ -240,7 +260,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         return self.decoder.cell.attention.draw_noise(shape, self.seed_generator)
 
     def features(self, inputs, training=False):
-        return self.run(inputs, training)[0]
+        return self.run(inputs, training, return_alignments=False)[0]
 
     def align(self, source_ids, target_ids):
         return self.run({"source_ids": source_ids, "target_ids": target_ids})[1]
@@ -259,8 +279,8 @@ class ShowAttendTellTranslator(Translator):
 
     With hard attention its training loss has section 4.1's estimator: places are drawn,
     the baseline is b ← 0.9 b + 0.1 log p(y | s, a) (the batch's mean), and `reinforce`
-    is added to the loss, scaled as that is. `baseline` is b, one number that is saved
-    with the task.
+    is added to the loss, divided by the same number. `baseline` is b, a state of
+    training: checkpoints have it, another training begins with 0.
 
     Args:
         backbone, preprocessor, noise: as in `Translator`.
@@ -268,6 +288,7 @@ class ShowAttendTellTranslator(Translator):
         entropy: λ_e. 0.002 there.
 
     Raises:
+        ValueError: if λ_r or λ_e is below 0.
         ValueError: where hard attention is trained with another loss than
             `zoo.training.SmoothedCrossEntropy`, with metrics, or in float16.
     """
@@ -277,7 +298,8 @@ class ShowAttendTellTranslator(Translator):
 
     def __init__(self, backbone, *args, reward=0.1, entropy=0.002, **kwargs):
         super().__init__(backbone, *args, **kwargs)
-        self.reward, self.entropy = reward, entropy
+        self.reward = zero_or_above("reward", reward)
+        self.entropy = zero_or_above("entropy", entropy)
 
     def build(self, input_shape=None):
         self.baseline = self.add_weight(
@@ -308,26 +330,27 @@ class ShowAttendTellTranslator(Translator):
             return super().compute_loss(x, y, y_pred, sample_weight, training=training)
         features = y_pred["features"]
         loss = super().compute_loss(x, y, features, sample_weight, training=training)
-        real = ops.cast(ops.not_equal(ops.cast(y, "int32"), PAD_ID), "float32")
-        kernel, bias = self.backbone.output_weights()
-        logits = ops.matmul(features, kernel)
-        logits = logits if bias is None else logits + bias
-        log_likelihood = -ops.sum(
-            keras.losses.sparse_categorical_crossentropy(y, logits, from_logits=True)
-            * real,
-            axis=-1,
+        if sample_weight is None:
+            sample_weight = ops.not_equal(ops.cast(y, "int32"), PAD_ID)
+        weights = ops.cast(sample_weight, "float32")
+        # No gradient passes through it: nothing is kept for one.
+        logits = self.backbone.logits(ops.stop_gradient(features))
+        losses = keras.losses.sparse_categorical_crossentropy(
+            y, ops.cast(logits, "float32"), from_logits=True
         )
+        log_likelihood = ops.stop_gradient(-ops.sum(losses * weights, axis=-1))
+        real = ops.cast(weights > 0, "float32")[..., None]
         added = reinforce(
             log_likelihood,
-            y_pred["alphas"] * real[..., None],
-            y_pred["choices"] * real[..., None],
+            ops.cast(y_pred["alphas"], "float32") * real,
+            ops.cast(y_pred["choices"], "float32") * real,
             self.baseline,
             self.reward,
             self.entropy,
         )
-        mean = ops.stop_gradient(ops.mean(log_likelihood))
+        mean = ops.mean(log_likelihood)
         self.baseline.assign(0.9 * self.baseline + 0.1 * mean)
-        return loss + ops.sum(added) / ops.maximum(ops.sum(real), 1.0)
+        return loss + ops.sum(added) / ops.maximum(self.loss.count(weights), 1.0)
 
     def get_config(self):
         own = {"reward": self.reward, "entropy": self.entropy}

@@ -68,7 +68,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         if sample_weight is None:
             sample_weight = ops.ones_like(losses)
         weights = ops.cast(sample_weight, losses.dtype)
-        return ops.sum(losses * weights), self._count(weights)
+        return ops.sum(losses * weights), self.count(weights)
 
     def projected(self, features, kernel, bias, y_true, sample_weight=None):
         """The loss of the logits `features @ kernel + bias`, without these logits.
@@ -94,9 +94,10 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         total = projected_cross_entropy(
             features, kernel, bias, y_true, weights, self.smoothing
         )
-        return total, self._count(weights)
+        return total, self.count(weights)
 
-    def _count(self, weights):
+    def count(self, weights):
+        """What a batch's summed loss is divided by, for weights `(B, T)`."""
         if self.normalize == "sentences":
             weights = ops.cast(ops.any(weights > 0, axis=-1), weights.dtype)
         return ops.sum(weights)

@@ -175,8 +175,8 @@ class ScheduledSampling(keras.layers.Layer):
             here = ops.logical_and(places == step + 1, own)
             return step + 1, ops.where(here, sample[:, None], mixed), state
 
-        first = ops.zeros((), dtype="int32")
-        return ops.while_loop(going, body, (first, ids, model.start(memory)))[1]
+        first, state = ops.zeros((), dtype="int32"), model.start_for(memory, time)
+        return ops.while_loop(going, body, (first, ids, state))[1]
 
     def _sample(self, logits, draws):
         """Draws from the distribution by its cumulated probabilities: `(B,)`."""
