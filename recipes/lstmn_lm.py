@@ -16,7 +16,13 @@ from zoo.training import run_experiment
 from zoo.training.language_models import recipe
 
 RECIPE = recipe(
-    "lstmn_lm", "lstmn", __file__, "LSTMN, a word language model of the Penn Treebank"
+    "lstmn_lm",
+    "lstmn",
+    __file__,
+    "LSTMN, a word language model of the Penn Treebank",
+    rate=2e-2,
+    initializer_range=0.3,
+    epochs=24,
 )
 
 

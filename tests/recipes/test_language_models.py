@@ -7,19 +7,21 @@ import pytest
 from tests.harness import load_recipe, proved_under
 from zoo.training.recipe import SCALES
 
-# The backend on which a recipe is proved: the models train under each in their tests.
+# The backend on which a recipe is proved: the models train under each in their tests;
+# and how far from the best possible perplexity it may end.
 PROVED = {"lstm": "jax", "gru": "tensorflow", "lstmn_lm": "jax"}
+NEAR = {"lstm": 1.02, "gru": 1.02, "lstmn_lm": 1.05}
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=proved_under(PROVED[name])) for name in PROVED]
 )
 def test_the_tiny_recipe_learns_the_grammar(name, tmp_path):
-    """A model that doesn't know the subject's number at the verb is 7 % off."""
+    """A model that goes by the last noun, whatever the subject, is 7.4 % off."""
     assert load_recipe(name).main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
     results = json.loads((tmp_path / "results.json").read_text())["test"]
     assert results["optimum"] * 0.995 < results["perplexity"]
-    assert results["perplexity"] < results["optimum"] * 1.02
+    assert results["perplexity"] < results["optimum"] * NEAR[name]
 
 
 @pytest.mark.parametrize("name", PROVED)

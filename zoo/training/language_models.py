@@ -62,7 +62,7 @@ class LanguageModeling:
             raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
 
 
-def recipe(name, cell, file, title):
+def recipe(name, cell, file, title, rate=1e-2, **changes):
     """The `Experiment` of one cell, of the same size and with the same choices as the
     others.
 
@@ -70,10 +70,12 @@ def recipe(name, cell, file, title):
         name, file: the preset's name, the recipe's file.
         cell: of `zoo.models.RecurrentLM`.
         title: str, the card's.
+        rate: highest learning rate of its tiny scale.
+        **changes: other fields of its tiny scale.
     """
     tiny = LanguageModeling(
         cell,
-        Optimizer("adam", 1e-2, "linear", warmup=50, clip=5.0),
+        Optimizer("adam", rate, "linear", warmup=50, clip=5.0),
         epochs=30,
         embedding_dim=16,
         hidden_dim=32,
@@ -83,6 +85,7 @@ def recipe(name, cell, file, title):
         batch_size=32,
         length=20,
     )
+    tiny = dataclasses.replace(tiny, **changes)
     small = LanguageModeling(
         cell,
         Optimizer("adam", 3e-3, "linear", warmup=400, clip=5.0),
