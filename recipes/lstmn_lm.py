@@ -22,7 +22,7 @@ RECIPE = recipe(
     "LSTMN, a word language model of the Penn Treebank",
     rate=2e-2,
     initializer_range=0.3,
-    epochs=24,
+    epochs=10,
 )
 
 

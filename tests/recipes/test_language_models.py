@@ -10,7 +10,7 @@ from zoo.training.recipe import SCALES
 # The backend on which a recipe is proved: the models train under each in their tests;
 # and how far from the best possible perplexity it may end.
 PROVED = {"lstm": "jax", "gru": "tensorflow", "lstmn_lm": "jax"}
-NEAR = {"lstm": 1.02, "gru": 1.02, "lstmn_lm": 1.05}
+NEAR = {"lstm": 1.02, "gru": 1.02, "lstmn_lm": 1.06}
 
 
 @pytest.mark.parametrize(
