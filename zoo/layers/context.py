@@ -5,7 +5,7 @@ from keras import ops
 
 from zoo.layers.attention import Attention, attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
-from zoo.layers.functional import cast_weights, linear, scan, zero_or_above
+from zoo.layers.functional import cast_weights, columns, linear, scan, zero_or_above
 from zoo.layers.recurrent import CellRunner, hoist
 
 
@@ -241,10 +241,10 @@ class ContextDecoder(CellRunner):
             return ops.concatenate(parts, axis=-1), states
 
         outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
-        # Not by `split`, which wants to know how long the source is.
         first, second = cell.output_size, cell.output_size + memory.shape[-1]
         alignments = outputs[..., second:]
-        outputs, contexts = outputs[..., :first], outputs[..., first:second]
+        contexts = columns(outputs, first, second)
+        outputs = columns(outputs, 0, first)
         if penalize:
             penalty = doubly_stochastic_penalty(alignments, mask, steps_mask)
             self.add_loss(self.doubly_stochastic * penalty)

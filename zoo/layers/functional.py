@@ -97,6 +97,11 @@ def linear(x, kernel):
     return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
 
 
+def columns(x, start, stop):
+    """`x[..., start:stop]`, of known width though that of x may not be."""
+    return ops.reshape(x[..., start:stop], (*ops.shape(x)[:-1], stop - start))
+
+
 class LoopKernel:
     """The matrix of a product inside a time loop, made ready for training.
 

@@ -6,6 +6,7 @@ from keras import ops
 from zoo.layers.attention import mix
 from zoo.layers.functional import (
     cast_weights,
+    columns,
     fresh,
     linear,
     masked_softmax,
@@ -293,7 +294,8 @@ class LSTMNCell(keras.layers.Layer):
         outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
         n = self.units
         weights = outputs[..., 2 * n :] if source is not None else None
-        return outputs[..., :n], outputs[..., n : 2 * n], weights, states[2:4]
+        h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
+        return h, c, weights, states[2:4]
 
     def get_config(self):
         return {
