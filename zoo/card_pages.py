@@ -117,7 +117,7 @@ Class `{card.architecture}`, {card.sizes["parameters"]:,} parameters, a vocabula
 
 ## Scores
 
-| test set | metric | score | sacreBLEU signature | command |
+| test set | metric | score | signature | command |
 | --- | --- | --- | --- | --- |
 {scores}
 """
