@@ -6,13 +6,18 @@ import pytest
 # The files that take longest, a minute and more: started last, one of them would keep
 # one process busy while the others have nothing left to do.
 _LONG = (
+    "recipes/test_translators.py",
     "recipes/test_bulk_translate.py",
     "training/test_engines.py",
     "training/test_killed.py",
-    "recipes/test_translators.py",
     "training/test_recipe.py",
+    "models/test_everywhere.py",
     "models/test_luong.py",
     "models/test_bahdanau.py",
+    "models/test_transformer.py",
+    "models/test_lstmn.py",
+    "models/test_xu.py",
+    "models/test_language_model.py",
 )
 
 

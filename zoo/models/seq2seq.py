@@ -3,7 +3,8 @@
 A model is four methods; training, decoding, export and plots are written against them:
 
 - `encode(source_ids) -> memory`: all that decoding needs of the source;
-- `start(memory) -> state`;
+- `start(memory) -> state`; `start_for(memory, length)` where the state grows with the
+  target (caches, tapes), and room for `length` steps is to be made;
 - `step(token_ids, state, memory) -> (logits, state, attention_weights)`;
 - `call({"source_ids", "target_ids"}) -> logits`: teacher forcing, equal to the scan of
   `step`.
