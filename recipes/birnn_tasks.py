@@ -50,6 +50,12 @@ class Settings:
     def __post_init__(self):
         at_least(self, epochs=1, sequences=1, batch_size=1, length=30)
         at_least(self, test_sequences=1, hidden_dim=1, one_sided_dim=1)
+        for first, last in self.windows:
+            if not first <= 0 <= last:
+                raise ValueError(
+                    "Each of `windows` must begin at 0 or before and end at 0 or "
+                    f"behind. Received: {[first, last]}"
+                )
 
 
 def _adam(rate, warmup=50):

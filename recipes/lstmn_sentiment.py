@@ -4,8 +4,9 @@
 
 tiny:  generated opinions in which the order of the words decides, under two minutes.
 small: the Stanford Sentiment Treebank at a small size, two classes.
-paper: the same with the paper's sizes and choices. Its reference, with two layers, is
-       87.0 % of two classes and 47.9 % of five.
+paper: the same with the paper's sizes, Adam at its rate, batches of 5 and dropout, but
+       without its L2 and its smaller rate for word vectors in the first epoch. Its
+       reference, with two layers, is 87.0 % of two classes and 47.9 % of five.
 
 `--set labels=fine` for five classes, `--set cell=lstm` for the paper's baseline, `--set
 num_layers=2` for two layers. The paper starts from GloVe's word vectors (840B, 300
@@ -52,7 +53,8 @@ class Settings:
     patience: int | None = None
 
     def __post_init__(self):
-        at_least(self, epochs=1, sentences=0, least=1, batch_size=1, buckets=1)
+        at_least(self, epochs=1, least=1, batch_size=1, buckets=1, patience=1)
+        at_least(self, sentences=1 if self.labels == "generated" else 0)
         if self.labels not in LABELS:
             raise ValueError(
                 f"`labels` must be one of {list(LABELS)}. Received: {self.labels!r}"
@@ -67,10 +69,11 @@ def sentences(run):
     splits = ("train", "dev", "test")
     if labels != "generated":
         return {split: load_sst(split, labels) for split in splits}
-    found = {}
+    found, seen = {}, set()  # no sentence stands in two splits
     for number, split in enumerate(splits):
         count = run.settings.sentences if split == "train" else 500
-        texts, classes = opinion_sentences(count, seed=3 * run.seed + number)
+        texts, classes = opinion_sentences(count, 3 * run.seed + number, seen)
+        seen |= set(texts)
         found[split] = Labelled(texts, classes, ("negative", "positive"))
     return found
 
@@ -138,8 +141,9 @@ def work(run):
     return {"accuracy": results}
 
 
-# Adam at 2e-3, L2 1e-4 (as AdamW's decay: decoupled from the rate's scale), batch 5.
-PAPER = Optimizer("adamw", 2e-3, clip=5.0, options={"weight_decay": 1e-4})
+# Without the paper's L2 of 1e-4, and the smaller rate of the word vectors in the first
+# epoch.
+PAPER = Optimizer("adam", 2e-3)
 RECIPE = Experiment(
     "lstmn_sentiment",
     {

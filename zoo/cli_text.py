@@ -31,10 +31,7 @@ def translate(arguments):
     check_search(arguments, arguments.n_best)
     check_files(arguments.input or [], arguments.output)
     task = load_task(arguments.preset, arguments.backend)
-    if not hasattr(task, "translate"):
-        name = type(task).__name__
-        raise BadInput(f"{arguments.preset} is a {name}, which translates nothing")
-
+    _must_translate(task, arguments.preset)
     chunk_size = _BATCHES_AT_ONCE * arguments.batch_size
     if not arguments.text and not arguments.input and sys.stdin.isatty():
         chunk_size = 1  # somebody types, and waits for an answer
@@ -67,6 +64,7 @@ def evaluate(arguments):
     sources = pairs.sources[: arguments.limit]
     references = pairs.references[: arguments.limit]
     task = load_task(arguments.name, arguments.backend)
+    _must_translate(task, arguments.name)
     from zoo.training.evaluation import corpus_scores
 
     corpus_scores(["."], [["."]])  # without sacrebleu, fail before the work
@@ -85,6 +83,12 @@ def evaluate(arguments):
         f"speed {len(sources) / seconds:.1f} sentences/s ({len(sources)} sentences in "
         f"{seconds:.1f} s, compilation included)"
     )
+
+
+def _must_translate(task, preset):
+    if not hasattr(task, "translate"):
+        name = type(task).__name__
+        raise BadInput(f"{preset} is a {name}, which translates nothing")
 
 
 def _tags(name):

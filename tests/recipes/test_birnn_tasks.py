@@ -27,7 +27,7 @@ def test_one_direction_cannot_pass_its_limit_and_two_can(tmp_path):
     found = {name: net["error"] for name, net in results["regression"].items()}
     for name, limit in (("for_0", "forward"), ("back_0", "backward")):
         assert 0.95 * limits[limit] <= found[name] <= 1.1 * limits[limit]
-        # Against the least error on these very frames there is no chance in it.
+        # On these very frames, the best guess of what the net can see has less.
         assert found[name] > results["regression"][name]["limit"]
     assert found["brnn"] < 0.1 * limits["forward"]
     assert found["brnn"] < found["merge_0"] < found["for_0"] < found["back_0"]

@@ -11,7 +11,7 @@ from zoo.text.generation import lay_out
 from zoo.text.preprocessor import pad_rows
 from zoo.text.tokenizer import END_ID, PAD_ID
 
-SEGMENT = 35  # words read at once where the state is carried over, as in training
+SEGMENT = 35  # words read at once where the state is carried over
 _ROUND = 16  # lengths are padded to a multiple: each is compiled by itself
 
 
@@ -65,16 +65,22 @@ def _fill(ids, batch_size):
     return np.pad(ids, ((0, batch_size - len(ids)), (0, 0)))
 
 
-def perplexity_of(task, rows, batch_size=32, carry_over=False):
-    """exp of the mean negative log-likelihood; see `RecurrentCausalLM.perplexity`."""
+def perplexity_of(task, rows, batch_size=32, carry_over=False, length=SEGMENT):
+    """exp of the mean negative log-likelihood; see `RecurrentCausalLM.perplexity`.
+
+    `length` is that of the segments in which a text is read whose state is carried
+    over; it changes the perplexity of an LSTMN alone."""
     if not rows:
         raise ValueError("There must be a text. Received: none")
-    score = document_score if carry_over else score_ids
-    total = np.sum(score(task, rows, batch_size))
-    return math.exp(-total / sum(len(row) + 1 for row in rows))
+    if carry_over:
+        total = document_score(task, rows, batch_size, length)
+    else:
+        total = np.sum(score_ids(task, rows, batch_size))
+    mean = -total / sum(len(row) + 1 for row in rows)
+    return math.exp(mean) if mean < 700 else math.inf
 
 
-def document_score(task, rows, streams=1):
+def document_score(task, rows, streams=1, length=SEGMENT):
     """Log-probability of rows that are one text, the state going on from one to the
     next, read in segments.
 
@@ -83,9 +89,10 @@ def document_score(task, rows, streams=1):
         rows: list of lists of int.
         streams: in how many parts of equal length, each of which starts from the state
             zero, they are read at the same time.
+        length: words of a segment.
     """
     backbone, total = task.backbone, 0.0
-    inputs, labels = lay_out(rows, streams, SEGMENT)
+    inputs, labels = lay_out(rows, streams, length)
     start = keras.tree.map_structure(
         ops.convert_to_numpy, backbone.initial_states(streams)
     )
@@ -98,8 +105,8 @@ def document_score(task, rows, streams=1):
         return _sum(logits, labels), *keras.tree.flatten(states)
 
     states = keras.tree.flatten(start)
-    for place in range(0, inputs.shape[1], SEGMENT):
-        part = slice(place, place + SEGMENT)
+    for place in range(0, inputs.shape[1], length):
+        part = slice(place, place + length)
         run = compiled(task, "document", segment)
         found, *states = run(inputs[:, part], labels[:, part], *states)
         total += float(found.sum())

@@ -10,7 +10,10 @@ class DrawnBatches(ArrayBatches):
         draw: function of a count and an epoch to `(x, y)`, arrays or dicts of arrays:
             the same again for the same epoch.
         count: examples of an epoch.
-        batch_size: examples of a batch.
+        batch_size: examples of a batch, which divides the count.
+
+    Raises:
+        ValueError: where it doesn't: the last batch would be filled up with others.
 
     Attributes:
         epoch: the one that they are drawn for.
@@ -30,6 +33,11 @@ class DrawnBatches(ArrayBatches):
     unit = "sequences"
 
     def __init__(self, draw, count, batch_size, **kwargs):
+        if count % batch_size:
+            raise ValueError(
+                "`count` must be a multiple of `batch_size`. "
+                f"Received: count={count}, batch_size={batch_size}"
+            )
         self.draw, self.count, self.epoch = draw, count, 0
         # In the order in which they are drawn.
         super().__init__(draw(count, 0), batch_size, seed=None, **kwargs)

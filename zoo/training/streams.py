@@ -68,7 +68,8 @@ class CarriedState(keras.Model):
 
     The state stands in variables that are not trained; no gradient passes from one
     batch into the one before. `fit` it on `StreamBatches`, in their order, with a
-    `SmoothedCrossEntropy`, which does without the logits of a whole batch.
+    `SmoothedCrossEntropy`, which does without the logits of a whole batch. (`evaluate`
+    would start from what training left: `RecurrentCausalLM.perplexity` doesn't.)
 
     Args:
         backbone: a `zoo.models.RecurrentLM`; what is learned is in it.
