@@ -155,7 +155,7 @@ RECIPE = Experiment(
             dropout=0.0,
             initializer_range=0.3,
             labels="generated",
-            sentences=2000,
+            sentences=4000,
             batch_size=32,
             buckets=1,
         ),
