@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from tests.harness import randomize, same_config
-from zoo.models import Luong, LuongTranslator
+from zoo.models import Luong, LuongTranslator, Transformer
 from zoo.training import (
     PairBatches,
     ScheduledSampling,
@@ -96,6 +96,19 @@ def test_a_sample_is_what_the_next_step_reads(backbone):
         logits, state, _ = backbone.step(found[:, t], state, memory)
         token = ops.convert_to_numpy(logits).argmax(-1)
     assert (found != TARGET).any()
+
+
+def test_a_model_whose_state_grows_has_room_for_all_steps():
+    """A step without room would give NaN, whose sample is 0."""
+    model = randomize(
+        Transformer(20, num_layers=1, hidden_dim=8, ff_dim=8, num_heads=2, dropout=0.0)
+    )
+    layer = ScheduledSampling("linear", 1e-9, c=1.0, seed=1)
+    layer.step.assign(5)
+    target = np.full((4, 70), 19, "int32")  # 1 source token has room for 52 by itself
+    inputs = {"source_ids": np.array([[5]] * 4, "int32"), "target_ids": target}
+    found = ids(layer(inputs, model=model))[:, 53:]
+    assert len(np.unique(found)) > 5 and (found == 0).mean() < 0.5
 
 
 def test_the_coin_is_tossed_for_every_token(backbone):
