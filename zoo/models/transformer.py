@@ -27,7 +27,7 @@ class Transformer(Seq2SeqBackbone):
     inside the feed-forward layer. The paper does not say how weights start: matrices
     are Glorot uniform, word vectors N(0, 1/d), as in the authors' code.
 
-    At the paper's sizes, with one vocabulary of 37,000 pieces: 63.1M parameters, and
+    At the paper's sizes, with one vocabulary of 37,000 pieces: 63.0M parameters, and
     214.2M for the big model (`num_layers=6, hidden_dim=1024, ff_dim=4096,
     num_heads=16`); the paper's table 3 says 65M and 213M.
 
