@@ -225,20 +225,6 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
     backbone_cls = RecurrentLM
     preprocessor_cls = RecurrentLMPreprocessor
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
-        # Before any attribute: layers set earlier are not tracked under torch.
-        super().__init__(**kwargs)
-        self.check_vocabulary(backbone, preprocessor)
-        self.backbone = backbone
-        self.preprocessor = preprocessor
-        self.build(None)
-
-    def build(self, input_shape=None):
-        self.built = True
-
-    def call(self, inputs, training=False):
-        return self.backbone(inputs, training=training)
-
     def compile(self, optimizer="auto", loss="auto", *, sampler="greedy", **kwargs):
         """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default."""
         super().compile(optimizer, loss, sampler=sampler, **kwargs)

@@ -168,20 +168,6 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
     backbone_cls = RecurrentClassifier
     preprocessor_cls = RecurrentClassifierPreprocessor
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
-        # Before any attribute: layers set earlier are not tracked under torch.
-        super().__init__(**kwargs)
-        self.check_vocabulary(backbone, preprocessor)
-        self.backbone = backbone
-        self.preprocessor = preprocessor
-        self.build(None)
-
-    def build(self, input_shape=None):
-        self.built = True
-
-    def call(self, inputs, training=False):
-        return self.backbone(inputs, training=training)
-
     def compile(self, optimizer="auto", loss="auto", *, metrics="auto", **kwargs):
         """`keras_hub.models.TextClassifier.compile`; the outputs are logits."""
         if loss == "auto":

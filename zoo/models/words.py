@@ -6,9 +6,26 @@ from zoo.models.base import Presets
 
 
 class WordTask(Presets):
-    """`fit`, `evaluate` and `predict` on strings, which the preprocessor turns into
+    """A backbone and a preprocessor whose tokenizer is a `zoo.text.WordTokenizer`.
+
+    `fit`, `evaluate` and `predict` work on strings, which the preprocessor turns into
     arrays all at once, or on ids: a `keras.utils.PyDataset`, or any data without a
-    preprocessor."""
+    preprocessor.
+    """
+
+    def __init__(self, backbone, preprocessor=None, **kwargs):
+        # Before any attribute: layers set earlier are not tracked under torch.
+        super().__init__(**kwargs)
+        self.check_vocabulary(backbone, preprocessor)
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.build(None)
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def call(self, inputs, training=False):
+        return self.backbone(inputs, training=training)
 
     @classmethod
     def _from_folder(cls, folder, **kwargs):

@@ -4,10 +4,9 @@ import keras
 import keras_hub
 import numpy as np
 
-from zoo.text.caller import warn_caller
 from zoo.text.preprocessor import check_length, pad_rows, python_ids
 from zoo.text.tokenizer import END_ID, PAD_ID, check_texts, read_texts
-from zoo.text.words import SPECIAL_WORDS, WordTokenizer
+from zoo.text.words import SPECIAL_WORDS, WordTokenizer, check_words, cut_rows
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -40,11 +39,7 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
     tokenizer_cls = WordTokenizer
 
     def __init__(self, tokenizer, sequence_length=128, **kwargs):
-        if not isinstance(tokenizer, WordTokenizer):
-            raise TypeError(
-                "tokenizer must be a zoo.text.WordTokenizer. "
-                f"Received: {type(tokenizer).__name__}"
-            )
+        check_words(tokenizer)
         check_length("sequence_length", sequence_length, 2)
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
         self.built = True  # there are no weights
@@ -55,7 +50,7 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
     def call(self, x, y=None, sample_weight=None, sequence_length=None):
         length = self.sequence_length if sequence_length is None else sequence_length
         texts, single = read_texts(x, "x")
-        rows = self._cut(texts, length - 1)
+        rows = cut_rows(self.encode(texts), length - 1)
         ids = pad_rows([[END_ID, *row] for row in rows], length)
         y = pad_rows([[*row, END_ID] for row in rows], length)
         outputs = {"token_ids": ids}, y, (y != 0).astype("float32")
@@ -71,14 +66,6 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
         """
         return self.tokenizer.tokenize(check_texts(texts))
 
-    def _cut(self, texts, limit):
-        rows = self.encode(texts)
-        if cut := sum(len(row) > limit for row in rows):
-            warn_caller(
-                f"{cut} of {len(rows)} texts have more than {limit} words and were cut"
-            )
-        return [row[:limit] for row in rows]
-
     # === KerasHub's generate ===
     def generate_preprocess(self, x, sequence_length=None):
         """`{"token_ids", "padding_mask"}` of prompts: the end token of the text before,
@@ -86,7 +73,7 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
         length = self.sequence_length if sequence_length is None else sequence_length
         check_length("max_length", length, 2)
         texts, single = read_texts(x, "inputs")
-        rows = [[END_ID, *row] for row in self._cut(texts, length - 1)]
+        rows = [[END_ID, *row] for row in cut_rows(self.encode(texts), length - 1)]
         mask = np.arange(length)[None] < np.array([len(row) for row in rows])[:, None]
         outputs = {"token_ids": pad_rows(rows, length), "padding_mask": mask}
         return {

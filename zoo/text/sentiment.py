@@ -3,10 +3,9 @@
 import keras
 import keras_hub
 
-from zoo.text.caller import warn_caller
 from zoo.text.preprocessor import check_length, pad_rows
 from zoo.text.tokenizer import check_texts, read_texts
-from zoo.text.words import WordTokenizer
+from zoo.text.words import WordTokenizer, check_words, cut_rows
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -36,11 +35,7 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
     tokenizer_cls = WordTokenizer
 
     def __init__(self, tokenizer, sequence_length=64, **kwargs):
-        if not isinstance(tokenizer, WordTokenizer):
-            raise TypeError(
-                "tokenizer must be a zoo.text.WordTokenizer. "
-                f"Received: {type(tokenizer).__name__}"
-            )
+        check_words(tokenizer)
         check_length("sequence_length", sequence_length, 1)
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
         self.built = True  # there are no weights
@@ -50,12 +45,8 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
 
     def call(self, x, y=None, sample_weight=None):
         texts, single = read_texts(x, "x")
-        rows, limit = self.encode(texts), self.sequence_length
-        if cut := sum(len(row) > limit for row in rows):
-            warn_caller(
-                f"{cut} of {len(rows)} texts have more than {limit} words and were cut"
-            )
-        ids = pad_rows([row[:limit] for row in rows], limit)
+        rows = cut_rows(self.encode(texts), self.sequence_length)
+        ids = pad_rows(rows, self.sequence_length)
         inputs = {"token_ids": ids[0] if single else ids}
         return keras.utils.pack_x_y_sample_weight(inputs, y, sample_weight)
 

@@ -6,6 +6,7 @@ import os
 import keras
 import keras_hub
 
+from zoo.text.caller import warn_caller
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID, UNKNOWN_ID, check_texts
 
 SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
@@ -44,6 +45,24 @@ def count_words(texts, vocabulary_size=None, least=1):
     words = sorted(counts, key=lambda word: (-counts[word], word))
     words = [word for word in words if counts[word] >= least]
     return words if vocabulary_size is None else words[: vocabulary_size - room]
+
+
+def check_words(tokenizer):
+    """Refuses what is no `WordTokenizer` with a `TypeError`."""
+    if not isinstance(tokenizer, WordTokenizer):
+        raise TypeError(
+            "tokenizer must be a zoo.text.WordTokenizer. "
+            f"Received: {type(tokenizer).__name__}"
+        )
+
+
+def cut_rows(rows, limit):
+    """Rows of words, of which longer ones are cut, with one warning."""
+    if cut := sum(len(row) > limit for row in rows):
+        warn_caller(
+            f"{cut} of {len(rows)} texts have more than {limit} words and were cut"
+        )
+    return [row[:limit] for row in rows]
 
 
 @keras.saving.register_keras_serializable(package="zoo")
