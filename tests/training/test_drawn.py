@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from zoo.training.drawn import DrawnBatches
 
@@ -9,14 +10,19 @@ def draw(count, epoch):
 
 
 def test_an_epochs_examples_are_drawn_anew_and_the_same_again():
-    batches = DrawnBatches(draw, count=10, batch_size=4)
-    assert (len(batches), batches.tokens, batches.unit) == (3, 10, "sequences")
+    batches = DrawnBatches(draw, count=12, batch_size=4)
+    assert (len(batches), batches.tokens, batches.unit) == (3, 12, "sequences")
     first = [batches[i][0]["x"] for i in range(3)]
-    np.testing.assert_array_equal(np.concatenate(first)[:10], draw(10, 0)[0]["x"])
+    np.testing.assert_array_equal(np.concatenate(first), draw(12, 0)[0]["x"])
     batches.set_epoch(3)
     assert (batches[0][0]["x"] != first[0]).all()
     batches.set_epoch(3, start=1, skip=2)  # resumed, one left out
     assert len(batches) == 1
-    np.testing.assert_array_equal(batches[0][1], draw(10, 3)[1][4:8])
+    np.testing.assert_array_equal(batches[0][1], draw(12, 3)[1][4:8])
     batches.set_epoch(0)
     np.testing.assert_array_equal(batches[0][0]["x"], first[0])
+
+
+def test_a_count_that_leaves_a_batch_short_is_refused():
+    with pytest.raises(ValueError, match="count=10, batch_size=4"):
+        DrawnBatches(draw, count=10, batch_size=4)
