@@ -9,6 +9,7 @@ from zoo.training import ConfigurationError, Optimizer, Recipe, Scale
 from zoo.training.configuration import (
     choose_backend,
     commit,
+    cpu,
     make_configuration,
     read_configuration,
     versions,
@@ -44,7 +45,7 @@ def test_it_tells_of_everything_that_a_run_is_made_of():
     assert found["hyper_parameters"]["patience"] is None
     assert found["backend"] == keras.backend.backend()
     assert found["commit"] == commit()
-    assert "CPU cores" in found["machine"]
+    assert found["machine"].endswith(cpu())
     assert found["command"] == "zoo train my_recipe"
     assert found["date"][:2] == "20"
 
@@ -119,3 +120,15 @@ def test_the_backend_that_runs_already_can_not_be_changed(monkeypatch):
         choose_backend(other, "runs/x")
     assert "KERAS_BACKEND" not in os.environ
     assert choose_backend(running, "runs/x") is False
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="the system can't pin a process"
+)
+def test_a_pinned_process_names_the_cores_that_it_may_use():
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(own)})
+    try:
+        assert cpu().startswith("1 CPU core (")
+    finally:
+        os.sched_setaffinity(0, own)

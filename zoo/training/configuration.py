@@ -151,8 +151,14 @@ def machine():
         devices = tf.config.list_physical_devices("GPU")
         details = tf.config.experimental.get_device_details
         found = [details(d).get("device_name", "GPU") for d in devices]
-    cpu = f"{os.cpu_count()} CPU cores ({platform.machine()})"
-    return ", ".join([*found, cpu])
+    return ", ".join([*found, cpu()])
+
+
+def cpu():
+    """The cores that this process may use, as in "2 CPU cores (x86_64)"."""
+    own = getattr(os, "sched_getaffinity", None)  # Linux has it
+    count = len(own(0)) if own else os.cpu_count()
+    return f"{count} CPU core{'s' * (count != 1)} ({platform.machine()})"
 
 
 def commit():
