@@ -62,10 +62,13 @@ def _batches(run, preprocessor, data):
 
 
 def _score(tagger, data):
-    """The share of the words that get their tag, and how many words there are."""
+    """The share of the words that get their tag, how many words there are, and the
+    sentences that come out worst."""
     from zoo.training import tag_accuracy
+    from zoo.training.evaluation import worst_tags
 
-    return tag_accuracy(tagger.tag(data.sentences), data.tags)
+    found = tagger.tag(data.sentences)
+    return *tag_accuracy(found, data.tags), worst_tags(found, data.tags)
 
 
 def _run(run):
@@ -93,8 +96,8 @@ def _run(run):
     tagger = run.save(tagger)
     results = {}
     for split, data in (("dev", dev), ("test", test)):
-        accuracy, words = _score(tagger, data)
-        results[split] = {"accuracy": accuracy, "words": words}
+        accuracy, words, worst = _score(tagger, data)
+        results[split] = {"accuracy": accuracy, "words": words, "worst": worst}
     if run.scale_name == "small" and not run.settings.sentences:
         _write_card(run, tagger, results)
     return results
@@ -113,7 +116,14 @@ def _write_card(run, tagger, results):
     }
     data = [{"name": UD_ENGLISH.name, "terms": UD_ENGLISH.terms}]
     vocabulary = tagger.backbone.vocabulary_size
-    run.write_card(tagger, vocabulary=vocabulary, data=data, scores=[score], **_CARD)
+    run.write_card(
+        tagger,
+        vocabulary=vocabulary,
+        data=data,
+        scores=[score],
+        examples=results["test"]["worst"],
+        **_CARD,
+    )
 
 
 _CARD = {
@@ -123,6 +133,10 @@ _CARD = {
         "output layer for both, as in the paper; here an LSTM in each direction over "
         "words, which are read by their vectors and by a convolution over their "
         "letters. It gives each word one of the 17 universal parts of speech."
+    ),
+    "equations": (
+        "The two chains of states and their joint output layer (section II); LSTM "
+        "cells instead of simple ones."
     ),
     "intended_use": (
         "Teaching, comparison of architectures, tests of serving; it tags English "

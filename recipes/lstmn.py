@@ -28,6 +28,8 @@ RECIPE = Recipe(
         "fusion), as in the paper, which describes this for two given sentences: "
         "translation is this preset's. 256 units, one SentencePiece vocabulary of "
         "5,000 pieces for both languages, dropout and label smoothing.",
+        "Sections 3 and 4: LSTMNs that attend to their own past, and deep attention "
+        "fusion, whose gate lets the source's memory into the cell.",
         {
             "title": "Long Short-Term Memory-Networks for Machine Reading",
             "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",

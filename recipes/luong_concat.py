@@ -16,6 +16,11 @@ RECIPE = luong(
     attention="global",
     score="concat",
     words="global attention, the concat score",
+    equations=(
+        "Global attention over all of the source (equation 7, section 3.1) with the "
+        "concat score, whose W_a reads both states as printed (the authors' code "
+        "leaves the source's half the identity)"
+    ),
 )
 
 

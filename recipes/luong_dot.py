@@ -16,6 +16,10 @@ RECIPE = luong(
     attention="global",
     score="dot",
     words="global attention, the dot score",
+    equations=(
+        "Global attention over all of the source (equation 7, section 3.1) with the "
+        "dot score"
+    ),
 )
 
 

@@ -16,6 +16,10 @@ RECIPE = luong(
     attention="global",
     score="general",
     words="global attention, the general score",
+    equations=(
+        "Global attention over all of the source (equation 7, section 3.1) with the "
+        "general score"
+    ),
 )
 
 

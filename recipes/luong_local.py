@@ -18,6 +18,11 @@ RECIPE = luong(
     attention="local_p",
     score="general",
     words="local predictive attention (local-p), the general score",
+    equations=(
+        "Local attention with predictive alignment (equations 9 and 10, section 3.2), "
+        "inside its window equation 7 with the general score; the Gaussian's product "
+        "is not renormalised"
+    ),
 )
 
 

@@ -16,6 +16,10 @@ RECIPE = luong(
     attention="local_m",
     score="general",
     words="local monotonic attention (local-m), the general score",
+    equations=(
+        "Local attention with monotonic alignment, p_t = t (section 3.2), inside its "
+        "window equation 7 with the general score"
+    ),
 )
 
 

@@ -16,6 +16,10 @@ RECIPE = luong(
     attention="location",
     score="dot",  # not used: the location score is its own
     words="location-based attention",
+    equations=(
+        "Global attention by the location score (equation 8), which never looks at "
+        "the source's states"
+    ),
 )
 
 

@@ -31,6 +31,10 @@ RECIPE = Recipe(
         "vocabulary of 5,000 pieces for both languages instead of 15,000 words each, "
         "dropout and label smoothing. Trained with Adam instead of the paper's "
         "Adadelta, on sentences instead of phrases.",
+        'Equations 5 to 8 and the appendix, as printed (variant "paper"): the '
+        "context in both gates, the candidate and the maxout output; in the decoder "
+        "the reset gate scales the candidate's context too. Without the low-rank "
+        "factors of section 4.1.",
         {
             "title": (
                 "Learning Phrase Representations using RNN Encoder–Decoder for "

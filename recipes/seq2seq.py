@@ -28,6 +28,8 @@ RECIPE = Recipe(
         "of 256 cells instead of 4 of 1000, one SentencePiece vocabulary of 5,000 "
         "pieces for both languages instead of 160,000 and 80,000 words, dropout and "
         "label smoothing. Trained with Adam instead of the paper's SGD.",
+        "Equation 1; the source reversed (section 3.3), all layers' last states "
+        "handed over, LSTMs without peepholes.",
         {
             "title": "Sequence to Sequence Learning with Neural Networks",
             "authors": "Ilya Sutskever, Oriol Vinyals, Quoc V. Le",

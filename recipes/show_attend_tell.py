@@ -28,6 +28,9 @@ RECIPE = Recipe(
         "training (the paper's estimator with a moving baseline and an entropy term), "
         "with the gate β and the doubly stochastic penalty, over a bidirectional LSTM "
         "encoder of text instead of the paper's convolutional net of images.",
+        "The LSTM with the context in its gates, hard attention with the estimator, "
+        "the moving baseline and the entropy term of section 4.1, the gate β and the "
+        "doubly stochastic penalty of section 4.2.1.",
         {
             "title": (
                 "Show, Attend and Tell: Neural Image Caption Generation with Visual "

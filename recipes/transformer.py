@@ -28,6 +28,9 @@ RECIPE = Recipe(
         "in the paper, at a small size: 3 layers of 256 instead of 6 of 512, one "
         "vocabulary of 5,000 pieces instead of 37,000. Layer normalisation stands "
         "before each sub-layer, which needs a shorter warm-up.",
+        "Equations 1 and 2, multi-head attention (section 3.2.2), sinusoidal "
+        "positions (3.5), one matrix for all word vectors and the output (3.4). Pre- "
+        "norm, as the authors' later code has it; the paper prints post-norm.",
         {
             "title": "Attention Is All You Need",
             "authors": (

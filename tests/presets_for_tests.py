@@ -8,6 +8,7 @@ FACTS = {
     "name": "tiny",
     "title": "Tiny translator, English to German",
     "description": "Made by a test.",
+    "equations": "Equation 1.",
     "intended_use": "Tests.",
     "weaknesses": ["Knows no words.", "Has no weights."],
     "license": "apache-2.0",
@@ -23,6 +24,7 @@ FACTS = {
     "data": [{"name": "multi30k", "terms": "research use"}],
     "sizes": {"parameters": 1234567, "vocabulary": 20},
     "recipe": "zoo train tiny --scale tiny",
+    "configuration": {"model": {"hidden_dim": 8}, "epochs": 2},
     "seed": 7,
     "commit": "0123abc",
     "date": "2026-11-21",
@@ -38,6 +40,13 @@ FACTS = {
             "command": "zoo evaluate tiny --data multi30k --split test_2016_flickr",
         }
     ],
+    "examples": [{"source": "A dog | runs", "reference": "Ein Hund", "output": "die"}],
+    "speed": {
+        "value": 51.7,
+        "unit": "sentences/s",
+        "machine": "2 CPU cores",
+        "command": "python tools/measure_presets.py tiny",
+    },
 }
 
 

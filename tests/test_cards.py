@@ -6,9 +6,11 @@ import pytest
 from tests.presets_for_tests import FACTS, make_preset
 from zoo.card_pages import presets_table, readme, replace_table, write_card
 from zoo.cards import (
+    MAY_BE_MISSING,
     PresetError,
     format_bytes,
     format_scores,
+    format_speed,
     read_card,
     short_paper,
 )
@@ -55,7 +57,14 @@ def test_every_field_is_needed(tmp_path, field):
 
 
 @pytest.mark.parametrize(
-    "field, key", [("paper", "url"), ("sizes", "parameters"), ("scores", "signature")]
+    "field, key",
+    [
+        ("paper", "url"),
+        ("sizes", "parameters"),
+        ("scores", "signature"),
+        ("examples", "output"),
+        ("speed", "unit"),
+    ],
 )
 def test_every_key_of_a_record_is_needed(tmp_path, field, key):
     make_preset(tmp_path)
@@ -71,6 +80,29 @@ def test_records_must_be_records(tmp_path):
     change(tmp_path, scores=[12.5])
     with pytest.raises(PresetError, match="scores"):
         read_card(tmp_path)
+
+
+def test_an_empty_record_is_none(tmp_path):
+    make_preset(tmp_path)
+    change(tmp_path, paper={})
+    with pytest.raises(PresetError, match="'paper' needs title"):
+        read_card(tmp_path)
+
+
+def test_card_of_an_earlier_version_is_read(tmp_path):
+    """Before 2026-11-22 cards had neither examples nor a speed."""
+    make_preset(tmp_path)
+    path = tmp_path / "card.json"
+    facts = json.loads(path.read_text())
+    for field in MAY_BE_MISSING:
+        del facts[field]
+    path.write_text(json.dumps(facts))
+    card = read_card(tmp_path)
+    assert (card.equations, card.configuration) == ("", {})
+    assert (card.examples, card.speed, format_speed(card)) == ([], {}, "-")
+    text = readme(card)
+    for heading in ("Equations", "Bad output", "```json", "Speed"):
+        assert heading not in text
 
 
 def test_card_of_a_newer_version_is_read(tmp_path):
@@ -112,6 +144,10 @@ def test_readme_has_front_matter_and_what_the_card_says(tmp_path):
         "- Has no weights.",
         "- multi30k: research use",
         "zoo train tiny --scale tiny",
+        "Equations: Equation 1.",
+        "| A dog \\| runs | Ein Hund | die |",
+        '"hidden_dim": 8',
+        "Speed: 52 sentences/s, 2 CPU cores: `python tools/measure_presets.py tiny`",
         "| 12.35 | `nrefs:1",
     ):
         assert part in body

@@ -45,8 +45,12 @@ def write(folder, facts, root):
         content = json.loads(facts.read_text(encoding="utf-8"))
     else:
         content = read_card(folder).to_dict()
-    content.pop("files", None)
-    card = write_card(folder, content)
+    write_facts(folder, content, root)
+
+
+def write_facts(folder, facts, root):
+    """Writes the card and README.md of a preset, and the project's table."""
+    card = write_card(folder, {k: v for k, v in facts.items() if k != "files"})
     print(f"{folder}: {len(card.files)} files, {card.bytes:,} bytes")
     page = root / README_FILE
     page.write_text(project_readme(root), encoding="utf-8", newline="\n")

@@ -9,8 +9,10 @@ from zoo.cards import (
     PresetError,
     format_bytes,
     format_scores,
+    format_speed,
     list_files,
     make_card,
+    short_machine,
     short_paper,
 )
 
@@ -32,7 +34,7 @@ def write_card(folder, facts):
     Args:
         folder: path of the preset folder, as `save_to_preset` left it.
         facts: dict. One entry per attribute of `Card`, except for "files", which
-            is measured here.
+            is measured here; those of `zoo.cards.MAY_BE_MISSING` may be left out.
 
     Returns:
         The `Card`.
@@ -86,7 +88,8 @@ def readme(card):
 
 {card.description}
 
-Paper: {paper["authors"]}, [{paper["title"]}]({paper["url"]}), {paper["year"]}.
+Paper: {paper["authors"]}, [{paper["title"]}]({paper["url"]}), {paper["year"]}.\
+{_equations(card)}
 
 ```python
 import zoo
@@ -102,7 +105,7 @@ print(model.{card.task}("A dog runs."))
 Known weaknesses:
 
 {weaknesses}
-
+{_examples(card)}
 ## Data
 
 {data}
@@ -114,31 +117,71 @@ Known weaknesses:
 Class `{card.architecture}`, {card.sizes["parameters"]:,} parameters, a vocabulary of
 {card.sizes["vocabulary"]:,} entries; files of {format_bytes(card.bytes)}. Seed \
 {card.seed}, commit {card.commit}, {card.date}, {card.machine}, {card.training_time}.
-
+{_configuration(card)}
 ## Scores
 
 | test set | metric | score | signature | command |
 | --- | --- | --- | --- | --- |
 {scores}
-"""
+{_speed(card)}"""
+
+
+# What an earlier version's card doesn't know is left out.
+
+
+def _equations(card):
+    return f"\n\nEquations: {card.equations}" if card.equations else ""
+
+
+def _examples(card):
+    if not card.examples:
+        return ""
+    rows = [(e["source"], e["reference"], e["output"]) for e in card.examples]
+    lines = [f"| {' | '.join(map(_cell, row))} |\n" for row in rows]
+    return (
+        "\nBad output:\n\n| source | reference | output |\n| --- | --- | --- |\n"
+        + "".join(lines)
+    )
+
+
+def _configuration(card):
+    if not card.configuration:
+        return ""
+    text = json.dumps(card.configuration, indent=2, ensure_ascii=False)
+    return f"\n```json\n{text}\n```\n"
+
+
+def _speed(card):
+    if not card.speed:
+        return ""
+    where, command = card.speed["machine"], card.speed["command"]
+    return f"\nSpeed: {format_speed(card)}, {where}: `{command}`\n"
+
+
+def _cell(text):
+    """Text that may stand in a Markdown table."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
 
 
 def presets_table(cards):
     """Returns the table of presets for the project's README, as Markdown."""
-    rows = [
-        f"| [`{card.name}`](savedmodels/{card.name}) "
-        f"| [{short_paper(card)}]({card.paper['url']}) | {'-'.join(card.languages)} "
-        f"| {card.sizes['parameters'] / 1e6:.1f} M | {format_bytes(card.bytes)} "
-        f"| {format_scores(card)} | `{card.recipe}` |"
-        for card in cards
-    ]
-    return "\n".join(
-        [
-            "| preset | paper | languages | parameters | size | scores | made by |",
-            "| --- | --- | --- | --- | --- | --- | --- |",
-            *rows,
-        ]
-    )
+    heads = ("preset", "paper", "task", "parameters", "size", "scores", "training")
+    heads += ("CPU speed",)
+    rows = [heads, ("---",) * len(heads)]
+    for card in cards:
+        rows.append(
+            (
+                f"[`{card.name}`](savedmodels/{card.name})",
+                f"[{short_paper(card)}]({card.paper['url']})",
+                f"{card.task} {'-'.join(card.languages)}",
+                f"{card.sizes['parameters'] / 1e6:.1f} M",
+                format_bytes(card.bytes),
+                format_scores(card),
+                f"{card.training_time}, {short_machine(card)}",
+                format_speed(card),
+            )
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def replace_table(text, cards):

@@ -19,6 +19,7 @@ FIELDS = {
     "name": (str, ()),
     "title": (str, ()),
     "description": (str, ()),
+    "equations": (str, ()),
     "intended_use": (str, ()),
     "weaknesses": (list, ()),
     "license": (str, ()),
@@ -29,14 +30,19 @@ FIELDS = {
     "data": (list, ("name", "terms")),
     "sizes": (dict, ("parameters", "vocabulary")),
     "recipe": (str, ()),
+    "configuration": (dict, ()),
     "seed": (int, ()),
     "commit": (str, ()),
     "date": (str, ()),
     "machine": (str, ()),
     "training_time": (str, ()),
     "scores": (list, ("data", "split", "metric", "value", "signature", "command")),
+    "examples": (list, ("source", "reference", "output")),
+    "speed": (dict, ("value", "unit", "machine", "command")),
     "files": (dict, ()),
 }
+# Empty in the cards of earlier versions, and where nothing is known.
+MAY_BE_MISSING = ("equations", "configuration", "examples", "speed")
 
 
 class PresetError(ValueError):
@@ -51,6 +57,7 @@ class Card:
         name: str. The name that `zoo.load` takes.
         title: str. One line for a heading.
         description: str. What the model is, in a paragraph.
+        equations: str. Which of the paper's equations it follows, and which variant.
         intended_use: str. What it is good for.
         weaknesses: list of str. What it is known to do badly.
         license: str. The licence of the weights, as model hubs spell it.
@@ -61,6 +68,8 @@ class Card:
         data: list of dicts with "name" and "terms": the training corpora.
         sizes: dict with "parameters" and "vocabulary" (entries), both int.
         recipe: str. The command that makes the preset.
+        configuration: dict. The hyper-parameters of that run, as its config.json has
+            them.
         seed: int. The random seed of that run.
         commit: str. The version of the code that ran.
         date: str. The day of the run, as YYYY-MM-DD.
@@ -68,6 +77,9 @@ class Card:
         training_time: str. How long it took.
         scores: list of dicts with "data", "split", "metric", "value" (float),
             "signature" (of sacreBLEU) and "command" (that prints the score).
+        examples: list of dicts with "source", "reference" and "output": bad output.
+        speed: dict with "value" (float), "unit" (as "sentences/s"), "machine" and
+            "command" (that measures it); empty where it isn't measured.
         files: dict from a path inside the folder to a dict with "bytes" and
             "sha256".
     """
@@ -75,6 +87,7 @@ class Card:
     name: str
     title: str
     description: str
+    equations: str
     intended_use: str
     weaknesses: list
     license: str
@@ -85,12 +98,15 @@ class Card:
     data: list
     sizes: dict
     recipe: str
+    configuration: dict
     seed: int
     commit: str
     date: str
     machine: str
     training_time: str
     scores: list
+    examples: list
+    speed: dict
     files: dict
 
     @property
@@ -123,11 +139,13 @@ def make_card(facts, where):
         )
     values = {}
     for field, (kind, keys) in FIELDS.items():
-        value = facts.get(field)
+        value = facts.get(field, kind() if field in MAY_BE_MISSING else None)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise PresetError(
                 f"{where}: {field!r} should be a {kind.__name__}, received {value!r}"
             )
+        if value == kind() and field in MAY_BE_MISSING:
+            keys = ()
         for record in value if kind is list else [value]:
             if keys and not isinstance(record, dict):
                 raise PresetError(
@@ -242,6 +260,18 @@ def format_scores(card):
         where = f"{score['data']} {score['split']}"
         groups.setdefault(where, []).append(f"{score['metric']} {score['value']:.1f}")
     return "; ".join(f"{', '.join(found)} ({where})" for where, found in groups.items())
+
+
+def format_speed(card):
+    """Returns a card's speed as text: "52 sentences/s", "-" where it has none."""
+    if not card.speed:
+        return "-"
+    return f"{card.speed['value']:.0f} {card.speed['unit']}"
+
+
+def short_machine(card):
+    """Returns the machine of a card's run without its software: "2 CPU cores"."""
+    return card.machine.split(", Keras")[0].replace(" (x86_64)", "")
 
 
 def short_paper(card):

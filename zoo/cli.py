@@ -245,23 +245,30 @@ def _add_translate(command):
 
 def _list(arguments):
     from zoo import presets
-    from zoo.cards import format_bytes, format_scores, short_paper
+    from zoo.cards import (
+        format_bytes,
+        format_scores,
+        format_speed,
+        short_machine,
+        short_paper,
+    )
 
     cards = presets.list_presets()
     if arguments.json:
         return _print_json([card.to_dict() for card in cards])
-    rows = [("name", "paper", "task", "parameters", "size", "scores")]
+    heads = ("name", "paper", "task", "parameters", "size", "scores", "training")
+    rows = [(*heads, "CPU speed")]
     for card in cards:
-        parameters = f"{card.sizes['parameters']:,}"
-        size = format_bytes(card.bytes)
         rows.append(
             (
                 card.name,
                 short_paper(card),
                 f"{card.task} {'-'.join(card.languages)}",
-                parameters,
-                size,
+                f"{card.sizes['parameters']:,}",
+                format_bytes(card.bytes),
                 format_scores(card),
+                f"{card.training_time}, {short_machine(card)}",
+                format_speed(card),
             )
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -271,7 +278,7 @@ def _list(arguments):
 
 
 def _info(arguments):
-    from zoo.cards import format_bytes, read_card
+    from zoo.cards import format_bytes, format_speed, read_card
 
     card = read_card(find_preset(arguments.name))
     if arguments.json:
@@ -282,6 +289,7 @@ def _info(arguments):
         ("title", card.title),
         ("paper", f"{paper['authors']}: {paper['title']}, {paper['year']}"),
         ("", paper["url"]),
+        ("equations", card.equations),
         ("class", card.architecture),
         ("task", f"{card.task} {'-'.join(card.languages)}"),
         ("parameters", f"{card.sizes['parameters']:,}"),
@@ -292,15 +300,23 @@ def _info(arguments):
         ("trained by", card.recipe),
         ("", f"seed {card.seed}, commit {card.commit}, {card.date}"),
         ("", f"{card.machine}, {card.training_time}"),
+        ("with", json.dumps(card.configuration, ensure_ascii=False)),
     ]
     for score in card.scores:
         where = f"{score['data']} {score['split']}"
         lines.append(("score", f"{score['metric']} {score['value']:.2f} on {where}"))
         lines.append(("", score["signature"]))
         lines.append(("", score["command"]))
+    if card.speed:
+        lines.append(("speed", f"{format_speed(card)}, {card.speed['machine']}"))
+        lines.append(("", card.speed["command"]))
     lines.append(("about", card.description))
     lines.append(("use", card.intended_use))
     lines += [("weakness", line) for line in card.weaknesses]
+    for example in card.examples:
+        lines.append(("bad output", example["source"]))
+        lines.append(("  should be", example["reference"]))
+        lines.append(("  comes out", example["output"]))
     for label, value in lines:
         print(f"{label:<11} {value}")
 

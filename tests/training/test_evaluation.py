@@ -4,6 +4,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
 from zoo.training import corpus_scores
+from zoo.training.evaluation import worst_tags, worst_translations
 
 HYPOTHESES = [
     "Ein Hund rennt im Park.",
@@ -81,3 +82,33 @@ def test_without_sacrebleu_the_error_tells_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r"attention-zoo\[train\]"):
         corpus_scores(HYPOTHESES, REFERENCES)
+
+
+def test_the_worst_translations_are_those_of_lowest_chrf():
+    sources, several, texts = (
+        ["three", "two", "one"],
+        REFERENCES[::-1],
+        HYPOTHESES[::-1],
+    )
+    found = worst_translations(sources, several, texts, count=3)
+    metric, scores = CHRF(), {}
+    for source, references, text in zip(sources, several, texts, strict=True):
+        scores[source] = max(metric.sentence_score(text, [r]).score for r in references)
+    order = [example["source"] for example in found]
+    assert order == sorted(sources, key=scores.get) != sources
+    by_source = {example["source"]: example for example in found}
+    assert by_source["one"] == {
+        "source": "one",
+        "reference": "Ein Hund läuft im Park.",
+        "output": "Ein Hund rennt im Park.",
+    }
+    assert worst_translations(sources, several, texts, count=1) == found[:1]
+
+
+def test_the_worst_tags_are_the_most():
+    found = [[("a", "X")], [("b", "X"), ("c", "Y"), ("d", "X")], [("e", "Y")]]
+    tags = [["Y"], ["Z", "Y", "Z"], ["Y"]]
+    assert worst_tags(found, tags) == [
+        {"source": "b c d", "reference": "b/Z d/Z", "output": "b/X d/X"},
+        {"source": "a", "reference": "a/Y", "output": "a/X"},
+    ]

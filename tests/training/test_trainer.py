@@ -34,6 +34,7 @@ CARD = {
     for name in (
         "title",
         "description",
+        "equations",
         "intended_use",
         "weaknesses",
         "license",

@@ -49,6 +49,66 @@ def corpus_scores(hypotheses, references):
     return scores
 
 
+def worst_translations(sources, references, texts, count=2):
+    """The translations that are least like their references, for a model's card.
+
+    Args:
+        sources: list of str.
+        references: for each source a list of one or more references.
+        texts: their translations.
+        count: how many are wanted.
+
+    Returns:
+        List of dicts of "source", "reference" (the one that is nearest) and "output":
+        those of lowest sentence chrF, the worst first, source order among equals.
+
+    Example:
+        >>> worst_translations(["a", "b"], [["x y"], ["u v"]], ["x y", "w"], count=1)
+        [{'source': 'b', 'reference': 'u v', 'output': 'w'}]
+    """
+    from sacrebleu.metrics import CHRF
+
+    metric, found = CHRF(), []
+    for source, several, text in zip(sources, references, texts, strict=True):
+        scored = [(metric.sentence_score(text, [r]).score, r) for r in several]
+        score, nearest = max(scored, key=lambda pair: pair[0])
+        found.append((score, {"source": source, "reference": nearest, "output": text}))
+    found.sort(key=lambda pair: pair[0])
+    return [example for _, example in found[:count]]
+
+
+def worst_tags(found, tags, count=3):
+    """The sentences with the most wrong tags, for a model's card.
+
+    Args:
+        found, tags: as in `tag_accuracy`.
+        count: how many are wanted.
+
+    Returns:
+        List of dicts of "source", "reference" and "output": the words, and those that
+        got a wrong tag, with the right one and with the wrong one.
+
+    Example:
+        >>> worst_tags([[("a", "DET"), ("dog", "VERB")]], [["DET", "NOUN"]])
+        [{'source': 'a dog', 'reference': 'dog/NOUN', 'output': 'dog/VERB'}]
+    """
+    ranked = []
+    for row, wanted_row in zip(found, tags, strict=True):
+        pairs = zip(row, wanted_row, strict=True)
+        wrong = [(word, tag, right) for (word, tag), right in pairs if tag != right]
+        if wrong:
+            ranked.append((row, wrong))
+    ranked.sort(key=lambda entry: -len(entry[1]))
+    return [
+        {
+            "source": " ".join(word for word, _ in row),
+            "reference": " ".join(f"{word}/{right}" for word, _, right in wrong),
+            "output": " ".join(f"{word}/{tag}" for word, tag, _ in wrong),
+        }
+        for row, wrong in ranked[:count]
+    ]
+
+
 def tag_accuracy(found, tags):
     """The share of the words that got their tag.
 

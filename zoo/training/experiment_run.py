@@ -195,6 +195,7 @@ class Run:
         own = {
             "architecture": type(task).__name__,
             "sizes": {"parameters": parameters, "vocabulary": vocabulary},
+            "configuration": plain(self.settings),
         }
         folder = self.path("preset", self.recipe.name)
         write_card(folder, {**origin(self), **own, **facts})

@@ -7,6 +7,7 @@ import keras
 
 from zoo.data import list_corpora
 from zoo.training.configuration import machine
+from zoo.training.settings import plain
 
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
 
@@ -16,7 +17,7 @@ def card_facts(run, results):
 
     Args:
         run: a `zoo.training.Trainer` that has trained.
-        results: dict of test set to its scores.
+        results: dict of test set to its scores and its `worst_translations`.
 
     Returns:
         dict for `zoo.card_pages.write_card`.
@@ -38,6 +39,7 @@ def card_facts(run, results):
     return {
         **run.recipe.card,
         **origin(run),
+        "configuration": plain(run.scale),
         "architecture": run.recipe.translator().__name__,
         "data": [
             {"name": corpus, "terms": list_corpora()[corpus].terms}
@@ -49,6 +51,7 @@ def card_facts(run, results):
             "vocabulary": run.preprocessor.tokenizer.vocabulary_size(),
         },
         "scores": scores,
+        "examples": [bad for found in results.values() for bad in found["worst"]],
     }
 
 

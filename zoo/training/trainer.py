@@ -19,7 +19,7 @@ from zoo.training.compiling import compile_for_training
 from zoo.training.configuration import ConfigurationError, commit
 from zoo.training.distribute import Alone, Distribution, DistributionError
 from zoo.training.embeddings import start_from
-from zoo.training.evaluation import corpus_scores
+from zoo.training.evaluation import corpus_scores, worst_translations
 from zoo.training.facts import TESTS, card_facts
 from zoo.training.generated import reversal_pairs
 from zoo.training.loop import Loop
@@ -352,7 +352,8 @@ class Trainer:
             texts = translator.translate(sources, beam_size=5)
             scores = corpus_scores(texts, references)
             exact = sum(t in refs for t, refs in zip(texts, references, strict=True))
-            results[name] = {**scores, "exact": exact / len(texts)}
+            worst = worst_translations(sources, references, texts)
+            results[name] = {**scores, "exact": exact / len(texts), "worst": worst}
             self._say(
                 f"{name}: BLEU {scores['bleu']['score']:.2f}  "
                 f"chrF {scores['chrf']['score']:.2f}  "

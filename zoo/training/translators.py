@@ -79,18 +79,20 @@ def paper(optimizer, epochs, batch, model=None, **changes):
     return Scale(model=model or {}, **{**fields, **given, **changes})
 
 
-def card(title, description, paper, weaknesses=()):
+def card(title, description, equations, paper, weaknesses=()):
     """What the card of a translator says that no run can know.
 
     Args:
         title: str, the model and the languages.
         description: str, the architecture and where it is not the paper's.
+        equations: str, which of the paper's, and which variant.
         paper: dict of title, authors, year and url.
         weaknesses: list of str, this model's own; those of all are added.
     """
     return {
         "title": title,
         "description": description,
+        "equations": equations,
         "intended_use": (
             "Teaching, comparison of architectures, tests of serving. It translates "
             "short everyday sentences and image captions; it is no general translator."
@@ -108,13 +110,14 @@ def card(title, description, paper, weaknesses=()):
     }
 
 
-def luong(name, file, attention, score, words):
+def luong(name, file, attention, score, words, equations):
     """Luong et al. 2015 with one of its attentions.
 
     Args:
         name, file: the preset's name, the recipe's file.
         attention, score: see `zoo.models.Luong`.
         words: the attention in words, for the card.
+        equations: the paper's for it.
     """
     kind = {"attention": attention, "score": score}
     # Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (that of
@@ -131,6 +134,8 @@ def luong(name, file, attention, score, words):
             "instead of 4 of 1000, and one SentencePiece vocabulary of 5,000 pieces "
             "for both languages instead of 50,000 words each. Trained with Adam and "
             "label smoothing instead of the paper's SGD.",
+            f"{equations}; the attentional vector (equations 5 and 6); input feeding "
+            "(section 3.3).",
             {
                 "title": (
                     "Effective Approaches to Attention-based Neural Machine Translation"

@@ -1,0 +1,128 @@
+"""Scores presets anew, measures their speed, and writes both into their cards.
+
+    KERAS_BACKEND=jax python tools/measure_presets.py NAME [NAME ...]
+    KERAS_BACKEND=jax python tools/measure_presets.py     # all of savedmodels/
+
+Each works through its first test set (translators: beam 5, batches of 64): once to
+compile, then three times, of which the median counts. The scores and the examples of
+bad output are those of the same texts; where a score is not the card's, both are
+printed. A figure counts on a quiet machine only: the load is printed too.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import make_card  # noqa: E402
+
+import zoo  # noqa: E402
+from zoo.cards import read_card  # noqa: E402
+
+ROOT = make_card.ROOT
+
+
+def main(argv=None, root=ROOT):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="default: all of savedmodels/")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args(argv)
+    names = arguments.names or [card.name for card in make_card.cards(root)]
+    print(f"load {os.getloadavg()}", flush=True)
+    for name in names:
+        folder = root / "savedmodels" / name
+        card = read_card(folder)
+        found = WORK[card.task](zoo.load(folder), card, arguments.rounds)
+        facts = card.to_dict()
+        facts["speed"] = {
+            "value": round(found["count"] / found["seconds"], 1),
+            "unit": found["unit"],
+            "machine": machine(),
+            "command": f"KERAS_BACKEND={_backend()} python tools/measure_presets.py "
+            + name,
+        }
+        facts["examples"] = found["examples"]
+        for score, value in zip(facts["scores"], found["scores"], strict=True):
+            if round(value, 2) != score["value"]:
+                print(f"{name}: {score['metric']} {score['value']}, now {value:.2f}")
+            score["value"] = round(value, 2)
+        make_card.write_facts(folder, facts, root)
+        print(f"{name}: {facts['speed']['value']} {found['unit']}", flush=True)
+    return 0
+
+
+def machine():
+    """The cores, the backend and its version."""
+    from zoo.training.configuration import cpu, versions
+
+    backend = _backend()
+    return f"{cpu()}, {backend} {versions(backend)[backend]}"
+
+
+def _backend():
+    import keras
+
+    return keras.backend.backend()
+
+
+def timed(work, rounds):
+    """The result of `work`, and the median of its seconds after a first call."""
+    result, seconds = work(), []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - began)
+    return result, statistics.median(seconds)
+
+
+def translate(model, card, rounds):
+    from zoo.training.evaluation import corpus_scores, worst_translations
+
+    tests = dict.fromkeys((score["data"], score["split"]) for score in card.scores)
+    seconds, examples, scores = None, [], {}
+    for corpus, split in tests:
+        data = zoo.data.load(corpus, *card.languages, split=split)
+        sources = list(data.sources)
+        if seconds is None:
+            texts, seconds = timed(lambda s=sources: model.translate(s), rounds)
+            count = len(sources)
+        else:
+            texts = model.translate(sources)
+        found = corpus_scores(texts, data.references)
+        for metric, title in (("bleu", "BLEU"), ("chrf", "chrF")):
+            scores[corpus, split, title] = found[metric]["score"]
+        examples += worst_translations(sources, data.references, texts)
+    return {
+        "count": count,
+        "seconds": seconds,
+        "unit": "sentences/s",
+        "examples": examples,
+        "scores": [scores[s["data"], s["split"], s["metric"]] for s in card.scores],
+    }
+
+
+def tag(model, card, rounds):
+    from zoo.data.tagged import load_ud
+    from zoo.training.evaluation import tag_accuracy, worst_tags
+
+    (score,) = card.scores
+    data = load_ud(score["split"])
+    found, seconds = timed(lambda: model.tag(data.sentences), rounds)
+    return {
+        "count": len(data.sentences),
+        "seconds": seconds,
+        "unit": "sentences/s",
+        "examples": worst_tags(found, data.tags),
+        "scores": [100 * tag_accuracy(found, data.tags)[0]],
+    }
+
+
+WORK = {"translate": translate, "tag": tag}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
