@@ -135,8 +135,8 @@ _CARD = {
         "letters. It gives each word one of the 17 universal parts of speech."
     ),
     "equations": (
-        "The two chains of states and their joint output layer (section II); LSTM "
-        "cells instead of simple ones."
+        "The two chains of states and their joint output layer, with LSTM cells "
+        "instead of simple ones."
     ),
     "intended_use": (
         "Teaching, comparison of architectures, tests of serving; it tags English "

@@ -15,7 +15,11 @@ from zoo.training import run_experiment
 from zoo.training.language_models import recipe
 
 RECIPE = recipe(
-    "gru", "gru", __file__, "GRU, a word language model of the Penn Treebank"
+    "gru",
+    "gru",
+    __file__,
+    "GRU, a word language model of the Penn Treebank",
+    "Cho et al. 2014, equations 5 to 8: the reset gate before the product.",
 )
 
 

@@ -15,7 +15,11 @@ from zoo.training import run_experiment
 from zoo.training.language_models import recipe
 
 RECIPE = recipe(
-    "lstm", "lstm", __file__, "LSTM, a word language model of the Penn Treebank"
+    "lstm",
+    "lstm",
+    __file__,
+    "LSTM, a word language model of the Penn Treebank",
+    "The cell of 1997 with the forget gate of Gers et al. 2000, without peepholes.",
 )
 
 

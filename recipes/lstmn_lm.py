@@ -20,6 +20,7 @@ RECIPE = recipe(
     "lstmn",
     __file__,
     "LSTMN, a word language model of the Penn Treebank",
+    "Cheng et al. 2016, section 3.2: hidden and memory tapes, intra-attention.",
     rate=2e-2,
     initializer_range=0.3,
     epochs=10,

@@ -121,7 +121,28 @@ def tag(model, card, rounds):
     }
 
 
-WORK = {"translate": translate, "tag": tag}
+def generate(model, card, rounds):
+    from zoo.data.texts import load_ptb
+    from zoo.training.evaluation import worst_continuations
+
+    texts = {score["split"]: load_ptb(score["split"]) for score in card.scores}
+    _, seconds = timed(lambda: model.generate(PROMPTS, max_length=LENGTH), rounds)
+    found = {
+        split: model.perplexity(rows, batch_size=1, carry_over=True)
+        for split, rows in texts.items()
+    }
+    return {
+        "count": len(PROMPTS),
+        "seconds": seconds,
+        "unit": f"texts of {LENGTH} words/s",
+        "examples": worst_continuations(model, texts["test"][:200]),
+        "scores": [found[score["split"]] for score in card.scores],
+    }
+
+
+# A language model goes on from these, in one batch.
+PROMPTS, LENGTH = ["the company said", "shares of", "in new york", "mr. <unk>"] * 16, 30
+WORK = {"translate": translate, "tag": tag, "generate": generate}
 
 
 if __name__ == "__main__":

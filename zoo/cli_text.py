@@ -48,7 +48,7 @@ def translate(arguments):
 
 def evaluate(arguments):
     """Runs `zoo evaluate`: prints BLEU, chrF and speed, one line each; of a preset
-    that tags words their accuracy and its speed.
+    that tags words their accuracy, of a language model the perplexity, and its speed.
 
     Args:
         arguments: `argparse.Namespace` of the command.
@@ -58,8 +58,9 @@ def evaluate(arguments):
     """
     check_search(arguments)
     check_files([], arguments.output)
-    if _tags(arguments.name):
-        return _evaluate_tagger(arguments)
+    task_of = {"tag": _evaluate_tagger, "generate": _evaluate_language_model}
+    if run := task_of.get(_task(arguments.name)):
+        return run(arguments)
     pairs = _read_corpus(arguments)
     sources = pairs.sources[: arguments.limit]
     references = pairs.references[: arguments.limit]
@@ -91,10 +92,10 @@ def _must_translate(task, preset):
         raise BadInput(f"{preset} is a {name}, which translates nothing")
 
 
-def _tags(name):
-    """Whether a preset tags words, as its card says."""
+def _task(name):
+    """What a preset does, as its card says."""
     folder = find_preset(name)
-    return (folder / CARD_FILE).is_file() and read_card(folder).task == "tag"
+    return read_card(folder).task if (folder / CARD_FILE).is_file() else None
 
 
 def _evaluate_tagger(arguments):
@@ -121,6 +122,34 @@ def _evaluate_tagger(arguments):
                 output.write(" ".join(f"{word}/{tag}" for word, tag in row) + "\n")
     accuracy, words = tag_accuracy(found, tags)
     print(f"accuracy {100 * accuracy:.2f} UPOS, {words} words as the treebank has them")
+    print(
+        f"speed {words / seconds:.0f} words/s ({seconds:.1f} s, compilation included)"
+    )
+
+
+def _evaluate_language_model(arguments):
+    from zoo.data import DownloadError
+    from zoo.data.texts import load_ptb
+
+    if arguments.data != "ptb":
+        raise BadInput(
+            f"language models are scored on ptb, received {arguments.data!r}"
+        )
+    if arguments.output:
+        raise BadInput("a language model writes no output: leave --output out")
+    progress(f"reading {arguments.data} {arguments.split}")
+    with bad_input((ValueError, OSError), keep=DownloadError):
+        texts = load_ptb(arguments.split)[: arguments.limit]
+    task = load_task(arguments.name, arguments.backend)
+    began = time.perf_counter()
+    # As the paper reads it: one text, the state carried over.
+    perplexity = task.perplexity(texts, batch_size=1, carry_over=True)
+    seconds = time.perf_counter() - began
+    words = sum(len(text.split()) + 1 for text in texts)
+    print(
+        f"perplexity {perplexity:.2f} of {words} words and ends of sentences, "
+        "state carried over"
+    )
     print(
         f"speed {words / seconds:.0f} words/s ({seconds:.1f} s, compilation included)"
     )

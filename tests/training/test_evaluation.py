@@ -4,7 +4,11 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
 from zoo.training import corpus_scores
-from zoo.training.evaluation import worst_tags, worst_translations
+from zoo.training.evaluation import (
+    worst_continuations,
+    worst_tags,
+    worst_translations,
+)
 
 HYPOTHESES = [
     "Ein Hund rennt im Park.",
@@ -111,4 +115,17 @@ def test_the_worst_tags_are_the_most():
     assert worst_tags(found, tags) == [
         {"source": "b c d", "reference": "b/Z d/Z", "output": "b/X d/X"},
         {"source": "a", "reference": "a/Y", "output": "a/X"},
+    ]
+
+
+def test_the_worst_continuations_repeat_themselves():
+    class Model:
+        def generate(self, prompts):
+            assert prompts == ["a b", "c d", "e f"]
+            return ["a b x y z", "c d x x x", "e f <unk> y <unk>"]
+
+    texts = ["a b c", "c d e", "e f", "e f g h"]
+    assert worst_continuations(Model(), texts, words=2, count=2) == [
+        {"source": "c d", "reference": "e", "output": "x x x"},
+        {"source": "e f", "reference": "g h", "output": "<unk> y <unk>"},
     ]

@@ -109,6 +109,33 @@ def worst_tags(found, tags, count=3):
     ]
 
 
+def worst_continuations(model, texts, words=4, count=3):
+    """The texts that a language model goes on with least well, for its card: those with
+    the least share of words that differ and are known.
+
+    Args:
+        model: a `zoo.models.RecurrentCausalLM`.
+        texts: list of str.
+        words: how many of each text the model is given.
+        count: how many are wanted.
+
+    Returns:
+        List of dicts of "source", what was given, "reference", how the text goes on,
+        and "output", how the model does; texts without more words are left out.
+    """
+    cut = [text.split() for text in texts]
+    cut = [row for row in cut if len(row) > words]
+    prompts = [" ".join(row[:words]) for row in cut]
+    ranked = []
+    for row, prompt, text in zip(cut, prompts, model.generate(prompts), strict=True):
+        found = text.split()[words:]
+        good = len(set(found) - {"<unk>"}) / max(len(found), 1)
+        example = {"source": prompt, "reference": " ".join(row[words:])}
+        ranked.append((good, {**example, "output": " ".join(found)}))
+    ranked.sort(key=lambda pair: pair[0])
+    return [example for _, example in ranked[:count]]
+
+
 def tag_accuracy(found, tags):
     """The share of the words that got their tag.
 

@@ -10,6 +10,7 @@ from zoo.training.recipe import at_least
 CORPORA = ("generated", "ptb")
 CELLS = ("lstm", "gru", "rnn", "lstmn")
 NORMALIZE = ("tokens", "sentences")
+PROMPTS = 200  # sentences whose beginnings are continued, to find bad output
 PAPER = {
     "title": "Long Short-Term Memory-Networks for Machine Reading",
     "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",
@@ -76,14 +77,14 @@ class LanguageModeling:
             raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
 
 
-def recipe(name, cell, file, title, rate=1e-2, **changes):
+def recipe(name, cell, file, title, equations, rate=1e-2, **changes):
     """The `Experiment` of one cell, of the same size and with the same choices as the
     others.
 
     Args:
         name, file: the preset's name, the recipe's file.
         cell: of `zoo.models.RecurrentLM`.
-        title: str, the card's.
+        title, equations: str, the card's.
         rate: highest learning rate of its tiny scale.
         **changes: other fields of its tiny scale.
     """
@@ -117,14 +118,15 @@ def recipe(name, cell, file, title, rate=1e-2, **changes):
         normalize="sentences",
     )
     scales = {"tiny": tiny, "small": small, "paper": paper}
-    return Experiment(name, scales, lambda run: _work(run, title), file)
+    return Experiment(name, scales, lambda run: _work(run, title, equations), file)
 
 
-def _work(run, title):
+def _work(run, title, equations):
     """Trains, evaluates and writes the preset."""
     from zoo.decoding.score import perplexity_of
     from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
     from zoo.text import WordTokenizer, count_words
+    from zoo.training.evaluation import worst_continuations
     from zoo.training.losses import SmoothedCrossEntropy
     from zoo.training.streams import CarriedState, StreamBatches
 
@@ -161,7 +163,9 @@ def _work(run, title):
         results[split] = {"perplexity": found, **best.get(split, {})}
         run.say(f"{split}: perplexity {found:.2f}")
     if run.scale_name == "small" and settings.corpus == "ptb":
-        run.write_card(task, **_card(run, title, tokenizer, results))
+        worst = worst_continuations(task, texts["test"][:PROMPTS])
+        facts = {"title": title, "equations": equations, "examples": worst}
+        run.write_card(task, **facts, **_card(run, tokenizer, results))
     return results
 
 
@@ -189,12 +193,11 @@ def _decay(factor):
     return (Plateau("val_perplexity", "min", **options),)
 
 
-def _card(run, title, tokenizer, results):
+def _card(run, tokenizer, results):
     from zoo.data.texts import TERMS
 
     settings = run.settings
     return {
-        "title": title,
         "description": (
             "A language model over the 10,000 words of the Penn Treebank: word vectors "
             f"of {settings.embedding_dim}, {settings.num_layers} recurrent layer of "
@@ -221,7 +224,7 @@ def _card(run, title, tokenizer, results):
                 "metric": "perplexity",
                 "value": round(found["perplexity"], 2),
                 "signature": "words and ends of sentences, state carried over",
-                "command": "results.json of the recipe",
+                "command": f"zoo evaluate {run.recipe.name} --data ptb --split {split}",
             }
             for split, found in results.items()
         ],
