@@ -22,7 +22,7 @@ RECIPE = Recipe(
     file=__file__,
     translator=task("LSTMNTranslator"),
     card=card(
-        "Cheng et al. 2016, LSTMN with deep fusion, English to German",
+        "Cheng et al. 2016, LSTMN with deep fusion",
         "Encoder and decoder are LSTMs that attend to all of their own past states; "
         "the decoder's memory takes up the source's through a gate (deep attention "
         "fusion), as in the paper, which describes this for two given sentences: "

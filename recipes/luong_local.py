@@ -1,9 +1,11 @@
 """Luong, Pham & Manning 2015: local-p attention, general score, input feeding.
 
-    python recipes/luong_local.py --scale tiny|small|paper
+    python recipes/luong_local.py --scale tiny|small|multi30k|paper
 
 tiny:  generated text (words in reverse order), under two minutes, no download.
 small: Multi30k and Tatoeba, English to German: the bundled preset.
+multi30k: Multi30k alone, the strict benchmark; German to English by `--set source=de
+       --set target=en`.
 paper: the paper's layers and schedule (section 4.1), on the same text as small.
 """
 

@@ -1,6 +1,6 @@
 """Luong, Pham & Manning 2015: local-m attention, general score, input feeding.
 
-    python recipes/luong_local_m.py --scale tiny|small|paper
+    python recipes/luong_local_m.py --scale tiny|small|multi30k|paper
 
 Its scales are those of luong_local.py: the attention alone differs.
 """

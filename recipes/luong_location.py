@@ -1,6 +1,6 @@
 """Luong, Pham & Manning 2015: location-based attention (equation 8), input feeding.
 
-    python recipes/luong_location.py --scale tiny|small|paper
+    python recipes/luong_location.py --scale tiny|small|multi30k|paper
 
 Its scales are those of luong_local.py: the attention alone differs.
 """

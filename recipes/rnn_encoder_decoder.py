@@ -24,7 +24,7 @@ RECIPE = Recipe(
     file=__file__,
     translator=task("RNNEncoderDecoderTranslator"),
     card=card(
-        "Cho et al. 2014, RNN Encoder–Decoder, English to German",
+        "Cho et al. 2014, RNN Encoder–Decoder",
         "A GRU reads the source into one vector, which enters the gates, the candidate "
         "and the maxout output of a GRU decoder at every step, without attention, as "
         "in the paper, at a small size: 256 units instead of 1000, one SentencePiece "

@@ -22,7 +22,7 @@ RECIPE = Recipe(
     file=__file__,
     translator=task("Seq2SeqTranslator"),
     card=card(
-        "Sutskever et al. 2014, sequence to sequence, English to German",
+        "Sutskever et al. 2014, sequence to sequence",
         "A deep LSTM reads the source backwards, its final states start another one "
         "that writes, without attention, as in the paper, at a small size: 2 layers "
         "of 256 cells instead of 4 of 1000, one SentencePiece vocabulary of 5,000 "

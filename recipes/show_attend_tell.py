@@ -23,7 +23,7 @@ RECIPE = Recipe(
     file=__file__,
     translator=task("ShowAttendTellTranslator"),
     card=card(
-        "Xu et al. 2015, hard attention, English to German",
+        "Xu et al. 2015, hard attention",
         "An LSTM decoder that looks at one place at a time, drawn at random in "
         "training (the paper's estimator with a moving baseline and an entropy term), "
         "with the gate β and the doubly stochastic penalty, over a bidirectional LSTM "

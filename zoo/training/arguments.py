@@ -11,7 +11,7 @@ from zoo.training.configuration import (
     digest,
     read_configuration,
 )
-from zoo.training.recipe import MODES, SCALES
+from zoo.training.recipe import MODES
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 # What a run is made of beside its recipe's scale, with the defaults; `--resume` brings
@@ -58,7 +58,7 @@ def _parser(recipe):
         prog=recipe.name, description=f"Runs the recipe {recipe.name}."
     )
     add = parser.add_argument
-    add("--scale", choices=SCALES, help="default: tiny")
+    add("--scale", choices=list(recipe.scales), help="default: tiny")
     add("--output", metavar="DIR", help="default: runs/NAME-SCALE")
     add(
         "--set",

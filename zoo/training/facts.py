@@ -9,6 +9,7 @@ from zoo.data import list_corpora
 from zoo.training.configuration import machine
 from zoo.training.settings import plain
 
+NAMES = {"en": "English", "de": "German", "fr": "French"}
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
 
 
@@ -45,7 +46,8 @@ def card_facts(run, results):
             {"name": corpus, "terms": list_corpora()[corpus].terms}
             for corpus, _ in run.scale.corpora
         ],
-        "languages": [run.recipe.source, run.recipe.target],
+        "title": f"{run.recipe.card['title']}, {_in_words(run.scale)}",
+        "languages": [run.scale.source, run.scale.target],
         "sizes": {
             "parameters": run.backbone.count_params(),
             "vocabulary": run.preprocessor.tokenizer.vocabulary_size(),
@@ -53,6 +55,11 @@ def card_facts(run, results):
         "scores": scores,
         "examples": [bad for found in results.values() for bad in found["worst"]],
     }
+
+
+def _in_words(scale):
+    source, target = (NAMES.get(code, code) for code in (scale.source, scale.target))
+    return f"{source} to {target}"
 
 
 def origin(run):

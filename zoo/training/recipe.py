@@ -52,6 +52,7 @@ class Scale:
         embeddings: files of word vectors that training starts with, `{"source": PATH,
             "target": PATH}`; see `load_embeddings`.
         samples: translations shown and kept after each epoch, of each validation set.
+        source, target: languages of the corpora.
 
     Raises:
         ValueError: for a number out of range.
@@ -76,6 +77,8 @@ class Scale:
     scheduled_sampling: dict[str, Any] = dataclasses.field(default_factory=dict)
     embeddings: dict[str, str] = dataclasses.field(default_factory=dict)
     samples: int = 3
+    source: str = "en"
+    target: str = "de"
 
     def __post_init__(self):
         least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
@@ -110,9 +113,10 @@ class Recipe:
     Attributes:
         name: the preset's name.
         translator: the task class.
-        scales: `Scale` for each of "tiny", "small" and "paper".
-        card: the card's facts that no run can know: title, paper, description, …
-        source, target: languages.
+        scales: `Scale` for each of "tiny", "small" and "paper", and for others of its
+            own.
+        card: the card's facts that no run can know: title (the languages are put
+            behind it), paper, description, …
         file: the recipe's own file, `__file__`.
     """
 
@@ -123,8 +127,6 @@ class Recipe:
     translator: Callable[[], type]
     scales: dict[str, Scale]
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
-    source: str = "en"
-    target: str = "de"
     file: str | None = None
 
 

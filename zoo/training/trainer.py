@@ -112,7 +112,8 @@ class Trainer:
 
     # === Data ===
     def _read(self):
-        scale, recipe = self.scale, self.recipe
+        scale = self.scale
+        languages = scale.source, scale.target
         self.validation, self.tests = {}, {}
         if not scale.corpora:
             sources, targets = reversal_pairs(scale.pairs, self.seed)
@@ -123,12 +124,12 @@ class Trainer:
             return
         self.pairs = []
         for name, repeats in scale.corpora:
-            part = data.load(name, recipe.source, recipe.target, "train")
+            part = data.load(name, *languages, "train")
             self.pairs.append((part.sources, part.targets, repeats))
-            valid = data.load(name, recipe.source, recipe.target, "valid")
+            valid = data.load(name, *languages, "valid")
             count = VALIDATION_SENTENCES
             self.validation[name] = (valid.sources[:count], valid.references[:count])
-            test = data.load(name, recipe.source, recipe.target, TESTS[name])
+            test = data.load(name, *languages, TESTS[name])
             self.tests[name] = (test.sources, test.references)
 
     def _tokenize(self):

@@ -56,6 +56,21 @@ def small(model, rate=2e-3, **changes):
     return Scale(model=model, **{**fields, **changes})
 
 
+def multi30k(model, **changes):
+    """Multi30k alone, the strict benchmark, English to German; the other direction by
+    `--set source=de --set target=en`. Arguments as in `tiny`."""
+    fields = {
+        "corpora": (("multi30k", 1),),
+        "optimizer": Optimizer("adam", 2e-3, "linear", warmup=400, clip=1.0),
+        "loss": {"smoothing": 0.1},
+        "epochs": 12,
+        "vocabulary_size": 4000,
+        "batch": {"batch_tokens": 1024},
+        "max_length": 64,
+    }
+    return Scale(model=model, **{**fields, **changes})
+
+
 def paper(optimizer, epochs, batch, model=None, **changes):
     """The paper's layers, which are the class's defaults, and its schedule.
 
@@ -83,7 +98,7 @@ def card(title, description, equations, paper, weaknesses=()):
     """What the card of a translator says that no run can know.
 
     Args:
-        title: str, the model and the languages.
+        title: str, the model; the languages are put behind it.
         description: str, the architecture and where it is not the paper's.
         equations: str, which of the paper's, and which variant.
         paper: dict of title, authors, year and url.
@@ -128,7 +143,7 @@ def luong(name, file, attention, score, words, equations):
         file=file,
         translator=task("LuongTranslator"),
         card=card(
-            f"Luong et al. 2015, {words}, English to German",
+            f"Luong et al. 2015, {words}",
             f"Stacked LSTM encoder and decoder with {words}, input feeding and a "
             "reversed source, as in the paper, at a small size: 2 layers of 256 cells "
             "instead of 4 of 1000, and one SentencePiece vocabulary of 5,000 pieces "
@@ -163,6 +178,16 @@ def luong(name, file, attention, score, words, equations):
                     "embedding_dim": 256,
                     "dropout": 0.1,
                     "readout_dropout": 0.1,
+                }
+            ),
+            "multi30k": multi30k(
+                {
+                    **kind,
+                    "num_layers": 2,
+                    "hidden_dim": 256,
+                    "embedding_dim": 256,
+                    "dropout": 0.3,
+                    "readout_dropout": 0.3,
                 }
             ),
             "paper": paper(sgd, 12, {"batch_size": 128}, kind),

@@ -1,0 +1,270 @@
+"""Compares the committed presets, and writes docs/reproduction.md and its pictures.
+
+    KERAS_BACKEND=jax python tools/reproduce.py
+
+BLEU of every translator, by the length of the source and by the size of the beam; an
+ensemble against its best member; alignments side by side; the perplexity of the
+language models; and which of the papers' claims hold for presets of this size.
+Translations are kept in a folder (`--work`), by the sha256 of the weights: a run that
+was stopped goes on.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from reproduce_page import page  # noqa: E402
+
+import zoo  # noqa: E402
+from zoo.cards import read_card  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
+BEAMS = (1, 2, 5, 12)
+# Words of a source: from the first number on, below the next.
+LENGTHS = (1, 9, 11, 13, 16, 20)
+JOINED = (2, 3, 4)  # captions in one source, for lengths that the test set hasn't
+ALIGNED = (
+    "bahdanau",
+    "luong_global",
+    "luong_local",
+    "luong_location",
+    "lstmn",
+    "transformer",
+)
+SENTENCES = (
+    "A man in an orange hat starring at something.",
+    "Two young, White males are outside near many bushes.",
+    "Where did you buy the book that you were reading yesterday?",
+    "I wouldn't have called you if it hadn't been important.",
+)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work", type=Path, default=ROOT / "runs" / "reproduction")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs")
+    parser.add_argument("--limit", type=int, help="sentences of each test set")
+    arguments = parser.parse_args(argv)
+    cards = [read_card(path.parent) for path in presets()]
+    work = Work(arguments.work, arguments.limit)
+    results = measure(work, cards)
+    pictures = arguments.output / "reproduction"
+    pictures.mkdir(parents=True, exist_ok=True)
+    results["pictures"] = draw(work, results, pictures)
+    results["made"] = made(arguments.limit)
+    (arguments.output / "reproduction.md").write_text(page(results), encoding="utf-8")
+    return 0
+
+
+def presets():
+    """The cards' paths of the committed presets."""
+    return sorted((ROOT / "savedmodels").glob("*/card.json"))
+
+
+def measure(work, cards):
+    """All figures of the page, as a dict that JSON can hold."""
+    translators = [card.name for card in cards if card.task == "translate"]
+    models = [card.name for card in cards if card.task == "generate"]
+    recurrent = [name for name in translators if name != "transformer"]
+    results = {
+        "cards": {card.name: card.to_dict() for card in cards},
+        "bleu": {name: {} for name in translators},
+        "chrf": {name: {} for name in translators},
+        "beams": {},
+        "lengths": {},
+        "joined": {},
+        "perplexity": {name: work.perplexity(name) for name in models},
+    }
+    for name in translators:
+        for corpus in TESTS:
+            found = work.scores([name], corpus)
+            results["bleu"][name][corpus] = found["bleu"]
+            results["chrf"][name][corpus] = found["chrf"]
+        beams = {beam: work.scores([name], "multi30k", beam)["bleu"] for beam in BEAMS}
+        results["beams"][name] = beams
+        results["lengths"][name] = by_length(work, name)
+        joined = {n: work.scores([name], "multi30k", joined=n)["bleu"] for n in JOINED}
+        results["joined"][name] = joined
+    if len(recurrent) > 1:
+        scores = {corpus: work.scores(recurrent, corpus)["bleu"] for corpus in TESTS}
+        results["ensemble"] = {"members": recurrent, "bleu": scores}
+    return results
+
+
+def by_length(work, name):
+    """`[(first, last or None, sentences, BLEU)]` on Multi30k."""
+    data, texts = work.data("multi30k"), work.translate([name], "multi30k")
+    found = []
+    for low, high in zip(LENGTHS, (*LENGTHS[1:], None), strict=True):
+        rows = [
+            row
+            for row, source in enumerate(data["sources"])
+            if low <= len(source.split()) < (high or 10**9)
+        ]
+        references = [data["references"][row] for row in rows]
+        bleu = score([texts[row] for row in rows], references)["bleu"] if rows else None
+        found.append((low, high and high - 1, len(rows), bleu))
+    return found
+
+
+def score(texts, references):
+    from zoo.training.evaluation import corpus_scores
+
+    found = corpus_scores(texts, references)
+    return {name: found[name]["score"] for name in ("bleu", "chrf")}
+
+
+class Work:
+    """Translations of presets, each made once and kept in a folder.
+
+    Args:
+        folder: path of the folder.
+        limit: sentences of each test set, None for all.
+    """
+
+    def __init__(self, folder, limit=None):
+        self.folder, self.limit, self._loaded = folder, limit, {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def data(self, corpus, joined=1):
+        """Sources and references; `joined` neighbours of the test set in each."""
+        data = zoo.data.load(corpus, "en", "de", split=TESTS[corpus])
+        sources = list(data.sources)[: self.limit]
+        references = [list(several) for several in data.references][: self.limit]
+        starts = range(0, len(sources) - joined + 1, joined)
+        if joined == 1:
+            return {"sources": sources, "references": references}
+        return {
+            "sources": [" ".join(sources[i : i + joined]) for i in starts],
+            "references": [
+                [" ".join(several[0] for several in references[i : i + joined])]
+                for i in starts
+            ],
+        }
+
+    def scores(self, names, corpus, beam=5, joined=1):
+        texts = self.translate(names, corpus, beam, joined)
+        return score(texts, self.data(corpus, joined)["references"])
+
+    def translate(self, names, corpus, beam=5, joined=1):
+        """The translations of a test set by a preset, or by several as an ensemble."""
+
+        def run():
+            print(f"{'+'.join(names)}: {corpus} × {joined}, beam {beam}", flush=True)
+            sources = self.data(corpus, joined)["sources"]
+            return self.model(names).translate(sources, beam_size=beam)
+
+        return self._kept([self._weights(n) for n in names], corpus, beam, joined, run)
+
+    def perplexity(self, name):
+        from zoo.data.texts import load_ptb
+
+        def run():
+            print(f"{name}: perplexity", flush=True)
+            texts = load_ptb("test")[: self.limit]
+            return self.model([name]).perplexity(texts, batch_size=1, carry_over=True)
+
+        return self._kept([self._weights(name)], "ptb", 0, 0, run)
+
+    def model(self, names):
+        """A preset, or an ensemble; one is held in memory."""
+        if tuple(names) not in self._loaded:
+            from zoo.decoding import Ensemble
+
+            self._loaded.clear()
+            found = [zoo.load(ROOT / "savedmodels" / name) for name in names]
+            self._loaded[tuple(names)] = (
+                found[0] if len(names) == 1 else Ensemble(found)
+            )
+        return self._loaded[tuple(names)]
+
+    def _weights(self, name):
+        card = read_card(ROOT / "savedmodels" / name)
+        return card.files["model.weights.h5"]["sha256"]
+
+    def _kept(self, weights, *what):
+        *what, run = what
+        key = json.dumps([weights, what, self.limit]).encode()
+        path = self.folder / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
+        if not path.exists():
+            text = json.dumps(run(), ensure_ascii=False)
+            aside = path.with_suffix(".new")
+            aside.write_text(text, encoding="utf-8")
+            aside.replace(path)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+# === Pictures ===
+
+
+def draw(work, results, folder):
+    """Draws the alignments and the curves; the pictures' names."""
+    from zoo.plots import plot_alignments
+
+    names = [name for name in ALIGNED if name in results["bleu"]]
+    details = {
+        name: work.model([name]).translate(list(SENTENCES), return_details=True)
+        for name in names
+    }
+    found = []
+    for number, _ in enumerate(SENTENCES):
+        figure = plot_alignments(
+            [details[name][number] for name in names], titles=names, columns=3
+        )
+        found.append(f"alignment_{number + 1}.svg")
+        figure.savefig(folder / found[-1], bbox_inches="tight")
+    _curves(results, folder / "lengths.svg")
+    return {"sentences": list(SENTENCES), "alignments": found, "lengths": "lengths.svg"}
+
+
+def _curves(results, path):
+    """BLEU by the length of the source, attention against none."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), facecolor="white", layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for name, rows in results["lengths"].items():
+        style = {"marker": "o", "markersize": 3, "linewidth": 1.2, "label": name}
+        rows = [row for row in rows if row[3] is not None]
+        labels = [f"{low}–{high}" if high else f"{low}+" for low, high, *_ in rows]
+        axes[0].plot(labels, [row[3] for row in rows], **style)
+        joined = {1: results["bleu"][name]["multi30k"], **results["joined"][name]}
+        axes[1].plot([str(n) for n in joined], list(joined.values()), **style)
+    axes[0].set(xlabel="words of the source", ylabel="BLEU", title="Multi30k test")
+    axes[1].set(xlabel="captions in one source", title="captions joined")
+    for part in axes:
+        part.grid(alpha=0.3)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
+    figure.savefig(path)
+
+
+def made(limit):
+    """What the page says of how it was made."""
+    import keras
+
+    from zoo.training.configuration import cpu
+
+    command = f"KERAS_BACKEND={keras.backend.backend()} python tools/reproduce.py"
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    return {
+        "command": command + (f" --limit {limit}" if limit else ""),
+        "date": datetime.date.today().isoformat(),
+        "commit": found.stdout.strip() or "unknown",
+        "machine": f"{cpu()}, Keras {keras.__version__}",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

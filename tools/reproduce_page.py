@@ -1,0 +1,149 @@
+"""The page docs/reproduction.md, from the figures of tools/reproduce.py."""
+
+from reproduce_claims import judge
+
+WITHOUT_ATTENTION = ("rnn_encoder_decoder", "seq2seq")
+
+
+def page(results):
+    """The whole page, Markdown."""
+    made = results["made"]
+    parts = [
+        "# What reproduces",
+        f"Made by `{made['command']}` from the presets of `savedmodels/` at commit "
+        f"{made['commit']}, {made['date']}, {made['machine']}. The translators have "
+        "the same data, vocabulary, optimizer and number of epochs (their cards tell), "
+        "and are of 6 to 7 million parameters: what holds at the papers' sizes and "
+        "data need not hold here, nor the reverse. BLEU is sacreBLEU's, cased, 13a. "
+        "One run of each: differences below half a point are noise.",
+        *_translators(results),
+        *_lengths(results),
+        *_beams(results),
+        *_ensemble(results),
+        *_language_models(results),
+        *_claims(results),
+        *_alignments(results),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(heads, rows):
+    """A Markdown table; numbers with one decimal, None as a dash."""
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    lines += [[_cell(value) for value in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value):
+    if value is None:
+        return "–"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def _translators(results):
+    rows = [
+        [
+            f"`{name}`",
+            results["cards"][name]["training_time"],
+            *(found[corpus] for corpus in ("multi30k", "tatoeba")),
+            *(results["chrf"][name][corpus] for corpus in ("multi30k", "tatoeba")),
+        ]
+        for name, found in sorted(
+            results["bleu"].items(), key=lambda pair: -pair[1]["multi30k"]
+        )
+    ]
+    heads = ["preset", "training", "BLEU, Multi30k", "BLEU, Tatoeba"]
+    heads += ["chrF, Multi30k", "chrF, Tatoeba"]
+    return "## Translators", "Beam 5, English to German.", table(heads, rows)
+
+
+def _lengths(results):
+    first = next(iter(results["lengths"].values()))
+    spans = [f"{low}–{high}" if high else f"{low}+" for low, high, *_ in first]
+    counts = ["sentences", *(str(count) for *_, count, _ in first)]
+    joined = next(iter(results["joined"].values()))
+    heads = ["words of the source", *spans, *(f"{n} joined" for n in joined)]
+    rows = [[*counts, *("" for _ in joined)]]
+    for name, found in results["lengths"].items():
+        bleu = [row[3] for row in found]
+        rows.append([f"`{name}`", *bleu, *results["joined"][name].values()])
+    picture = results["pictures"]["lengths"]
+    return (
+        "## By length",
+        "BLEU on the Multi30k test by the words of the source. The test has hardly a "
+        "sentence beyond 25 words: the last columns put neighbouring captions together "
+        "into one source (and their references too), longer than what the presets were "
+        "trained on.",
+        table(heads, rows),
+        f"![BLEU by length](reproduction/{picture})",
+    )
+
+
+def _beams(results):
+    beams = next(iter(results["beams"].values()))
+    rows = [[f"`{name}`", *found.values()] for name, found in results["beams"].items()]
+    return (
+        "## By beam",
+        "BLEU on the Multi30k test by the size of the beam, length penalty 1.",
+        table(["preset", *(str(beam) for beam in beams)], rows),
+    )
+
+
+def _ensemble(results):
+    if "ensemble" not in results:
+        return ()
+    found, rows = results["ensemble"], []
+    for corpus, bleu in found["bleu"].items():
+        best = max(found["members"], key=lambda name: results["bleu"][name][corpus])
+        rows.append([corpus, f"`{best}`", results["bleu"][best][corpus], bleu])
+    return (
+        "## Ensemble",
+        f"The probabilities of the {len(found['members'])} recurrent presets averaged "
+        "at each step (`zoo.decoding.Ensemble`), beam 5.",
+        table(["test set", "best member", "its BLEU", "BLEU of the ensemble"], rows),
+    )
+
+
+def _language_models(results):
+    if not results["perplexity"]:
+        return ()
+    published = {"lstm": "115", "lstmn_lm": "108"}
+    rows = [
+        [
+            f"`{name}`",
+            f"{results['cards'][name]['sizes']['parameters']:,}",
+            results["cards"][name]["training_time"],
+            value,
+            published.get(name, "–"),
+        ]
+        for name, value in results["perplexity"].items()
+    ]
+    heads = ["preset", "parameters", "training", "perplexity, PTB test", "published"]
+    return (
+        "## Language models",
+        "Words of the Penn Treebank, the state carried over. Published: Cheng et al. "
+        "2016, who trained without dropout.",
+        table(heads, rows),
+    )
+
+
+def _claims(results):
+    rows = [[*claim] for claim in judge(results)]
+    return (
+        "## The papers' claims",
+        "What the papers say of such models, and what these presets say.",
+        table(["claim", "source", "here", "figures"], rows).replace("---:", "---"),
+    )
+
+
+def _alignments(results):
+    pictures = results["pictures"]
+    parts = [
+        "## Alignments",
+        "As in Bahdanau et al. 2015, figure 3: the source across, the translation "
+        "down, darker is more. Pieces are joined to words. Each preset aligns its own "
+        "translation.",
+    ]
+    pairs = zip(pictures["sentences"], pictures["alignments"], strict=True)
+    parts += [f"![{text}](reproduction/{name})" for text, name in pairs]
+    return parts

@@ -1,0 +1,155 @@
+"""Scores runs on Multi30k alone beside published figures, and writes docs/multi30k.md.
+
+    pip install sacremoses spacy
+    for recipe in bahdanau luong_global luong_local transformer; do
+        python recipes/$recipe.py --scale multi30k --output runs/$recipe-en-de
+        python recipes/$recipe.py --scale multi30k --output runs/$recipe-de-en \\
+            --set source=de --set target=en
+    done
+    KERAS_BACKEND=jax python tools/strict_benchmark.py runs/*-en-de runs/*-de-en
+
+Each run's preset translates test_2016_flickr with beam 5, and is scored as the
+published figures are: cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import zoo
+
+ROOT = Path(__file__).resolve().parent.parent
+SPLIT = "test_2016_flickr"
+# (words, whether lower-cased): the heading of its column.
+WAYS = {
+    ("13a", False): "sacreBLEU 13a",
+    ("13a", True): "13a, lower-cased",
+    ("moses", False): "Moses",
+    ("moses", True): "Moses, lower-cased",
+    ("spacy", True): "spaCy, lower-cased",
+}
+# Who, direction, BLEU, the column that it belongs to. shared/peers.md of 2026-11-21.
+PUBLISHED = (
+    ("bentrevett/pytorch-seq2seq: no attention", "de-en", 13.8, ("spacy", True)),
+    ("bentrevett/pytorch-seq2seq: GRU", "de-en", 20.6, ("spacy", True)),
+    ("bentrevett/pytorch-seq2seq: Bahdanau", "de-en", 28.30, ("spacy", True)),
+    ("bentrevett/pytorch-seq2seq: convolutions", "de-en", 34.14, ("spacy", True)),
+    ("bentrevett/pytorch-seq2seq: Transformer", "de-en", 36.52, ("spacy", True)),
+    ("msarmi9/multi30k: Bahdanau, subwords", "de-en", 33.47, ("13a", False)),
+    ("LividWo/Revisit-MMT: transformer-tiny", "en-de", 41.02, ("moses", True)),
+)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", nargs="+", type=Path, help="folders of finished runs")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "multi30k.md")
+    parser.add_argument("--limit", type=int, help="sentences of the test set")
+    arguments = parser.parse_args(argv)
+    told = [read(run) for run in arguments.runs]  # all of them, before any work
+    rows = []
+    for run, (name, languages, config) in zip(arguments.runs, told, strict=True):
+        print(f"{run}: {name} {'-'.join(languages)}", file=sys.stderr, flush=True)
+        rows.append(row(run, name, languages, config, arguments.limit))
+    arguments.output.write_text(page(rows), encoding="utf-8")
+    return 0
+
+
+def read(run):
+    """The recipe's name, the languages and the configuration of a finished run."""
+    config = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    choices, name = config["hyper_parameters"], config["recipe"]["name"]
+    if [corpus for corpus, _ in choices["corpora"]] != ["multi30k"]:
+        raise SystemExit(
+            f"{run} is no run on Multi30k alone. Received: {choices['corpora']}"
+        )
+    if not (run / "preset" / name).is_dir():
+        raise SystemExit(f"{run} has no preset yet: the run is not finished")
+    return name, (choices["source"], choices["target"]), config
+
+
+def row(run, name, languages, config, limit=None):
+    """What the page says of a run."""
+    data = zoo.data.load("multi30k", *languages, split=SPLIT)
+    model = zoo.load(run / "preset" / name)
+    card = json.loads((run / "preset" / name / "card.json").read_text())
+    texts = model.translate(list(data.sources)[:limit])
+    references = [several[0] for several in data.references][:limit]
+    return {
+        "name": name,
+        "direction": "-".join(languages),
+        "parameters": model.backbone.count_params(),
+        "command": card["recipe"],
+        "training": f"{card['training_time']}, {card['machine']}",
+        "commit": card["commit"],
+        "bleu": {way: bleu(texts, references, languages[1], *way) for way in WAYS},
+    }
+
+
+def bleu(texts, references, language, words, lower):
+    """Corpus BLEU of 4-grams over these words, one reference each."""
+    from sacrebleu.metrics import BLEU
+
+    cut = tokenizer(words, language)
+    if lower:
+        texts, references = ([t.lower() for t in x] for x in (texts, references))
+    texts, references = ([cut(text) for text in x] for x in (texts, references))
+    kind = "13a" if words == "13a" else "none"
+    # torchtext and multi-bleu.pl smooth nothing; over 1,000 sentences it is the same.
+    metric = BLEU(tokenize=kind, smooth_method="none", force=True)
+    return metric.corpus_score(texts, [references]).score
+
+
+def tokenizer(words, language):
+    """A function from a text to its words, joined by spaces."""
+    if words == "13a":
+        return lambda text: text
+    if words == "moses":
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+        normal, cut = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
+        return lambda text: cut.tokenize(
+            normal.normalize(text), return_str=True, escape=False
+        )
+    import spacy
+
+    # The rules that a model's tokenizer has too.
+    pipeline = spacy.blank(language).tokenizer
+    return lambda text: " ".join(token.text for token in pipeline(text))
+
+
+def page(rows):
+    """The page, Markdown."""
+    heads = ["", "parameters", *WAYS.values()]
+    parts = [
+        "# Multi30k alone",
+        "Made by `python tools/strict_benchmark.py`, whose first lines have all "
+        "commands. Trained on the 29,000 captions of Multi30k and nothing else, scored "
+        "on test_2016_flickr, beam 5. A published figure stands in the column of its "
+        "scoring; others can't be compared with it. BLEU over words of spaCy or Moses "
+        "is that of detokenised output cut into words again.",
+    ]
+    for direction in dict.fromkeys(row["direction"] for row in rows):
+        lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+        for found in (row for row in rows if row["direction"] == direction):
+            values = [f"{found['bleu'][way]:.2f}" for way in WAYS]
+            lines.append([f"`{found['name']}`", f"{found['parameters']:,}", *values])
+        for who, where, value, way in PUBLISHED:
+            if where == direction:
+                cells = [f"{value:.2f}" if way == other else "" for other in WAYS]
+                lines.append([who, "", *cells])
+        parts.append(f"## {direction}")
+        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    parts.append("## Runs")
+    parts.append(
+        "\n".join(
+            f"- `{found['command']}`: {found['training']}, commit {found['commit']}"
+            for found in rows
+        )
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
