@@ -433,11 +433,13 @@ def test_recipes_name_themselves_and_have_all_scales(name):
     found = load_recipe(name).RECIPE
     assert found.name == name
     assert Path(found.file) == ROOT / "recipes" / f"{name}.py"
-    assert set(found.scales) == {"tiny", "small", "paper"}
+    assert {"tiny", "small", "paper"} <= set(found.scales)
+    assert set(found.scales) <= {"tiny", "small", "multi30k", "paper"}
     if isinstance(found, Experiment):
         assert len({type(settings) for settings in found.scales.values()}) == 1
         assert callable(found.run)
         return
+    assert found.card["equations"]
     assert not found.scales["tiny"].corpora  # no download
     for scale in found.scales.values():
         clips = scale.optimizer(100, scale.epochs).global_clipnorm
