@@ -1,0 +1,209 @@
+import inspect
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.decoding.test_beam import check_row, exhaustive, log_softmax
+from tests.harness import close, compiled, randomize, to_numpy
+from zoo.decoding import BeamSearch, Ensemble
+from zoo.decoding.translate import compile_search
+from zoo.models import (
+    LuongTranslator,
+    Seq2SeqTranslator,
+    TransformerTranslator,
+    Translator,
+)
+from zoo.text import Tokenizer, train_tokenizer
+
+START, VOCABULARY, LIMIT = 2, 7, 3
+WORDS = [w for w in range(VOCABULARY) if w != 3]  # that don't end a sentence
+ALL = 1 + 6 + 36  # hypotheses that end within the limit
+SOURCES = np.array([[6, 5, 4], [6, 4, 0], [5, 0, 0]], "int32")
+LIMITS = np.array([3, 3, 2], "int32")
+TEXTS = ["ab", "b a ba", "ba ab", "b"]
+
+
+def make(cls, tokenizer, seed, dtype="float32", reading=None, **options):
+    sizes = {"hidden_dim": 4, "num_layers": 1, **options}
+    backbone = cls.backbone_cls(VOCABULARY, dtype=dtype, **sizes)
+    randomize(backbone, scale=1.5, seed=seed)
+    return cls(backbone, cls.preprocessor_cls(tokenizer, **(reading or {})))
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer(train_tokenizer(["ab ba", "a b", "b a ab"], VOCABULARY))
+
+
+@pytest.fixture(scope="module")
+def models(tokenizer):
+    """One of each kind of state; the second has no attention."""
+    return [
+        make(LuongTranslator, tokenizer, 6, embedding_dim=3, window=2),
+        make(Seq2SeqTranslator, tokenizer, 9, embedding_dim=5),
+        make(TransformerTranslator, tokenizer, 10, ff_dim=5, num_heads=2),
+    ]
+
+
+@pytest.fixture(scope="module")
+def ensemble(models):
+    return Ensemble(models)
+
+
+def answers_of(model):
+    """For each row of `SOURCES`, prefix -> (log-probabilities, attention weights): a
+    model's by itself, in float64."""
+    answers, prefixes = [{} for _ in SOURCES], [()]
+    memory = compiled(model.encode)(SOURCES)
+    state, step = model.start_for(memory, LIMIT), compiled(model.step)
+    for _ in range(LIMIT):
+        last = [prefix[-1] if prefix else START for prefix in prefixes]
+        words = np.array(last * len(SOURCES), "int32")
+        logits, state, weights = step(words, state, memory)
+        logits, weights = (
+            to_numpy(x).astype("float64").reshape(len(SOURCES), len(prefixes), -1)
+            for x in (logits, weights)
+        )
+        for row, found in enumerate(answers):
+            for k, prefix in enumerate(prefixes):
+                found[prefix] = log_softmax(logits[row, k]), weights[row, k]
+        state = keras.tree.map_structure(lambda x: ops.repeat(x, 6, axis=0), state)
+        prefixes = [(*prefix, word) for prefix in prefixes for word in WORDS]
+    return answers
+
+
+@pytest.fixture(scope="module")
+def answers(models):
+    """The mean of the members' probabilities, and that of the weights of two."""
+    found = [answers_of(model) for model in models]
+    assert not any(weights.any() for _, weights in found[1][0].values())
+
+    def mean(row, prefix):
+        log_probs, weights = zip(*(own[row][prefix] for own in found), strict=True)
+        weights = (weights[0] + weights[2]) / 2
+        return np.log(np.mean(np.exp(log_probs), axis=0)), weights
+
+    return [{prefix: mean(row, prefix) for prefix in found[0][row]} for row in range(3)]
+
+
+def test_against_exhaustive_search_over_the_mean(ensemble, answers):
+    search = BeamSearch(ALL, 0.6, 0.2, n_best=ALL)
+    ids, scores = compile_search(ensemble, search, LIMIT)(SOURCES, LIMITS)
+    for row, limit in enumerate(LIMITS):
+        follow = answers[row].__getitem__
+        expected = exhaustive(follow, VOCABULARY, limit, SOURCES[row], 0.6, 0.2)
+        check_row(ids[row], scores[row], expected, rtol=1e-4)
+
+
+def test_given_targets_are_read_as_step_reads_them(ensemble, answers):
+    target = [4, 6]
+    given = np.array([[START, *target]] * 3, "int32")
+    inputs = {"source_ids": SOURCES, "target_ids": given}
+    logits = compiled(ensemble.backbone)(inputs)
+    weights = compiled(ensemble.backbone.align)(SOURCES, given)
+    for row in range(3):
+        wanted = [answers[row][tuple(target[:t])] for t in range(3)]
+        close(logits[row], [log_probs for log_probs, _ in wanted], rtol=1e-4)
+        close(weights[row], [weights for _, weights in wanted])
+
+
+def same_records(found, wanted):
+    for one, other in zip(found, wanted, strict=True):
+        assert (one.text, one.tokens) == (other.text, other.tokens)
+        assert one.source_tokens == other.source_tokens
+        assert one.score == pytest.approx(other.score, rel=1e-4)
+        np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
+
+
+def test_one_model_once_and_twice_is_that_model(models):
+    search, limits = BeamSearch(3, n_best=3), np.array([6, 6, 5], "int32")
+    ids, scores = compile_search(models[0], search, 6)(SOURCES, limits)
+    assert len(np.unique(ids[:, 0], axis=0)) > 1
+    for members in (models[:1], [models[0], models[0]]):
+        run = compile_search(Ensemble(members), search, 6)
+        found, found_scores = run(SOURCES, limits)
+        np.testing.assert_array_equal(found, ids)
+        np.testing.assert_allclose(found_scores, scores, rtol=1e-5)
+
+
+def test_it_translates_as_a_translator_does(models):
+    ensemble = Ensemble(models[:2])
+    options = {"beam_size": 3, "max_length": 8, "return_details": True}
+    own = inspect.signature(Ensemble.translate)
+    assert own == inspect.signature(Translator.translate)
+    wanted = [ensemble.translate(text, **options) for text in TEXTS]
+    texts = [record.text for record in wanted]
+    assert texts != texts[::-1]
+    found = ensemble.translate(["", *TEXTS[::-1]], **options)
+    assert found[0].text == "" and found[0].alignment.shape == (0, 0)
+    same_records(found[1:], wanted[::-1])
+    assert ensemble.translate(TEXTS[0], 3, max_length=8) == texts[0]
+    with pytest.raises(ValueError, match="n_best=3, beam_size=2"):
+        ensemble.translate("ab", beam_size=2, n_best=3)
+
+
+def test_members_of_other_precisions_without_attention(tokenizer):
+    half = make(Seq2SeqTranslator, tokenizer, 5, "mixed_float16", embedding_dim=4)
+    int8 = make(Seq2SeqTranslator, tokenizer, 6, embedding_dim=4)
+    ensemble = Ensemble([half, int8])
+    int8.quantize("int8")
+    # A search that was compiled before is known by these not to be theirs.
+    assert {id(v) for v in ensemble.variables} == {
+        id(v) for v in half.variables + int8.variables
+    }
+    assert "int8" in {keras.backend.standardize_dtype(v.dtype) for v in int8.weights}
+
+    inputs = {"source_ids": SOURCES, "target_ids": SOURCES}
+    run = [compiled(x.backbone) for x in (half, int8, ensemble)]
+    *logits, found = [to_numpy(x(inputs)) for x in run]
+    assert logits[0].dtype == "float16" and found.dtype == "float32"
+    logits = [log_softmax(x.astype("float64")) for x in logits]
+    close(found, np.log(np.mean(np.exp(logits), axis=0)))
+    weights = to_numpy(ensemble.backbone.align(SOURCES, SOURCES))
+    assert weights.shape == (3, 3, 3) and not weights.any()
+
+
+def test_long_texts_are_cut_as_the_shortest_reader_cuts_them(models, tokenizer):
+    short = make(Seq2SeqTranslator, tokenizer, 1, reading={"source_length": 5})
+    assert Ensemble([models[0], short]).preprocessor is short.preprocessor
+    assert Ensemble([short, models[0]]).preprocessor is short.preprocessor
+
+
+# === What is refused ===
+
+
+@pytest.mark.parametrize("given", [[], None, "luong_local", {}])
+def test_no_list_of_models(given):
+    with pytest.raises(ValueError, match=r"at least one .*Translator. Received: "):
+        Ensemble(given)
+
+
+def test_a_model_that_is_in_no_list(models):
+    with pytest.raises(ValueError, match="must be a list .*Received: <Luong"):
+        Ensemble(models[0])
+
+
+def test_what_is_no_translator_with_a_preprocessor(models, ensemble):
+    mute = Seq2SeqTranslator(models[1].backbone)
+    for wrong, name in (
+        ("luong_local", "str"),
+        (models[0].backbone, "Luong"),
+        (ensemble, "Ensemble"),
+        (mute, "Seq2SeqTranslator with preprocessor=None"),
+    ):
+        with pytest.raises(ValueError, match=rf"models\[1\] .* Received: {name}$"):
+            Ensemble([models[0], wrong])
+
+
+def test_members_that_read_or_write_otherwise(models, tokenizer):
+    other = Tokenizer(train_tokenizer(["ac ca", "a c", "c a ac"], VOCABULARY))
+    assert other.vocabulary_size() == tokenizer.vocabulary_size()
+    stranger = make(Seq2SeqTranslator, other, 1)
+    message = r"one tokenizer, .*one of 7 pieces in models\[0\] and .* 7, in models\[2"
+    with pytest.raises(ValueError, match=message):
+        Ensemble([*models[:2], stranger])
+    ended = make(Seq2SeqTranslator, tokenizer, 1, reading={"source_end": True})
+    with pytest.raises(ValueError, match="Received: False in .* and True in models.1"):
+        Ensemble([models[0], ended])

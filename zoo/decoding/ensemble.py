@@ -1,0 +1,149 @@
+"""Several translators that decode as one."""
+
+import functools
+import math
+
+from keras import ops
+
+from zoo.models.seq2seq import Translator
+
+
+class Ensemble:
+    """Translators of one tokenizer, whose probabilities are averaged at each step.
+
+        p(y_t | y_<t, x) = 1/M Σ_m p_m(y_t | y_<t, x)
+
+    All members read the same hypotheses; one search goes over the mean. They may be of
+    any architecture and precision. The best rows of Sutskever et al. 2014 (table 1: 5
+    models, 34.81 BLEU against 30.59) and of Luong et al. 2015 (section 4, table 1: 8
+    models, 23.0 against 20.9) are ensembles.
+
+    An ensemble has what decoding asks of a `zoo.models.Translator`: `translate` with
+    its arguments, `encode`, `start`, `start_for`, `step`, a `backbone` and a
+    `preprocessor` (that of the members which takes the fewest pieces of a long text).
+    Logits are log-probabilities, float32. Attention weights are the mean of the members
+    that have any: 0 where none has.
+
+    Args:
+        models: list of `zoo.models.Translator`, at least one. Each has a preprocessor,
+            all with the same SentencePiece model and the same `source_end`.
+
+    Raises:
+        ValueError: for anything else.
+
+    Example:
+        >>> from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+        >>> from zoo.text import Tokenizer, train_tokenizer
+        >>> tokenizer = Tokenizer(train_tokenizer(["a dog", "ein hund"], 14))
+        >>> models = [
+        ...     LuongTranslator(
+        ...         Luong(14, num_layers=1, hidden_dim=8, embedding_dim=4, attention=x),
+        ...         LuongPreprocessor(tokenizer),
+        ...     )
+        ...     for x in ("global", "local_p")
+        ... ]
+        >>> ensemble = Ensemble(models)
+        >>> len(ensemble.translate(["a dog", "a hund"], beam_size=2, max_length=5))
+        2
+    """
+
+    def __init__(self, models):
+        self.models = _checked(models)
+        self.backbone = _Mean(self.models)
+        self.preprocessor = min(
+            (model.preprocessor for model in self.models),
+            key=lambda preprocessor: preprocessor.source_length,
+        )
+
+    @property
+    def variables(self):
+        """Those of all members."""
+        return [variable for model in self.models for variable in model.variables]
+
+    # What a translator does with its backbone and its preprocessor.
+    encode = Translator.encode
+    start = Translator.start
+    start_for = Translator.start_for
+    step = Translator.step
+    translate = Translator.translate
+
+
+class _Mean:
+    """The contract of `zoo.models.seq2seq` over several models: memory and state are
+    tuples of theirs, logits and attention weights their means."""
+
+    def __init__(self, models):
+        self.models = models
+
+    def encode(self, source_ids):
+        return tuple(model.encode(source_ids) for model in self.models)
+
+    def start(self, memory):
+        pairs = zip(self.models, memory, strict=True)
+        return tuple(model.start(own) for model, own in pairs)
+
+    def start_for(self, memory, length):
+        pairs = zip(self.models, memory, strict=True)
+        return tuple(model.start_for(own, length) for model, own in pairs)
+
+    def step(self, token_ids, state, memory):
+        found = [
+            model.step(token_ids, *own)
+            for model, *own in zip(self.models, state, memory, strict=True)
+        ]
+        logits, states, weights = zip(*found, strict=True)
+        return _log_mean(logits), states, _mean_weights(weights)
+
+    def __call__(self, inputs):
+        return _log_mean([model.backbone(inputs) for model in self.models])
+
+    def align(self, source_ids, target_ids):
+        found = [model.backbone.align(source_ids, target_ids) for model in self.models]
+        return _mean_weights(found)
+
+
+def _log_mean(logits):
+    """Logarithm of the mean of the probabilities, never that of a zero."""
+    log_probs = [ops.log_softmax(ops.cast(x, "float32"), axis=-1) for x in logits]
+    return functools.reduce(ops.logaddexp, log_probs) - math.log(len(log_probs))
+
+
+def _mean_weights(weights):
+    """Mean of the weights `(..., S)` that are not all 0, as those of a model without
+    attention are."""
+    weights = [ops.cast(x, "float32") for x in weights]
+    paid = [ops.any(x > 0, axis=-1, keepdims=True) for x in weights]
+    count = sum(ops.cast(x, "float32") for x in paid)
+    return sum(weights) / ops.maximum(count, 1.0)
+
+
+def _checked(models):
+    """The members as a tuple, or a `ValueError`."""
+    if not isinstance(models, (list, tuple)) or not models:
+        raise ValueError(
+            "`models` must be a list of at least one zoo.models.Translator. "
+            f"Received: {models!r}"
+        )
+    for place, model in enumerate(models):
+        if not isinstance(model, Translator) or model.preprocessor is None:
+            without = " with preprocessor=None" if isinstance(model, Translator) else ""
+            raise ValueError(
+                f"models[{place}] must be a zoo.models.Translator with a preprocessor. "
+                f"Received: {type(model).__name__}{without}"
+            )
+    first, *others = (model.preprocessor for model in models)
+    for place, other in enumerate(others, start=1):
+        if other.tokenizer.proto != first.tokenizer.proto:
+            sizes = [x.tokenizer.vocabulary_size() for x in (first, other)]
+            raise ValueError(
+                "The models of an ensemble must have one tokenizer, the same "
+                f"SentencePiece model. Received: one of {sizes[0]} pieces in models[0] "
+                f"and another, of {sizes[1]}, in models[{place}]"
+            )
+        if other.source_end != first.source_end:
+            raise ValueError(
+                "The models of an ensemble must read sources with one `source_end`. "
+                f"Received: {first.source_end} in models[0] and {other.source_end} in "
+                f"models[{place}]"
+            )
+    return tuple(models)
