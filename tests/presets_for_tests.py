@@ -65,22 +65,23 @@ def make_preset(folder, **facts):
 WORDS = "a dog cat runs sleeps ein hund die katze rennt".split()
 
 
-def save_translator(folder):
-    """Saves an untrained model whose weights are large enough to have opinions."""
+def save_translator(folder, seed=5, vocabulary_size=26):
+    """Saves an untrained model whose weights are large enough to have opinions. Those
+    of one vocabulary size have one tokenizer."""
     import keras
 
     from zoo.models import Luong, LuongPreprocessor, LuongTranslator
     from zoo.text import Tokenizer, train_tokenizer
 
-    keras.utils.set_random_seed(5)
+    keras.utils.set_random_seed(seed)
     backbone = Luong(
-        vocabulary_size=26,
+        vocabulary_size,
         num_layers=1,
         hidden_dim=8,
         embedding_dim=6,
         initializer_range=1.0,
     )
-    tokenizer = Tokenizer(proto=train_tokenizer(WORDS, vocabulary_size=26))
+    tokenizer = Tokenizer(proto=train_tokenizer(WORDS, vocabulary_size))
     preprocessor = LuongPreprocessor(tokenizer, source_length=40)
     LuongTranslator(backbone, preprocessor).save_to_preset(str(folder))
     return folder

@@ -15,6 +15,7 @@ import warnings
 import zoo
 
 BACKENDS = ("tensorflow", "jax", "torch")
+_PRESET = "name, folder or handle"
 
 
 class BadInput(Exception):
@@ -147,7 +148,7 @@ def _parser():
     command.add_argument("--json", action="store_true", help="print the cards as JSON")
 
     command = add("info", _info, "print a preset's card")
-    command.add_argument("name", metavar="NAME", help="name, folder or handle")
+    command.add_argument("name", metavar="NAME", help=_PRESET)
     command.add_argument("--json", action="store_true", help="print it as JSON")
 
     _add_translate(add("translate", _translate, "translate text with a preset"))
@@ -172,7 +173,9 @@ def _parser():
     command.add_argument("folder", metavar="FOLDER", help="of a run, as runs/NAME")
 
     command = add("evaluate", _evaluate, "score a preset on a corpus")
-    command.add_argument("name", metavar="NAME", help="name, folder or handle")
+    command.add_argument(
+        "names", metavar="NAME", nargs="+", help=f"{_PRESET}; several: their ensemble"
+    )
     command.add_argument("--data", required=True, help="corpus, as multi30k")
     command.add_argument("--split", required=True, help="as test_2016_flickr")
     command.add_argument("--source", help="language (default: the preset's)")
@@ -213,7 +216,11 @@ def add_search(command):
 def _add_translate(command):
     command.add_argument("text", metavar="TEXT", nargs="*", help="sentences")
     command.add_argument(
-        "--preset", metavar="NAME", required=True, help="name, folder or handle"
+        "--preset",
+        metavar="NAME",
+        action="append",
+        required=True,
+        help=f"{_PRESET}; may be repeated: an ensemble of presets with one tokenizer",
     )
     command.add_argument(
         "--input",
@@ -279,6 +286,7 @@ def _list(arguments):
 
 def _info(arguments):
     from zoo.cards import format_bytes, format_speed, read_card
+    from zoo.cli_presets import find_preset
 
     card = read_card(find_preset(arguments.name))
     if arguments.json:
@@ -354,14 +362,6 @@ def _report(arguments):
 # === Shared ===
 
 
-def find_preset(name):
-    """The folder of a preset; `BadInput` if there is none."""
-    from zoo import presets
-
-    with bad_input(keep=(presets.PresetError, OSError)):
-        return presets.find(name)
-
-
 @contextlib.contextmanager
 def bad_input(take=ValueError, message=None, keep=()):
     """Takes errors of the types `take` as the user's, except those of `keep`.
@@ -375,31 +375,3 @@ def bad_input(take=ValueError, message=None, keep=()):
     except take as error:
         reason = getattr(error, "strerror", None) or error
         raise BadInput(f"{message}: {reason}" if message else error) from error
-
-
-def load_task(name, backend):
-    """Loads a preset for a command.
-
-    Args:
-        name: str. What `zoo.load` takes.
-        backend: str or None. The backend to choose before Keras is imported.
-
-    Returns:
-        The task.
-
-    Raises:
-        BadInput: if there is no such preset, or another backend runs already.
-    """
-    if backend:
-        if "keras" in sys.modules:
-            running = sys.modules["keras"].config.backend()
-            if running != backend:
-                raise BadInput(f"Keras runs on {running} already, received {backend!r}")
-        os.environ["KERAS_BACKEND"] = backend
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from zoo import presets
-
-    progress(f"loading {name}")
-    # An OSError is the disk's or a hub's, also where it is a ValueError as well.
-    with bad_input(keep=(presets.PresetError, OSError)):
-        return presets.load(name)

@@ -10,7 +10,8 @@ import time
 import warnings
 
 from zoo.cards import CARD_FILE, read_card
-from zoo.cli import BadInput, bad_input, find_preset, load_task, progress
+from zoo.cli import BadInput, bad_input, progress
+from zoo.cli_presets import find_preset, load_task, load_translator, read_direction
 
 # Lines held at once are this many batches: enough to batch by length, and the
 # memory that a translation takes does not grow with its input.
@@ -30,8 +31,9 @@ def translate(arguments):
         raise BadInput("give TEXT or --input, not both")
     check_search(arguments, arguments.n_best)
     check_files(arguments.input or [], arguments.output)
-    task = load_task(arguments.preset, arguments.backend)
-    _must_translate(task, arguments.preset)
+    if len(arguments.preset) > 1:
+        read_direction(arguments.preset)  # fail before the work
+    task = load_translator(arguments.preset, arguments.backend)
     chunk_size = _BATCHES_AT_ONCE * arguments.batch_size
     if not arguments.text and not arguments.input and sys.stdin.isatty():
         chunk_size = 1  # somebody types, and waits for an answer
@@ -49,6 +51,7 @@ def translate(arguments):
 def evaluate(arguments):
     """Runs `zoo evaluate`: prints BLEU, chrF and speed, one line each; of a preset
     that tags words their accuracy, of a language model the perplexity, and its speed.
+    Several translators are scored as an ensemble.
 
     Args:
         arguments: `argparse.Namespace` of the command.
@@ -59,13 +62,13 @@ def evaluate(arguments):
     check_search(arguments)
     check_files([], arguments.output)
     task_of = {"tag": _evaluate_tagger, "generate": _evaluate_language_model}
-    if run := task_of.get(_task(arguments.name)):
+    several = len(arguments.names) > 1  # translators, or an error
+    if run := not several and task_of.get(_task(arguments.names[0])):
         return run(arguments)
     pairs = _read_corpus(arguments)
     sources = pairs.sources[: arguments.limit]
     references = pairs.references[: arguments.limit]
-    task = load_task(arguments.name, arguments.backend)
-    _must_translate(task, arguments.name)
+    task = load_translator(arguments.names, arguments.backend)
     from zoo.training.evaluation import corpus_scores
 
     corpus_scores(["."], [["."]])  # without sacrebleu, fail before the work
@@ -86,12 +89,6 @@ def evaluate(arguments):
     )
 
 
-def _must_translate(task, preset):
-    if not hasattr(task, "translate"):
-        name = type(task).__name__
-        raise BadInput(f"{preset} is a {name}, which translates nothing")
-
-
 def _task(name):
     """What a preset does, as its card says."""
     folder = find_preset(name)
@@ -110,7 +107,7 @@ def _evaluate_tagger(arguments):
     with bad_input((ValueError, OSError), keep=DownloadError):
         data = load_ud(arguments.split)
     sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
-    task = load_task(arguments.name, arguments.backend)
+    task = load_task(arguments.names[0], arguments.backend)
     from zoo.training.evaluation import tag_accuracy
 
     began = time.perf_counter()
@@ -140,7 +137,7 @@ def _evaluate_language_model(arguments):
     progress(f"reading {arguments.data} {arguments.split}")
     with bad_input((ValueError, OSError), keep=DownloadError):
         texts = load_ptb(arguments.split)[: arguments.limit]
-    task = load_task(arguments.name, arguments.backend)
+    task = load_task(arguments.names[0], arguments.backend)
     began = time.perf_counter()
     # As the paper reads it: one text, the state carried over.
     perplexity = task.perplexity(texts, batch_size=1, carry_over=True)
@@ -188,22 +185,16 @@ def check_files(inputs, output):
 
 
 def _languages(arguments):
-    """Source and target language: the preset's, which those given must be."""
+    """Source and target language: the presets', which those given must be."""
     given = [arguments.source, arguments.target]
-    folder = find_preset(arguments.name)
-    if not (folder / CARD_FILE).is_file():
+    languages = read_direction(arguments.names)
+    if languages is None:
         return [given[0] or "en", given[1] or "de"]
-    languages = list(read_card(folder).languages)
-    if len(languages) != 2:
-        raise BadInput(
-            f"a preset to evaluate translates from one language to another; the card "
-            f"of {arguments.name} names the languages {languages}"
-        )
     if any(g not in (None, own) for g, own in zip(given, languages, strict=True)):
         names = (("--source", given[0]), ("--target", given[1]))
         received = " ".join(f"{name} {value}" for name, value in names if value)
         raise BadInput(
-            f"{arguments.name} translates from {languages[0]} to {languages[1]}, "
+            f"{arguments.names[0]} translates from {languages[0]} to {languages[1]}, "
             f"received {received}"
         )
     return languages

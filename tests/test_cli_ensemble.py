@@ -1,0 +1,90 @@
+import pytest
+
+import zoo
+from tests.presets_for_tests import FACTS, WORDS, save_translator
+from zoo import data, presets
+from zoo.card_pages import write_card
+from zoo.cli import main
+from zoo.decoding import Ensemble
+
+TEXTS = ["a dog", "die katze rennt"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Two presets with one tokenizer, and one with another."""
+    root = tmp_path_factory.mktemp("presets")
+    sizes = {"one": (5, 26), "two": (6, 26), "stranger": (7, 24)}
+    for name, (seed, vocabulary_size) in sizes.items():
+        folder = save_translator(root / name, seed, vocabulary_size)
+        write_card(folder, {**FACTS, "name": name})
+    return root
+
+
+@pytest.fixture(scope="module")
+def lines(saved):
+    ensemble = Ensemble([zoo.load(saved / name) for name in ("one", "two")])
+    found = ensemble.translate(TEXTS, beam_size=2, max_length=6)
+    assert found != ensemble.models[0].translate(TEXTS, beam_size=2, max_length=6)
+    return found
+
+
+SEARCH = ["--beam", "2", "--max-length", "6"]
+
+
+def translate(saved, *names):
+    chosen = [part for name in names for part in ("--preset", str(saved / name))]
+    return main(["translate", *chosen, *SEARCH, *TEXTS])
+
+
+def evaluate(saved, *names, options=()):
+    command = ["evaluate", *(str(saved / name) for name in names), *SEARCH]
+    return main([*command, "--data", "toy", "--split", "test", *options])
+
+
+@pytest.fixture
+def corpus(monkeypatch):
+    def load(name, source, target, split):
+        return data.Pairs(name, split, source, target, TEXTS, [" ".join(WORDS)] * 2)
+
+    monkeypatch.setattr(data, "load", load)
+
+
+def test_several_presets_translate_as_an_ensemble(saved, lines, capsys):
+    assert translate(saved, "one", "two") == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == lines
+    assert captured.err.count("zoo: loading ") == 2
+
+
+@pytest.mark.usefixtures("corpus")
+def test_several_presets_are_scored_as_an_ensemble(saved, lines, tmp_path, capsys):
+    out = tmp_path / "hypotheses"
+    assert evaluate(saved, "one", "two", options=["--output", str(out)]) == 0
+    assert out.read_text().splitlines() == lines
+    assert capsys.readouterr().out.startswith("BLEU ")
+
+
+@pytest.mark.usefixtures("corpus")
+def test_unlike_tokenizers_make_no_ensemble(saved, capsys):
+    for command in (translate, evaluate):
+        assert command(saved, "one", "stranger") == 2
+        captured = capsys.readouterr()
+        last = captured.err.splitlines()[-1]
+        assert captured.out == "" and "stranger make no ensemble: " in last
+        assert "one of 26 pieces in models[0] and another, of 24, in models[1]" in last
+
+
+@pytest.mark.usefixtures("corpus")
+def test_presets_of_unlike_directions_are_not_loaded(saved, monkeypatch, capsys):
+    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    cards = {"one": ["en", "de"], "two": ["de", "en"], "stranger": ["en"]}
+    cards = {name: {**FACTS, "languages": pair} for name, pair in cards.items()}
+    read = lambda folder: presets.Card(files={}, **cards[folder.name])  # noqa: E731
+    monkeypatch.setattr("zoo.cli_presets.read_card", read)
+    for command in (translate, evaluate):
+        assert command(saved, "one", "two") == 2
+        err = capsys.readouterr().err
+        assert "one does from en to de, " in err and "two from de to en" in err
+        assert command(saved, "one", "stranger") == 2
+        assert "stranger names the languages ['en']" in capsys.readouterr().err
