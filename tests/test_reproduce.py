@@ -48,6 +48,19 @@ def results(**bleu):
             "bleu": {"multi30k": 36.9, "tatoeba": 41.5},
         },
         "perplexity": {"lstm": 104.0, "lstmn_lm": 106.5},
+        "artificial": {
+            "birnn_tasks": {
+                "regression": {
+                    "for_0": {"error": 0.0013016, "limit": 0.0012997},
+                    "merge_0": {"error": 0.0009},
+                }
+            },
+            "lstm_tasks": {
+                "adding": {"wrong": 1, "sequences": 24000},
+                "order": {"wrong": 9, "sequences": None},
+                "reber": {"test_right": 1.0, "sequences": 34048},
+            },
+        },
         "pictures": {
             "sentences": ["Who?"],
             "alignments": ["alignment_1.svg"],
@@ -72,6 +85,11 @@ def test_every_section_has_its_figures():
         "| `bahdanau` | 33.0 | 33.8 | 34.0 | 34.0 |",
         "| multi30k | `luong_local` | 35.2 | 36.9 |",
         "| `lstmn_lm` | 5,000,000 | 84 minutes | 106.5 | 108 |",
+        "| `for_0` | 0.001302 | 0.001300 |",
+        "| `merge_0` | 0.000900 | – |",
+        "| `adding` | 1 | 24,000 | 1 | 74,000 |",
+        "| `order` | 9 | not solved | 1 | 31,390 |",
+        "| `reber` | 100% of strings right | 34,048 | – | 8,440 |",
         "![Who?](reproduction/alignment_1.svg)",
         "![BLEU by length](reproduction/lengths.svg)",
     ):

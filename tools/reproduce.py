@@ -4,7 +4,8 @@
 
 BLEU of every translator, by the length of the source and by the size of the beam; an
 ensemble against its best member; alignments side by side; the perplexity of the
-language models; and which of the papers' claims hold for presets of this size.
+language models; the artificial tasks of 1997, trained on the spot; and which of the
+papers' claims hold for presets of this size.
 Translations are kept in a folder (`--work`), by the sha256 of the weights: a run that
 was stopped goes on.
 """
@@ -30,6 +31,7 @@ BEAMS = (1, 2, 5, 12)
 # Words of a source: from the first number on, below the next.
 LENGTHS = (1, 9, 11, 13, 16, 20)
 JOINED = (2, 3, 4)  # captions in one source, for lengths that the test set hasn't
+ARTIFICIAL = ("birnn_tasks", "lstm_tasks")  # recipes that leave no preset
 ALIGNED = (
     "bahdanau",
     "luong_global",
@@ -81,6 +83,7 @@ def measure(work, cards):
         "lengths": {},
         "joined": {},
         "perplexity": {name: work.perplexity(name) for name in models},
+        "artificial": {name: work.recipe(name) for name in ARTIFICIAL},
     }
     for name in translators:
         for corpus in TESTS:
@@ -172,6 +175,18 @@ class Work:
             return self.model([name]).perplexity(texts, batch_size=1, carry_over=True)
 
         return self._kept([self._weights(name)], "ptb", 0, 0, run)
+
+    def recipe(self, name):
+        """The results of a recipe on artificial data, trained now."""
+        path = ROOT / "recipes" / f"{name}.py"
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        output = self.folder / f"{name}-{digest}"
+        results = output / "results.json"
+        if not results.exists():
+            print(f"{name}: training", flush=True)
+            command = [sys.executable, path, "--scale", "small", "--output", output]
+            subprocess.run(command, check=True)
+        return json.loads(results.read_text(encoding="utf-8"))
 
     def model(self, names):
         """A preset, or an ensemble; one is held in memory."""

@@ -21,6 +21,8 @@ def page(results):
         *_beams(results),
         *_ensemble(results),
         *_language_models(results),
+        *_directions(results),
+        *_lags(results),
         *_claims(results),
         *_alignments(results),
     ]
@@ -123,6 +125,48 @@ def _language_models(results):
         "## Language models",
         "Words of the Penn Treebank, the state carried over. Published: Cheng et al. "
         "2016, who trained without dropout.",
+        table(heads, rows),
+    )
+
+
+def _directions(results):
+    rows = [
+        [f"`{name}`", *(_small(found.get(key)) for key in ("error", "limit"))]
+        for name, found in results["artificial"]["birnn_tasks"]["regression"].items()
+    ]
+    return (
+        "## Both directions",
+        "Schuster & Paliwal 1997, regression on artificial data "
+        "(`python recipes/birnn_tasks.py --scale small`): mean squared error on fresh "
+        "frames, and the least that any net can have which sees these frames. "
+        "`for_2` reads forwards and answers 2 frames later, `back_2` backwards; "
+        "`merge_2` is their mean, `mlp_10_19` sees 10 frames before and 19 after.",
+        table(["net", "error", "least possible"], rows),
+    )
+
+
+def _small(value):
+    return "–" if value is None else f"{max(value, 0):.6f}"
+
+
+# Of 2,560 fresh sequences; sequences of training, means of the paper's trials.
+LAGS = {"adding": ("1", "74,000"), "order": ("1", "31,390"), "reber": ("–", "8,440")}
+
+
+def _lags(results):
+    rows = []
+    for name, found in results["artificial"]["lstm_tasks"].items():
+        wrong, seen = LAGS.get(name, ("–", "–"))
+        here = found.get("wrong", f"{found.get('test_right', 0):.0%} of strings right")
+        needed = found["sequences"]
+        needed = f"{needed:,}" if needed else "not solved"
+        rows.append([f"`{name}`", here, needed, wrong, seen])
+    heads = ["task", "wrong of 2,560", "sequences", "published: wrong", "sequences"]
+    return (
+        "## Long lags",
+        "Hochreiter & Schmidhuber 1997, a cell without forget gate, one run of seed 1 "
+        "(`python recipes/lstm_tasks.py --scale small`) by Adam; the paper's best rows "
+        "are means of several, by its own online rule.",
         table(heads, rows),
     )
 
