@@ -37,3 +37,62 @@ def test_more_attention_is_darker():
 def test_nothing_to_align(tokens, source):
     weights = np.zeros((len(tokens), len(source)))
     assert format_alignment(record(tokens, source, weights)) == "(nothing to align)"
+
+
+# === Words ===
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        ("▁Hun d . ▁rennt", "Hund . rennt"),
+        ("▁A ▁T - shirt , ▁it ' s ▁7 : 30 .", "A T-shirt , it's 7:30 ."),
+        ('▁ ( wi th ▁" qu o te s " )', '( with " quotes ")'),
+        ("▁ $ 5 ▁and ▁ . . . ▁end", "$ 5 and ... end"),
+        ("▁ straße ▁ <unk> ▁ ▁x", "straße <unk> ␣ x"),
+        ("▁do g . </s>", "dog . </s>"),
+        ("▁ 犬 が 大きな 走 る 。", "犬 が 大きな 走 る 。"),
+        ("▁T 恤 s ▁개 가 .", "T 恤 s 개가 ."),
+        ("Ein Hund .", "Ein Hund ."),
+        ("▁", "␣"),
+        ("", ""),
+    ],
+)
+def test_words_of_pieces(pieces, words):
+    pieces, words = pieces.split(), words.split()
+    weights = np.eye(len(pieces))
+    merged = record(pieces, pieces, weights).merge_words()
+    assert merged.tokens == merged.source_tokens == words
+    assert merged.text == "text" and merged.focus is merged.windows is None
+    # All that a word pays goes to its own pieces.
+    np.testing.assert_allclose(merged.alignment, np.eye(len(words)))
+
+
+def test_a_words_attention_is_a_sum_over_the_source_and_a_mean_over_the_target():
+    rng = np.random.default_rng(2)
+    weights = rng.dirichlet(np.ones(6), 5)
+    target, source = "▁Ei n ▁Hu n d".split(), "▁A ▁d o g ▁run s".split()
+    found = record(target, source, weights).merge_words().alignment
+    rows = [weights[:2].mean(0), weights[2:].mean(0)]
+    wanted = [[row[0], row[1:4].sum(), row[4:].sum()] for row in rows]
+    np.testing.assert_allclose(found, wanted)
+    np.testing.assert_allclose(found.sum(1), 1)
+
+
+def test_windows_and_focus_go_with_the_words():
+    target, source = "▁Ei n ▁Hund".split(), "▁A ▁do g ▁ru n s".split()
+    weights, focus = np.full((3, 6), 0.1), np.array([0.0, 1.5, 6.0])
+    windows = np.array([[0, 1], [1, 3], [4, 5]])
+    old = Translation("", 0.0, target, source, weights, focus, windows)
+    new = old.merge_words()
+    # Piece 0 is word 0; the edge between 1 and 2 is the middle of word 1; p_t = S
+    # stands half a word beyond the last.
+    np.testing.assert_allclose(new.focus, [0.5, 3.0])
+    assert new.windows.tolist() == [[0, 2], [2, 2]]
+    assert old.windows is windows and old.tokens is target
+
+
+def test_a_record_without_pieces_merges_to_one_without_words():
+    old = Translation("", 0.0, [], ["▁a"], np.zeros((0, 1)), np.zeros(0), None)
+    assert old.merge_words().alignment.shape == (0, 1)
+    assert record([], [], np.zeros((0, 0))).merge_words().alignment.shape == (0, 0)

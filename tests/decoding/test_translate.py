@@ -106,6 +106,24 @@ def test_details_agree_with_stepping_through_the_model(translator, texts):
         np.testing.assert_allclose(record.alignment, alignment, atol=1e-5)
 
 
+def test_details_of_local_attention_have_its_windows(translator, texts):
+    options = {"beam_size": 2, "max_length": 9, "return_details": True}
+    records = translator.translate(texts, **options)
+    alone = translator.translate(texts[2], **options)
+    np.testing.assert_allclose(records[2].focus, alone.focus, atol=1e-5)
+    for record in records:
+        count, length = len(record.tokens), len(record.source_tokens)
+        assert record.focus.shape == (count,) and record.windows.shape == (count, 2)
+        assert (record.focus > 0).all() and (record.focus <= length).all()
+        for weights, (first, last) in zip(
+            record.alignment, record.windows, strict=True
+        ):
+            assert 0 <= first <= last < length and last - first <= 4
+            assert weights[:first].sum() == weights[last + 1 :].sum() == 0
+            assert weights[first : last + 1].sum() > 0
+    assert translator.translate("", **options).windows is None
+
+
 def test_alignments_are_the_attention_paid_to_real_pieces(translator, texts):
     records = translator.translate(
         texts, beam_size=1, max_length=9, return_details=True

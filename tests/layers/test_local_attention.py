@@ -121,6 +121,31 @@ def test_local_p_ignores_position():
     )
 
 
+def test_look_tells_where_the_weights_are():
+    layer, memory = built(LocalPredictiveAttention, "general", window=2)
+    _, weights = to_numpy(layer(QUERY, memory, mask=MASK))
+    focus, windows = to_numpy(layer.look(QUERY, MASK))
+    variables = reference.named(layer)
+    for b, length in enumerate(LENGTHS[:-1]):  # the last has nothing to look at
+        for t in range(QUERY.shape[1]):
+            h = QUERY[b, t].astype("float64")
+            p = reference.predicted_focus(h, length, variables)
+            np.testing.assert_allclose(focus[b, t], p, rtol=1e-5)
+            first, last = max(int(p) - 2, 0), min(int(p) + 2, length - 1)
+            np.testing.assert_array_equal(windows[b, t], [first, last])
+            seen = np.nonzero(weights[b, t])[0]
+            assert seen.min() >= first and seen.max() <= last
+
+
+def test_look_of_local_m_is_the_target_position_in_the_memorys_order():
+    layer, _ = built(LocalMonotonicAttention, "general", window=2, reverse=True)
+    focus, windows = to_numpy(layer.look(QUERY, MASK))
+    assert focus[1].tolist() == [8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0]
+    assert windows[1, :3].tolist() == [[6, 8], [5, 8], [4, 8]]
+    assert windows[1, -3:].tolist() == [[0, 2]] * 3
+    assert windows[3].tolist() == [[0, 0]] * 11
+
+
 def test_units_default_to_the_querys_size():
     layer, _ = built(LocalPredictiveAttention, "general", window=2)
     shapes = {v.name: tuple(v.shape) for v in layer.trainable_variables}

@@ -9,6 +9,7 @@ from tests.harness import (
     VOCABULARY,
     check_translator,
     close,
+    compiled,
     randomize,
     to_numpy,
 )
@@ -171,6 +172,32 @@ def test_parameters_add_up_as_in_the_paper():
     assert count(50000, 1000, 4) == 222_001_000
     model = Luong(30, num_layers=3, hidden_dim=10, embedding_dim=10)
     assert model.count_params() == count(30, 10, 3)
+
+
+@pytest.mark.parametrize("attention", ["local_p", "local_m"])
+@pytest.mark.parametrize("feeding", [True, False])
+def test_look_is_align_and_the_windows_in_source_order(attention, feeding):
+    model = randomize(
+        Luong(VOCABULARY, **SMALL, attention=attention, input_feeding=feeding)
+    )
+    weights, focus, windows = to_numpy(compiled(model.look)(SOURCE, TARGET))
+    close(weights, model.align(SOURCE, TARGET))
+    lengths = (SOURCE != 0).sum(1)
+    for b, length in enumerate(lengths):
+        for t in range(TARGET.shape[1]):
+            if attention == "local_m":
+                assert focus[b, t] == max(min(t, length - 1), 0)
+            centre = max(min(int(focus[b, t]), length - 1), 0)
+            ends = [max(centre - 2, 0), max(min(centre + 2, length - 1), 0)]
+            assert windows[b, t].tolist() == ends
+            seen = np.nonzero(weights[b, t])[0]
+            assert length == 0 or (seen.min() >= ends[0] and seen.max() <= ends[1])
+
+
+def test_look_of_global_attention_is_align():
+    model = randomize(Luong(VOCABULARY, **SMALL, attention="global"))
+    (weights,) = model.look(SOURCE, TARGET)
+    close(weights, model.align(SOURCE, TARGET))
 
 
 def test_the_source_is_read_backwards():

@@ -5,7 +5,7 @@ import math
 
 from keras import ops
 
-from zoo.models.seq2seq import Translator
+from zoo.models.seq2seq import Seq2SeqBackbone, Translator
 
 
 class Ensemble:
@@ -100,6 +100,8 @@ class _Mean:
     def align(self, source_ids, target_ids):
         found = [model.backbone.align(source_ids, target_ids) for model in self.models]
         return _mean_weights(found)
+
+    look = Seq2SeqBackbone.look  # each member has windows of its own, or none
 
 
 def _log_mean(logits):

@@ -1,7 +1,12 @@
-"""What a translation returns, and its alignment as text for a terminal."""
+"""What a translation returns; its alignment between words, and as text."""
 
 import dataclasses
+import itertools
+import re
+import unicodedata
 from typing import Any
+
+import numpy as np
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -14,6 +19,10 @@ class Translation:
         tokens: its pieces, the end token left out.
         source_tokens: the source's pieces.
         alignment: NumPy array `(len(tokens), len(source_tokens))` of attention weights.
+        focus: of local attention, p_t of each token, in source positions from 0: a
+            NumPy array `(len(tokens),)`. None of any other attention.
+        windows: of local attention, the first and the last source position that each
+            token could attend to: a NumPy array `(len(tokens), 2)`. None of any other.
     """
 
     text: str
@@ -21,7 +30,104 @@ class Translation:
     tokens: list[str]
     source_tokens: list[str]
     alignment: Any
+    focus: Any = None
+    windows: Any = None
 
+    def plot(self, **options):
+        """Draws the alignment: `zoo.plots.plot_alignment(self, **options)`.
+
+        Returns:
+            A matplotlib `Figure`, which a notebook shows; `zoo.plots.save` writes it.
+        """
+        from zoo.plots import plot_alignment
+
+        return plot_alignment(self, **options)
+
+    def merge_words(self):
+        """The same translation with words in the place of pieces.
+
+        The attention to a source word is the sum over its pieces; that of a target word
+        the mean over its pieces, as is its focus. Its window holds every source word
+        that a piece of it could attend to in part.
+
+        Punctuation at a word's ends is a word of its own, and so are an end token and
+        each piece of a script that puts no spaces between words. Tokens none of which
+        begins with SentencePiece's "▁" are words already.
+
+        Returns:
+            A `Translation` whose tokens have no "▁".
+
+        Example:
+            >>> weights = np.array([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
+            >>> pieces = ["▁Hun", "d"], ["▁A", "▁do", "g"]
+            >>> record = Translation("Hund", -1.0, *pieces, weights).merge_words()
+            >>> record.tokens, record.source_tokens, record.alignment.tolist()
+            (['Hund'], ['A', 'dog'], [[0.25, 0.75]])
+        """
+        tokens, rows = _words(self.tokens)
+        sources, columns = _words(self.source_tokens)
+        weights = np.zeros((len(tokens), len(sources)))
+        if weights.size:
+            heights = np.diff(rows, append=len(self.tokens))
+            weights = np.add.reduceat(np.asarray(self.alignment), columns, axis=1)
+            weights = np.add.reduceat(weights, rows) / heights[:, None]
+        found = {"tokens": tokens, "source_tokens": sources, "alignment": weights}
+        if weights.size and self.focus is not None:
+            widths = np.diff(columns, append=len(self.source_tokens))
+            home = np.repeat(np.arange(len(sources)), widths)  # each piece's word
+            # On the axis a piece is as wide as its share of the word.
+            edges = [0, *np.cumsum(1 / widths[home]), len(sources) + 0.5]
+            pieces = [*np.arange(len(home) + 1) - 0.5, len(home)]
+            focus = np.interp(self.focus, pieces, edges) - 0.5
+            found["focus"] = np.add.reduceat(focus, rows) / heights
+            first, last = home[np.asarray(self.windows)].T
+            found["windows"] = np.stack(
+                [np.minimum.reduceat(first, rows), np.maximum.reduceat(last, rows)], 1
+            )
+        return dataclasses.replace(self, **found)
+
+
+# === Words ===
+
+# Thai, Lao, Burmese, Khmer, Chinese, Japanese.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31a0-\u9fff"
+    "\uf900-\ufaff\uff65-\uff9f\U00020000-\U0003ffff]"
+)
+
+
+def _words(tokens):
+    """The words that pieces make, and the places of the pieces that begin one."""
+    if not any(token.startswith("▁") for token in tokens):
+        return list(tokens), list(range(len(tokens)))
+    texts = [token.replace("▁", " ").strip() for token in tokens]
+    spaced = [i for i in range(len(tokens)) if _begins(tokens, texts, i)]
+    starts = set()
+    for first, end in itertools.pairwise([*spaced, len(tokens)]):
+        inner = [i for i in range(first, end) if not _is_punctuation(texts[i])]
+        starts.add(first)
+        if inner:
+            before = "".join(texts[first : inner[0]])
+            starts.update([inner[0]] if before else [], {inner[-1] + 1} - {end})
+    starts = sorted(starts)
+    spans = itertools.pairwise([*starts, len(tokens)])
+    return ["".join(texts[first:end]) or "␣" for first, end in spans], starts
+
+
+def _begins(tokens, texts, i):
+    """Whether a word begins at piece i, punctuation aside."""
+    if i == 0 or tokens[i].startswith("▁") or tokens[i] == "</s>":
+        return True
+    return bool(texts[i - 1]) and any(
+        map(UNSPACED.match, (texts[i - 1][-1:], texts[i][:1]))
+    )
+
+
+def _is_punctuation(text):
+    return all(unicodedata.category(character)[0] in "PS" for character in text)
+
+
+# === Text ===
 
 _SHADES = " ·░▒▓█"
 

@@ -106,16 +106,17 @@ def _records(model, sources, found, n_best, details, batch_size):
             results[i].append(texts[n])
             continue
         results[i].append(
-            Translation(texts[n], score, pieces[n], source_pieces[i], alignments[n])
+            Translation(texts[n], score, pieces[n], source_pieces[i], *alignments[n])
         )
     return results
 
 
 def _align(model, sources, targets, batch_size):
-    """Attention weights of given translations, by one teacher-forced pass."""
-    align = compiled(model, "align", lambda *ids: (model.backbone.align(*ids),))
+    """What `Seq2SeqBackbone.look` gives for given translations, by one teacher-forced
+    pass; of nothing, weights alone."""
+    look = compiled(model, "look", model.backbone.look)
     alignments = [
-        np.zeros((len(t), len(s)), "float32")
+        (np.zeros((len(t), len(s)), "float32"),)
         for s, t in zip(sources, targets, strict=True)
     ]
     order = [i for i in range(len(sources)) if sources[i] and targets[i]]
@@ -124,10 +125,11 @@ def _align(model, sources, targets, batch_size):
         batch, _ = _pad([sources[i] for i in rows], batch_size)
         # Weights made while reading token t belong to token t + 1.
         shifted, _ = _pad([[START_ID, *targets[i][:-1]] for i in rows], batch_size)
-        (weights,) = align(batch, shifted)
+        weights, *places = look(batch, shifted)
         for row, i in enumerate(rows):
             height, width = len(targets[i]), len(sources[i])
-            alignments[i] = weights[row, :height, :width].astype("float32")
+            own = weights[row, :height, :width].astype("float32")
+            alignments[i] = (own, *(place[row, :height] for place in places))
     return alignments
 
 

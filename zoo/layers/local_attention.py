@@ -36,6 +36,26 @@ class _LocalAttention(Attention):
         """Returns the window's centre, int `(B, T)`, and p_t, float, or None."""
         raise NotImplementedError
 
+    def look(self, query, mask, position=None):
+        """Where the layer looks.
+
+        Args:
+            query: `(B, T, d)`.
+            mask: bool `(B, S)`, true where a source position is real.
+            position: as in a call.
+
+        Returns:
+            p_t, float `(B, T)`, and the first and the last real position of its window,
+            int `(B, T, 2)`.
+        """
+        lengths = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]
+        centre, focus = self.place(query, lengths, position)
+        centre = ops.broadcast_to(centre, ops.shape(query)[:2])
+        first = ops.maximum(centre - self.window, 0)
+        last = ops.minimum(centre + self.window, ops.maximum(lengths - 1, 0))
+        focus = ops.cast(centre, "float32") if focus is None else focus
+        return focus, ops.stack([first, last], axis=-1)
+
     def attend(self, query, memory, mask, keys, position):
         length = ops.shape(memory)[1]
         if mask is None:

@@ -17,6 +17,7 @@ from zoo.layers import (
     MultiplicativeAttention,
     RecurrentStack,
 )
+from zoo.layers.functional import scan
 from zoo.models.seq2seq import PAD_ID, TIES, Seq2SeqBackbone, Translator
 from zoo.text import TranslatorPreprocessor
 
@@ -275,6 +276,22 @@ class Luong(Seq2SeqBackbone):
     def align(self, source_ids, target_ids):
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, False, return_alignments=True)[2]
+
+    def look(self, source_ids, target_ids):
+        if self.attention not in ("local_m", "local_p"):
+            return super().look(source_ids, target_ids)
+        memory, cell = self.encode(source_ids), self.decoder.cell
+        arguments = [memory[name] for name in ("annotations", "mask", "keys")]
+        top = sum(cell.counts[:-1])  # the state h_t of the last cell
+
+        def step(x, states):
+            _, weights, states = cell(x, states, *arguments, memory["kernels"])
+            return ops.concatenate([states[top], weights], axis=-1), states
+
+        words = self.token_embedding(ops.cast(target_ids, "int32"))
+        found, _ = scan(step, words, self.start(memory))
+        hidden, weights = found[..., : self.hidden_dim], found[..., self.hidden_dim :]
+        return (weights, *cell.attention.look(hidden, memory["mask"]))
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -77,6 +77,12 @@ class Seq2SeqBackbone(Configured, Presets, keras_hub.models.Backbone):
         """Attention weights `(B, T, S)` while reading the given target."""
         raise NotImplementedError
 
+    def look(self, source_ids, target_ids):
+        """`align` as a tuple, with the places where a model with local attention looks:
+        `(weights,)`, or `(weights, focus, windows)`, which are p_t `(B, T)` and the
+        window's first and last source position `(B, T, 2)`."""
+        return (self.align(source_ids, target_ids),)
+
     def build(self, input_shape=None):
         raise NotImplementedError
 
@@ -331,7 +337,8 @@ class Translator(Presets, keras_hub.models.Seq2SeqLM):
             For a str a str, for a list a list; a list of at most `n_best` of them,
             best first, for each text if `n_best` > 1. With details,
             `zoo.decoding.Translation` records of text, score, tokens, source_tokens
-            and alignment (target tokens × source tokens, a NumPy array).
+            and alignment (target tokens × source tokens, a NumPy array), which their
+            `plot()` draws; of local attention also of p_t and its windows.
 
         Raises:
             TypeError: for a text that is not a str; its position is named.
