@@ -10,6 +10,7 @@ import zoo
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("tensorflow", "jax", "torch", "keras", "keras_hub", "numpy", "sentencepiece")
+HEAVY += ("matplotlib",)
 
 # As if TensorFlow and tensorflow-text were not installed.
 BLOCK_TENSORFLOW = """
@@ -45,6 +46,7 @@ def subpackages():
     [
         "import zoo; dir(zoo)",
         "import zoo; zoo.list_presets()",
+        "import zoo; zoo.plots",
         "from zoo.cli import main; main(['--help'])",
         "from zoo.cli import main; main(['list'])",
         "from zoo.cli import main; main(['train', '--help'])",

@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zoo import data, decoding, layers, models, text, training
+    from zoo import data, decoding, layers, models, plots, text, training
     from zoo.presets import list_presets, load
 
 __version__ = "0.1.0"
@@ -24,6 +24,7 @@ _MODULES = (
     "decoding",
     "layers",
     "models",
+    "plots",
     "text",
     "training",
 )
@@ -36,6 +37,7 @@ __all__ = [
     "list_presets",
     "load",
     "models",
+    "plots",
     "text",
     "training",
 ]

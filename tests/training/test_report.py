@@ -6,7 +6,6 @@ import pytest
 
 from zoo.cli import main
 from zoo.training import write_report
-from zoo.training.report import draw_curves
 
 LOG = """\
 epoch,gradient_norm,gradient_norm_max,learning_rate,loss,seconds,tokens_per_second,\
@@ -79,30 +78,6 @@ def test_the_report_has_all_there_is(whole):
     ):
         assert part in text, part
     assert "of a killed run" not in text and "clipnorm" not in text
-
-
-def test_the_curves_are_those_of_the_log():
-    pytest.importorskip("matplotlib")  # an extra
-    log = {
-        "epoch": [1.0, 2.0],
-        "loss": [4.0, 3.0],
-        "val_bleu": [1.0, 2.0],
-        "val_bleu_news": [1.0, 2.0],
-        "gradient_norm": [1.0, 0.5],
-        "gradient_norm_max": [40.0, 2.0],
-        "val_perplexity": [float("nan")] * 2,
-    }
-    axes = draw_curves(log).axes
-    titles = [ax.get_title() for ax in axes]
-    assert [title.split(" (")[0] for title in titles] == [
-        "training loss",
-        "validation BLEU",
-        "gradient norm",
-    ]
-    lines = [line.get_ydata() for line in axes[2].get_lines()]
-    np.testing.assert_array_equal(lines, [[1.0, 0.5], [40.0, 2.0]])
-    assert len(axes[1].get_lines()) == 1  # a single set is its own mean
-    assert axes[2].get_yscale() == "log" and axes[0].get_yscale() == "linear"
 
 
 def test_it_is_one_file(whole):

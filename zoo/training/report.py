@@ -4,7 +4,6 @@ It is made from the files in the run's folder alone, so that it can be made of a
 that was interrupted, too: `zoo report runs/NAME-SCALE`.
 """
 
-import csv
 import html
 import io
 import json
@@ -13,6 +12,7 @@ import os
 import numpy as np
 
 from zoo.training.checkpoint import write_bytes
+from zoo.training.curves import draw_curves, read_log, without_single_sets
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em;
@@ -24,21 +24,6 @@ td, th { border-bottom: 1px solid #ddd; padding: .2em .7em; text-align: left;
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; } code { font-size: .9em; } tr.best td { font-weight: bold; }
 """
-
-# Title, logs by their beginnings, whether the axis is logarithmic.
-_CURVES = (
-    ("training loss (per token or sentence)", ("loss",), False),
-    ("validation perplexity (per piece)", ("val_perplexity",), True),
-    ("validation BLEU (greedy)", ("val_bleu",), False),
-    ("learning rate (last batch)", ("learning_rate",), False),
-    ("gradient norm (before clipping)", ("gradient_norm",), True),
-    ("target tokens per second", ("tokens_per_second",), False),
-)
-_LABELS = {
-    "gradient_norm": "mean of the epoch",
-    "gradient_norm_max": "highest",
-    "val_bleu": "mean of the sets",
-}
 
 
 def write_report(folder):
@@ -57,7 +42,7 @@ def write_report(folder):
     Raises:
         FileNotFoundError: if the folder has no `log.csv`, or one without an epoch.
     """
-    log = _read_log(os.path.join(folder, "log.csv"))
+    log = read_log(os.path.join(folder, "log.csv"))
     state = _read_state(os.path.join(folder, "checkpoint.npz"))
     results = _read_json(os.path.join(folder, "results.json"))
     samples = _read_samples(os.path.join(folder, "samples.jsonl"))
@@ -85,25 +70,6 @@ def write_report(folder):
 
 
 # === The run's files ===
-
-
-def _read_log(path):
-    """The columns of a log: dict of name to a list of floats, nan where there is no
-    number; "epoch" counts from 1."""
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if None not in row.values()]
-    if not rows:
-        raise FileNotFoundError(f"{path} has no epoch yet: there is nothing to report")
-    columns = {name: [_number(row[name]) for row in rows] for name in rows[0]}
-    columns["epoch"] = [epoch + 1 for epoch in columns["epoch"]]
-    return columns
-
-
-def _number(text):
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
 
 
 def _read_state(path):
@@ -186,7 +152,7 @@ def _scores(results):
 
 def _curves(log):
     try:
-        figure = draw_curves(log)
+        figure = draw_curves({"": log})
     except ImportError:
         return (
             "<p>Curves need matplotlib: <code>pip install 'attention-zoo[plot]'"
@@ -197,56 +163,8 @@ def _curves(log):
     return file.getvalue()[file.getvalue().index("<svg") :]
 
 
-def draw_curves(log):
-    """A matplotlib figure of a log's columns."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-
-    shown = []
-    for title, starts, logarithmic in _CURVES:
-        names = [name for name in log if name.startswith(starts)]
-        names = [name for name in names if np.isfinite(log[name]).any()]
-        names = _without_single_sets(names)
-        if names:
-            shown.append((title, names, logarithmic))
-    rows = -(-len(shown) // 2)
-    figure = Figure(figsize=(9.5, 2.7 * rows), layout="constrained")
-    for place, (title, names, logarithmic) in enumerate(shown, start=1):
-        axes = figure.add_subplot(rows, 2, place)
-        for name in names:
-            label = _LABELS.get(name, name.removeprefix("val_bleu_"))
-            marker = "o" if len(log["epoch"]) < 40 else None
-            axes.plot(log["epoch"], log[name], marker=marker, ms=3.5, label=label)
-        values = np.concatenate([log[name] for name in names])
-        values = values[np.isfinite(values)]
-        if logarithmic and (values > 0).all() and values.max() > 10 * values.min():
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter(NullFormatter())
-        elif (values >= 0).all():
-            axes.set_ylim(bottom=0)
-        axes.set_title(title, fontsize=10)
-        axes.set_xlabel("epoch", fontsize=9)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        axes.grid(alpha=0.3)
-        axes.tick_params(labelsize=8)
-        if len(names) > 1:
-            axes.legend(fontsize=8)
-    return figure
-
-
-def _without_single_sets(names):
-    """Leaves out the only validation set's scores: they are their own mean."""
-    for metric in ("bleu", "chrf"):
-        sets = [name for name in names if name.startswith(f"val_{metric}_")]
-        if len(sets) == 1:
-            names = [name for name in names if name not in sets]
-    return names
-
-
 def _epochs(log):
-    names = _without_single_sets([name for name in log if name != "epoch"])
+    names = without_single_sets([name for name in log if name != "epoch"])
     rows = [
         (f"{epoch:.0f}", *(f"{log[name][row]:.5g}" for name in names))
         for row, epoch in enumerate(log["epoch"])

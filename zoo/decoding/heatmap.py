@@ -1,0 +1,272 @@
+"""Alignments as heatmaps, by matplotlib; `zoo.plots.plot_alignment` draws them."""
+
+import dataclasses
+
+from zoo.decoding.records import UNSPACED, Translation
+from zoo.plots import DARK, FAINT, need_matplotlib, new_figure
+from zoo.text.caller import warn_caller
+
+_MARK = "#d95f02"
+_FOCUS = {
+    "marker": "v",
+    "ms": 3.6,
+    "color": _MARK,
+    "mec": "white",
+    "mew": 0.5,
+    "ls": "",
+}
+_END = {"marker": "|", "ms": 9, "color": _MARK, "mew": 1.3, "ls": ""}
+_COLOURS = "Blues"  # its darkness grows all the way: as clear in grey
+_GAP, _PAD, _LINE = 0.2, 0.06, 0.22  # inches between pictures, at labels, of a line
+_LONGEST = 24  # characters of a label
+
+
+@dataclasses.dataclass
+class Panel:
+    """What one heatmap shows."""
+
+    record: object
+    rows: list
+    columns: list
+    title: str
+    rotation: int = 90  # of the columns' labels
+
+    @property
+    def empty(self):
+        return not self.rows or not self.columns
+
+
+def make_panels(translations, titles, words):
+    """A `Panel` of each translation, and fonts that have all their characters."""
+    panels = []
+    for record, title in zip(translations, titles, strict=True):
+        if not isinstance(record, Translation):
+            raise TypeError(
+                "What is drawn is a zoo.decoding.Translation, which `translate` gives "
+                f"with return_details=True. Received: {type(record).__name__}"
+            )
+        record = record.merge_words() if words else record
+        rows, columns = map(_labels, (record.tokens, record.source_tokens))
+        panels.append(Panel(record, rows, columns, title or ""))
+    need_matplotlib()
+    texts = [text for p in panels for text in (*p.rows, *p.columns, p.title)]
+    families, missing = find_fonts(set("".join(texts)))
+    if missing:
+        warn_caller(
+            f"no font here has {' '.join(sorted(missing))} (drawn as \ufffd); one for "
+            "Chinese, Japanese and Korean is Noto Sans CJK",
+        )
+        table = dict.fromkeys(map(ord, missing), "\ufffd")
+        for panel in panels:
+            panel.rows = [text.translate(table) for text in panel.rows]
+            panel.columns = [text.translate(table) for text in panel.columns]
+            panel.title = panel.title.translate(table)
+    return panels, families
+
+
+def _labels(tokens):
+    """Tokens for a reader: without "▁", with "-" where a piece goes on with a word."""
+    pieces = any(token.startswith("▁") for token in tokens)
+    labels = []
+    for token in tokens:
+        text = token.replace("▁", " ").strip() or "␣"
+        goes_on = pieces and not token.startswith("▁") and text[0].isalnum()
+        if goes_on and not UNSPACED.match(text):
+            text = f"-{text}"
+        labels.append(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+    return labels
+
+
+def find_fonts(characters):
+    """Names of fonts that have the characters between them, and what none has."""
+    from matplotlib import font_manager
+
+    families = ["DejaVu Sans"]  # comes with matplotlib
+    known = font_manager.get_font(font_manager.findfont(families[0])).get_charmap()
+    missing = {c for c in characters if ord(c) not in known and c.isprintable()}
+    # Sans serif first. A font of last resort has a box for every character.
+    fonts = [
+        font
+        for font in font_manager.fontManager.ttflist
+        if (font.style, font.weight) == ("normal", 400)
+        and "Last Resort" not in font.name
+    ]
+    for entry in sorted(fonts, key=lambda font: ("Sans" not in font.name, font.name)):
+        if not missing:
+            break
+        font = font_manager.get_font(entry.fname)
+        found = {c for c in missing if ord(c) in font.get_charmap()}
+        if found and font.scalable:  # others, of emoji, cannot be drawn
+            families.append(entry.name)
+            missing -= found
+    return families, missing
+
+
+def draw(axes, panel, size, families, head=None):
+    """Draws a heatmap with labels of `size` points; `head` is where its title stands,
+    in shares of the axes' height."""
+    record, height, width = panel.record, len(panel.rows), len(panel.columns)
+    ink = DARK if sum(axes.figure.get_facecolor()[:3]) > 1.5 else "white"
+    font = {"family": families, "size": size, "color": ink, "parse_math": False}
+    middle = {"ha": "center", "va": "center", "family": families}
+    axes.set_facecolor("white")
+    axes.set_title(panel.title, loc="left", y=head, **{**font, "size": size + 1})
+    if panel.empty:
+        axes.axis("off")
+        axes.text(0, 0.5, "nothing to align", transform=axes.transAxes, **font)
+        return
+    axes.pcolormesh(
+        [i - 0.5 for i in range(width + 1)],
+        [i - 0.5 for i in range(height + 1)],
+        record.alignment,
+        cmap=_COLOURS,
+        vmin=0,
+        vmax=1,
+        edgecolors=FAINT,
+        linewidth=0.4,
+    )
+    axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5))
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, pad=36 * _PAD)
+    axes.grid(False)
+    axes.set_xticks(range(width), panel.columns, rotation=panel.rotation, **font)
+    axes.set_yticks(range(height), panel.rows, **font)
+    for spine in axes.spines.values():
+        spine.set_color(ink)
+    # Marks of p_t are above the numbers.
+    lower = 0.12 if record.focus is not None else 0.03
+    for (row, column), weight in _each(record.alignment):
+        colour = "white" if weight > 0.5 else DARK
+        number = f"{100 * weight:.0f}"
+        axes.text(column, row + lower, number, size=0.75 * size, color=colour, **middle)
+    if record.focus is not None:
+        heads = [row - 0.22 for row in range(height)]
+        axes.plot(record.focus, heads, **_FOCUS, clip_on=False)
+        ends = _window_ends(record)
+        tops, bottoms = [y - 0.5 for _, y in ends], [y + 0.5 for _, y in ends]
+        axes.vlines([x for x, _ in ends], tops, bottoms, color=_MARK, linewidth=1.3)
+    elif not record.alignment.any():
+        middle.update(font, color=DARK, backgroundcolor="white")
+        axes.text(0.5, 0.5, "no attention", transform=axes.transAxes, **middle)
+
+
+def fitting_size(axes, panel):
+    """Points of labels that are no larger than the cells will be in these axes."""
+    box, dpi = axes.get_window_extent(), axes.figure.dpi
+    room = min(
+        box.width / max(len(panel.columns), 1), box.height / max(len(panel.rows), 1)
+    )
+    return min(9.0, max(4.0, 0.5 * 72 * room / dpi))
+
+
+def _each(alignment):
+    """The weights that a number tells: their places and themselves."""
+    for row, weights in enumerate(alignment):
+        for column, weight in enumerate(weights):
+            if weight >= 0.05:
+                yield (row, column), weight
+
+
+def _window_ends(record):
+    """Where windows end inside the sentence: x, and the row."""
+    last, ends = len(record.source_tokens) - 1, []
+    for row, (first, final) in enumerate(record.windows):
+        ends += [(first - 0.5, row)] if first > 0 else []
+        ends += [(final + 0.5, row)] if final < last else []
+    return ends
+
+
+# === Layout ===
+
+
+def lay_out(panels, families, count):
+    """A figure of panels, `count` in a row; all cells have one size in inches."""
+    rows = [panels[i : i + count] for i in range(0, len(panels), count)]
+    across = max(sum(len(panel.columns) for panel in row) for row in rows)
+    most = max(across, *(len(panel.rows) for panel in panels), 1)
+    cell = min(0.32, max(0.19, 9 / most))
+    size = 9 if cell > 0.22 else 8
+    boxes = _boxes(panels, cell, families, size)
+    places = [divmod(index, count) for index in range(len(panels))]
+
+    def largest(index, axis):
+        """Inches of each row (axis 0) or column (axis 1) of panels."""
+        found = {}
+        for place, box in zip(places, boxes, strict=True):
+            found[place[axis]] = max(box[index], found.get(place[axis], 0))
+        return list(found.values())
+
+    left, wide, top, high = (largest(i, axis) for i, axis in enumerate((1, 1, 0, 0)))
+    steps = [a + b + _GAP for a, b in zip(left, wide, strict=True)]
+    falls = [a + b + _GAP for a, b in zip(top, high, strict=True)]
+    width, height = max(sum(steps), 1.8), sum(falls)
+    keys = _keys(panels)
+    in_line = width > 1.3 * len(keys)
+    foot = _LINE * (1 if in_line else len(keys)) + _GAP / 2 if keys else 0
+    figure = new_figure(width, height + foot, layout="none")
+    for panel, box, (row, column) in zip(panels, boxes, places, strict=True):
+        x = _GAP / 2 + sum(steps[:column]) + left[column]
+        y = height + foot - _GAP / 2 - sum(falls[:row]) - top[row] - box[3]
+        inside = len(panel.columns) * cell if not panel.empty else box[1]
+        share = x / width, y / (height + foot), inside / width, box[3] / (height + foot)
+        title = 1 + (top[row] - _LINE) / box[3]
+        draw(figure.add_axes(share), panel, size, families, title)
+    if keys:
+        figure.legend(
+            handles=keys,
+            loc="lower left",
+            ncols=len(keys) if in_line else 1,
+            prop={"family": families, "size": size - 1},
+            labelcolor=DARK,
+            frameon=False,
+            borderaxespad=0.2,
+            handletextpad=0.3,
+            columnspacing=1.2,
+        )
+    return figure
+
+
+def _boxes(panels, cell, families, size):
+    """Inches of each panel: the labels at its left, its cells' width with room for the
+    title, the labels and the title at its top, its cells' height."""
+    from matplotlib.backends.backend_agg import RendererAgg
+    from matplotlib.font_manager import FontProperties
+
+    renderer = RendererAgg(1, 1, 72)
+
+    def room(texts, size=size):
+        font = FontProperties(family=families, size=size)
+        extents = [
+            renderer.get_text_width_height_descent(text, font, False) for text in texts
+        ]
+        return max((width for width, *_ in extents), default=0) / 72 + _PAD
+
+    boxes = []
+    for panel in panels:
+        title = room([panel.title], size + 1)
+        above = _LINE if panel.title else 0
+        if panel.empty:
+            boxes.append((0, max(title, room(["nothing to align"])), above, _LINE))
+            continue
+        top = room(panel.columns)
+        if top <= cell:  # single letters, or characters that are words
+            panel.rotation, top = 0, _LINE
+        wide, high = cell * len(panel.columns), cell * len(panel.rows)
+        boxes.append((room(panel.rows), max(wide, title), above + top, high))
+    return boxes
+
+
+def _keys(panels):
+    """What a legend tells of the marks that are there."""
+    from matplotlib.lines import Line2D
+
+    keys, panels = [], [panel for panel in panels if not panel.empty]
+    if any(True for panel in panels for _ in _each(panel.record.alignment)):
+        number = {"marker": "$87$", "ms": 9, "color": DARK, "mew": 0, "ls": ""}
+        keys.append(Line2D([], [], **number, label="attention in %"))
+    local = [panel.record for panel in panels if panel.record.focus is not None]
+    if local:
+        keys.append(Line2D([], [], **_FOCUS, label="$p_t$"))
+    if any(map(_window_ends, local)):
+        keys.append(Line2D([], [], **_END, label="end of the window"))
+    return keys

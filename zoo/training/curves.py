@@ -1,0 +1,159 @@
+"""The log of a run, and its training curves; `zoo.plots.plot_training` draws them."""
+
+import csv
+import math
+import os
+
+from zoo.plots import DARK, FAINT, new_figure
+
+# Title, how the columns of a log begin, whether the axis is logarithmic; the fourth
+# stands for whatever else a run has measured.
+_CURVES = (
+    ("training loss (per token or sentence)", "loss", False),
+    ("validation perplexity (per piece)", "val_perplexity", True),
+    ("validation BLEU (greedy)", "val_bleu", False),
+    ("", None, False),
+    ("learning rate (last batch)", "learning_rate", False),
+    ("gradient norm (before clipping)", "gradient_norm", True),
+    ("target tokens per second", "tokens_per_second", False),
+)
+_LABELS = {
+    "gradient_norm": "mean of the epoch",
+    "gradient_norm_max": "highest",
+    "val_bleu": "mean of the sets",
+}
+_LEFT_OUT = ("epoch", "seconds", "val_chrf")  # they tell little more
+_LINES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#666666")
+_STYLES = ("-", "--", "-.", ":")  # so that lines differ in grey
+_LEGEND = {
+    "fontsize": 8,
+    "labelcolor": DARK,
+    "facecolor": "white",
+    "edgecolor": FAINT,
+}
+
+
+def read_log(path):
+    """The columns of a run's log.
+
+    Args:
+        path: of a `log.csv`, or of the folder that has one.
+
+    Returns:
+        dict of name to a list of floats, nan where there is no number; "epoch" counts
+        from 1.
+
+    Raises:
+        FileNotFoundError: if it is not there, or has no epoch yet.
+        ValueError: if it is another file: one without a column "epoch".
+    """
+    path = os.path.join(path, "log.csv") if os.path.isdir(path) else path
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if None not in row.values()]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is no log of a training: {error}") from error
+    if not rows:
+        raise FileNotFoundError(f"{path} has no epoch yet: there is nothing to show")
+    if "epoch" not in rows[0]:
+        raise ValueError(f"{path} is no log of a training: it has no column 'epoch'")
+    names = [name for name in rows[0] if name is not None]
+    columns = {name: [_number(row[name]) for row in rows] for name in names}
+    columns["epoch"] = [epoch + 1 for epoch in columns["epoch"]]
+    return columns
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def draw_curves(logs):
+    """A matplotlib figure of logs: a dict of label to what `read_log` gave."""
+    panels = _curves(logs)
+    if not panels:
+        raise ValueError(
+            "The logs have nothing that can be drawn: no column of numbers"
+        )
+    rows = -(-len(panels) // 2)
+    figure = new_figure(9.5, 2.7 * rows + 0.3 * (len(logs) > 1), layout="constrained")
+    for place, (title, lines, logarithmic) in enumerate(panels, start=1):
+        axes = figure.add_subplot(rows, 2, place, facecolor="white")
+        for number, label, epochs, values in lines:
+            marker = "o" if len(epochs) < 40 else None
+            look = {"color": _LINES[number % 6], "ls": _STYLES[number % 4], "lw": 1.5}
+            axes.plot(epochs, values, marker=marker, ms=3.5, label=label, **look)
+        _scale(axes, lines, logarithmic)
+        axes.set_title(title, fontsize=10, color=DARK)
+        axes.set_xlabel("epoch", fontsize=9, color=DARK)
+        axes.tick_params(labelsize=8, colors=DARK)
+        axes.grid(color=FAINT)
+        for spine in axes.spines.values():
+            spine.set_color(DARK)
+        if len(logs) == 1 and len(lines) > 1:
+            axes.legend(**_LEGEND)
+    if len(logs) > 1:
+        drawn = [line for axes in figure.axes for line in axes.get_lines()]
+        handles = {line.get_label(): line for line in drawn}
+        handles = [handles[label] for label in logs if label in handles]
+        figure.legend(handles=handles, loc="outside upper left", ncols=4, **_LEGEND)
+    return figure
+
+
+def _curves(logs):
+    """What is drawn: titles, lines, whether the axis is logarithmic. A line is a number
+    for its look, a label, the epochs and the values."""
+    names = sorted({name for log in logs.values() for name in log})
+    known = tuple(start for _, start, _ in _CURVES if start)
+    kinds = []
+    for title, start, logarithmic in _CURVES:
+        if start:
+            found = [name for name in names if name.startswith(start)]
+            kinds.append((title, found, logarithmic))
+            continue
+        for name in names:
+            if not name.startswith((*known, *_LEFT_OUT)):
+                title = name.replace("val_", "validation ").replace("_", " ")
+                kinds.append((title, [name], logarithmic))
+    panels = []
+    for title, names, logarithmic in kinds:
+        lines = []
+        for run, (label, log) in enumerate(logs.items()):
+            shown = [n for n in names if any(map(math.isfinite, log.get(n, ())))]
+            shown = without_single_sets(shown)
+            if len(logs) > 1:
+                lines += [(run, label, log["epoch"], log[name]) for name in shown[:1]]
+                continue
+            for number, name in enumerate(shown):
+                label = _LABELS.get(name, name.removeprefix("val_bleu_"))
+                lines.append((number, label, log["epoch"], log[name]))
+        if lines:
+            panels.append((title, lines, logarithmic))
+    return panels
+
+
+def without_single_sets(names):
+    """Leaves out the only validation set's scores: they are their own mean."""
+    for metric in ("bleu", "chrf"):
+        sets = [name for name in names if name.startswith(f"val_{metric}_")]
+        if len(sets) == 1:
+            names = [name for name in names if name not in sets]
+    return names
+
+
+def _scale(axes, lines, logarithmic):
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    epochs = [epoch for *_, epochs, _ in lines for epoch in epochs]
+    values = [v for *_, values in lines for v in values if math.isfinite(v)]
+    if logarithmic and min(values) > 0 and max(values) > 10 * min(values):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    elif 0 <= min(values) < max(values) / 2:
+        axes.set_ylim(-0.03 * max(values), 1.06 * max(values))
+    axes.set_xlim(min(epochs) - 0.5, max(epochs) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
