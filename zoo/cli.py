@@ -1,4 +1,4 @@
-"""The command `zoo`: list, info, translate, train, report, evaluate.
+"""The command `zoo`: list, info, translate, train, report, plot, evaluate.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done,
 1 failure at work, 2 bad usage or bad input, 130 interrupted, 141 the reader of
@@ -133,6 +133,8 @@ def penalty(text):
 
 
 def _parser():
+    from zoo import cli_plot
+
     parser = Parser(
         prog="zoo", description="Classic sequence-to-sequence models on Keras 3."
     )
@@ -171,6 +173,9 @@ def _parser():
 
     command = add("report", _report, "write a run's curves, scores and samples")
     command.add_argument("folder", metavar="FOLDER", help="of a run, as runs/NAME")
+
+    text = "draw alignments or training curves as a picture"
+    cli_plot.add_arguments(add("plot", cli_plot.plot, text))
 
     command = add("evaluate", _evaluate, "score a preset on a corpus")
     command.add_argument(

@@ -75,7 +75,7 @@ def evaluate(arguments):
     progress(f"translating {len(sources)} sentences")
     began = time.perf_counter()
     with places_in_warnings(lambda i: f"sentence {i + 1} of {arguments.split}"):
-        hypotheses = task.translate(sources, **_search(arguments))
+        hypotheses = task.translate(sources, **search_options(arguments))
     seconds = time.perf_counter() - began
     if arguments.output:
         with _open_output(arguments.output) as output:
@@ -246,7 +246,7 @@ def _chunks(lines, size):
 # === Translation ===
 
 
-def _search(arguments):
+def search_options(arguments):
     options = {"beam_size": arguments.beam, "batch_size": arguments.batch_size}
     for name in ("length_penalty", "coverage_penalty", "max_length"):
         if getattr(arguments, name) is not None:
@@ -275,7 +275,7 @@ def translate_chunk(task, chunk, arguments):
                     [line for line, _ in full],
                     n_best=arguments.n_best,
                     return_details=details,
-                    **_search(arguments),
+                    **search_options(arguments),
                 )
             )
     return [next(results) if line.strip() else None for line, _ in chunk]

@@ -1,0 +1,97 @@
+"""The command `zoo plot`: alignments of sentences, or training curves, as a picture."""
+
+from zoo import plots
+from zoo.cards import CARD_FILE, read_card
+from zoo.cli import BadInput, add_search, bad_input, progress
+from zoo.cli_presets import find_preset, load_translator
+from zoo.cli_text import (
+    check_files,
+    check_search,
+    places_in_warnings,
+    search_options,
+)
+
+
+def add_arguments(command):
+    """Adds the arguments of `zoo plot` to its parser."""
+    command.usage = (
+        "zoo plot --preset NAME [--preset NAME ...] TEXT [TEXT ...] --output FILE\n"
+        "       zoo plot --log DIR [--log DIR ...] --output FILE"
+    )
+    command.add_argument(
+        "text", metavar="TEXT", nargs="*", help="sentences, drawn below each other"
+    )
+    command.add_argument(
+        "--preset",
+        metavar="NAME",
+        action="append",
+        help="name, folder or handle; several are drawn side by side",
+    )
+    command.add_argument(
+        "--log",
+        metavar="DIR",
+        action="append",
+        help="draw the training curves of the run in this folder, as runs/NAME; of "
+        "several in the same axes",
+    )
+    command.add_argument(
+        "--output", metavar="FILE", required=True, help="picture: FILE.png or FILE.svg"
+    )
+    command.add_argument(
+        "--pieces",
+        action="store_true",
+        help="draw the model's pieces, not merged into words",
+    )
+    add_search(command)
+
+
+def plot(arguments):
+    """Runs `zoo plot`.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Raises:
+        BadInput: if the arguments contradict each other, a file cannot be used, or
+            there is no such preset or run.
+    """
+    if bool(arguments.log) == bool(arguments.preset or arguments.text):
+        raise BadInput("give --preset and TEXT, or --log (see zoo plot --help)")
+    with bad_input():
+        plots.check_ending(arguments.output)
+    check_files([], arguments.output)
+    plots.need_matplotlib()
+    if arguments.log:
+        with bad_input((ValueError, OSError)):
+            figure = plots.plot_training(arguments.log)
+    else:
+        figure = _alignments(arguments)
+    plots.save(figure, arguments.output)
+    print(arguments.output)
+
+
+def _alignments(arguments):
+    names, texts = arguments.preset or [], arguments.text
+    if not names or not texts:
+        raise BadInput("--preset and TEXT need each other (see zoo plot --help)")
+    check_search(arguments)
+    for name in names:
+        folder = find_preset(name)
+        if (folder / CARD_FILE).is_file() and read_card(folder).task != "translate":
+            raise BadInput(f"{name} translates nothing, as its card says")
+    loaded = dict.fromkeys(names)
+    tasks = {name: load_translator([name], arguments.backend) for name in loaded}
+    texts = [" ".join(text.splitlines()) for text in texts]
+    found = {}
+    for name, task in tasks.items():
+        progress(f"translating with {name}")
+        with places_in_warnings(lambda i: f"TEXT {i + 1}"):
+            found[name] = task.translate(
+                texts, return_details=True, **search_options(arguments)
+            )
+    return plots.plot_alignments(
+        [found[name][row] for row in range(len(texts)) for name in names],
+        plots.short_names(names) * len(texts),
+        words=not arguments.pieces,
+        columns=len(names),
+    )
