@@ -48,7 +48,7 @@ def small(model, rate=2e-3, **changes):
         "corpora": CORPORA,
         "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
         "loss": {"smoothing": 0.1},
-        "epochs": 5,
+        "epochs": 3,
         "vocabulary_size": 5000,
         "batch": {"batch_tokens": 1536},
         "max_length": 64,
