@@ -28,14 +28,14 @@ RECIPE = Recipe(
         "Bahdanau et al. 2015, RNNsearch",
         "Bidirectional GRU encoder and a GRU decoder that attends with its previous "
         "state (additive score), reads the context in its gates and candidate, and "
-        "writes through a maxout layer, as in the paper, at a small size: 256 units "
-        "instead of 1000, one SentencePiece vocabulary of 5,000 pieces for both "
-        "languages instead of 30,000 words each, dropout and label smoothing. Trained "
-        "with Adam instead of the paper's Adadelta.",
-        "Appendix A: equations 5 and 6, the gated units, the decoder with the context "
-        "in both gates and the candidate, the deep output with maxout. The readout "
-        "takes the state before (s_{i-1}, as the appendix and the authors' code do; "
-        "equation 4 has s_i).",
+        "writes through a maxout layer, as in the paper, at a small size, with one "
+        "SentencePiece vocabulary for both languages instead of 30,000 words each, "
+        "dropout and label smoothing. Trained with Adam instead of the paper's "
+        "Adadelta.",
+        "Equations 5 and 6, and appendix A: the gated units, the decoder with the "
+        "context in both gates and the candidate, the deep output with maxout. The "
+        "readout takes the state before (s_{i-1}, as the appendix and the authors' "
+        "code do; equation 4 has s_i).",
         {
             "title": (
                 "Neural Machine Translation by Jointly Learning to Align and Translate"

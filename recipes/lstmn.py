@@ -26,8 +26,8 @@ RECIPE = Recipe(
         "Encoder and decoder are LSTMs that attend to all of their own past states; "
         "the decoder's memory takes up the source's through a gate (deep attention "
         "fusion), as in the paper, which describes this for two given sentences: "
-        "translation is this preset's. 256 units, one SentencePiece vocabulary of "
-        "5,000 pieces for both languages, dropout and label smoothing.",
+        "translation is this preset's. At a small size, with one SentencePiece "
+        "vocabulary for both languages, dropout and label smoothing.",
         "Sections 3 and 4: LSTMNs that attend to their own past, and deep attention "
         "fusion, whose gate lets the source's memory into the cell.",
         {

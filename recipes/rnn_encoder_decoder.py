@@ -25,12 +25,12 @@ RECIPE = Recipe(
     translator=task("RNNEncoderDecoderTranslator"),
     card=card(
         "Cho et al. 2014, RNN Encoder–Decoder",
-        "A GRU reads the source into one vector, which enters the gates, the candidate "
-        "and the maxout output of a GRU decoder at every step, without attention, as "
-        "in the paper, at a small size: 256 units instead of 1000, one SentencePiece "
-        "vocabulary of 5,000 pieces for both languages instead of 15,000 words each, "
-        "dropout and label smoothing. Trained with Adam instead of the paper's "
-        "Adadelta, on sentences instead of phrases.",
+        "A GRU reads the source into one vector, which enters the gates, the "
+        "candidate and the maxout output of a GRU decoder at every step, without "
+        "attention, as in the paper, at a small size, with one SentencePiece "
+        "vocabulary for both languages instead of 15,000 words each, dropout and "
+        "label smoothing. Trained with Adam instead of the paper's Adadelta, on "
+        "sentences instead of phrases.",
         'Equations 5 to 8 and the appendix, as printed (variant "paper"): the '
         "context in both gates, the candidate and the maxout output; in the decoder "
         "the reset gate scales the candidate's context too. Without the low-rank "

@@ -24,10 +24,10 @@ RECIPE = Recipe(
     card=card(
         "Sutskever et al. 2014, sequence to sequence",
         "A deep LSTM reads the source backwards, its final states start another one "
-        "that writes, without attention, as in the paper, at a small size: 2 layers "
-        "of 256 cells instead of 4 of 1000, one SentencePiece vocabulary of 5,000 "
-        "pieces for both languages instead of 160,000 and 80,000 words, dropout and "
-        "label smoothing. Trained with Adam instead of the paper's SGD.",
+        "that writes, without attention, as in the paper, at a small size, with one "
+        "SentencePiece vocabulary for both languages instead of 160,000 and 80,000 "
+        "words, dropout and label smoothing. Trained with Adam instead of the paper's "
+        "SGD.",
         "Equation 1; the source reversed (section 3.3), all layers' last states "
         "handed over, LSTMs without peepholes.",
         {

@@ -27,12 +27,11 @@ RECIPE = Recipe(
         "Vaswani et al. 2017, Transformer",
         "Encoder and decoder of multi-head attention and feed-forward layers, with "
         "sinusoidal positions and one matrix for all word vectors and the output, as "
-        "in the paper, at a small size: 3 layers of 256 instead of 6 of 512, one "
-        "vocabulary of 5,000 pieces instead of 37,000. Layer normalisation stands "
-        "before each sub-layer, which needs a shorter warm-up.",
+        "in the paper, at a small size. Layer normalisation stands before each "
+        "sub-layer, which needs a shorter warm-up.",
         "Equations 1 and 2, multi-head attention (section 3.2.2), sinusoidal "
-        "positions (3.5), one matrix for all word vectors and the output (3.4). Pre- "
-        "norm, as the authors' later code has it; the paper prints post-norm.",
+        "positions (3.5), one matrix for all word vectors and the output (3.4). "
+        "Pre-norm, as the authors' later code has it; the paper prints post-norm.",
         {
             "title": "Attention Is All You Need",
             "authors": (

@@ -68,6 +68,7 @@ def test_a_published_figure_stands_beside_its_like(tool):
         "command": "python recipes/bahdanau.py --scale multi30k",
         "training": "30 minutes, 1 CPU core",
         "commit": "0123abc",
+        "reference_words": 12103,
         "bleu": dict(zip(tool.WAYS, (31.0, 32.0, 33.0, 34.0, 35.0), strict=True)),
     }
     text = tool.page([row, {**row, "direction": "en-de"}])

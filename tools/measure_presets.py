@@ -47,20 +47,23 @@ def main(argv=None, root=ROOT):
         }
         facts["examples"] = found["examples"]
         for score, value in zip(facts["scores"], found["scores"], strict=True):
+            value, signature = value
             if round(value, 2) != score["value"]:
                 print(f"{name}: {score['metric']} {score['value']}, now {value:.2f}")
             score["value"] = round(value, 2)
+            score["signature"] = signature or score["signature"]
         make_card.write_facts(folder, facts, root)
         print(f"{name}: {facts['speed']['value']} {found['unit']}", flush=True)
     return 0
 
 
 def machine():
-    """The cores, the backend and its version."""
-    from zoo.training.configuration import cpu, versions
+    """The GPUs and cores, the backend and its version."""
+    from zoo.training import configuration
 
     backend = _backend()
-    return f"{cpu()}, {backend} {versions(backend)[backend]}"
+    version = configuration.versions(backend)[backend]
+    return f"{configuration.machine()}, {backend} {version}"
 
 
 def _backend():
@@ -94,7 +97,8 @@ def translate(model, card, rounds):
             texts = model.translate(sources)
         found = corpus_scores(texts, data.references)
         for metric, title in (("bleu", "BLEU"), ("chrf", "chrF")):
-            scores[corpus, split, title] = found[metric]["score"]
+            told = found[metric]["score"], found[metric]["signature"]
+            scores[corpus, split, title] = told
         examples += worst_translations(sources, data.references, texts)
     return {
         "count": count,
@@ -117,7 +121,7 @@ def tag(model, card, rounds):
         "seconds": seconds,
         "unit": "sentences/s",
         "examples": worst_tags(found, data.tags),
-        "scores": [100 * tag_accuracy(found, data.tags)[0]],
+        "scores": [(100 * tag_accuracy(found, data.tags)[0], None)],
     }
 
 
@@ -126,22 +130,23 @@ def generate(model, card, rounds):
     from zoo.training.evaluation import worst_continuations
 
     texts = {score["split"]: load_ptb(score["split"]) for score in card.scores}
-    _, seconds = timed(lambda: model.generate(PROMPTS, max_length=LENGTH), rounds)
+    written, seconds = timed(lambda: model.generate(PROMPTS, max_length=30), rounds)
+    words = sum(len(text.split()) for text in written)
     found = {
         split: model.perplexity(rows, batch_size=1, carry_over=True)
         for split, rows in texts.items()
     }
     return {
-        "count": len(PROMPTS),
+        "count": words - sum(len(text.split()) for text in PROMPTS),
         "seconds": seconds,
-        "unit": f"texts of {LENGTH} words/s",
+        "unit": "new words/s",
         "examples": worst_continuations(model, texts["test"][:200]),
-        "scores": [found[score["split"]] for score in card.scores],
+        "scores": [(found[score["split"]], None) for score in card.scores],
     }
 
 
 # A language model goes on from these, in one batch.
-PROMPTS, LENGTH = ["the company said", "shares of", "in new york", "mr. <unk>"] * 16, 30
+PROMPTS = ["the company said", "shares of", "in new york", "mr. <unk>"] * 16
 WORK = {"translate": translate, "tag": tag, "generate": generate}
 
 

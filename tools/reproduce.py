@@ -6,8 +6,8 @@ BLEU of every translator, by the length of the source and by the size of the bea
 ensemble against its best member; alignments side by side; the perplexity of the
 language models; the artificial tasks of 1997, trained on the spot; and which of the
 papers' claims hold for presets of this size.
-Translations are kept in a folder (`--work`), by the sha256 of the weights: a run that
-was stopped goes on.
+Translations are kept in a folder (`--work`), by the sha256 of the weights and of the
+code: a run that was stopped goes on.
 """
 
 import argparse
@@ -133,7 +133,10 @@ class Work:
     """
 
     def __init__(self, folder, limit=None):
+        import keras
+
         self.folder, self.limit, self._loaded = folder, limit, {}
+        self._code = [_digest_of_zoo(), keras.backend.backend()]
         folder.mkdir(parents=True, exist_ok=True)
 
     def data(self, corpus, joined=1):
@@ -206,7 +209,7 @@ class Work:
 
     def _kept(self, weights, *what):
         *what, run = what
-        key = json.dumps([weights, what, self.limit]).encode()
+        key = json.dumps([weights, what, self.limit, *self._code]).encode()
         path = self.folder / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
         if not path.exists():
             text = json.dumps(run(), ensure_ascii=False)
@@ -214,6 +217,15 @@ class Work:
             aside.write_text(text, encoding="utf-8")
             aside.replace(path)
         return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _digest_of_zoo():
+    """What tells the code that decodes from an earlier one."""
+    digest = hashlib.sha256()
+    for part in ("decoding", "layers", "models", "text"):
+        for path in sorted((ROOT / "zoo" / part).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 # === Pictures ===
@@ -245,8 +257,11 @@ def _curves(results, path):
 
     figure = Figure(figsize=(8, 4.5), facecolor="white", layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    for name, rows in results["lengths"].items():
-        style = {"marker": "o", "markersize": 3, "linewidth": 1.2, "label": name}
+    for number, (name, rows) in enumerate(results["lengths"].items()):
+        style = {"markersize": 4, "linewidth": 1.2, "label": name}
+        # Told apart in grey too.
+        style |= {"marker": "osD^vPX"[number % 7], "color": f"C{number % 10}"}
+        style |= {"linestyle": ("-", "--", ":")[number % 3]}
         rows = [row for row in rows if row[3] is not None]
         labels = [f"{low}–{high}" if high else f"{low}+" for low, high, *_ in rows]
         axes[0].plot(labels, [row[3] for row in rows], **style)

@@ -1,6 +1,7 @@
 """Claims of the papers, and whether the presets' figures bear them out."""
 
 NOISE = 0.5  # BLEU: less of a difference decides nothing
+HELD = 0.9  # share of its BLEU that a model keeps which doesn't fall with length
 ATTENTION = ("bahdanau", "luong_global")
 WITHOUT = ("rnn_encoder_decoder", "seq2seq")
 
@@ -22,7 +23,7 @@ def judge(results):
     return found
 
 
-def _more(results, better, worse, noise=NOISE):
+def _more(results, better, worse):
     """Whether `better` scores higher on both test sets."""
     if better not in results["bleu"] or worse not in results["bleu"]:
         return None
@@ -31,7 +32,7 @@ def _more(results, better, worse, noise=NOISE):
     said = ", ".join(
         f"{corpus} {one[corpus]:.1f} against {other[corpus]:.1f}" for corpus in one
     )
-    return _verdict(gains, noise), said
+    return _verdict(gains), said
 
 
 def _verdict(gains, noise=NOISE):
@@ -62,13 +63,28 @@ def _holds_at_length(results):
         return None
     left = {n: _left(results, n) for n in names}
     said = ", ".join(f"{n} keeps {share:.0%}" for n, share in left.items())
-    held = min(left.values()) > 0.9
-    return ("yes" if held else "no"), f"on four captions joined {said} of its BLEU"
+    held = min(left.values()) > HELD
+    return ("yes" if held else "no"), (
+        f"on four captions joined, 48 words on average, {said}; trained on single ones"
+    )
 
 
 def _left(results, name):
     joined = results["joined"][name]
     return joined[max(joined)] / max(results["bleu"][name]["multi30k"], 1e-9)
+
+
+def _transformer(results):
+    """Against the best recurrent preset of each test set."""
+    found = dict(results["bleu"])
+    if "transformer" not in found or len(found) == 1:
+        return None
+    own, gains, said = found.pop("transformer"), [], []
+    for corpus, bleu in own.items():
+        best = max(found, key=lambda name, c=corpus: found[name][c])
+        gains.append(bleu - found[best][corpus])
+        said.append(f"{corpus} {bleu:.1f} against {found[best][corpus]:.1f} ({best})")
+    return _verdict(gains), ", ".join(said)
 
 
 def _beam_two(results):
@@ -128,8 +144,8 @@ CLAIMS = (
         _falls_with_length,
     ),
     (
-        "one with attention doesn't get worse at 50 words and more",
-        "Bahdanau et al. 2015, the plot of BLEU by length",
+        f"one with attention doesn't: it keeps {HELD:.0%} of its BLEU",
+        "Bahdanau et al. 2015, the plot of BLEU by length (trained on up to 50 words)",
         _holds_at_length,
     ),
     (
@@ -143,8 +159,8 @@ CLAIMS = (
         _order("luong_local", "luong_local_m"),
     ),
     (
-        "a global score of content is better than one of the location",
-        "Luong et al. 2015, table 4: dot 18.6, location 18.1",
+        "dot is better than location in global attention",
+        "Luong et al. 2015, table 4: 18.6, 18.1",
         _order("luong_dot", "luong_location"),
     ),
     (
@@ -153,14 +169,14 @@ CLAIMS = (
         _order("luong_dot", "luong_global"),
     ),
     (
-        "concat is worse than general",
-        "Luong et al. 2015: perplexity 6.7, general 6.1",
+        "concat is worse than general (here with the whole W_a)",
+        "Luong et al. 2015, by perplexity: 6.7, 6.1; here by BLEU",
         _order("luong_global", "luong_concat"),
     ),
     (
         "the Transformer is better than recurrent nets",
         "Vaswani et al. 2017, table 2",
-        _order("transformer", "bahdanau"),
+        _transformer,
     ),
     (
         "a beam of 2 brings most of what a beam brings",

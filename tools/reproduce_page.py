@@ -11,11 +11,10 @@ def page(results):
     parts = [
         "# What reproduces",
         f"Made by `{made['command']}` from the presets of `savedmodels/` at commit "
-        f"{made['commit']}, {made['date']}, {made['machine']}. The translators have "
-        "the same data, vocabulary, optimizer and number of epochs (their cards tell), "
-        "and are of 6 to 7 million parameters: what holds at the papers' sizes and "
-        "data need not hold here, nor the reverse. BLEU is sacreBLEU's, cased, 13a. "
-        "One run of each: differences below half a point are noise.",
+        f"{made['commit']}, {made['date']}, {made['machine']}. What holds at the "
+        "papers' sizes and data need not hold at these, nor the reverse. BLEU is "
+        "sacreBLEU's, cased, 13a. One run of each: a difference below half a point "
+        "decides nothing.",
         *_translators(results),
         *_lengths(results),
         *_beams(results),
@@ -46,6 +45,8 @@ def _translators(results):
     rows = [
         [
             f"`{name}`",
+            f"{results['cards'][name]['sizes']['parameters']:,}",
+            results["cards"][name]["configuration"]["epochs"],
             results["cards"][name]["training_time"],
             *(found[corpus] for corpus in ("multi30k", "tatoeba")),
             *(results["chrf"][name][corpus] for corpus in ("multi30k", "tatoeba")),
@@ -54,9 +55,19 @@ def _translators(results):
             results["bleu"].items(), key=lambda pair: -pair[1]["multi30k"]
         )
     ]
-    heads = ["preset", "training", "BLEU, Multi30k", "BLEU, Tatoeba"]
-    heads += ["chrF, Multi30k", "chrF, Tatoeba"]
-    return "## Translators", "Beam 5, English to German.", table(heads, rows)
+    heads = ["preset", "parameters", "epochs", "training"]
+    heads += ["BLEU, Multi30k", "BLEU, Tatoeba", "chrF, Multi30k", "chrF, Tatoeba"]
+    told = "Beam 5, English to German. All are trained on the same text"
+    return "## Translators", f"{told}{_unlike(results)}.", table(heads, rows)
+
+
+def _unlike(results):
+    """Whether all translators had as many epochs, in words."""
+    cards = results["cards"]
+    epochs = {name: cards[name]["configuration"]["epochs"] for name in results["bleu"]}
+    if len(set(epochs.values())) == 1:
+        return f", {min(epochs.values())} epochs each"
+    return ", **but not for as many epochs**: what is said of such a pair is unfair"
 
 
 def _lengths(results):
@@ -124,7 +135,7 @@ def _language_models(results):
     return (
         "## Language models",
         "Words of the Penn Treebank, the state carried over. Published: Cheng et al. "
-        "2016, who trained without dropout.",
+        "2016, by SGD, who mention no dropout; here Adam and dropout.",
         table(heads, rows),
     )
 

@@ -160,7 +160,8 @@ def _speed(card):
 
 def _cell(text):
     """Text that may stand in a Markdown table."""
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    return text.replace("<", "&lt;")  # of <unk>, which would be taken for a tag
 
 
 def presets_table(cards):

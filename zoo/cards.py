@@ -266,7 +266,8 @@ def format_speed(card):
     """Returns a card's speed as text: "52 sentences/s", "-" where it has none."""
     if not card.speed:
         return "-"
-    return f"{card.speed['value']:.0f} {card.speed['unit']}"
+    digits = 0 if card.speed["value"] >= 10 else 1
+    return f"{card.speed['value']:.{digits}f} {card.speed['unit']}"
 
 
 def short_machine(card):

@@ -10,6 +10,8 @@ from zoo.training.configuration import machine
 from zoo.training.settings import plain
 
 NAMES = {"en": "English", "de": "German", "fr": "French"}
+# Of translations into a language, whatever the model.
+WEAKNESSES = {"de": ["It picks the formal or the familiar form of address at random."]}
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
 
 
@@ -47,6 +49,10 @@ def card_facts(run, results):
             for corpus, _ in run.scale.corpora
         ],
         "title": f"{run.recipe.card['title']}, {_in_words(run.scale)}",
+        "weaknesses": [
+            *run.recipe.card["weaknesses"],
+            *WEAKNESSES.get(run.scale.target, ()),
+        ],
         "languages": [run.scale.source, run.scale.target],
         "sizes": {
             "parameters": run.backbone.count_params(),

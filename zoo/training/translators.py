@@ -1,7 +1,7 @@
 """What the translators' recipes have in common: data, budget, card.
 
-Each bundled preset has the same corpora, vocabulary, optimizer and number of epochs, so
-that their scores tell the architectures apart.
+`small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
+so that their scores tell the architectures apart.
 """
 
 from zoo.training.optimizers import Optimizer
@@ -117,7 +117,6 @@ def card(title, description, equations, paper, weaknesses=()):
             "Long sentences, and anything unlike captions and everyday phrases: news, "
             "law, technical text.",
             "Names and rare words are spelled out in pieces and often come out wrong.",
-            "It picks the formal or the familiar form of address at random.",
         ],
         "license": "cc-by-nc-4.0",
         "paper": paper,
@@ -145,10 +144,9 @@ def luong(name, file, attention, score, words, equations):
         card=card(
             f"Luong et al. 2015, {words}",
             f"Stacked LSTM encoder and decoder with {words}, input feeding and a "
-            "reversed source, as in the paper, at a small size: 2 layers of 256 cells "
-            "instead of 4 of 1000, and one SentencePiece vocabulary of 5,000 pieces "
-            "for both languages instead of 50,000 words each. Trained with Adam and "
-            "label smoothing instead of the paper's SGD.",
+            "reversed source, as in the paper, at a small size, with one SentencePiece "
+            "vocabulary for both languages instead of 50,000 words each. Trained with "
+            "Adam and label smoothing instead of the paper's SGD.",
             f"{equations}; the attentional vector (equations 5 and 6); input feeding "
             "(section 3.3).",
             {
