@@ -109,9 +109,11 @@ def test_details_agree_with_stepping_through_the_model(translator, texts):
 def test_details_of_local_attention_have_its_windows(translator, texts):
     options = {"beam_size": 2, "max_length": 9, "return_details": True}
     records = translator.translate(texts, **options)
-    alone = translator.translate(texts[2], **options)
-    np.testing.assert_allclose(records[2].focus, alone.focus, atol=1e-5)
-    for record in records:
+    full = [row for row, record in enumerate(records) if record.tokens]
+    assert len(full) > 2  # or there would be little to compare
+    alone = translator.translate(texts[full[0]], **options)
+    np.testing.assert_allclose(records[full[0]].focus, alone.focus, atol=1e-5)
+    for record in (records[row] for row in full):
         count, length = len(record.tokens), len(record.source_tokens)
         assert record.focus.shape == (count,) and record.windows.shape == (count, 2)
         assert (record.focus > 0).all() and (record.focus <= length).all()
