@@ -108,8 +108,9 @@ class MultiHeadAttention(keras.layers.Layer):
         self.built = True
 
     def project(self, memory):
-        """Keys and values of memory: a list of two `(B, S, d)`."""
-        return [self.W_K(memory), self.W_V(memory)]
+        """Keys and values of memory `(B, S, d_m)`, the heads apart: a list of two
+        `(B, h, S, d_k)`."""
+        return [self._heads(self.W_K(memory)), self._heads(self.W_V(memory))]
 
     def call(self, query, memory, mask=None, keys=None, memory_mask=None):
         mask = memory_mask if mask is None else mask
@@ -117,7 +118,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def attend(self, query, keys, mask=None):
         """Attention to keys and values as from `project`."""
-        keys, values = (self._heads(x) for x in keys)
+        keys, values = keys
         queries = self._heads(self.W_Q(query)) * self.head_size**-0.5
         scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
         if mask is not None:

@@ -235,8 +235,9 @@ class TransformerDecoderLayer(_TransformerLayer):
         return self.sublayer("feed_forward", x, self.feed_forward, training), weights
 
     def make_cache(self, batch_size, length):
-        """Room for the keys and values of `length` target positions."""
-        shape = (batch_size, length, self.outer.kernel.shape[-1])
+        """Room for the keys and values of `length` target positions: a list of two
+        `(R, h, length, d_k)`."""
+        shape = (batch_size, self.num_heads, length, self.self_attention.head_size)
         return [ops.zeros(shape, dtype=self.compute_dtype) for _ in range(2)]
 
     def step(self, inputs, cache, position, keys, mask=None):
@@ -253,8 +254,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         Returns:
             `(output, weights, cache)`: `(R, d)`, `(R, S)`, a list.
         """
-        places = ops.arange(ops.shape(cache[0])[1], dtype="int32")[None]
-        here = (places == position[:, None])[..., None]
+        places = ops.arange(ops.shape(cache[0])[2], dtype="int32")[None]
+        here = (places == position[:, None])[:, None, :, None]
         past = (places <= position[:, None])[:, None]
 
         def attend(x):

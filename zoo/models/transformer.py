@@ -191,7 +191,7 @@ class Transformer(Seq2SeqBackbone):
             x, weights, cache = layer.step(x, cache, position, keys, memory["mask"])
             caches.append(cache)
         x = x if self.decoder_norm is None else self.decoder_norm(x)
-        room = position < ops.shape(caches[0][0])[1]
+        room = position < ops.shape(caches[0][0])[2]
         x = ops.where(room[:, None], x, float("nan"))
         state = {"caches": caches, "position": position + 1}
         return self.logits(x), state, weights
