@@ -144,6 +144,22 @@ def test_it_translates_as_a_translator_does(models):
         ensemble.translate("ab", beam_size=2, n_best=3)
 
 
+def test_given_translations_score_as_the_mean_of_the_probabilities(models):
+    ensemble, targets = Ensemble(models), ["ba", "", "ab b", "a a b"]
+    own = [model.score(TEXTS, targets, per_token=True) for model in models]
+    found = ensemble.score(TEXTS, targets, per_token=True)
+    for row, *rows in zip(found, *own, strict=True):
+        close(np.exp(row), np.mean(np.exp(rows), axis=0))
+    records = ensemble.align(TEXTS, targets)
+    for record, row, *members in zip(
+        records, found, *(model.align(TEXTS, targets) for model in models), strict=True
+    ):
+        close(record.log_probs, row)
+        close(record.alignment, (members[0].alignment + members[2].alignment) / 2)
+    mean = np.concatenate(found).mean()
+    assert ensemble.perplexity(TEXTS, targets) == pytest.approx(np.exp(-mean))
+
+
 def test_members_of_other_precisions_without_attention(tokenizer):
     half = make(Seq2SeqTranslator, tokenizer, 5, "mixed_float16", embedding_dim=4)
     int8 = make(Seq2SeqTranslator, tokenizer, 6, embedding_dim=4)

@@ -92,6 +92,13 @@ def test_windows_and_focus_go_with_the_words():
     assert old.windows is windows and old.tokens is target
 
 
+def test_a_words_log_probability_is_the_sum_of_its_pieces():
+    target, log_probs = "▁Ei n ▁Hu n d".split(), np.arange(-6.0, 0.0)
+    old = Translation("", 0.0, target, ["▁A"], np.ones((5, 1)), log_probs=log_probs)
+    assert old.merge_words().log_probs.tolist() == [-11.0, -9.0, -1.0]
+    assert old.log_probs is log_probs
+
+
 def test_a_record_without_pieces_merges_to_one_without_words():
     old = Translation("", 0.0, [], ["▁a"], np.zeros((0, 1)), np.zeros(0), None)
     assert old.merge_words().alignment.shape == (0, 1)

@@ -6,9 +6,10 @@ import math
 from keras import ops
 
 from zoo.models.seq2seq import Seq2SeqBackbone, Translator
+from zoo.models.translating import Translating
 
 
-class Ensemble:
+class Ensemble(Translating):
     """Translators of one tokenizer, whose probabilities are averaged at each step.
 
         p(y_t | y_<t, x) = 1/M Σ_m p_m(y_t | y_<t, x)
@@ -18,9 +19,10 @@ class Ensemble:
     models, 34.81 BLEU against 30.59) and of Luong et al. 2015 (section 4, table 1: 8
     models, 23.0 against 20.9) are ensembles.
 
-    An ensemble has what decoding asks of a `zoo.models.Translator`: `translate` with
-    its arguments, `encode`, `start`, `start_for`, `step`, a `backbone` and a
-    `preprocessor` (that of the members which takes the fewest pieces of a long text).
+    An ensemble has what decoding asks of a `zoo.models.Translator`: `translate`,
+    `score`, `align` and `perplexity` with their arguments, `encode`, `start`,
+    `start_for`, `step`, a `backbone` and a `preprocessor` (that of the members which
+    takes the fewest pieces of a long text).
     Logits are log-probabilities, float32. Attention weights are the mean of the members
     that have any: 0 where none has.
 
@@ -60,12 +62,11 @@ class Ensemble:
         """Those of all members."""
         return [variable for model in self.models for variable in model.variables]
 
-    # What a translator does with its backbone and its preprocessor.
+    # What a translator does with its backbone.
     encode = Translator.encode
     start = Translator.start
     start_for = Translator.start_for
     step = Translator.step
-    translate = Translator.translate
 
 
 class _Mean:

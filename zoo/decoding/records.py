@@ -23,6 +23,9 @@ class Translation:
             NumPy array `(len(tokens),)`. None of any other attention.
         windows: of local attention, the first and the last source position that each
             token could attend to: a NumPy array `(len(tokens), 2)`. None of any other.
+        log_probs: of a given translation (`zoo.models.Translator.align`), the
+            log-probability of each token and of the end behind them: a NumPy array
+            `(len(tokens) + 1,)`. None of one that was searched for.
     """
 
     text: str
@@ -32,6 +35,7 @@ class Translation:
     alignment: Any
     focus: Any = None
     windows: Any = None
+    log_probs: Any = None
 
     def plot(self, **options):
         """Draws the alignment: `zoo.plots.plot_alignment(self, **options)`.
@@ -48,7 +52,8 @@ class Translation:
 
         The attention to a source word is the sum over its pieces; that of a target word
         the mean over its pieces, as is its focus. Its window holds every source word
-        that a piece of it could attend to in part.
+        that a piece of it could attend to in part. Its log-probability is the sum over
+        its pieces.
 
         Punctuation at a word's ends is a word of its own, and so are an end token and
         each piece of a script that puts no spaces between words. Tokens none of which
@@ -72,6 +77,10 @@ class Translation:
             weights = np.add.reduceat(np.asarray(self.alignment), columns, axis=1)
             weights = np.add.reduceat(weights, rows) / heights[:, None]
         found = {"tokens": tokens, "source_tokens": sources, "alignment": weights}
+        if rows and self.log_probs is not None:
+            found["log_probs"] = np.add.reduceat(
+                self.log_probs, [*rows, len(self.tokens)]
+            )
         if weights.size and self.focus is not None:
             widths = np.diff(columns, append=len(self.source_tokens))
             home = np.repeat(np.arange(len(sources)), widths)  # each piece's word

@@ -1,4 +1,4 @@
-"""Log-probabilities of texts under a language model."""
+"""Log-probabilities of texts: those of a language model, and of given labels."""
 
 import math
 
@@ -76,7 +76,12 @@ def perplexity_of(task, rows, batch_size=32, carry_over=False, length=SEGMENT):
         total = document_score(task, rows, batch_size, length)
     else:
         total = np.sum(score_ids(task, rows, batch_size))
-    mean = -total / sum(len(row) + 1 for row in rows)
+    return perplexity_from(total, sum(len(row) + 1 for row in rows))
+
+
+def perplexity_from(total, count):
+    """exp of the mean negative of `count` log-probabilities whose sum is `total`."""
+    mean = -total / count
     return math.exp(mean) if mean < 700 else math.inf
 
 
@@ -119,8 +124,12 @@ def _scores(backbone):
 
 def _sum(logits, labels):
     """Log-probability of the real labels of each row."""
+    real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
+    return ops.sum(label_log_probs(logits, labels) * real, axis=-1)
+
+
+def label_log_probs(logits, labels):
+    """Log-probability of labels `(B, T)` under logits `(B, T, V)`, in float32."""
     logits = ops.cast(logits, "float32")
     gold = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    found = gold - ops.logsumexp(logits, axis=-1)
-    real = ops.cast(ops.not_equal(labels, PAD_ID), found.dtype)
-    return ops.sum(found * real, axis=-1)
+    return gold - ops.logsumexp(logits, axis=-1)

@@ -2,14 +2,13 @@
 
 import numpy as np
 
+from zoo.decoding.batches import batches, bucket, pad_batch
 from zoo.decoding.beam import _LOW, BeamSearch
 from zoo.decoding.compiled import compiled
+from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
 from zoo.layers.functional import positive
-from zoo.models.seq2seq import START_ID
 from zoo.text import check_texts
-
-_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
 def translate(
@@ -66,10 +65,10 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
     order = sorted(
         (i for i, ids in enumerate(sources) if len(ids)), key=lambda i: len(sources[i])
     )
-    for rows in _batches(order, sources, batch_size):
+    for rows in batches(order, sources, batch_size):
         limits = [max_length or 2 * len(sources[i]) + 10 for i in rows]
-        batch, length = _pad([sources[i] for i in rows], batch_size)
-        steps = _bucket(max_length) if max_length else 2 * length + 10
+        batch = pad_batch([sources[i] for i in rows], batch_size)
+        steps = bucket(max_length) if max_length else 2 * batch.shape[1] + 10
         # Rows that only fill the batch up end at once.
         limits = np.array(limits + [1] * (len(batch) - len(rows)), "int32")
         ids, scores = compile_search(model, search, steps)(batch, limits)
@@ -92,7 +91,7 @@ def _records(model, sources, found, n_best, details, batch_size):
     flat = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
     texts = preprocessor.decode([ids for _, ids, _ in flat])
     if details:
-        alignments = _align(
+        alignments = align_ids(
             model,
             [sources[i] for i, _, _ in flat],
             [ids for _, ids, _ in flat],
@@ -109,60 +108,6 @@ def _records(model, sources, found, n_best, details, batch_size):
             Translation(texts[n], score, pieces[n], source_pieces[i], *alignments[n])
         )
     return results
-
-
-def _align(model, sources, targets, batch_size):
-    """What `Seq2SeqBackbone.look` gives for given translations, by one teacher-forced
-    pass; of nothing, weights alone."""
-    look = compiled(model, "look", model.backbone.look)
-    alignments = [
-        (np.zeros((len(t), len(s)), "float32"),)
-        for s, t in zip(sources, targets, strict=True)
-    ]
-    order = [i for i in range(len(sources)) if sources[i] and targets[i]]
-    order.sort(key=lambda i: (len(sources[i]), len(targets[i])))
-    for rows in _batches(order, sources, batch_size):
-        batch, _ = _pad([sources[i] for i in rows], batch_size)
-        # Weights made while reading token t belong to token t + 1.
-        shifted, _ = _pad([[START_ID, *targets[i][:-1]] for i in rows], batch_size)
-        weights, *places = look(batch, shifted)
-        for row, i in enumerate(rows):
-            height, width = len(targets[i]), len(sources[i])
-            own = weights[row, :height, :width].astype("float32")
-            alignments[i] = (own, *(place[row, :height] for place in places))
-    return alignments
-
-
-def _batches(order, sources, batch_size):
-    """Cuts sorted rows into batches that stay within one length bucket."""
-    batch = []
-    for i in order:
-        full = len(batch) == batch_size
-        if batch and (
-            full or _bucket(len(sources[i])) != _bucket(len(sources[batch[0]]))
-        ):
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch
-
-
-def _bucket(length):
-    return next((size for size in _BUCKETS if size >= length), length)
-
-
-def _pad(rows, batch_size):
-    """Rows as an int32 array of few shapes: the length of a bucket, and a power of two
-    (or the whole batch) of rows."""
-    length = _bucket(max(len(row) for row in rows))
-    height = 1
-    while height < len(rows):
-        height *= 2
-    array = np.zeros((max(min(height, batch_size), len(rows)), length), "int32")
-    for row, ids in enumerate(rows):
-        array[row, : len(ids)] = ids
-    return array, length
 
 
 def compile_search(model, search, steps):

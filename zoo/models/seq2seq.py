@@ -18,6 +18,7 @@ from keras import ops
 
 from zoo.layers.functional import cast_weights, one_of
 from zoo.models.base import Configured, Presets
+from zoo.models.translating import Translating
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
@@ -144,7 +145,7 @@ def no_weights(states, mask):
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
 
 
-class Translator(Presets, keras_hub.models.Seq2SeqLM):
+class Translator(Translating, Presets, keras_hub.models.Seq2SeqLM):
     """A task that translates text: a backbone, and a preprocessor for its strings.
 
     Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.
@@ -308,56 +309,6 @@ class Translator(Presets, keras_hub.models.Seq2SeqLM):
         if self._takes_ids(x):
             return keras.Model.predict(self, x, *args, **kwargs)
         return super().predict(x, *args, **kwargs)
-
-    def translate(
-        self,
-        texts,
-        beam_size=5,
-        length_penalty=1.0,
-        coverage_penalty=0.0,
-        n_best=1,
-        max_length=None,
-        return_details=False,
-        batch_size=64,
-    ):
-        """Translates text.
-
-        Args:
-            texts: a str, or a list of str.
-            beam_size: hypotheses kept in beam search; 1 is greedy search.
-            length_penalty: α of Wu et al. 2016, equation 14; 0 for none.
-            coverage_penalty: β of the same equation; 0 for none.
-            n_best: how many translations of each text are wanted.
-            max_length: longest translation in pieces, the end token included; by
-                default twice the source's pieces plus 10.
-            return_details: whether records are returned instead of strings.
-            batch_size: sentences decoded together. It never changes a result.
-
-        Returns:
-            For a str a str, for a list a list; a list of at most `n_best` of them,
-            best first, for each text if `n_best` > 1. With details,
-            `zoo.decoding.Translation` records of text, score, tokens, source_tokens
-            and alignment (target tokens × source tokens, a NumPy array), which their
-            `plot()` draws; of local attention also of p_t and its windows.
-
-        Raises:
-            TypeError: for a text that is not a str; its position is named.
-            ValueError: for a beam, penalty, length or count that is out of range, or
-                without a preprocessor.
-        """
-        from zoo.decoding.translate import translate
-
-        return translate(
-            self,
-            texts,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            coverage_penalty=coverage_penalty,
-            n_best=n_best,
-            max_length=max_length,
-            return_details=return_details,
-            batch_size=batch_size,
-        )
 
 
 def _check_vocabulary(backbone, preprocessor):

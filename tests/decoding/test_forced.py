@@ -1,0 +1,166 @@
+import math
+
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.decoding.test_beam import log_softmax
+from tests.harness import SOURCE, VOCABULARY, randomize
+from tests.models.test_everywhere import TRANSLATORS
+from zoo.decoding import BeamSearch, Translation, score_ids, search_ids
+from zoo.models import LuongPreprocessor, LuongTranslator
+
+START, END = 2, 3
+TARGETS = ["ein hund", "die katze rennt", "", "ein", "rennt", "hund", "katze", "die"]
+
+
+@pytest.fixture(scope="module")
+def records(translator, texts):
+    return translator.translate(
+        texts,
+        beam_size=2,
+        length_penalty=0.0,
+        max_length=9,
+        return_details=True,
+    )
+
+
+@pytest.mark.parametrize("cls", TRANSLATORS, ids=lambda cls: cls.__name__)
+def test_what_was_found_scores_as_it_did(cls):
+    options = {"vocabulary_size": VOCABULARY, **TRANSLATORS[cls]}
+    model = cls(randomize(cls.backbone_cls(**options), scale=1.0))
+    sources = [row[row > 0].tolist() for row in SOURCE[:3]]
+    search = BeamSearch(3, 0.0, n_best=2)
+    pairs = [
+        (source, ids, score)
+        for source, best in zip(
+            sources, search_ids(model, sources, search, max_length=6), strict=True
+        )
+        for ids, score in best
+    ]
+    sources, targets, scores = (list(column) for column in zip(*pairs, strict=True))
+    assert len({tuple(ids) for ids in targets}) > 2
+    found = score_ids(model, sources, targets)
+    assert [len(row) for row in found] == [len(ids) + 1 for ids in targets]
+    np.testing.assert_allclose([row.sum() for row in found], scores, rtol=1e-4)
+
+
+def test_a_text_scores_as_its_pieces_do_step_by_step(translator, texts):
+    found = translator.score(texts, TARGETS, per_token=True)
+    preprocessor = translator.preprocessor
+    for source, target, row in zip(texts[:3], TARGETS, found, strict=False):
+        memory = translator.encode(np.array(preprocessor.encode([source]), "int32"))
+        state, token, wanted = translator.start(memory), START, []
+        for word in [*preprocessor.encode_targets([target])[0], END]:
+            token = np.array([token], "int32")
+            logits, state, _ = translator.step(token, state, memory)
+            logits = ops.convert_to_numpy(logits)[0].astype("float64")
+            wanted.append(log_softmax(logits)[word])
+            token = word
+        np.testing.assert_allclose(row, wanted, rtol=1e-4)
+    assert len(found[2]) == 1  # the end alone
+
+
+def test_sums_means_and_single_texts(translator, texts):
+    tokens = translator.score(texts, TARGETS, per_token=True)
+    scores = translator.score(texts, TARGETS, batch_size=3)
+    np.testing.assert_allclose(scores, [row.sum() for row in tokens], rtol=1e-5)
+    assert len(set(scores)) == len(scores) and all(type(x) is float for x in scores)
+    alone = translator.score(texts[1], TARGETS[1])
+    assert type(alone) is float and alone == pytest.approx(scores[1], rel=1e-5)
+    single = translator.score(texts[1], TARGETS[1], per_token=True)
+    np.testing.assert_allclose(single, tokens[1], rtol=1e-5)
+    mean = np.concatenate(tokens).mean(dtype="float64")
+    found = translator.perplexity(texts, TARGETS, batch_size=3)
+    assert found == pytest.approx(math.exp(-mean), rel=1e-5)
+    alone = translator.perplexity(texts[1], TARGETS[1])
+    assert alone == pytest.approx(math.exp(-single.mean()), rel=1e-5)
+    assert translator.score([], []) == translator.align([], []) == []
+
+
+def test_records_keep_their_pieces(translator, texts, records):
+    wanted = [record.score for record in records]
+    np.testing.assert_allclose(translator.score(texts, records), wanted, rtol=1e-4)
+    # A model that was never trained writes words in pieces of its own.
+    ids = translator.preprocessor.encode_targets([record.text for record in records])
+    pieces = [translator.preprocessor.pieces(row) for row in ids]
+    assert pieces != [record.tokens for record in records]
+    alone = translator.score(texts[1], records[1])
+    assert alone == pytest.approx(wanted[1], rel=1e-4)
+
+
+def test_alignments_are_those_of_the_search(translator, texts, records):
+    found = translator.align(texts, records, batch_size=3)
+    for new, old in zip(found, records, strict=True):
+        assert isinstance(new, Translation)
+        assert (new.text, new.tokens) == (old.text, old.tokens)
+        assert new.source_tokens == old.source_tokens
+        assert new.score == pytest.approx(old.score, rel=1e-4)
+        np.testing.assert_allclose(new.alignment, old.alignment, atol=1e-5)
+        assert (new.windows is None) == (old.windows is None) == (not old.tokens)
+        if old.tokens:
+            np.testing.assert_allclose(new.focus, old.focus, atol=1e-5)
+            np.testing.assert_array_equal(new.windows, old.windows)
+        assert new.log_probs.shape == (len(old.tokens) + 1,)
+        assert new.score == pytest.approx(new.log_probs.sum(), rel=1e-5)
+        assert old.log_probs is None
+
+
+def test_alignments_of_texts(translator, texts):
+    found = translator.align(texts, TARGETS)
+    scores = translator.score(texts, TARGETS)
+    for record, target, score in zip(found, TARGETS, scores, strict=True):
+        assert record.text == target == "".join(record.tokens).replace("▁", " ").strip()
+        assert record.score == pytest.approx(score, rel=1e-5)
+        shape = len(record.tokens), len(record.source_tokens)
+        assert record.alignment.shape == shape
+        assert (record.alignment.sum(1) > 0).all()
+    assert found[2].tokens == [] and found[2].log_probs.shape == (1,)
+    alone = translator.align(texts[1], TARGETS[1])
+    assert alone.tokens == found[1].tokens
+    np.testing.assert_allclose(alone.alignment, found[1].alignment, atol=1e-5)
+
+
+def test_a_long_target_counts_as_a_whole(translator, texts):
+    short = LuongPreprocessor(translator.preprocessor.tokenizer, target_length=3)
+    model, target = LuongTranslator(translator.backbone, short), "ein hund rennt"
+    found = model.score(texts[0], target, per_token=True)
+    assert len(found) > 4
+    wanted = translator.score(texts[0], target, per_token=True)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+# === What is refused ===
+
+
+@pytest.mark.parametrize("method", ["score", "align", "perplexity"])
+@pytest.mark.parametrize(
+    ("sources", "targets", "error", "message"),
+    [
+        (["a", "b"], ["a"], ValueError, "Received: 2 and 1"),
+        ([], ["a"], ValueError, "Received: 0 and 1"),
+        ("a", ["a"], ValueError, "Received: str and list"),
+        (["a"], "a", ValueError, "Received: list and str"),
+        (["a", "b"], ["a", None], TypeError, r"targets\[1\] must be a str"),
+        ([3], ["a"], TypeError, r"sources\[0\] must be a str"),
+        (["a"], {"a": "b"}, TypeError, "targets must be a str or a list"),
+        (None, ["a"], TypeError, "sources must be a str or a list"),
+        (["a", " "], ["a", "b"], ValueError, r"sources\[1\] must not be blank"),
+        ("", "", ValueError, r"sources\[0\] must not be blank"),
+    ],
+)
+def test_what_is_no_pair_of_texts(
+    translator, monkeypatch, method, sources, targets, error, message
+):
+    monkeypatch.setattr("zoo.decoding.forced.compiled", None)
+    with pytest.raises(error, match=message):
+        getattr(translator, method)(sources, targets)
+
+
+def test_bad_values(translator):
+    with pytest.raises(ValueError, match="There must be a translation. Received: none"):
+        translator.perplexity([], [])
+    with pytest.raises(ValueError, match="Received: batch_size=0"):
+        translator.score("a", "b", batch_size=0)
+    with pytest.raises(ValueError, match="Received: .* preprocessor=None"):
+        LuongTranslator(translator.backbone).score("a", "b")

@@ -1,0 +1,40 @@
+"""Lists of ids as batches of few shapes: each shape is compiled by itself."""
+
+import numpy as np
+
+_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+def batches(order, sources, batch_size):
+    """Cuts places of sources, sorted by length, into lists of at most `batch_size` that
+    stay within one length bucket."""
+    batch = []
+    for i in order:
+        full = len(batch) == batch_size
+        if batch and (
+            full or bucket(len(sources[i])) != bucket(len(sources[batch[0]]))
+        ):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+def bucket(length):
+    """The length that rows of this one are padded to."""
+    return next((size for size in _BUCKETS if size >= length), length)
+
+
+def pad_batch(rows, batch_size, length=None):
+    """Rows as an int32 array, padded with 0: as wide as `length` or their bucket, and
+    as high as a power of two or the whole batch."""
+    if length is None:
+        length = bucket(max(len(row) for row in rows))
+    height = 1
+    while height < len(rows):
+        height *= 2
+    array = np.zeros((max(min(height, batch_size), len(rows)), length), "int32")
+    for row, ids in enumerate(rows):
+        array[row, : len(ids)] = ids
+    return array

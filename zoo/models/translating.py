@@ -1,0 +1,138 @@
+"""What a translator does with text."""
+
+
+class Translating:
+    """The methods of a `zoo.models.Translator`, and of a `zoo.decoding.Ensemble`, that
+    take text: they need a `backbone` and a `preprocessor`.
+
+    Example:
+        >>> from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+        >>> from zoo.text import Tokenizer, train_tokenizer
+        >>> tokenizer = Tokenizer(train_tokenizer(["a dog", "ein hund"], 14))
+        >>> backbone = Luong(14, num_layers=1, hidden_dim=8, embedding_dim=4)
+        >>> model = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
+        >>> record = model.translate("a dog", max_length=5, return_details=True)
+        >>> record.alignment.shape == (len(record.tokens), len(record.source_tokens))
+        True
+        >>> score = model.score("a dog", "ein hund")
+        >>> log_probs = model.score("a dog", "ein hund", per_token=True)
+        >>> abs(score - sum(log_probs.tolist())) < 1e-4
+        True
+        >>> model.perplexity(["a dog"], ["ein hund"]) > 1
+        True
+        >>> model.align("a dog", "ein hund").text
+        'ein hund'
+    """
+
+    def translate(
+        self,
+        texts,
+        beam_size=5,
+        length_penalty=1.0,
+        coverage_penalty=0.0,
+        n_best=1,
+        max_length=None,
+        return_details=False,
+        batch_size=64,
+    ):
+        """Translates text.
+
+        Args:
+            texts: a str, or a list of str.
+            beam_size: hypotheses kept in beam search; 1 is greedy search.
+            length_penalty: α of Wu et al. 2016, equation 14; 0 for none.
+            coverage_penalty: β of the same equation; 0 for none.
+            n_best: how many translations of each text are wanted.
+            max_length: longest translation in pieces, the end token included; by
+                default twice the source's pieces plus 10.
+            return_details: whether records are returned instead of strings.
+            batch_size: sentences decoded together. It never changes a result.
+
+        Returns:
+            For a str a str, for a list a list; a list of at most `n_best` of them,
+            best first, for each text if `n_best` > 1. With details,
+            `zoo.decoding.Translation` records of text, score, tokens, source_tokens
+            and alignment (target tokens × source tokens, a NumPy array), which their
+            `plot()` draws; of local attention also of p_t and its windows.
+
+        Raises:
+            TypeError: for a text that is not a str; its position is named.
+            ValueError: for a beam, penalty, length or count that is out of range, or
+                without a preprocessor.
+        """
+        from zoo.decoding.translate import translate
+
+        return translate(
+            self,
+            texts,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            coverage_penalty=coverage_penalty,
+            n_best=n_best,
+            max_length=max_length,
+            return_details=return_details,
+            batch_size=batch_size,
+        )
+
+    def score(self, sources, targets, per_token=False, batch_size=64):
+        """Log-probability of given translations, log P(target | source).
+
+        The end token counts. A source is cut as in `translate`; a target never is.
+
+        Args:
+            sources: a str, or a list of str, none of them blank.
+            targets: a str, or a list of as many str, each of which is cut into pieces
+                as in training. In the place of a str a `zoo.decoding.Translation` may
+                stand: then its own pieces are scored, so that what `translate` found
+                with `length_penalty=0` gets the score that it has.
+            per_token: whether the tokens' log-probabilities are wanted, not their sum.
+            batch_size: sentences read together. It never changes a result.
+
+        Returns:
+            A float for a str, a list of floats for a list. Per token, a NumPy array
+            `(tokens + 1,)` in the place of a float: the last is the end token's.
+
+        Raises:
+            TypeError: for a text that is not a str; its position is named.
+            ValueError: for lists of unlike length, a blank source, or without a
+                preprocessor.
+        """
+        from zoo.decoding.forced import score
+
+        return score(self, sources, targets, per_token, batch_size)
+
+    def align(self, sources, targets, batch_size=64):
+        """What the model attends to while it reads given translations.
+
+        Args:
+            sources, targets, batch_size: as in `score`.
+
+        Returns:
+            A `zoo.decoding.Translation` for a str, a list of them for a list: with the
+            alignment (which its `plot()` draws), the log-probability as the score, and
+            those of the tokens as `log_probs`.
+
+        Raises:
+            TypeError, ValueError: as `score` does.
+        """
+        from zoo.decoding.forced import align
+
+        return align(self, sources, targets, batch_size)
+
+    def perplexity(self, sources, targets, batch_size=64):
+        """exp of the mean negative log-likelihood of all pieces and end tokens.
+
+        Perplexities of models with unlike tokenizers are not to be compared.
+
+        Args:
+            sources, targets, batch_size: as in `score`.
+
+        Returns:
+            A float.
+
+        Raises:
+            TypeError, ValueError: as `score` does; ValueError without texts.
+        """
+        from zoo.decoding.forced import perplexity
+
+        return perplexity(self, sources, targets, batch_size)
