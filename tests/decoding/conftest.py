@@ -2,6 +2,7 @@ import keras
 import pytest
 
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+from zoo.models.seq2seq import END_ID
 from zoo.text import Tokenizer, train_tokenizer
 
 WORDS = "a dog cat runs sleeps ein hund die katze rennt".split()
@@ -28,3 +29,15 @@ def translator(texts):
         initializer_range=1.0,
     )
     return LuongTranslator(backbone, LuongPreprocessor(tokenizer))
+
+
+@pytest.fixture(scope="module")
+def terse(translator):
+    """The same model, but one that ends its translations early or late: the other one
+    goes on to the length limit."""
+    backbone = Luong.from_config(translator.backbone.get_config())
+    backbone.set_weights(translator.backbone.get_weights())
+    kernel = keras.ops.convert_to_numpy(backbone.output_layer.kernel).copy()
+    kernel[:, END_ID] *= 3
+    backbone.output_layer.kernel.assign(kernel)
+    return LuongTranslator(backbone, translator.preprocessor)

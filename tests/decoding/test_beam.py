@@ -15,7 +15,15 @@ VOCABULARY, LIMIT, SENTENCES, WIDTH = 5, 4, 10, 3
 NODES = sum(VOCABULARY**depth for depth in range(LIMIT))  # prefixes that are read
 # Hypotheses that end within the limit: a beam of as many places loses none.
 ALL = sum((VOCABULARY - 1) ** depth for depth in range(LIMIT))
-PENALTIES = [(0.0, 0.0), (0.6, 0.0), (1.0, 0.0), (1.0, 0.2)]
+PENALTIES = [  # α, β, normalization, fewest tokens
+    (0.0, 0.0, "gnmt", 0),
+    (0.6, 0.0, "gnmt", 0),
+    (1.0, 0.0, "gnmt", 0),
+    (1.0, 0.2, "gnmt", 2),
+    (0.0, 0.0, "plain", 3),
+    (1.0, 0.0, "plain", 0),
+    (0.7, 0.2, "plain", 3),
+]
 SOURCES = np.array([[i + 1, 1, i % 2] for i in range(SENTENCES)], "int32")
 LIMITS = np.array([LIMIT - i % LIMIT for i in range(SENTENCES)], "int32")
 NO_HYPOTHESIS = -1e9
@@ -82,37 +90,43 @@ def log_softmax(x):
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
-def final_score(log_prob, length, coverage, real, alpha, beta):
-    """Wu et al. 2016, equation 14."""
-    penalty = ((5 + length) / 6) ** alpha
+def final_score(log_prob, length, coverage, real, alpha, beta, kind="gnmt"):
+    """Wu et al. 2016, equation 14, with their length penalty or a plain one."""
+    penalty = ((5 + length) / 6 if kind == "gnmt" else length) ** alpha
     covered = sum(np.log(min(c, 1.0)) for c, r in zip(coverage, real, strict=True) if r)
     return log_prob / penalty + (beta * covered if beta else 0.0)
 
 
-def exhaustive(follow, vocabulary, limit, real, alpha, beta):
-    """All hypotheses of at most `limit` tokens, the end included, best first."""
+def exhaustive(follow, vocabulary, limit, real, alpha, beta, kind="gnmt", least=0):
+    """All hypotheses of at most `limit` tokens, the end included, best first; of at
+    least `least` where the limit lets them."""
     words = [w for w in range(vocabulary) if w != END]
     found = []
-    for length in range(1, limit + 1):
+    for length in range(max(1, min(least, limit)), limit + 1):
         for body in itertools.product(words, repeat=length - 1):
             hypothesis, log_prob, coverage = [*body, END], 0.0, 0.0
             for position, token in enumerate(hypothesis):
                 log_probs, weights = follow(tuple(hypothesis[:position]))
                 log_prob += log_probs[token]
                 coverage = coverage + weights
-            score = final_score(log_prob, length, coverage, real, alpha, beta)
+            score = final_score(log_prob, length, coverage, real, alpha, beta, kind)
             found.append((score, hypothesis))
     return sorted(found, reverse=True)
 
 
-def narrow(follow, vocabulary, limit, real, alpha, beta, beams):
+def narrow(follow, vocabulary, limit, real, alpha, beta, beams, kind="gnmt", least=0):
     """Beam search as `BeamSearch` defines it, without stopping early."""
+    words = [w for w in range(vocabulary) if w != END]
     live, done = [((), 0.0, 0.0)], []
     for step in range(1, limit + 1):
+        if step == limit:
+            allowed = [END]
+        else:
+            allowed = words if step < least else range(vocabulary)
         extensions = []
         for prefix, log_prob, coverage in live:
             log_probs, weights = follow(prefix)
-            for token in [END] if step == limit else range(vocabulary):
+            for token in allowed:
                 total = log_prob + log_probs[token]
                 extensions.append((total, (*prefix, token), coverage + weights))
         extensions.sort(key=lambda extension: -extension[0])
@@ -121,9 +135,9 @@ def narrow(follow, vocabulary, limit, real, alpha, beta, beams):
             if prefix[-1] != END:
                 live.append((prefix, log_prob, coverage))
                 continue
-            score = final_score(log_prob, step, coverage, real, alpha, beta)
+            score = final_score(log_prob, step, coverage, real, alpha, beta, kind)
             done.append((score, list(prefix)))
-    return sorted(done, reverse=True)
+    return sorted(done, key=lambda hypothesis: -hypothesis[0])
 
 
 def check_row(ids, scores, expected, rtol=1e-5):
@@ -146,18 +160,25 @@ def table():
 # === Against exhaustive search ===
 
 
-@pytest.mark.parametrize(("alpha", "beta"), PENALTIES)
-def test_a_wide_beam_finds_every_hypothesis_in_order(table, alpha, beta):
-    run = compile_search(table, BeamSearch(ALL, alpha, beta, n_best=ALL), LIMIT)
+def search_of(beams, penalties, n_best):
+    alpha, beta, kind, least = penalties
+    return BeamSearch(beams, alpha, beta, n_best, kind, least)
+
+
+@pytest.mark.parametrize("penalties", PENALTIES)
+def test_a_wide_beam_finds_every_hypothesis_in_order(table, penalties):
+    run = compile_search(table, search_of(ALL, penalties, ALL), LIMIT)
     for seed in range(2):
         ids, scores = run(SOURCES, LIMITS) if seed else run_filled(table, run)
         assert ids.shape == (SENTENCES, ALL, LIMIT) and scores.dtype == "float32"
         for row in range(SENTENCES):
             expected = exhaustive(
-                table.follower(row), VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta
+                table.follower(row), VOCABULARY, LIMITS[row], SOURCES[row], *penalties
             )
             count = check_row(ids[row], scores[row], expected)
-            assert count == sum((VOCABULARY - 1) ** d for d in range(LIMITS[row]))
+            shortest = max(min(penalties[-1], LIMITS[row]) - 1, 0)
+            lengths = range(shortest, LIMITS[row])
+            assert count == sum((VOCABULARY - 1) ** length for length in lengths)
             assert (scores[row, count:] == NO_HYPOTHESIS).all()
             assert (ids[row, count:] == 0).all()
         table.fill(seed + 100)
@@ -169,16 +190,16 @@ def run_filled(table, run):
 
 
 @pytest.mark.parametrize("n_best", [1, 3])
-@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (1.0, 0.2)])
-def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, alpha, beta):
-    run = compile_search(table, BeamSearch(ALL, alpha, beta, n_best), LIMIT)
+@pytest.mark.parametrize("penalties", [PENALTIES[i] for i in (0, 3, 5, 6)])
+def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, penalties):
+    run = compile_search(table, search_of(ALL, penalties, n_best), LIMIT)
     for seed, scale in enumerate((0.5, 2.0, 5.0)):
         table.fill(seed, scale)
         ids, scores = run(SOURCES, LIMITS)
         for row in range(SENTENCES):
             follow = table.follower(row)
             expected = exhaustive(
-                follow, VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta
+                follow, VOCABULARY, LIMITS[row], SOURCES[row], *penalties
             )
             check_row(ids[row], scores[row], expected[:n_best])
 
@@ -217,9 +238,10 @@ def eagerly():
 
 
 @pytest.mark.parametrize("beams", [1, 2, 3])
-@pytest.mark.parametrize(("alpha", "beta"), PENALTIES)
-def test_a_narrow_beam_follows_the_definition(table, beams, alpha, beta):
-    run = compile_search(table, BeamSearch(beams, alpha, beta, n_best=beams), LIMIT)
+@pytest.mark.parametrize("penalties", PENALTIES)
+def test_a_narrow_beam_follows_the_definition(table, beams, penalties):
+    run = compile_search(table, search_of(beams, penalties, beams), LIMIT)
+    alpha, beta, *rest = penalties
     lengths = set()
     for seed, scale in enumerate((0.5, 1.0, 2.0, 5.0)):
         table.fill(seed, scale)
@@ -227,7 +249,7 @@ def test_a_narrow_beam_follows_the_definition(table, beams, alpha, beta):
         for row in range(SENTENCES):
             follow = table.follower(row)
             expected = narrow(
-                follow, VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta, beams
+                follow, VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta, beams, *rest
             )
             count = check_row(ids[row], scores[row], expected)
             assert (scores[row, count:] == NO_HYPOTHESIS).all()
@@ -286,6 +308,43 @@ def test_the_hardest_penalty_loses_no_hypothesis(table):
     ids, scores = run(SOURCES, LIMITS)
     assert (ids == END).any(axis=-1)[LIMITS > 1].all()
     assert (scores[LIMITS > 1] > NO_HYPOTHESIS).all()
+
+
+class Constant:
+    """A model of the same logits at every step."""
+
+    variables = ()
+
+    def __init__(self, logits):
+        self.logits = np.array(logits, "float32")[None]
+
+    def encode(self, source_ids):
+        return source_ids
+
+    def start(self, memory):
+        return {"unused": ops.cast(memory[:, :1], "float32")}
+
+    def step(self, token_ids, state, memory):
+        rows = ops.shape(token_ids)[0]
+        weights = ops.ones((rows, WIDTH), dtype="float32")
+        return ops.tile(self.logits, (rows, 1)), state, weights
+
+
+@pytest.mark.parametrize("beams", [1, 2, 4])
+@pytest.mark.parametrize("end", [0.0, -5.0])
+def test_of_equals_the_earlier_hypothesis_and_the_lower_id(beams, end):
+    """Where half of the words are as good as each other, and the end is or is not."""
+    logits = np.where(np.arange(50) % 3, 0.0, -5.0)
+    logits[END] = end
+    model = Constant(logits)
+    expected = narrow(
+        lambda prefix: (log_softmax(logits), np.ones(WIDTH)),
+        *(50, LIMIT, SOURCES[0], 0.0, 0.0, beams),
+    )
+    run = compile_search(model, BeamSearch(beams, 0.0, n_best=beams), LIMIT)
+    ids, scores = run(SOURCES[:2], np.array([LIMIT, LIMIT], "int32"))
+    for row in range(2):
+        assert check_row(ids[row], scores[row], expected) == beams
 
 
 class Turned(Table):
@@ -399,9 +458,10 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
     readout.assign(values * 0)
     ids, scores = run(LUONG_SOURCES, limits)
     readout.assign(values)
-    # Every word is as good as any other, and the first of equals is anyone's choice.
-    lengths = np.argmax(ids[:, 0] == END, axis=1) + 1
-    np.testing.assert_allclose(scores[:, 0], lengths * np.log(1 / 6), rtol=1e-5)
+    # Every word is as good as any other: the first of equals is word 0.
+    wanted = [[0] * (limit - 1) + [END] + [0] * (6 - limit) for limit in limits]
+    assert ids[:, 0].tolist() == wanted
+    np.testing.assert_allclose(scores[:, 0], limits * np.log(1 / 6), rtol=1e-5)
     after = run(LUONG_SOURCES, limits)
     np.testing.assert_array_equal(after[0], before[0])
     np.testing.assert_array_equal(after[1], before[1])
@@ -426,6 +486,9 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
         ({"coverage_penalty": -1}, "-1"),
         ({"coverage_penalty": None}, "None"),
         ({"coverage_penalty": True}, "True"),
+        ({"length_normalization": "wu"}, "length_normalization='wu'"),
+        ({"min_length": -1}, "min_length=-1"),
+        ({"min_length": 1.5}, "min_length=1.5"),
         ({"end_id": -1}, "end_id=-1"),
         ({"end_id": True}, "end_id=True"),
         ({"start_id": 2.7}, "start_id=2.7"),
@@ -440,5 +503,8 @@ def test_searches_share_a_program_when_their_arguments_are_equal():
     assert BeamSearch(3, 1).key() == BeamSearch(3, 1.0).key()
     others = [BeamSearch(3, 1, 0.1), BeamSearch(3, 0.5), BeamSearch(4, 1)]
     others += [BeamSearch(3, 1, n_best=2), BeamSearch(3, 1, end_id=4)]
-    others.append(BeamSearch(3, 1, start_id=4))
-    assert len({search.key() for search in [BeamSearch(3, 1), *others]}) == 7
+    others += [BeamSearch(3, 1, start_id=4), BeamSearch(3, 1, min_length=2)]
+    others.append(BeamSearch(3, 1, length_normalization="plain"))
+    assert len({search.key() for search in [BeamSearch(3, 1), *others]}) == 9
+    for search in others:
+        assert BeamSearch(**search.get_config()).key() == search.key()

@@ -164,6 +164,31 @@ def test_without_max_length_twice_the_source_and_ten(translator):
     assert [len(ids) + 1 for ((ids, _),) in found] == [16, 28, 24]
 
 
+def test_min_length_counts_the_end_token(terse, texts):
+    options = {"beam_size": 5, "length_penalty": 0.0, "max_length": 9}
+    options["return_details"] = True
+    free = terse.translate(texts, **options)
+    found = terse.translate(texts, min_length=9, **options)
+    assert min(len(record.tokens) for record in free) < 8
+    assert {len(record.tokens) for record in found} == {8}
+    # The usual limit gives way: a source of 3 pieces or so has 16 or so.
+    record = terse.translate("ein", beam_size=1, min_length=60, return_details=True)
+    assert len(record.tokens) == 59
+
+
+def test_the_plain_length_penalty_prefers_longer_translations(terse, texts):
+    options = {"beam_size": 4, "max_length": 9, "return_details": True}
+    plain = {"length_penalty": 4.0, "length_normalization": "plain"}
+    found = terse.translate(texts, **plain, **options)
+    usual = terse.translate(texts, length_penalty=0.0, **options)
+    lengths = [[len(x.tokens) for x in records] for records in (found, usual)]
+    assert sum(lengths[0]) > sum(lengths[1])
+    log_probs = terse.score(texts, found)
+    for record, log_prob in zip(found, log_probs, strict=True):
+        wanted = log_prob / (len(record.tokens) + 1) ** 4
+        assert record.score == pytest.approx(wanted, rel=1e-4)
+
+
 # === Compilation ===
 
 
@@ -227,6 +252,9 @@ def test_quantized_after_a_translation_is_translated_with_quantized_weights(
         ({"max_length": 0}, "max_length=0"),
         ({"max_length": 2.5}, "max_length=2.5"),
         ({"max_length": True}, "max_length=True"),
+        ({"min_length": -1}, "min_length=-1"),
+        ({"min_length": 6, "max_length": 5}, "min_length=6, max_length=5"),
+        ({"length_normalization": "none"}, "length_normalization='none'"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"batch_size": None}, "batch_size=None"),
     ],

@@ -1,10 +1,9 @@
 """Batched beam search over the four-method contract, on three backends."""
 
-import numbers
-
 from keras import ops, tree
 
-from zoo.layers.functional import integer, positive
+from zoo.decoding.ties import top_k
+from zoo.layers.functional import integer, one_of, positive, zero_or_above
 from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
 
 _LOW = -1e9  # log-probability of a hypothesis that does not exist
@@ -23,15 +22,22 @@ class BeamSearch:
         lp(Y) = ((5 + |Y|) / 6)^α,   |Y| counts the end token
         cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
 
+    or with the plain lp(Y) = |Y|^α.
+
     A sentence is done when it has no live hypothesis left, or when none can reach the
     best `n_best` finished ones any more. A hypothesis that reaches the length limit
-    ends there: its last token is the end token, whose log-probability counts.
+    ends there: its last token is the end token, whose log-probability counts. Of equals
+    the extension of the better hypothesis comes first, then the word of the lower id;
+    of equal finished hypotheses the one that was finished first.
 
     Args:
         beam_size: places in the beam.
         length_penalty: α ≥ 0; 0 ranks by log-probability alone.
         coverage_penalty: β ≥ 0.
         n_best: how many finished hypotheses must be settled before a sentence is done.
+        length_normalization: lp: "gnmt" (Wu et al. 2016) or "plain".
+        min_length: fewest tokens of a hypothesis, the end token included; where the
+            length limit is lower, that one holds.
         start_id, end_id: the vocabulary's ids of the start and the end token.
 
     Raises:
@@ -48,41 +54,38 @@ class BeamSearch:
         length_penalty=1.0,
         coverage_penalty=0.0,
         n_best=1,
+        length_normalization="gnmt",
+        min_length=0,
         start_id=START_ID,
         end_id=END_ID,
     ):
         self.beam_size = positive("beam_size", beam_size)
+        self.length_penalty = float(zero_or_above("length_penalty", length_penalty))
+        self.coverage_penalty = float(
+            zero_or_above("coverage_penalty", coverage_penalty)
+        )
         self.n_best = positive("n_best", n_best)
-        for name, value in (
-            ("length_penalty", length_penalty),
-            ("coverage_penalty", coverage_penalty),
-        ):
-            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-            if not number or not 0 <= value < float("inf"):
-                raise ValueError(
-                    f"`{name}` must be a finite number of at least 0. "
-                    f"Received: {name}={value!r}"
-                )
         if n_best > beam_size:
             raise ValueError(
                 "`n_best` must not exceed `beam_size`. "
                 f"Received: n_best={n_best}, beam_size={beam_size}"
             )
-        self.length_penalty = float(length_penalty)
-        self.coverage_penalty = float(coverage_penalty)
+        self.length_normalization = one_of(
+            "length_normalization", length_normalization, ("gnmt", "plain")
+        )
+        self.min_length = integer("min_length", min_length, 0)
         self.start_id = integer("start_id", start_id, 0)
         self.end_id = integer("end_id", end_id, 0)
 
+    def get_config(self):
+        """The arguments: `BeamSearch(**config)` searches alike."""
+        names = ("beam_size", "length_penalty", "coverage_penalty", "n_best")
+        names += ("length_normalization", "min_length", "start_id", "end_id")
+        return {name: getattr(self, name) for name in names}
+
     def key(self):
         """What two searches must share to run the same compiled program."""
-        return (
-            self.beam_size,
-            self.length_penalty,
-            self.coverage_penalty,
-            self.n_best,
-            self.start_id,
-            self.end_id,
-        )
+        return tuple(self.get_config().values())
 
     def __call__(self, model, source_ids, limits, steps):
         """Searches for the best translations of a batch.
@@ -139,7 +142,7 @@ class BeamSearch:
 
         values = ops.while_loop(condition, body, tuple(loop.values()))
         values = dict(zip(names, values, strict=True))
-        scores, order = ops.top_k(values["done"], beams)
+        scores, order = top_k(values["done"], beams, _LOW / 2)
         ids = ops.take_along_axis(values["done_ids"], order[..., None], axis=1)
         return ids, scores
 
@@ -149,19 +152,21 @@ class BeamSearch:
         logits, state, weights = model.step(loop["tokens"], loop["state"], memory)
         logits = ops.cast(logits, "float32")
         vocabulary = logits.shape[-1]
-        # The last step that a sentence may take is its end token.
-        ending = ops.repeat(step + 1 >= limits, beams, axis=0)  # (B*K, 1)
-        is_end = (ops.arange(vocabulary, dtype="int32") == self.end_id)[None]
-        banned = ops.logical_and(ending, ops.logical_not(is_end))
         total = ops.logsumexp(logits, axis=-1, keepdims=True)
+        # Log-probabilities are what they were before: no other word gets the share of
+        # one that may not be taken.
+        allowed = self._allowed(step, limits, vocabulary)[:, None]  # (B, 1, V)
+        logits = ops.reshape(logits, (batch, beams, vocabulary))
+        logits = ops.where(allowed, logits, _LOW)
+        logits = ops.reshape(logits, (batch * beams, vocabulary))
         # The k best of each beam, then the k best of those: one top-k over beams times
         # vocabulary is slow under XLA.
         width = min(beams, vocabulary)
-        best, words = ops.top_k(ops.where(banned, _LOW, logits), width)  # (B*K, k)
+        best, words = top_k(logits, width, _LOW / 2)  # (B*K, k)
         log_probs = ops.reshape(best - total, (batch, beams, width))
         log_probs = log_probs + loop["live"][..., None]
         flat = ops.reshape(log_probs, (batch, beams * width))
-        scores, picks = ops.top_k(flat, beams)  # (B, K)
+        scores, picks = top_k(flat, beams, _LOW / 2)  # (B, K)
         picks = ops.cast(picks, "int32")
         parents = picks // width
         words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
@@ -228,7 +233,20 @@ class BeamSearch:
             "done": done,
         }
 
+    def _allowed(self, step, limits, vocabulary):
+        """Which words may be taken now, `(B, V)`."""
+        words = ops.arange(vocabulary, dtype="int32")[None]
+        is_end = words == self.end_id
+        free = ops.ones_like(is_end)
+        if self.min_length > 1:
+            early = step + 1 < self.min_length
+            free = ops.logical_not(ops.logical_and(is_end, early))
+        # The last step that a sentence may take is its end token.
+        return ops.where(step + 1 >= limits, is_end, free)
+
     def _normaliser(self, length):
         if not self.length_penalty:
             return 1.0
-        return ops.power((5.0 + length) / 6.0, self.length_penalty)
+        if self.length_normalization == "gnmt":
+            length = (5.0 + length) / 6.0
+        return ops.power(length, self.length_penalty)

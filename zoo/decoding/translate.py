@@ -12,21 +12,19 @@ from zoo.text import check_texts
 
 
 def translate(
-    model,
-    texts,
-    beam_size=5,
-    length_penalty=1.0,
-    coverage_penalty=0.0,
-    n_best=1,
-    max_length=None,
-    return_details=False,
-    batch_size=64,
+    model, texts, max_length=None, return_details=False, batch_size=64, **search
 ):
-    """See `zoo.models.Translator.translate`."""
-    search = BeamSearch(beam_size, length_penalty, coverage_penalty, n_best)
+    """See `zoo.models.Translator.translate`; `**search` are the arguments of a
+    `BeamSearch`."""
+    search = BeamSearch(**search)
     positive("batch_size", batch_size)
-    if max_length is not None:
-        positive("max_length", max_length)
+    if max_length is not None and search.min_length > positive(
+        "max_length", max_length
+    ):
+        raise ValueError(
+            "`min_length` must not exceed `max_length`. "
+            f"Received: min_length={search.min_length}, max_length={max_length}"
+        )
     preprocessor = model.preprocessor
     if preprocessor is None:
         raise ValueError(
@@ -37,8 +35,8 @@ def translate(
     texts = check_texts([texts] if single else texts)
     sources = preprocessor.encode(texts)
     found = search_ids(model, sources, search, max_length, batch_size)
-    results = _records(model, sources, found, n_best, return_details, batch_size)
-    if n_best == 1:
+    results = _records(model, sources, found, return_details, batch_size)
+    if search.n_best == 1:
         results = [result[0] for result in results]
     return results[0] if single else results
 
@@ -66,9 +64,12 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
         (i for i, ids in enumerate(sources) if len(ids)), key=lambda i: len(sources[i])
     )
     for rows in batches(order, sources, batch_size):
-        limits = [max_length or 2 * len(sources[i]) + 10 for i in rows]
         batch = pad_batch([sources[i] for i in rows], batch_size)
-        steps = bucket(max_length) if max_length else 2 * batch.shape[1] + 10
+        if max_length:
+            limits, steps = [max_length] * len(rows), bucket(max_length)
+        else:
+            limits = [max(2 * len(sources[i]) + 10, search.min_length) for i in rows]
+            steps = max(2 * batch.shape[1] + 10, search.min_length)
         # Rows that only fill the batch up end at once.
         limits = np.array(limits + [1] * (len(batch) - len(rows)), "int32")
         ids, scores = compile_search(model, search, steps)(batch, limits)
@@ -86,7 +87,7 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
     return found
 
 
-def _records(model, sources, found, n_best, details, batch_size):
+def _records(model, sources, found, details, batch_size):
     preprocessor = model.preprocessor
     flat = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
     texts = preprocessor.decode([ids for _, ids, _ in flat])

@@ -34,19 +34,24 @@ class Translating:
         max_length=None,
         return_details=False,
         batch_size=64,
+        length_normalization="gnmt",
+        min_length=0,
     ):
         """Translates text.
 
         Args:
             texts: a str, or a list of str.
             beam_size: hypotheses kept in beam search; 1 is greedy search.
-            length_penalty: α of Wu et al. 2016, equation 14; 0 for none.
-            coverage_penalty: β of the same equation; 0 for none.
+            length_penalty: α of the length normalization; 0 for none.
+            coverage_penalty: β of Wu et al. 2016, equation 14; 0 for none.
             n_best: how many translations of each text are wanted.
             max_length: longest translation in pieces, the end token included; by
                 default twice the source's pieces plus 10.
             return_details: whether records are returned instead of strings.
             batch_size: sentences decoded together. It never changes a result.
+            length_normalization: what divides the log-probability of a translation Y:
+                "gnmt" ((5 + |Y|) / 6)^α (Wu et al. 2016, equation 14), "plain" |Y|^α.
+            min_length: shortest translation in pieces, the end token included.
 
         Returns:
             For a str a str, for a list a list; a list of at most `n_best` of them,
@@ -72,6 +77,8 @@ class Translating:
             max_length=max_length,
             return_details=return_details,
             batch_size=batch_size,
+            length_normalization=length_normalization,
+            min_length=min_length,
         )
 
     def score(self, sources, targets, per_token=False, batch_size=64):

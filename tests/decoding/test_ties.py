@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import compiled
+from zoo.decoding.ties import top_k
+
+FLOOR = -100.0
+
+
+@pytest.mark.parametrize("k", [1, 4, 33])
+@pytest.mark.parametrize("kinds", [1, 3, 1000])
+def test_the_first_of_equals_comes_first(k, kinds):
+    values = np.random.default_rng(k).integers(kinds, size=(2, 7, 33)) - 2.0
+    values = values.astype("float32")
+    values[0, :3, ::2] = -np.inf
+    values[1, :2] = FLOOR
+    found, indices = compiled(lambda x: top_k(x, k, FLOOR))(
+        ops.convert_to_tensor(values)
+    )
+    found, indices = ops.convert_to_numpy(found), ops.convert_to_numpy(indices)
+    order = np.argsort(-values, axis=-1, kind="stable")[..., :k]
+    wanted = np.take_along_axis(values, order, axis=-1)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.take_along_axis(values, indices, -1), wanted)
+    settled = wanted > FLOOR
+    np.testing.assert_array_equal(indices[settled], order[settled])
+
+
+def test_no_index_comes_twice():
+    values = np.full((1, 5), -np.inf, "float32")
+    values[0, 3] = 1.0
+    _, indices = top_k(ops.convert_to_tensor(values), 3, FLOOR)
+    indices = ops.convert_to_numpy(indices)[0].tolist()
+    assert indices[0] == 3 and len(set(indices)) == 3
