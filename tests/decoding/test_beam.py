@@ -204,6 +204,30 @@ def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, penalties):
             check_row(ids[row], scores[row], expected[:n_best])
 
 
+@pytest.mark.parametrize("banned", [(), (1, 4)])
+def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
+    table.fill(1)
+    prefix = np.zeros((SENTENCES, LIMIT), "int32")
+    prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
+    search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL, min_length=2, banned_ids=banned)
+    ids, scores = compile_search(table, search, LIMIT)(SOURCES, LIMITS, prefix)
+    counts = []
+    for row in range(SENTENCES):
+        follow, begun = table.follower(row), prefix[row][prefix[row] > 0].tolist()
+        penalties = 1.0, 0.2, "gnmt", 2
+        expected = [
+            (score, hypothesis)
+            for score, hypothesis in exhaustive(
+                follow, VOCABULARY, LIMITS[row], SOURCES[row], *penalties
+            )
+            if hypothesis[: len(begun)] == begun
+            and not set(hypothesis[len(begun) :]) & set(banned)
+        ]
+        counts.append(check_row(ids[row], scores[row], expected))
+        assert (scores[row, counts[-1] :] == NO_HYPOTHESIS).all()
+    assert len(set(counts)) >= 3 and min(counts) > 0
+
+
 def test_it_stops_when_nothing_better_can_come():
     table = Table()
     table.fill(0)
@@ -505,6 +529,7 @@ def test_searches_share_a_program_when_their_arguments_are_equal():
     others += [BeamSearch(3, 1, n_best=2), BeamSearch(3, 1, end_id=4)]
     others += [BeamSearch(3, 1, start_id=4), BeamSearch(3, 1, min_length=2)]
     others.append(BeamSearch(3, 1, length_normalization="plain"))
-    assert len({search.key() for search in [BeamSearch(3, 1), *others]}) == 9
+    others.append(BeamSearch(3, 1, banned_ids=[5]))
+    assert len({search.key() for search in [BeamSearch(3, 1), *others]}) == 10
     for search in others:
         assert BeamSearch(**search.get_config()).key() == search.key()

@@ -32,6 +32,11 @@ def test_it_is_a_unigram_model(proto):
     assert np.exp(scores).sum() == pytest.approx(1, abs=0.1)
 
 
+def test_a_vocabulary_of_words():
+    tokenizer = Tokenizer(train_tokenizer(["a dog", "a cat"], 7, model_type="word"))
+    assert sorted(tokenizer.get_vocabulary()[4:]) == ["▁a", "▁cat", "▁dog"]
+
+
 def test_it_reads_both_languages(tokenizer):
     texts = ["a brown dog waits.", "sie spielt Gitarre auf der Straße."]
     rows = tokenizer.tokenize(texts)
@@ -195,6 +200,18 @@ def test_special_ids(tokenizer):
     assert tokenizer.end_token_id == 3
     assert tokenizer.special_token_ids == [0, 1, 2, 3]
     assert tokenizer.special_tokens == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+def test_surfaces_show_what_is_unknown(tokenizer):
+    texts = ["ein Mops \u03a9\u03a8 schläft", "a \ud800 dog", "", "  ein\tHund "]
+    found = tokenizer.surfaces(texts)
+    for pieces, ids in zip(found, tokenizer.tokenize(texts), strict=True):
+        assert len(pieces) == len(ids)
+        for piece, token_id in zip(pieces, ids, strict=True):
+            known = token_id != tokenizer.unk_token_id
+            assert not known or piece == tokenizer.id_to_token(token_id)
+    assert "\u03a9\u03a8" in "".join(found[0]) and "\ufffd" in "".join(found[1])
+    assert found[2] == []
 
 
 def test_names_of_special_pieces_in_a_text_are_text(tokenizer):

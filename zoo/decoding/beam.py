@@ -38,6 +38,7 @@ class BeamSearch:
         length_normalization: lp: "gnmt" (Wu et al. 2016) or "plain".
         min_length: fewest tokens of a hypothesis, the end token included; where the
             length limit is lower, that one holds.
+        banned_ids: ids that are never taken, except in a prefix.
         start_id, end_id: the vocabulary's ids of the start and the end token.
 
     Raises:
@@ -56,6 +57,7 @@ class BeamSearch:
         n_best=1,
         length_normalization="gnmt",
         min_length=0,
+        banned_ids=(),
         start_id=START_ID,
         end_id=END_ID,
     ):
@@ -76,18 +78,30 @@ class BeamSearch:
         self.min_length = integer("min_length", min_length, 0)
         self.start_id = integer("start_id", start_id, 0)
         self.end_id = integer("end_id", end_id, 0)
+        self.banned_ids = tuple(integer("banned_ids", x, 0) for x in banned_ids)
+        if self.end_id in self.banned_ids:
+            raise ValueError(
+                f"`banned_ids` must not hold that of the end token, {end_id}; "
+                f"`min_length` puts the end off. Received: banned_ids={banned_ids}"
+            )
 
     def get_config(self):
         """The arguments: `BeamSearch(**config)` searches alike."""
         names = ("beam_size", "length_penalty", "coverage_penalty", "n_best")
-        names += ("length_normalization", "min_length", "start_id", "end_id")
+        names += (
+            "length_normalization",
+            "min_length",
+            "banned_ids",
+            "start_id",
+            "end_id",
+        )
         return {name: getattr(self, name) for name in names}
 
     def key(self):
         """What two searches must share to run the same compiled program."""
         return tuple(self.get_config().values())
 
-    def __call__(self, model, source_ids, limits, steps):
+    def __call__(self, model, source_ids, limits, steps, prefix=None):
         """Searches for the best translations of a batch.
 
         Args:
@@ -97,6 +111,8 @@ class BeamSearch:
             source_ids: int `(B, S)`, padded with 0.
             limits: int `(B,)`, each sentence's longest translation, end included.
             steps: int, at least every limit: the width of the result.
+            prefix: int `(B, steps)`: tokens that every hypothesis has in their places,
+                0 where it is free; None for none. Their log-probabilities count.
 
         Returns:
             `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 behind the
@@ -137,7 +153,7 @@ class BeamSearch:
 
         def body(*values):
             values = dict(zip(names, values, strict=True))
-            values = self._advance(model, memory, values, limits, real, steps)
+            values = self._advance(model, memory, values, limits, real, steps, prefix)
             return tuple(values[name] for name in names)
 
         values = ops.while_loop(condition, body, tuple(loop.values()))
@@ -146,7 +162,7 @@ class BeamSearch:
         ids = ops.take_along_axis(values["done_ids"], order[..., None], axis=1)
         return ids, scores
 
-    def _advance(self, model, memory, loop, limits, real, steps):
+    def _advance(self, model, memory, loop, limits, real, steps, prefix):
         beams, step = self.beam_size, loop["step"]
         batch = ops.shape(limits)[0]
         logits, state, weights = model.step(loop["tokens"], loop["state"], memory)
@@ -155,7 +171,7 @@ class BeamSearch:
         total = ops.logsumexp(logits, axis=-1, keepdims=True)
         # Log-probabilities are what they were before: no other word gets the share of
         # one that may not be taken.
-        allowed = self._allowed(step, limits, vocabulary)[:, None]  # (B, 1, V)
+        allowed = self._allowed(step, limits, prefix, vocabulary)[:, None]  # (B, 1, V)
         logits = ops.reshape(logits, (batch, beams, vocabulary))
         logits = ops.where(allowed, logits, _LOW)
         logits = ops.reshape(logits, (batch * beams, vocabulary))
@@ -233,14 +249,20 @@ class BeamSearch:
             "done": done,
         }
 
-    def _allowed(self, step, limits, vocabulary):
+    def _allowed(self, step, limits, prefix, vocabulary):
         """Which words may be taken now, `(B, V)`."""
         words = ops.arange(vocabulary, dtype="int32")[None]
         is_end = words == self.end_id
         free = ops.ones_like(is_end)
+        if self.banned_ids:
+            banned = words[..., None] == ops.array(self.banned_ids, dtype="int32")
+            free = ops.logical_not(ops.any(banned, axis=-1))
         if self.min_length > 1:
-            early = step + 1 < self.min_length
-            free = ops.logical_not(ops.logical_and(is_end, early))
+            late = step + 1 >= self.min_length
+            free = ops.logical_and(free, ops.logical_or(late, words != self.end_id))
+        if prefix is not None:
+            forced = ops.take(prefix, ops.reshape(step, (1,)), axis=1)  # (B, 1)
+            free = ops.where(forced == PAD_ID, free, words == forced)
         # The last step that a sentence may take is its end token.
         return ops.where(step + 1 >= limits, is_end, free)
 

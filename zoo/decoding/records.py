@@ -69,8 +69,8 @@ class Translation:
             >>> record.tokens, record.source_tokens, record.alignment.tolist()
             (['Hund'], ['A', 'dog'], [[0.25, 0.75]])
         """
-        tokens, rows = _words(self.tokens)
-        sources, columns = _words(self.source_tokens)
+        tokens, rows = words_of(self.tokens)
+        sources, columns = words_of(self.source_tokens)
         weights = np.zeros((len(tokens), len(sources)))
         if weights.size:
             heights = np.diff(rows, append=len(self.tokens))
@@ -105,7 +105,7 @@ UNSPACED = re.compile(
 )
 
 
-def _words(tokens):
+def words_of(tokens):
     """The words that pieces make, and the places of the pieces that begin one."""
     if not any(token.startswith("▁") for token in tokens):
         return list(tokens), list(range(len(tokens)))

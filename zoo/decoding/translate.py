@@ -5,18 +5,39 @@ import numpy as np
 from zoo.decoding.batches import batches, bucket, pad_batch
 from zoo.decoding.beam import _LOW, BeamSearch
 from zoo.decoding.compiled import compiled
+from zoo.decoding.constraints import (
+    put_words_in,
+    read_banned,
+    read_prefixes,
+    source_words,
+)
 from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
 from zoo.layers.functional import positive
 from zoo.text import check_texts
+from zoo.text.tokenizer import UNKNOWN_ID
 
 
 def translate(
-    model, texts, max_length=None, return_details=False, batch_size=64, **search
+    model,
+    texts,
+    max_length=None,
+    return_details=False,
+    batch_size=64,
+    prefix=None,
+    banned=(),
+    replace_unknown=False,
+    **search,
 ):
-    """See `zoo.models.Translator.translate`; `**search` are the arguments of a
+    """See `zoo.models.Translator.translate`; `**search` are further arguments of a
     `BeamSearch`."""
-    search = BeamSearch(**search)
+    preprocessor = model.preprocessor
+    if preprocessor is None:
+        raise ValueError(
+            "`translate` needs a model with a preprocessor. "
+            f"Received: {type(model).__name__} with preprocessor=None"
+        )
+    search = BeamSearch(**search, banned_ids=read_banned(preprocessor, banned))
     positive("batch_size", batch_size)
     if max_length is not None and search.min_length > positive(
         "max_length", max_length
@@ -25,23 +46,19 @@ def translate(
             "`min_length` must not exceed `max_length`. "
             f"Received: min_length={search.min_length}, max_length={max_length}"
         )
-    preprocessor = model.preprocessor
-    if preprocessor is None:
-        raise ValueError(
-            "`translate` needs a model with a preprocessor. "
-            f"Received: {type(model).__name__} with preprocessor=None"
-        )
     single = isinstance(texts, str)
     texts = check_texts([texts] if single else texts)
+    prefixes = read_prefixes(preprocessor, prefix, len(texts), max_length)
     sources = preprocessor.encode(texts)
-    found = search_ids(model, sources, search, max_length, batch_size)
-    results = _records(model, sources, found, return_details, batch_size)
+    found = search_ids(model, sources, search, max_length, batch_size, prefixes)
+    words = source_words(preprocessor, texts) if replace_unknown else None
+    results = _records(model, sources, found, words, return_details, batch_size)
     if search.n_best == 1:
         results = [result[0] for result in results]
     return results[0] if single else results
 
 
-def search_ids(model, sources, search, max_length=None, batch_size=64):
+def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=None):
     """Searches for the translations of lists of source ids.
 
     Args:
@@ -50,6 +67,8 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
         search: a `BeamSearch`.
         max_length: see `Translator.translate`.
         batch_size: sentences decoded together.
+        prefixes: for each source a list of ids, shorter than its longest translation,
+            with which its translations start; None for none.
 
     Returns:
         For each source a list of at most `n_best` `(ids, score)`, best first, without
@@ -65,14 +84,23 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
     )
     for rows in batches(order, sources, batch_size):
         batch = pad_batch([sources[i] for i in rows], batch_size)
+        begun = [prefixes[i] if prefixes else [] for i in rows]
         if max_length:
             limits, steps = [max_length] * len(rows), bucket(max_length)
         else:
-            limits = [max(2 * len(sources[i]) + 10, search.min_length) for i in rows]
-            steps = max(2 * batch.shape[1] + 10, search.min_length)
+            limits = [
+                max(2 * len(sources[i]) + 10, search.min_length, len(prefix) + 1)
+                for i, prefix in zip(rows, begun, strict=True)
+            ]
+            steps = 2 * batch.shape[1] + 10
+            if max(limits) > steps:
+                steps = bucket(max(limits))
         # Rows that only fill the batch up end at once.
         limits = np.array(limits + [1] * (len(batch) - len(rows)), "int32")
-        ids, scores = compile_search(model, search, steps)(batch, limits)
+        arrays = [batch, limits]
+        if any(begun):
+            arrays.append(pad_batch(begun, batch_size, steps))
+        ids, scores = compile_search(model, search, steps)(*arrays)
         for row, i in enumerate(rows):
             found[i] = [
                 (_until_end(ids[row, k], search.end_id), float(scores[row, k]))
@@ -87,36 +115,44 @@ def search_ids(model, sources, search, max_length=None, batch_size=64):
     return found
 
 
-def _records(model, sources, found, details, batch_size):
+def _records(model, sources, found, words, details, batch_size):
+    """What `translate` returns for each source, in a list; `words` are those of
+    `source_words`, or None where an unknown word stays."""
     preprocessor = model.preprocessor
     flat = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
     texts = preprocessor.decode([ids for _, ids, _ in flat])
-    if details:
-        alignments = align_ids(
-            model,
-            [sources[i] for i, _, _ in flat],
-            [ids for _, ids, _ in flat],
-            batch_size,
-        )
-        pieces = [preprocessor.pieces(ids) for _, ids, _ in flat]
-        source_pieces = [preprocessor.pieces(ids) for ids in sources]
+    looked = [
+        n
+        for n, (_, ids, _) in enumerate(flat)
+        if details or words and UNKNOWN_ID in ids
+    ]
+    alignments = align_ids(
+        model,
+        [sources[flat[n][0]] for n in looked],
+        [flat[n][1] for n in looked],
+        batch_size,
+    )
+    alignments = dict(zip(looked, alignments, strict=True))
     results = [[] for _ in sources]
-    for n, (i, _, score) in enumerate(flat):
-        if not details:
-            results[i].append(texts[n])
-            continue
-        results[i].append(
-            Translation(texts[n], score, pieces[n], source_pieces[i], *alignments[n])
-        )
+    for n, (i, ids, score) in enumerate(flat):
+        text, own = texts[n], alignments.get(n)
+        if own:
+            tokens = preprocessor.pieces(ids)
+            if words:
+                text, tokens = put_words_in(text, tokens, own[0], words[i])
+            if details:
+                pieces = preprocessor.pieces(sources[i])
+                text = Translation(text, score, tokens, pieces, *own)
+        results[i].append(text)
     return results
 
 
 def compile_search(model, search, steps):
-    """The search as a function of arrays `(source_ids, limits)`, `steps` wide; one for
-    searches of equal arguments."""
+    """The search as a function of arrays `(source_ids, limits)` or `(source_ids,
+    limits, prefix)`, `steps` wide; one for searches of equal arguments."""
 
-    def run(source_ids, limits):
-        return search(model, source_ids, limits, steps)
+    def run(source_ids, limits, *prefix):
+        return search(model, source_ids, limits, steps, *prefix)
 
     return compiled(model, (search.key(), steps), run)
 

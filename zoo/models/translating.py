@@ -36,6 +36,9 @@ class Translating:
         batch_size=64,
         length_normalization="gnmt",
         min_length=0,
+        prefix=None,
+        banned=(),
+        replace_unknown=False,
     ):
         """Translates text.
 
@@ -52,6 +55,15 @@ class Translating:
             length_normalization: what divides the log-probability of a translation Y:
                 "gnmt" ((5 + |Y|) / 6)^α (Wu et al. 2016, equation 14), "plain" |Y|^α.
             min_length: shortest translation in pieces, the end token included.
+            prefix: what translations begin with: a str, or a list of one for each text,
+                "" where it is free. The search goes on behind its last piece, within a
+                word too. Its log-probability counts; that of a blank text is unused.
+            banned: pieces that are never written (except in a prefix), each as a
+                record's `tokens` have it or as a word, "Hund" for "▁Hund". A word can
+                still be spelled with smaller pieces. "<unk>" is one too.
+            replace_unknown: whether each `<unk>` becomes the source word of the highest
+                attention (Luong et al. 2015, section 4), in a record's tokens too. A
+                model without attention keeps it.
 
         Returns:
             For a str a str, for a list a list; a list of at most `n_best` of them,
@@ -61,8 +73,10 @@ class Translating:
             `plot()` draws; of local attention also of p_t and its windows.
 
         Raises:
-            TypeError: for a text that is not a str; its position is named.
-            ValueError: for a beam, penalty, length or count that is out of range, or
+            TypeError: for a text or prefix that is not a str; its position is named.
+            ValueError: for a beam, penalty, length or count that is out of range, a
+                prefix that leaves no room within `max_length`, another number of
+                prefixes than of texts, a banned piece that the vocabulary has not, or
                 without a preprocessor.
         """
         from zoo.decoding.translate import translate
@@ -79,6 +93,9 @@ class Translating:
             batch_size=batch_size,
             length_normalization=length_normalization,
             min_length=min_length,
+            prefix=prefix,
+            banned=banned,
+            replace_unknown=replace_unknown,
         )
 
     def score(self, sources, targets, per_token=False, batch_size=64):

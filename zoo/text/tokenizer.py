@@ -92,7 +92,8 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
     Args:
         texts: list or other iterable of str, of both languages: each one sentence.
         vocabulary_size: number of pieces, the four special ones included. Default 5000.
-        **options: further options of `sentencepiece.SentencePieceTrainer.train`. With
+        **options: further options of `sentencepiece.SentencePieceTrainer.train`:
+            `model_type="word"` for a vocabulary of the most frequent words. With
             `input_sentence_size` it draws texts by a seed that cannot be set: for fewer
             texts, better pass fewer.
 
@@ -124,6 +125,7 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
             f"Received: {len(texts)} texts, none of them with a character"
         )
     settings = {
+        "model_type": "unigram",
         "character_coverage": 1.0,
         "normalization_rule_name": "nmt_nfkc",
         # With a piece "00", "000" is two pieces in either order at the same score, and
@@ -141,7 +143,6 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(texts),
             model_writer=model,
-            model_type="unigram",
             vocab_size=vocabulary_size,
             pad_id=PAD_ID,
             unk_id=UNKNOWN_ID,
@@ -229,6 +230,13 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 for text in inputs
             ]
         return super().tokenize(inputs)
+
+    def surfaces(self, texts):
+        """The pieces of each text of a list, as many as `tokenize` gives, in which an
+        unknown one is what the text has there instead of `<unk>`."""
+        model = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
+        texts = [replace_surrogates(text) for text in texts]
+        return model.encode(texts, out_type=str)
 
 
 def _decode(value):

@@ -1,0 +1,198 @@
+import keras
+import numpy as np
+import pytest
+
+from zoo.decoding import BeamSearch, search_ids
+from zoo.models import (
+    Luong,
+    LuongPreprocessor,
+    LuongTranslator,
+    Seq2Seq,
+    Seq2SeqPreprocessor,
+    Seq2SeqTranslator,
+)
+from zoo.models.seq2seq import END_ID
+from zoo.text import Tokenizer, train_tokenizer
+
+OPTIONS = {"beam_size": 3, "max_length": 9, "length_penalty": 0.0}
+DETAILS = {**OPTIONS, "return_details": True}
+
+
+# === Prefixes ===
+
+
+def test_a_prefix_that_it_would_have_begun_with_changes_nothing(terse, texts):
+    sources = terse.preprocessor.encode(texts)
+    search = BeamSearch(1, 0.0)
+    wanted = search_ids(terse, sources, search, max_length=9)
+    prefixes = [ids[: i % 4] for i, ((ids, _),) in enumerate(wanted)]
+    assert {len(prefix) for prefix in prefixes} == {0, 1, 2, 3}
+    found = search_ids(terse, sources, search, max_length=9, prefixes=prefixes)
+    for ((ids, score),), ((other, wanted_score),) in zip(found, wanted, strict=True):
+        assert ids == other
+        assert score == pytest.approx(wanted_score, rel=1e-4)
+
+
+def test_a_translation_begins_with_its_prefix(terse, texts):
+    records = terse.translate(texts, prefix="ein hund", n_best=2, **DETAILS)
+    [ids] = terse.preprocessor.encode_targets("ein hund")
+    pieces = terse.preprocessor.pieces(ids)
+    best = [record for found in records for record in found]
+    assert len(best) > len(texts)
+    assert all(record.tokens[: len(pieces)] == pieces for record in best)
+    assert len({record.text for record in best}) > 3
+    for text, found in zip(texts, records, strict=True):
+        log_probs = terse.score([text] * len(found), found)
+        scores = [record.score for record in found]
+        np.testing.assert_allclose(scores, log_probs, rtol=1e-4)
+    alone = terse.translate(texts[3], prefix="ein hund", **OPTIONS)
+    assert alone == records[3][0].text
+    assert terse.translate("", prefix="ein", **OPTIONS) == ""
+    assert terse.translate([], prefix="ein") == []
+    assert terse.translate(texts, prefix="", **OPTIONS) == terse.translate(
+        texts, **OPTIONS
+    )
+
+
+def test_a_prefix_longer_than_the_usual_limit(terse):
+    prefix = "hund " * 30
+    found = terse.translate("ein", beam_size=2, prefix=prefix)
+    assert found.startswith(prefix.strip())
+
+
+# === Banned pieces ===
+
+
+def test_banned_pieces_are_not_written(terse, texts):
+    free = terse.translate(texts, **DETAILS)
+    written = {token for record in free for token in record.tokens}
+    banned = sorted(written - {"▁"})[::2]
+    found = terse.translate(texts, banned=banned, **DETAILS)
+    tokens = {token for record in found for token in record.tokens}
+    assert banned and tokens and not tokens & set(banned)
+    # What is written is as probable as ever.
+    scores = [record.score for record in found]
+    np.testing.assert_allclose(terse.score(texts, found), scores, rtol=1e-4)
+    # A prefix may have them.
+    [ids] = terse.preprocessor.encode_targets("hund")
+    pieces = terse.preprocessor.pieces(ids)
+    record = terse.translate(texts[0], prefix="hund", banned=pieces, **DETAILS)
+    assert record.tokens[: len(pieces)] == pieces
+    assert not set(record.tokens[len(pieces) :]) & set(pieces)
+
+
+# === Words of their own ===
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """A translator with a vocabulary of words."""
+    keras.utils.set_random_seed(1)
+    texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze rennt"]
+    tokenizer = Tokenizer(train_tokenizer(texts, 14, model_type="word"))
+    backbone = Luong(
+        14,
+        num_layers=1,
+        hidden_dim=6,
+        embedding_dim=5,
+        attention="global",
+        initializer_range=1.0,
+    )
+    return LuongTranslator(backbone, LuongPreprocessor(tokenizer, source_end=True))
+
+
+def test_a_word_is_banned_with_and_without_its_underscore(reader):
+    text = "a dog runs"
+    free = reader.translate(text, **DETAILS).tokens
+    word = next(token for token in free if token.startswith("▁"))
+    found = [
+        reader.translate(text, banned=banned, **DETAILS).tokens
+        for banned in (word, [word.removeprefix("▁")])
+    ]
+    assert word not in found[0] and found[0] == found[1]
+
+
+def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
+    texts = ["a Mops runs", "Uhu sleeps", "a dog runs"]
+    options = {**DETAILS, "prefix": "Xx hund Yy"}
+    records = reader.translate(texts, **options)
+    found = reader.translate(texts, replace_unknown=True, **options)
+    taken = []
+    for old, new, text in zip(records, found, texts, strict=True):
+        assert old.tokens[:3] == ["<unk>", "▁hund", "<unk>"]
+        wanted = list(old.tokens)
+        for place, token in enumerate(old.tokens):
+            if token == "<unk>":
+                # Not its end token: a word.
+                row = old.alignment[place, : len(text.split())]
+                wanted[place] = "▁" + text.split()[row.argmax()]
+        assert new.tokens == wanted
+        assert new.text == " ".join(token[1:] for token in wanted)
+        assert new.score == old.score
+        taken += wanted[:3:2]
+    assert "▁Mops" in taken or "▁Uhu" in taken
+    plain = {**options, "return_details": False}
+    assert reader.translate(texts, replace_unknown=True, **plain) == [
+        record.text for record in found
+    ]
+    best = reader.translate(texts, replace_unknown=True, n_best=2, **plain)
+    assert [first for first, _ in best] == [record.text for record in found]
+
+
+def test_where_nothing_is_unknown_nothing_changes(terse, texts):
+    options = {**DETAILS, "banned": "<unk>"}
+    found = terse.translate(texts, replace_unknown=True, **options)
+    wanted = terse.translate(texts, **options)
+    assert [x.tokens for x in found] == [x.tokens for x in wanted]
+    assert [x.text for x in found] == [x.text for x in wanted]
+
+
+def test_a_word_is_more_than_its_unknown_piece(terse):
+    record = terse.translate("a dogßX", prefix="ein ß", replace_unknown=True, **DETAILS)
+    place = record.tokens.index("▁") + 1
+    assert record.tokens[place] in ("a", "dogßX")
+    assert f"ein {record.tokens[place]}" in record.text
+
+
+def test_without_attention_the_unknown_word_stays(reader):
+    tokenizer = reader.preprocessor.tokenizer
+    backbone = Seq2Seq(14, num_layers=1, hidden_dim=6, embedding_dim=5)
+    mute = Seq2SeqTranslator(backbone, Seq2SeqPreprocessor(tokenizer))
+    options = {**DETAILS, "prefix": "Xx hund"}
+    record = mute.translate("a Mops", replace_unknown=True, **options)
+    assert record.tokens[0] == "<unk>"
+    assert record.text == mute.translate("a Mops", **options).text
+
+
+# === What is refused ===
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            {"prefix": "ein hund rennt", "max_length": 3},
+            ValueError,
+            r"prefix\[0\] of \d+ pieces, max_length=3",
+        ),
+        ({"prefix": ["ein"]}, ValueError, "Received: 1 prefixes and 2 texts"),
+        ({"prefix": ["ein", 3]}, TypeError, r"prefix\[1\] must be a str"),
+        ({"prefix": 3}, TypeError, "prefix must be a str or a list"),
+        ({"banned": ["ein", "nobody"]}, ValueError, r"banned\[1\]='nobody'"),
+        ({"banned": ""}, ValueError, r"banned\[0\]=''"),
+        ({"banned": [None]}, TypeError, r"banned\[0\] must be a str"),
+        ({"banned": "</s>"}, ValueError, r"banned_ids=\[3\]"),
+    ],
+)
+def test_bad_values(reader, monkeypatch, arguments, error, message):
+    monkeypatch.setattr(BeamSearch, "__call__", None)
+    monkeypatch.setattr(reader.preprocessor, "encode", None)
+    with pytest.raises(error, match=message):
+        reader.translate(["a dog", "a cat"], **arguments)
+
+
+def test_a_search_takes_its_end():
+    with pytest.raises(ValueError, match="banned_ids=-1"):
+        BeamSearch(banned_ids=[-1])
+    with pytest.raises(ValueError, match=f"end token, {END_ID}"):
+        BeamSearch(banned_ids=[END_ID])
