@@ -1,8 +1,11 @@
+import json
+
 import keras_hub
 import numpy as np
 import pytest
 
 from tests.harness import SOURCE, TARGET, VOCABULARY, close, randomize, to_numpy
+from zoo.decoding import BeamSearch
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import END_ID, START_ID
 from zoo.training import PairBatches, SmoothedCrossEntropy
@@ -50,6 +53,101 @@ def test_generate_is_greedy_search(task):
     task.compile(sampler="top_k")
     assert len(task.generate(texts, max_length=5)) == 3
     task.compile()
+
+
+TEXTS = ["ab cd", "dad cab bad", "a", "ba"]
+samplers = keras_hub.samplers
+
+
+def generate(task, sampler, **options):
+    task.compile(sampler=sampler)
+    try:
+        return task.generate(TEXTS, max_length=9, **options)
+    finally:
+        task.compile()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: samplers.RandomSampler(temperature=3.0, seed=seed),
+        lambda seed: samplers.TopKSampler(k=4, seed=seed),
+        lambda seed: samplers.TopPSampler(p=0.9, k=9, seed=seed),
+    ],
+    ids=["temperature", "top_k", "top_p"],
+)
+def test_a_sampler_draws_again_what_its_seed_drew(task, make):
+    found = generate(task, make(1))
+    assert found == generate(task, make(1))
+    assert found != generate(task, make(2))
+    sampler = make(1)  # goes on drawing
+    assert generate(task, sampler) == found != generate(task, sampler)
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        samplers.RandomSampler(temperature=1e-4, seed=1),
+        samplers.TopKSampler(k=1, seed=1),
+        samplers.TopPSampler(p=1e-6, seed=1),
+    ],
+    ids=["temperature", "top_k", "top_p"],
+)
+def test_a_sampler_that_leaves_no_choice_is_greedy(task, sampler):
+    assert generate(task, sampler) == generate(task, "greedy")
+
+
+def test_top_k_and_top_p_draw_of_the_likeliest_words_alone(task):
+    ids = task.preprocessor.generate_preprocess(TEXTS * 4, 7)
+    found = {}
+    for name, sampler in (
+        ("top_k", samplers.TopKSampler(k=2, seed=1)),
+        ("top_p", samplers.TopPSampler(p=0.5, seed=1)),
+        ("random", samplers.RandomSampler(seed=1)),
+    ):
+        task.compile(sampler=sampler)
+        step = task.make_generate_function()
+        written = to_numpy(step(ids, stop_token_ids=None)["token_ids"])
+        task.compile()
+        assert written.shape == (16, 7) and (written[:, 0] == START_ID).all()
+        inputs = {"source_ids": ids["source_ids"], "target_ids": written[:, :-1]}
+        logits = to_numpy(task(inputs)).astype("float64")
+        probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+        own = np.take_along_axis(probabilities, written[:, 1:, None], -1)
+        above = probabilities > own
+        # How many words are likelier than the one drawn, and how likely they are.
+        found[name] = above.sum(-1).max(), (above * probabilities).sum(-1).max()
+    assert found["top_k"][0] == 1 < found["random"][0]
+    assert found["top_p"][1] <= 0.5 < found["random"][1]
+
+
+def test_beam_search_is_a_sampler(task):
+    search = BeamSearch(4, 0.6, min_length=3)
+    options = {"beam_size": 4, "length_penalty": 0.6, "min_length": 3}
+    # The start token counts in the one and not in the other.
+    wanted = task.translate(TEXTS, max_length=8, **options)
+    assert generate(task, search) == wanted != generate(task, "greedy")
+    task.compile(sampler=search)
+    assert task.generate(TEXTS) == task.translate(TEXTS, **options)
+    assert task.generate(["", TEXTS[1]], max_length=9) == ["", wanted[1]]
+    assert task.generate(TEXTS[1], max_length=9) == wanted[1]
+    ids = task.preprocessor.generate_preprocess([TEXTS[1], ""], 9)
+    prompt = to_numpy(ids["target_ids"]).copy()
+    prompt[:, 1:3] = 9, 5  # that it is to begin with
+    found = task.generate_step({**ids, "target_ids": prompt})["token_ids"]
+    found = to_numpy(found)
+    assert found.shape == (2, 9) and found[:, :3].tolist() == [[START_ID, 9, 5]] * 2
+    assert found[0, 3:].any() and not found[1, 3:].any()
+    with pytest.raises(ValueError, match="Received: max_length=3, min_length=3"):
+        task.generate(TEXTS, max_length=3)
+    task.compile()
+
+
+def test_a_search_is_saved_as_kerashubs_samplers_are():
+    search = BeamSearch(4, 0.6, banned_ids=[7], length_normalization="plain")
+    config = json.loads(json.dumps(samplers.serialize(search)))
+    again = samplers.get(config)
+    assert isinstance(again, BeamSearch) and again.key() == search.key()
 
 
 def test_generate_makes_nothing_of_nothing(task):

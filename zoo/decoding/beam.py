@@ -1,5 +1,6 @@
 """Batched beam search over the four-method contract, on three backends."""
 
+import keras
 from keras import ops, tree
 
 from zoo.decoding.ties import top_k
@@ -9,6 +10,7 @@ from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
 _LOW = -1e9  # log-probability of a hypothesis that does not exist
 
 
+@keras.saving.register_keras_serializable(package="zoo")
 class BeamSearch:
     """Beam search in Sutskever et al.'s sense (2014, section 3.2).
 
@@ -41,6 +43,10 @@ class BeamSearch:
         banned_ids: ids that are never taken, except in a prefix.
         start_id, end_id: the vocabulary's ids of the start and the end token.
 
+    A search is also a sampler for `zoo.models.Translator.compile`: with
+    `model.compile(sampler=BeamSearch(5))`, `model.generate(texts)` is what
+    `model.translate(texts, beam_size=5)` is.
+
     Raises:
         ValueError: for values out of range, before any computation.
 
@@ -48,6 +54,8 @@ class BeamSearch:
         >>> BeamSearch(beam_size=5, length_penalty=0.6).beam_size
         5
     """
+
+    variables = ()  # of a KerasHub sampler: nothing here is random
 
     def __init__(
         self,
@@ -86,7 +94,7 @@ class BeamSearch:
             )
 
     def get_config(self):
-        """The arguments: `BeamSearch(**config)` searches alike."""
+        """The arguments."""
         names = ("beam_size", "length_penalty", "coverage_penalty", "n_best")
         names += (
             "length_normalization",
@@ -96,6 +104,10 @@ class BeamSearch:
             "end_id",
         )
         return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
 
     def key(self):
         """What two searches must share to run the same compiled program."""
@@ -161,6 +173,43 @@ class BeamSearch:
         scores, order = top_k(values["done"], beams, _LOW / 2)
         ids = ops.take_along_axis(values["done_ids"], order[..., None], axis=1)
         return ids, scores
+
+    def generate(self, model, inputs):
+        """The best translation of each source, as a Translator's `generate` asks.
+
+        Args:
+            model: see `__call__`.
+            inputs: dict of `source_ids` int (B, S) and, where a length is wanted,
+                `target_ids` (B, T): the start token, the prefix if any, then 0. By
+                default a translation may be as long as `translate` lets it be.
+
+        Returns:
+            int (B, T): the start token, then the translation, padded with 0; without
+            the latter where the source holds nothing.
+
+        Raises:
+            ValueError: if T has no room for `min_length`.
+        """
+        source_ids = ops.cast(inputs["source_ids"], "int32")
+        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
+        length = ops.sum(real, axis=1)
+        if inputs.get("target_ids") is None:
+            prefix = None
+            limits = ops.maximum(2 * length + 10, self.min_length)
+            steps = max(2 * source_ids.shape[1] + 10, self.min_length)
+        else:
+            prefix = ops.cast(inputs["target_ids"], "int32")[:, 1:]
+            steps = prefix.shape[1]
+            limits = ops.full_like(length, steps)
+        if self.min_length > steps:
+            raise ValueError(
+                "`max_length` must leave room for `min_length` and the start token. "
+                f"Received: max_length={steps + 1}, min_length={self.min_length}"
+            )
+        ids, _ = self(model, source_ids, limits, steps, prefix)
+        nothing = 0 if prefix is None else prefix
+        ids = ops.where(length[:, None] > 0, ids[:, 0], nothing)
+        return ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
 
     def _advance(self, model, memory, loop, limits, real, steps, prefix):
         beams, step = self.beam_size, loop["step"]

@@ -230,7 +230,8 @@ class Translator(Translating, Presets, keras_hub.models.Seq2SeqLM):
         sampler="greedy",
         **kwargs,
     ):
-        """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default."""
+        """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default. The
+        sampler may be a `zoo.decoding.BeamSearch`."""
         super().compile(
             optimizer,
             loss,
@@ -256,6 +257,8 @@ class Translator(Translating, Presets, keras_hub.models.Seq2SeqLM):
         Returns:
             `{"token_ids": (B, T)}`.
         """
+        if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
+            return {"token_ids": self.sampler.generate(self, inputs)}
         memory = self.encode(inputs["source_ids"])
         prompt = inputs.get("target_ids")
         if prompt is None:
