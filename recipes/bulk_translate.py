@@ -31,8 +31,9 @@ from zoo.cli import (
     penalty,
     progress,
 )
+from zoo.cli_text import SEARCH_OPTIONS, check_search
 
-_SEARCH = ("beam", "length_penalty", "coverage_penalty", "max_length", "batch_size")
+_SEARCH = ("beam", "batch_size", *SEARCH_OPTIONS)
 _ATTEMPTS = 3  # a partition that has cost so many workers is not tried again
 
 
@@ -75,6 +76,7 @@ def run(arguments):
     """Translates what is missing, then joins the partitions."""
     if importlib.util.find_spec("ray") is None:
         raise BadInput("this needs Ray: pip install 'attention-zoo[ray]'")
+    check_search(arguments)
     with bad_input(keep=(presets.PresetError, OSError)):
         folder = presets.locate(arguments.preset)
     if Path(arguments.preset).expanduser().is_dir():

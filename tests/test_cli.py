@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import zoo
-from tests.presets_for_tests import FACTS, make_preset
+from tests.presets_for_tests import FACTS, make_preset, save_translator
 from zoo import cli_text, presets
 from zoo.cli import main
 from zoo.data import DownloadError
@@ -119,7 +119,8 @@ def test_translate_arguments(task, capsys):
 
 def test_translate_options_reach_the_model(task):
     options = ["--beam", 3, "--length-penalty", "0.6", "--batch-size", 7]
-    options += ["--coverage-penalty", "0.2", "--max-length", 9]
+    options += ["--coverage-penalty", "0.2", "--max-length", 9, "--min-length", 4]
+    options += ["--length-normalization", "plain", "--replace-unknown"]
     assert translate(*options, "a") == 0
     assert task.calls == [
         {
@@ -130,6 +131,9 @@ def test_translate_options_reach_the_model(task):
             "length_penalty": 0.6,
             "coverage_penalty": 0.2,
             "max_length": 9,
+            "min_length": 4,
+            "length_normalization": "plain",
+            "replace_unknown": True,
         }
     ]
 
@@ -227,6 +231,9 @@ def test_alignments(task, capsys, monkeypatch):
         (["--length-penalty", "much", "a"], "'much'"),
         (["--beam", "x", "a"], "'x'"),
         (["--n-best", "6", "a"], "received 6 and 5"),
+        (["--min-length", "7", "--max-length", "6", "a"], "received 7 and 6"),
+        (["--min-length", "0", "a"], "'0'"),
+        (["--length-normalization", "wu", "a"], "'wu'"),
         (["--batch-size", "-1", "a"], "--batch-size"),
         (["--backend", "theano", "a"], "theano"),
         (["--input", "nowhere.txt"], "nowhere.txt"),
@@ -334,6 +341,27 @@ def test_output_to_a_link_or_a_device(task, three_chunks):
 def test_output_that_is_a_folder(task, tmp_path, capsys):
     assert translate("a", "--output", tmp_path) == 2
     assert "it is a folder" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:(?s).*has no card.json")
+def test_prefixes_banned_pieces_and_unknown_words(tmp_path, capsys):
+    command = ["translate", "--preset", str(save_translator(tmp_path / "tiny"))]
+    command += ["--beam", "2", "--max-length", "9", "a ßÄ dog", "die katze"]
+
+    def run(*options, code=0):
+        assert main([*command, *options]) == code
+        captured = capsys.readouterr()
+        return captured.out.splitlines() or captured.err.splitlines()[-1]
+
+    begun = ["--prefix", "hund ß"]
+    assert all(line.startswith("hund ") and "⁇" in line for line in run(*begun))
+    found = run(*begun, "--replace-unknown")
+    assert all(line.startswith("hund ") and "⁇" not in line for line in found)
+    letters = [part for letter in "anrt" for part in ("--ban", letter)]
+    assert run() != run(*letters)
+    message = run("--ban", "a", "--ban", "nobody", code=2)
+    assert message.startswith("zoo: error: ") and "banned[1]='nobody'" in message
+    assert "max_length=9" in run("--prefix", "katze rennt runs sleeps", code=2)
 
 
 # === Warnings of texts that are cut ===

@@ -312,8 +312,8 @@ class Translator:
     Args:
         preset: what `zoo.load` takes.
         digest: what `preset_digest` must give for its folder.
-        search: dict of the arguments of `zoo translate`: beam, batch_size,
-            length_penalty, coverage_penalty, max_length.
+        search: dict of the arguments of `zoo translate`: beam, batch_size, and others
+            of `zoo.cli_text.SEARCH_OPTIONS`.
 
     Raises:
         ValueError: if the preset is another one here.

@@ -201,6 +201,12 @@ def add_search(command):
         help="of Wu et al. 2016; 0 for none (default 1)",
     )
     command.add_argument(
+        "--length-normalization",
+        choices=("gnmt", "plain"),
+        help="what divides a score: ((5 + length) / 6)^ALPHA (gnmt, the default) or "
+        "length^ALPHA (plain)",
+    )
+    command.add_argument(
         "--coverage-penalty",
         type=penalty,
         metavar="BETA",
@@ -211,6 +217,9 @@ def add_search(command):
         type=count,
         metavar="N",
         help="longest translation in pieces (default: twice the source's, plus 10)",
+    )
+    command.add_argument(
+        "--min-length", type=count, metavar="N", help="shortest translation in pieces"
     )
     command.add_argument(
         "--batch-size", type=count, default=64, help="sentences at once (default 64)"
@@ -248,6 +257,22 @@ def _add_translate(command):
         "--alignments",
         action="store_true",
         help="draw the attention weights under each translation",
+    )
+    command.add_argument(
+        "--prefix", metavar="TEXT", help="what each translation begins with"
+    )
+    command.add_argument(
+        "--ban",
+        metavar="PIECE",
+        dest="banned",
+        action="append",
+        help="piece or word of the vocabulary that is never written; may be repeated",
+    )
+    command.add_argument(
+        "--replace-unknown",
+        action="store_true",
+        default=None,
+        help="put the source word of the highest attention in the place of each <unk>",
     )
     add_search(command)
 

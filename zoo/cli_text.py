@@ -34,6 +34,9 @@ def translate(arguments):
     if len(arguments.preset) > 1:
         read_direction(arguments.preset)  # fail before the work
     task = load_translator(arguments.preset, arguments.backend)
+    if arguments.prefix or arguments.banned:  # that the vocabulary must suit
+        with bad_input():
+            task.translate([""], **search_options(arguments))
     chunk_size = _BATCHES_AT_ONCE * arguments.batch_size
     if not arguments.text and not arguments.input and sys.stdin.isatty():
         chunk_size = 1  # somebody types, and waits for an answer
@@ -160,6 +163,11 @@ def check_search(arguments, n_best=1):
         raise BadInput(
             f"--n-best can be at most --beam, received {n_best} and {arguments.beam}"
         )
+    least, most = arguments.min_length, arguments.max_length
+    if least and most and least > most:
+        raise BadInput(
+            f"--min-length can be at most --max-length, received {least} and {most}"
+        )
 
 
 def check_files(inputs, output):
@@ -246,12 +254,21 @@ def _chunks(lines, size):
 # === Translation ===
 
 
+# Arguments that go to `translate` by their own names, where they are given.
+SEARCH_OPTIONS = (
+    "length_penalty",
+    "length_normalization",
+    "coverage_penalty",
+    "max_length",
+    "min_length",
+)
+_OPTIONS = (*SEARCH_OPTIONS, "prefix", "banned", "replace_unknown")
+
+
 def search_options(arguments):
     options = {"beam_size": arguments.beam, "batch_size": arguments.batch_size}
-    for name in ("length_penalty", "coverage_penalty", "max_length"):
-        if getattr(arguments, name) is not None:
-            options[name] = getattr(arguments, name)
-    return options
+    given = {name: getattr(arguments, name, None) for name in _OPTIONS}
+    return options | {name: x for name, x in given.items() if x is not None}
 
 
 def translate_chunk(task, chunk, arguments):
