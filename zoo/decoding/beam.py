@@ -32,6 +32,10 @@ class BeamSearch:
     the extension of the better hypothesis comes first, then the word of the lower id;
     of equal finished hypotheses the one that was finished first.
 
+    A search is also a sampler for `zoo.models.Translator.compile`: with
+    `model.compile(sampler=BeamSearch(5))`, `model.generate(texts)` is what
+    `model.translate(texts, beam_size=5)` is.
+
     Args:
         beam_size: places in the beam.
         length_penalty: α ≥ 0; 0 ranks by log-probability alone.
@@ -42,10 +46,6 @@ class BeamSearch:
             length limit is lower, that one holds.
         banned_ids: ids that are never taken, except in a prefix.
         start_id, end_id: the vocabulary's ids of the start and the end token.
-
-    A search is also a sampler for `zoo.models.Translator.compile`: with
-    `model.compile(sampler=BeamSearch(5))`, `model.generate(texts)` is what
-    `model.translate(texts, beam_size=5)` is.
 
     Raises:
         ValueError: for values out of range, before any computation.
@@ -94,14 +94,11 @@ class BeamSearch:
             )
 
     def get_config(self):
-        """The arguments."""
-        names = ("beam_size", "length_penalty", "coverage_penalty", "n_best")
-        names += (
-            "length_normalization",
-            "min_length",
-            "banned_ids",
-            "start_id",
-            "end_id",
+        """The arguments, as a dict."""
+        names = (
+            *("beam_size", "length_penalty", "coverage_penalty", "n_best"),
+            *("length_normalization", "min_length", "banned_ids"),
+            *("start_id", "end_id"),
         )
         return {name: getattr(self, name) for name in names}
 

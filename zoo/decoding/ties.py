@@ -24,15 +24,19 @@ def top_k(values, k, floor):
     if k == 1:  # `argmax` gives the first of equals
         indices = values.argmax(-1, keepdim=True)
         return values.gather(-1, indices), indices
+    size = values.shape[-1]
     # One value more shows whether the last one that is taken has an equal.
-    found, indices = torch.topk(values, min(k + 1, values.shape[-1]))
+    found, indices = torch.topk(values, min(k + 1, size))
     equal = (found[..., 1:] == found[..., :-1]) & (found[..., 1:] > floor)
     if not equal.any():
         return found[..., :k], indices[..., :k]
-    # Finite, so that what was taken is lower than all that is left.
-    left, indices = values.clamp(min=torch.finfo(values.dtype).min), []
-    for _ in range(k):
-        indices.append(left.argmax(-1, keepdim=True))
-        left.scatter_(-1, indices[-1], -torch.inf)
-    indices = torch.cat(indices, -1)
-    return values.gather(-1, indices), indices
+    # Some more, put in order, unless equals are still missing behind them.
+    found, indices = torch.topk(values, min(4 * k, size))
+    missing = (found[..., -1] == found[..., k - 1]) & (found[..., -1] > floor)
+    if 4 * k < size and missing.any():
+        found, indices = values.sort(dim=-1, descending=True, stable=True)
+        return found[..., :k], indices[..., :k]
+    order = indices.argsort(-1)
+    found, indices = found.gather(-1, order), indices.gather(-1, order)
+    order = found.argsort(dim=-1, descending=True, stable=True)[..., :k]
+    return found.gather(-1, order), indices.gather(-1, order)
