@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zoo import data, decoding, layers, models, plots, text, training
+    from zoo import data, decoding, layers, models, plots, serving, text, training
     from zoo.presets import list_presets, load
 
 __version__ = "0.1.0"
@@ -25,6 +25,7 @@ _MODULES = (
     "layers",
     "models",
     "plots",
+    "serving",
     "text",
     "training",
 )
@@ -38,6 +39,7 @@ __all__ = [
     "load",
     "models",
     "plots",
+    "serving",
     "text",
     "training",
 ]

@@ -1,4 +1,5 @@
-"""The command `zoo`: list, info, translate, train, report, plot, evaluate.
+"""The command `zoo`: list, info, translate, train, report, plot, evaluate, export,
+serve.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done,
 1 failure at work, 2 bad usage or bad input, 130 interrupted, 141 the reader of
@@ -133,7 +134,7 @@ def penalty(text):
 
 
 def _parser():
-    from zoo import cli_plot
+    from zoo import cli_plot, cli_serve
 
     parser = Parser(
         prog="zoo", description="Classic sequence-to-sequence models on Keras 3."
@@ -188,6 +189,12 @@ def _parser():
     command.add_argument("--limit", type=count, help="only the first LIMIT sentences")
     command.add_argument("--output", metavar="FILE", help="write the translations here")
     add_search(command)
+
+    command = add("export", cli_serve.export, "write a SavedModel that takes text")
+    cli_serve.add_export_arguments(command)
+
+    command = add("serve", cli_serve.serve, "run a TensorFlow model server")
+    cli_serve.add_serve_arguments(command)
     return parser
 
 

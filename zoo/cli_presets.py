@@ -15,12 +15,13 @@ def find_preset(name):
         return presets.find(name)
 
 
-def load_task(name, backend):
+def load_task(name, backend, **options):
     """Loads a preset for a command.
 
     Args:
         name: str. What `zoo.load` takes.
         backend: str or None. The backend to choose before Keras is imported.
+        **options: what else `zoo.load` takes.
 
     Returns:
         The task.
@@ -40,7 +41,7 @@ def load_task(name, backend):
     progress(f"loading {name}")
     # An OSError is the disk's or a hub's, also where it is a ValueError as well.
     with bad_input(keep=(presets.PresetError, OSError)):
-        return presets.load(name)
+        return presets.load(name, **options)
 
 
 def load_translator(names, backend):

@@ -46,6 +46,33 @@ class Presets(metaclass=SubclassedModel):
         return super().from_preset(folder, **kwargs)
 
 
+class Servable:
+    """`export_savedmodel`, which the tasks have that are served."""
+
+    def export_savedmodel(self, path, warmup=True, **limits):
+        """Writes the next version of this model for TensorFlow Serving: text in, text
+        out. See `zoo.serving.export_savedmodel`.
+
+        Args:
+            path: str or path, the model's folder, such as `"savedmodels/luong_local"`.
+            warmup: whether requests are put into it that the server runs first; they
+                need tensorflow-serving-api.
+            **limits: arguments of `zoo.serving.Limits`, such as `beam_size`.
+
+        Returns:
+            `pathlib.Path` of the version's folder, such as `savedmodels/luong_local/1`.
+
+        Raises:
+            ValueError: for a limit that the task does not have, or without a
+                preprocessor.
+            RuntimeError: under another backend than TensorFlow's.
+            ImportError: if a package is missing.
+        """
+        from zoo.serving import export_savedmodel
+
+        return export_savedmodel(self, path, warmup=warmup, **limits)
+
+
 class Configured:
     """Arguments of a backbone: checked, set as attributes, told in its config."""
 

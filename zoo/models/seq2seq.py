@@ -17,7 +17,7 @@ import keras_hub
 from keras import ops
 
 from zoo.layers.functional import cast_weights, one_of
-from zoo.models.base import Configured, Presets
+from zoo.models.base import Configured, Presets, Servable
 from zoo.models.translating import Translating
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -145,7 +145,7 @@ def no_weights(states, mask):
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
 
 
-class Translator(Translating, Presets, keras_hub.models.Seq2SeqLM):
+class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
     """A task that translates text: a backbone, and a preprocessor for its strings.
 
     Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.

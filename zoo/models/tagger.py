@@ -4,7 +4,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.models.base import Configured, Presets
+from zoo.models.base import Configured, Presets, Servable
 from zoo.models.birnn import CELLS, BiRNN
 from zoo.text.tags import TaggerPreprocessor
 from zoo.text.tokenizer import PAD_ID, UNKNOWN_ID
@@ -170,7 +170,7 @@ class BiRNNWords(Configured, Presets, keras_hub.models.Backbone):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class BiRNNTagger(Presets, keras_hub.models.Task):
+class BiRNNTagger(Servable, Presets, keras_hub.models.Task):
     """Tags the words of sentences with a `BiRNNWords`.
 
     Args:

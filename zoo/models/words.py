@@ -2,10 +2,10 @@
 
 import keras
 
-from zoo.models.base import Presets
+from zoo.models.base import Presets, Servable
 
 
-class WordTask(Presets):
+class WordTask(Servable, Presets):
     """A backbone and a preprocessor whose tokenizer is a `zoo.text.WordTokenizer`.
 
     `fit`, `evaluate` and `predict` work on strings, which the preprocessor turns into

@@ -18,14 +18,14 @@ def in_graph():
     return tensorflow is not None and not tensorflow.executing_eagerly()
 
 
-def tokenize(tokenizer, text, limit, name):
+def tokenize(tokenizer, text, limit, name=None):
     """Pieces of each text, at most `limit`; a line on standard error if any is cut.
 
     Args:
         tokenizer: a `Tokenizer`.
         text: tf.string tensor `(B,)` or `()`.
         limit: most pieces of a text.
-        name: what the warning calls the texts.
+        name: what the warning calls the texts; None for no warning.
 
     Returns:
         int32 `tf.RaggedTensor` `(B, None)`; B is 1 for `()`.
@@ -37,6 +37,8 @@ def tokenize(tokenizer, text, limit, name):
     text = tf.strings.unicode_transcode(tf.reshape(text, [-1]), "UTF-8", "UTF-8")
     size = tf.strings.length(text, unit="UTF8_CHAR")
     rows = tokenizer.tokenize(tf.strings.substr(text, 0, characters, unit="UTF8_CHAR"))
+    if name is None:
+        return rows[:, :limit]
     cut = tf.where((rows.row_lengths() > limit) | (size > characters))[:, 0]
     warning = (
         f"Warning: {{}} of {{}} texts have more than {limit} pieces and were cut. "
@@ -66,11 +68,13 @@ def append_end(rows, end_id):
 
 
 def pad_to_longest(rows):
-    """The ragged rows `(B, None)` as int32 `(B, S)`, padded with 0; S is at least 1."""
+    """The ragged rows `(B, None, ...)` as a tensor `(B, S, ...)`, padded with 0, or the
+    empty string; S is at least 1."""
     import tensorflow as tf
 
-    ids = rows.to_tensor()
-    return tf.pad(ids, [[0, 0], [0, tf.maximum(0, 1 - tf.shape(ids)[1])]])
+    dense = rows.to_tensor()
+    missing = tf.maximum(0, 1 - tf.shape(dense)[1])
+    return tf.pad(dense, [[0, 0], [0, missing], *[[0, 0]] * (dense.shape.rank - 2)])
 
 
 def training_arrays(source_rows, target_rows, tokenizer, source_length, target_length):

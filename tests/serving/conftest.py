@@ -1,0 +1,83 @@
+"""Small models, and what they export, once for all files here: an export takes some
+seconds whatever the model's size."""
+
+import keras
+import pytest
+
+from tests.harness import randomize
+from zoo.models import (
+    BiRNNTagger,
+    BiRNNWords,
+    Luong,
+    LuongPreprocessor,
+    LuongTranslator,
+    RecurrentCausalLM,
+    RecurrentLM,
+    RecurrentLMPreprocessor,
+)
+from zoo.text import TaggerPreprocessor, Tokenizer, WordTokenizer, train_tokenizer
+
+TEXTS = ["a brown dog waits.", "ein brauner Hund", "the old man sits down", "er rennt."]
+needs_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="a SavedModel is written under the TensorFlow backend alone",
+)
+
+
+def make_translator():
+    tokenizer = Tokenizer(proto=train_tokenizer(TEXTS, vocabulary_size=30))
+    backbone = Luong(30, num_layers=1, hidden_dim=8, embedding_dim=6, window=2)
+    randomize(backbone, seed=1)
+    return LuongTranslator(backbone, LuongPreprocessor(tokenizer, 24, 20))
+
+
+def make_language_model():
+    tokenizer = WordTokenizer("a dog cat runs sees".split())
+    backbone = RecurrentLM(9, embedding_dim=5, hidden_dim=4, cell="gru")
+    randomize(backbone, seed=2)
+    preprocessor = RecurrentLMPreprocessor(tokenizer, sequence_length=12)
+    return RecurrentCausalLM(backbone, preprocessor)
+
+
+def make_tagger():
+    preprocessor = TaggerPreprocessor.of(
+        [["A", "dog", "runs", "."]], [["DET", "NOUN", "VERB", "PUNCT"]]
+    )
+    sizes = {**preprocessor.sizes(), "filters": 4, "hidden_dim": 4, "cell": "gru"}
+    backbone = BiRNNWords(**sizes, embedding_dim=4, character_dim=4)
+    randomize(backbone, seed=3)
+    return BiRNNTagger(backbone, preprocessor)
+
+
+MAKERS = {
+    "translator": make_translator,
+    "language_model": make_language_model,
+    "tagger": make_tagger,
+}
+
+
+@pytest.fixture(scope="session")
+def tasks():
+    """Name -> task."""
+    return {name: make() for name, make in MAKERS.items()}
+
+
+@pytest.fixture(scope="session")
+def exported(tasks, tmp_path_factory):
+    """The folder of the models' folders, each of which has a version 1."""
+    pytest.importorskip("tensorflow_serving", reason="warm-up requests need it")
+    out = tmp_path_factory.mktemp("exported")
+    for name, task in tasks.items():
+        limits = {"n_best": 3, "beam_size": 4} if name == "translator" else {}
+        task.export_savedmodel(out / name, **limits)
+    return out
+
+
+@pytest.fixture(scope="session")
+def signatures(exported):
+    """Name -> the loaded model's signatures."""
+    import tensorflow as tf
+
+    # They live as long as the model does.
+    loaded = {name: tf.saved_model.load(str(exported / name / "1")) for name in MAKERS}
+    yield {name: model.signatures for name, model in loaded.items()}

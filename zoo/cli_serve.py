@@ -1,0 +1,188 @@
+"""The commands that serve a preset: `zoo export`, `zoo serve`."""
+
+import importlib.util
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from zoo.cli import BadInput, bad_input, count, penalty, progress
+
+_FOLDER = "savedmodels"
+# Option -> its type and help. All but the last two are arguments of
+# `zoo.serving.Limits`.
+_OPTIONS = {
+    "beam_size": (count, "hypotheses of the beam search (default 5)"),
+    "length_penalty": (penalty, "of Wu et al. 2016; 0 for none (default 1)"),
+    "coverage_penalty": (penalty, "of Wu et al. 2016 (default 0, none)"),
+    "n_best": (count, "what translate_n_best gives (default: the beam size)"),
+    "max_length": (count, "longest output (default: twice the source's, plus 10)"),
+    "max_source_length": (count, "what is longer is cut (default: the preset's)"),
+    "quantize": (("int8",), "of the weights of word vectors and dense layers"),
+    "dtype": (("float32", "float16", "bfloat16"), "of weights and computation"),
+}
+
+
+def add_export_arguments(command):
+    """Adds the arguments of `zoo export` to a parser."""
+    command.add_argument("name", metavar="NAME", help="name, folder or handle")
+    command.add_argument(
+        "out",
+        metavar="OUT",
+        nargs="?",
+        default=_FOLDER,
+        help="folder that gets NAME/VERSION (default savedmodels)",
+    )
+    for name, (kind, text) in _OPTIONS.items():
+        choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
+        command.add_argument(f"--{name.replace('_', '-')}", help=text, **choice)
+    text = "leave out the warm-up requests, which need tensorflow-serving-api"
+    command.add_argument("--no-warmup", action="store_true", help=text)
+
+
+def add_serve_arguments(command):
+    """Adds the arguments of `zoo serve` to a parser."""
+    text = "presets; one that isn't exported yet is"
+    command.add_argument("names", metavar="NAME", nargs="+", help=text)
+    text = "where the exported models are (default savedmodels)"
+    command.add_argument("--folder", default=_FOLDER, help=text)
+    command.add_argument("--port", type=count, default=8500, help="gRPC (default 8500)")
+    command.add_argument(
+        "--rest-port", type=count, default=8501, help="REST (default 8501)"
+    )
+    text = "run each request by itself"
+    command.add_argument("--no-batching", action="store_true", help=text)
+    text = "write the server's files, print its command, and don't start it"
+    command.add_argument("--dry-run", action="store_true", help=text)
+
+
+def export(arguments):
+    """Runs `zoo export`, under TensorFlow whatever backend is configured.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Returns:
+        The exit code of the process that did it, or None.
+
+    Raises:
+        BadInput: if there is no such preset, or it can't be exported like that.
+        ImportError: without TensorFlow or, unless `no_warmup`, tensorflow-serving-api.
+    """
+    from zoo.cli_presets import find_preset, load_task
+    from zoo.serving import folder
+
+    found = find_preset(arguments.name)
+    folder.require_tensorflow()
+    if not arguments.no_warmup:
+        folder.require_serving_api()
+    backend = _configured_backend()
+    if backend != "tensorflow":
+        progress(f"Keras is set to {backend}: exporting in a process with tensorflow")
+        return _export_elsewhere(arguments)
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    given = {name: getattr(arguments, name) for name in _OPTIONS}
+    given = {name: value for name, value in given.items() if value is not None}
+    dtype, quantize = given.pop("dtype", None), given.pop("quantize", None)
+    task = load_task(arguments.name, None, **({"dtype": dtype} if dtype else {}))
+    if not hasattr(task, "export_savedmodel"):
+        raise BadInput(f"{arguments.name} is a {type(task).__name__}, not served")
+    if quantize:
+        task.quantize(quantize)
+    progress(f"exporting {arguments.name}")
+    path = Path(arguments.out) / model_name(arguments.name, found)
+    with bad_input():
+        version = task.export_savedmodel(path, not arguments.no_warmup, **given)
+    print(version)
+
+
+def serve(arguments):
+    """Runs `zoo serve`: becomes the model server.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Returns:
+        The exit code of an export that failed, or None.
+
+    Raises:
+        BadInput: if a name is no preset.
+        FileNotFoundError: with neither the server's binary nor Docker.
+    """
+    from zoo.serving import server, versions
+
+    folder, names = arguments.folder, []
+    # First of all: without a server the rest is in vain.
+    command = server.server_command(
+        folder, arguments.port, arguments.rest_port, not arguments.no_batching
+    )
+    for name in arguments.names:
+        served = name if versions(Path(folder) / name) else _served_name(name)
+        if not versions(Path(folder) / served):
+            options = ["export", name, folder]
+            progress(f"{served} is not in {folder} yet")
+            from zoo.cli import main
+
+            if code := main(options):
+                return code
+        names.append(served)
+    server.write_server_files(folder, names)
+    progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
+    print(shlex.join(command), flush=True)
+    if not arguments.dry_run:
+        os.execvp(command[0], command)
+
+
+def model_name(name, folder):
+    """The name that a preset is served by: its card's, or that of its folder.
+
+    Args:
+        name: str. What `zoo.load` takes.
+        folder: path of the preset.
+    """
+    from zoo.cards import CARD_FILE, read_card
+
+    if (folder / CARD_FILE).is_file():
+        return read_card(folder).name
+    return Path(name).resolve().name
+
+
+def _served_name(name):
+    from zoo.cli_presets import find_preset
+
+    return model_name(name, find_preset(name))
+
+
+def _configured_backend():
+    """Keras's backend, without importing it where it hasn't been."""
+    if "keras" in sys.modules:
+        return sys.modules["keras"].config.backend()
+    if chosen := os.environ.get("KERAS_BACKEND"):
+        return chosen
+    home = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
+    try:
+        config = json.loads((home / "keras.json").read_text(encoding="utf-8"))
+        return config.get("backend", "tensorflow")
+    except (OSError, ValueError):
+        return "tensorflow"
+
+
+def _export_elsewhere(arguments):
+    words = ["export", arguments.name, arguments.out]
+    for name in _OPTIONS:
+        if getattr(arguments, name) is not None:
+            words += [f"--{name.replace('_', '-')}", str(getattr(arguments, name))]
+    words += ["--no-warmup"] * arguments.no_warmup
+    # The package may be where only this process finds it.
+    home = str(Path(importlib.util.find_spec("zoo").origin).parent.parent)
+    paths = [home, os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": "tensorflow",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "zoo", *words], env=environment
+    ).returncode

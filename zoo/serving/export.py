@@ -1,0 +1,210 @@
+"""A preset as a SavedModel that TensorFlow Serving loads: text in, text out."""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import keras
+
+import zoo
+from zoo.serving.folder import (
+    EXTRA,
+    METADATA,
+    require_serving_api,
+    require_tensorflow,
+    versions,
+)
+from zoo.serving.limits import Limits
+
+
+def export_savedmodel(task, path, warmup=True, **limits):
+    """Writes the next version of a served model.
+
+    The folder `path/N` is a SavedModel of the task: raw strings in, raw strings out. N
+    is 1, or one more than the highest version there is. It takes its name when it is
+    complete, so that a model server that watches `path` never sees half a model.
+
+    Args:
+        task: a translator, language model, tagger or classifier of `zoo.models`, with
+            its preprocessor, under the TensorFlow backend.
+        path: str or path, the model's folder.
+        warmup: whether requests are put into the folder that the model server runs
+            before it takes others. Default True; it needs tensorflow-serving-api.
+        **limits: arguments of `zoo.serving.Limits`.
+
+    Returns:
+        `pathlib.Path` of the version's folder. Its `assets.extra/zoo.json` describes
+        it: see `read_metadata`.
+
+    Raises:
+        TypeError: for a task that can't be served.
+        ValueError: for a limit that the task does not have, or without a preprocessor.
+        RuntimeError: under another backend; `zoo export` chooses TensorFlow itself.
+        ImportError: if a package is missing; the message names the extra.
+    """
+    limits = _limits(limits)
+    signatures = _signatures(task, limits)
+    require_tensorflow()
+    if keras.backend.backend() != "tensorflow":
+        raise RuntimeError(
+            "A SavedModel is written under the TensorFlow backend. Save the model with "
+            "save_to_preset and run `zoo export FOLDER`, which chooses it by itself. "
+            f"Received: KERAS_BACKEND={keras.backend.backend()}"
+        )
+    if warmup:
+        require_serving_api()
+    signatures = signatures(task, limits)
+    path = Path(path)
+    path.mkdir(parents=True, exist_ok=True)
+    # The model server takes folders with a number for their name alone.
+    part = Path(tempfile.mkdtemp(prefix=".export-", dir=path))
+    try:
+        _write(signatures, part)
+        metadata = _metadata(signatures, path.name)
+        (part / EXTRA).mkdir()
+        text = json.dumps(metadata, indent=2, ensure_ascii=False)
+        (part / EXTRA / METADATA).write_text(f"{text}\n", encoding="utf-8")
+        if warmup:
+            from zoo.serving.warmup import write_warmup
+
+            write_warmup(part, metadata)
+        part.chmod(0o755)  # the server may be another user
+        return _publish(part, path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+# === Parts ===
+
+
+def _limits(given):
+    try:
+        return Limits(**given)
+    except TypeError:
+        allowed = list(Limits.__dataclass_fields__)
+        raise ValueError(
+            f"The limits must be of {allowed}. Received: {sorted(given)}"
+        ) from None
+
+
+def _signatures(task, limits):
+    from zoo import models
+    from zoo.serving import translator, words
+
+    kinds = {
+        models.Translator: translator.TranslatorSignatures,
+        models.RecurrentCausalLM: words.LanguageModelSignatures,
+        models.BiRNNTagger: words.TaggerSignatures,
+        models.SentimentClassifier: words.ClassifierSignatures,
+    }
+    found = [made for kind, made in kinds.items() if isinstance(task, kind)]
+    if not found:
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise TypeError(
+            f"What is served must be one of {names}. Received: {type(task).__name__}"
+        )
+    if task.preprocessor is None:
+        raise ValueError(
+            "Text is served with a preprocessor. Received: preprocessor=None"
+        )
+    [signatures] = found
+    for name, field in Limits.__dataclass_fields__.items():
+        value = getattr(limits, name)
+        default = limits.beam_size if name == "n_best" else field.default
+        if value != default and name not in signatures.takes:
+            raise ValueError(
+                f"A {type(task).__name__} has the limits {list(signatures.takes)}. "
+                f"Received: {name}={value!r}"
+            )
+    return signatures
+
+
+def _write(signatures, folder):
+    """The SavedModel of a task's signatures."""
+    import tensorflow as tf
+
+    archive = keras.export.ExportArchive()
+    # Not the model: the variables that the signatures read are found by themselves, and
+    # would be written twice.
+    for resource in signatures.resources:
+        archive.track(resource)
+    for name, inputs in signatures.inputs.items():
+        specs = [tf.TensorSpec([None], tf.string, name=key) for key in inputs]
+        function = tf.function(getattr(signatures, name), specs, autograph=False)
+        # Traced here and once: the archive traces what it is given several times.
+        endpoint = _calling(function.get_concrete_function())
+        archive.add_endpoint(name, endpoint, specs)
+        if name == signatures.default:
+            archive.add_endpoint("serving_default", endpoint, specs)
+    archive.write_out(str(folder), verbose=False)
+    _share_pieces(folder)
+
+
+def _share_pieces(folder):
+    """Leaves one copy of the SentencePiece model in a SavedModel.
+
+    TensorFlow writes a resource with its attributes twice: as a node that a session
+    runs, and as a function that `tf.saved_model.load` calls. Here the node is made a
+    call of the function.
+    """
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    path = folder / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    graph = saved.meta_graphs[0].graph_def
+    makers = {
+        node.attr["shared_name"].s: function.signature
+        for function in graph.library.function
+        for node in function.node_def
+        if node.op == "SentencepieceOp"
+    }
+    for node in graph.node:
+        if node.op == "SentencepieceOp":
+            maker = makers[node.attr["shared_name"].s]
+            node.op = "StatefulPartitionedCall"
+            node.attr.clear()
+            node.attr["f"].func.name = maker.name
+            node.attr["Tin"].list.SetInParent()
+            node.attr["Tout"].list.type.extend(arg.type for arg in maker.output_arg)
+    path.write_bytes(saved.SerializeToString(deterministic=True))
+    # It is the fingerprint of what stood there before; none is needed.
+    (folder / "fingerprint.pb").unlink(missing_ok=True)
+
+
+def _calling(function):
+    return lambda *texts: function(*texts)
+
+
+def _metadata(signatures, name):
+    import tensorflow as tf
+    import tensorflow_text
+
+    model = signatures.model
+    return {
+        "name": name,
+        "task": signatures.task_name,
+        "architecture": type(model).__name__,
+        "parameters": model.count_params(),
+        "dtype": model.dtype_policy.name,
+        "limits": signatures.limits_used(),
+        "signatures": {name: list(keys) for name, keys in signatures.inputs.items()},
+        "serving_default": signatures.default,
+        "packages": {
+            "zoo": zoo.__version__,
+            "keras": keras.__version__,
+            "tensorflow": tf.__version__,
+            "tensorflow-text": tensorflow_text.__version__,
+        },
+    }
+
+
+def _publish(part, path):
+    """Gives a finished folder its version's name."""
+    while True:
+        folder = path / str(max(versions(path), default=0) + 1)
+        try:
+            return part.rename(folder)
+        except OSError:  # another export was faster
+            if not folder.exists():
+                raise

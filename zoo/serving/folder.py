@@ -1,0 +1,60 @@
+"""What an exported model's folder holds, and what the serving code needs installed."""
+
+import contextlib
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
+METADATA = "zoo.json"
+INSTALL = 'pip install "attention-zoo[serving]"'
+
+
+def versions(path):
+    """The versions in a served model's folder, rising: a list of int."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        names = [entry.name for entry in os.scandir(path) if entry.is_dir()]
+        return sorted(int(name) for name in names if name.isdecimal())
+    return []
+
+
+def read_metadata(path):
+    """What an exported version says of itself.
+
+    Args:
+        path: of the version's folder, such as `savedmodels/luong_local/1`.
+
+    Returns:
+        dict: `name`, `task`, `architecture`, `limits`, `signatures` (the inputs and the
+        outputs of each), and the versions of the packages that wrote it.
+
+    Raises:
+        ValueError: if it was not written by zoo.
+    """
+    file = Path(path) / EXTRA / METADATA
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"{path} should be a version of a model that zoo exported, with {EXTRA}/"
+            f"{METADATA} in it: {error}"
+        ) from None
+
+
+def require_tensorflow():
+    """Raises an `ImportError` that names the extra where TensorFlow is missing."""
+    for name in ("tensorflow", "tensorflow_text"):
+        if importlib.util.find_spec(name) is None:
+            raise ImportError(f"export needs {name}: {INSTALL}", name=name)
+
+
+def require_serving_api():
+    """Raises an `ImportError` where tensorflow-serving-api is missing."""
+    if importlib.util.find_spec("tensorflow_serving") is None:
+        raise ImportError(
+            f"warm-up requests, the server's files and the client need "
+            f"tensorflow-serving-api: {INSTALL}. An export goes without them by "
+            "warmup=False, or --no-warmup",
+            name="tensorflow_serving",
+        )

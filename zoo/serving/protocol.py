@@ -1,0 +1,43 @@
+"""Tensors of texts and numbers in the messages of TensorFlow Serving's gRPC API."""
+
+import numpy as np
+
+
+def make_tensor(texts):
+    """The `TensorProto` `(B,)` of a list of str or bytes."""
+    from tensorflow.core.framework import tensor_pb2, types_pb2
+
+    tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING)
+    tensor.tensor_shape.dim.add(size=len(texts))
+    tensor.string_val.extend(_bytes(text) for text in texts)
+    return tensor
+
+
+def read_tensor(tensor):
+    """A NumPy array of a `TensorProto`: float32, or str as objects.
+
+    Raises:
+        ValueError: for another dtype.
+    """
+    from tensorflow.core.framework import types_pb2
+
+    shape = [dim.size for dim in tensor.tensor_shape.dim]
+    if tensor.dtype == types_pb2.DT_STRING:
+        values = [value.decode("utf-8", "replace") for value in tensor.string_val]
+        array = np.empty(len(values), object)
+        array[:] = values
+    elif tensor.dtype == types_pb2.DT_FLOAT:
+        array = np.frombuffer(tensor.tensor_content, "<f4")
+        if not tensor.tensor_content:
+            array = np.array(tensor.float_val, "float32")
+    else:
+        name = types_pb2.DataType.Name(tensor.dtype)
+        raise ValueError(f"A tensor must be of strings or floats. Received: {name}")
+    size = int(np.prod(shape))
+    if array.size == 1 != size:  # one value may stand for all
+        array = np.repeat(array, size)
+    return array.reshape(shape)
+
+
+def _bytes(text):
+    return text if isinstance(text, bytes) else text.encode("utf-8")

@@ -1,0 +1,124 @@
+"""The files and the command line of a TensorFlow model server for exported models."""
+
+import os
+import shutil
+from pathlib import Path
+
+from zoo.serving.folder import require_serving_api, versions
+
+BINARY = "tensorflow_model_server"
+IMAGE = "tensorflow/serving:2.20.0"
+MODELS, BATCHING, MONITORING = "models.config", "batching.config", "monitoring.config"
+ALLOWED_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
+INSTALL = (
+    f"no {BINARY} on PATH and no docker. Either is enough: Docker "
+    f"(https://docs.docker.com/get-docker/), which fetches {IMAGE}, or the binary from "
+    "TensorFlow's apt repository: "
+    "https://www.tensorflow.org/tfx/serving/setup#installing_modelserver"
+)
+
+
+def write_server_files(folder, names):
+    """Writes what a model server is started with: `models.config`, `batching.config`
+    and `monitoring.config`.
+
+    The two newest versions of each model are served. The label "stable" is the newest
+    version, "previous" the one before it. A version that is exported later is loaded
+    at once, and has no label until these files are written again: a request without a
+    label gets it, one with "stable" does not.
+
+    Args:
+        folder: path, the folder that the models' folders are in.
+        names: list of str, the models.
+
+    Returns:
+        `pathlib.Path` of `models.config`.
+
+    Raises:
+        ValueError: for a model that has not been exported.
+        ImportError: without tensorflow-serving-api.
+    """
+    require_serving_api()
+    from google.protobuf import text_format
+    from tensorflow_serving.config import model_server_config_pb2
+
+    folder = Path(folder).resolve()  # the server takes absolute paths alone
+    config = model_server_config_pb2.ModelServerConfig()
+    for name in names:
+        found = versions(folder / name)
+        if not found:
+            raise ValueError(
+                f"{folder / name} should hold a version, as `zoo export` writes it. "
+                "Received: none"
+            )
+        model = config.model_config_list.config.add(
+            name=name, base_path=str(folder / name), model_platform="tensorflow"
+        )
+        model.model_version_policy.latest.num_versions = 2
+        for label, version in zip(("stable", "previous"), found[::-1], strict=False):
+            model.version_labels[label] = version
+    # One that is read while it is written would be half a file.
+    _replace(folder / MODELS, text_format.MessageToString(config))
+    _replace(folder / BATCHING, batching_text())
+    _replace(folder / MONITORING, monitoring_text())
+    return folder / MODELS
+
+
+def batching_text(sizes=ALLOWED_BATCH_SIZES):
+    """`batching.config`, a BatchingParameters message as text: requests that wait
+    together are run together."""
+    lines = [
+        f"max_batch_size {{ value: {sizes[-1]} }}",
+        "batch_timeout_micros { value: 2000 }",
+        "max_enqueued_batches { value: 100 }",
+        *(f"allowed_batch_sizes: {size}" for size in sizes),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def monitoring_text(path="/monitoring/prometheus/metrics"):
+    """`monitoring.config`, a MonitoringConfig message as text: figures for Prometheus
+    at the REST port."""
+    return f'prometheus_config {{\n  enable: true\n  path: "{path}"\n}}\n'
+
+
+def server_command(folder, port=8500, rest_port=8501, batching=True):
+    """The command that starts the model server: the binary, or else Docker's.
+
+    Args:
+        folder: path, where `write_server_files` has written.
+        port: of gRPC. Default 8500.
+        rest_port: of REST. Default 8501.
+        batching: whether requests are batched. Default True.
+
+    Returns:
+        A list of str.
+
+    Raises:
+        FileNotFoundError: with neither; the message says how to get one.
+    """
+    folder = Path(folder).resolve()
+    options = [
+        f"--model_config_file={folder / MODELS}",
+        "--model_config_file_poll_wait_seconds=60",
+        # At the start no version is loaded yet that a label could be given to.
+        "--allow_version_labels_for_unavailable_models=true",
+        f"--monitoring_config_file={folder / MONITORING}",
+    ]
+    if batching:
+        options.append("--enable_batching=true")
+        options.append(f"--batching_parameters_file={folder / BATCHING}")
+    if shutil.which(BINARY):
+        return [BINARY, f"--port={port}", f"--rest_api_port={rest_port}", *options]
+    if shutil.which("docker"):
+        ports = ["-p", f"{port}:8500", "-p", f"{rest_port}:8501"]
+        # The same paths inside: one set of files serves both.
+        volume = ["-v", f"{folder}:{folder}:ro"]
+        return ["docker", "run", "--rm", *ports, *volume, IMAGE, *options]
+    raise FileNotFoundError(INSTALL)
+
+
+def _replace(path, text):
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)

@@ -1,0 +1,200 @@
+"""What a served translator answers: functions of raw strings for a TensorFlow graph."""
+
+import dataclasses
+
+from zoo.decoding.beam import _LOW
+from zoo.serving.limits import Limits
+from zoo.text import graph
+from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
+
+
+class TranslatorSignatures:
+    """The signatures of a `zoo.models.Translator`.
+
+    Each takes tf.string tensors `(B,)` and gives a dict of tensors with B rows. A text
+    without pieces (empty, or blank) has the empty translation, of score 0. Places that
+    a row does not fill hold the empty string, and the number 0.
+
+    Args:
+        task: a translator with a preprocessor, under the TensorFlow backend.
+        limits: a `Limits`.
+    """
+
+    task_name = "translate"
+    default = "translate"
+    # Signature -> the names of its inputs.
+    inputs = {
+        "translate": ("text",),
+        "translate_n_best": ("text",),
+        "greedy": ("text",),
+        "align": ("text",),
+        "score": ("source", "target"),
+    }
+    takes = tuple(field.name for field in dataclasses.fields(Limits))
+
+    def __init__(self, task, limits):
+        self.model, self.limits = task, limits
+        preprocessor = task.preprocessor
+        self.tokenizer, self.source_end = (
+            preprocessor.tokenizer,
+            preprocessor.source_end,
+        )
+        self.source_length = limits.max_source_length or preprocessor.source_length
+        self.target_length = limits.max_length or preprocessor.target_length
+        self.resources = [preprocessor.tokenizer]
+
+    def limits_used(self):
+        """What the metadata says of the limits."""
+        limits = self.limits
+        return {
+            "max_source_length": self.source_length,
+            "max_length": limits.max_length or "2 * source pieces + 10",
+            "max_target_length": self.target_length,
+            "beam_size": limits.beam_size,
+            "length_penalty": limits.length_penalty,
+            "coverage_penalty": limits.coverage_penalty,
+            "n_best": limits.n_best,
+        }
+
+    # === Signatures ===
+    def translate(self, text):
+        """`translation` and `score`, the best that the beam finds."""
+        return self._best(self._read(text), self.limits.beam_size)
+
+    def greedy(self, text):
+        """The same, by a beam of one: the fastest."""
+        return self._best(self._read(text), 1)
+
+    def translate_n_best(self, text):
+        """`translations` and `scores` `(B, n_best)`, best first; the score -1e9 stands
+        where there are no more."""
+        import tensorflow as tf
+
+        limits = self.limits
+        ids, scores = self._search(self._read(text), limits.beam_size, limits.n_best)
+        batch = tf.shape(scores)[0]
+        flat = tf.reshape(ids, tf.stack([batch * limits.n_best, tf.shape(ids)[2]]))
+        texts = graph.detokenize(self.tokenizer, flat)
+        return {
+            "translations": tf.reshape(texts, tf.shape(scores)),
+            "scores": scores,
+        }
+
+    def align(self, text):
+        """`translation`, `score`, `tokens` `(B, T)`, `source_tokens` `(B, S)` and
+        `alignment` `(B, T, S)`, the attention weights."""
+        import tensorflow as tf
+
+        source = self._read(text)
+        ids, scores = self._search(source, self.limits.beam_size, 1)
+        ids = _up_to_end(ids[:, 0])
+        width = tf.maximum(tf.reduce_max(_lengths(ids)), 1)
+        ids = ids[:, :width]
+        # Weights made while reading token t belong to token t + 1.
+        start = tf.fill([tf.shape(ids)[0], 1], START_ID)
+        shifted = tf.concat([start, ids[:, :-1]], axis=1)
+        weights = self.model.backbone.look(source, shifted)[0]
+        real = (ids != PAD_ID)[:, :, None] & (source != PAD_ID)[:, None]
+        pieces = tf.constant([self._piece(i) for i in range(self._size())])
+        return {
+            "translation": graph.detokenize(self.tokenizer, ids),
+            "score": scores[:, 0],
+            "tokens": tf.gather(pieces, ids),
+            "source_tokens": tf.gather(pieces, source),
+            "alignment": tf.where(real, tf.cast(weights, "float32"), 0.0),
+        }
+
+    def score(self, source, target):
+        """`log_probability` of each target, its end token included."""
+        import tensorflow as tf
+
+        same = tf.debugging.assert_equal(
+            tf.size(source),
+            tf.size(target),
+            "source and target must hold equally many texts",
+        )
+        with tf.control_dependencies([same]):
+            ids = self._read(source)
+        rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
+        backbone, (inputs, labels) = self.model.backbone, frame(rows, START_ID)
+        features = backbone.features({"source_ids": ids, "target_ids": inputs})
+        return {"log_probability": log_probability(features, labels, backbone.logits)}
+
+    # === Parts ===
+    def _read(self, text):
+        limit = self.source_length - bool(self.source_end)
+        rows = graph.tokenize(self.tokenizer, text, limit)
+        if self.source_end:
+            rows = graph.append_end(rows, END_ID)
+        return graph.pad_to_longest(rows)
+
+    def _search(self, source, beam_size, n_best):
+        """Ids `(B, n_best, T)` and scores `(B, n_best)`."""
+        import tensorflow as tf
+
+        lengths = _lengths(source)
+        # As `zoo.decoding.translate` has it: neighbours don't change a row's limit.
+        longest = 2 * lengths + 10
+        if self.limits.max_length:
+            longest = tf.fill(tf.shape(lengths), self.limits.max_length)
+        longest = tf.where(lengths > 0, longest, 1)
+        steps = tf.maximum(tf.reduce_max(longest), 1)  # there may be no row
+        search = self.limits.search(beam_size, n_best)
+        ids, scores = search(self.model, source, longest, steps)
+        ids, scores = ids[:, :n_best], scores[:, :n_best]
+        empty = (lengths == 0)[:, None]
+        nothing = tf.where(tf.range(n_best) == 0, 0.0, _LOW)[None]
+        scores = tf.where(empty, nothing, scores)
+        return tf.where(empty[..., None], PAD_ID, ids), scores
+
+    def _best(self, source, beam_size):
+        ids, scores = self._search(source, beam_size, 1)
+        translation = graph.detokenize(self.tokenizer, ids[:, 0])
+        return {"translation": translation, "score": scores[:, 0]}
+
+    def _size(self):
+        return self.tokenizer.vocabulary_size()
+
+    def _piece(self, token_id):
+        return "" if token_id == PAD_ID else self.tokenizer.id_to_token(token_id)
+
+
+def _lengths(ids):
+    import tensorflow as tf
+
+    return tf.math.count_nonzero(ids, axis=1, dtype="int32")
+
+
+def _up_to_end(ids):
+    """Ids `(B, T)` with pads from each row's first end token on."""
+    import tensorflow as tf
+
+    ended = tf.cumsum(tf.cast(ids == END_ID, "int32"), axis=1) > 0
+    return tf.where(ended, PAD_ID, ids)
+
+
+def frame(rows, start_id):
+    """Ragged ids as `(inputs, labels)` `(B, T)`: the start token before, or the end
+    token behind them."""
+    import tensorflow as tf
+
+    batch = rows.nrows(out_type="int32")
+    start, end = tf.fill([batch, 1], start_id), tf.fill([batch, 1], END_ID)
+    inputs = tf.concat([start, rows], axis=1).to_tensor()
+    return inputs, tf.concat([rows, end], axis=1).to_tensor()
+
+
+def log_probability(features, labels, logits):
+    """Sum of the labels' log-probabilities `(B,)`, for features `(B, T, d)`.
+
+    Logits are made of the real positions alone: all at once, with their pads, they
+    would be the largest tensor of the graph.
+    """
+    import tensorflow as tf
+
+    place = tf.where(labels != PAD_ID)  # (N, 2)
+    found = tf.cast(logits(tf.gather_nd(features, place)), "float32")  # (N, V)
+    gold = tf.gather(found, tf.gather_nd(labels, place), batch_dims=1)
+    gold -= tf.reduce_logsumexp(found, axis=-1)
+    batch = tf.shape(labels, out_type="int64")[0]
+    return tf.math.unsorted_segment_sum(gold, place[:, 0], batch)

@@ -1,0 +1,42 @@
+"""Requests that a model server runs before it takes others."""
+
+from pathlib import Path
+
+from zoo.serving.folder import EXTRA, require_serving_api
+from zoo.serving.protocol import make_tensor
+
+FILE = "tf_serving_warmup_requests"  # the name that TensorFlow Serving looks for
+# (texts, words of each): the first request of a shape is the slow one.
+SHAPES = ((1, 4), (1, 24), (8, 12), (32, 12))
+
+
+def write_warmup(folder, metadata):
+    """Writes the warm-up records of a version: one of each signature and shape.
+
+    Args:
+        folder: path of the version's folder.
+        metadata: what `zoo.serving.read_metadata` gives for it.
+
+    Returns:
+        `pathlib.Path` of the file, PredictionLogs in a TFRecord.
+
+    Raises:
+        ImportError: without tensorflow-serving-api.
+    """
+    require_serving_api()
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    path = Path(folder) / EXTRA / FILE
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for signature, inputs in metadata["signatures"].items():
+            for count, words in SHAPES:
+                record = prediction_log_pb2.PredictionLog()
+                request = record.predict_log.request
+                request.model_spec.name = metadata["name"]
+                request.model_spec.signature_name = signature
+                texts = [" ".join(["a"] * words)] * count
+                for name in inputs:
+                    request.inputs[name].CopyFrom(make_tensor(texts))
+                writer.write(record.SerializeToString())
+    return path

@@ -1,0 +1,161 @@
+"""What served models that read words answer: language models, taggers, classifiers."""
+
+import keras_hub
+from keras import ops
+
+from zoo.serving.translator import frame, log_probability
+from zoo.text.graph import CHARACTERS_PER_PIECE, pad_to_longest
+from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words, valid_text
+from zoo.text.tokenizer import END_ID, PAD_ID
+
+MAX_WORDS = 256  # of an input, unless the limits say otherwise
+
+
+class _WordSignatures:
+    """Args: see `zoo.serving.translator.TranslatorSignatures`."""
+
+    takes = ("max_source_length",)
+    graph_class = WordGraph
+
+    def __init__(self, task, limits):
+        self.model = task
+        self.max_words = limits.max_source_length or MAX_WORDS
+        self.graph = self.graph_class(self.source(task.preprocessor))
+        self.resources = self.graph.resources
+
+    @staticmethod
+    def source(preprocessor):
+        return preprocessor.tokenizer
+
+    def limits_used(self):
+        """What the metadata says of the limits."""
+        return {"max_source_length": self.max_words}
+
+    def _read(self, text, limit):
+        """The first words of each text, ragged; of a text that is very long for them
+        the end isn't looked at."""
+        import tensorflow as tf
+
+        size = limit * CHARACTERS_PER_PIECE
+        text = tf.strings.substr(valid_text(text), 0, size, unit="UTF8_CHAR")
+        return self._words(text)[:, :limit]
+
+    def _words(self, text):
+        return self.graph.tokenize(text)
+
+
+class LanguageModelSignatures(_WordSignatures):
+    """The signatures of a `zoo.models.RecurrentCausalLM`."""
+
+    task_name = "generate"
+    default = "generate"
+    inputs = {"generate": ("text",), "score": ("text",)}
+    takes = ("max_source_length", "max_length")
+
+    def __init__(self, task, limits):
+        super().__init__(task, limits)
+        own = type(task.sampler).__call__
+        if own is not keras_hub.samplers.Sampler.__call__:
+            raise ValueError(
+                "A language model is served with a sampler that draws one word after "
+                f"another. Received: {type(task.sampler).__name__}"
+            )
+        self.length = limits.max_length or task.preprocessor.sequence_length
+
+    def limits_used(self):
+        return {**super().limits_used(), "max_length": self.length}
+
+    def generate(self, text):
+        """`text`, each prompt with what the model's sampler puts behind it."""
+        import tensorflow as tf
+
+        rows = self._read(text, self.length - 1)
+        start = tf.fill([rows.nrows(), 1], END_ID)  # of the text before
+        rows = tf.concat([start, rows], axis=1)
+        ids = rows.to_tensor(shape=[None, self.length])
+        return {"text": self.graph.detokenize(self._continue(ids)[:, 1:])}
+
+    def _continue(self, ids):
+        """What `generate_step` does to prompts `(B, T)`, without the operation of XLA
+        by which KerasHub's loop writes a word into its place."""
+        sampler, backbone = self.model.sampler, self.model.backbone
+        places = ops.arange(self.length, dtype="int32")
+
+        def going(index, ids, given, done, states):
+            return ops.logical_and(index < self.length, ops.logical_not(ops.all(done)))
+
+        def body(index, ids, given, done, states):
+            here = places == index
+            last = ops.take(ids, index - 1, axis=1)
+            logits, states = backbone.step(last, states)
+            drawn = sampler.get_next_token(sampler.compute_probabilities(logits))
+            drawn = ops.cast(drawn, ids.dtype)[:, None]
+            # Prompts stay as they are.
+            new = ops.logical_and(here, ops.logical_not(given))
+            ids = ops.where(new, drawn, ids)
+            ended = ops.any(ops.logical_and(new, ids == END_ID), axis=1)
+            return index + 1, ids, given, ops.logical_or(done, ended), states
+
+        given = ops.not_equal(ids, PAD_ID)
+        batch = ops.shape(ids)[0]
+        states = backbone.start(batch, self.length)
+        loop = ops.array(1, "int32"), ids, given, ops.zeros((batch,), "bool"), states
+        return ops.while_loop(going, body, loop)[1]
+
+    def score(self, text):
+        """`log_probability` of each text, its end token included."""
+        rows = self._read(text, self.max_words)
+        backbone, (inputs, labels) = self.model.backbone, frame(rows, END_ID)
+        features, _ = backbone.read(inputs)
+        return {
+            "log_probability": log_probability(features, labels, backbone.output_layer)
+        }
+
+
+class TaggerSignatures(_WordSignatures):
+    """The signature of a `zoo.models.BiRNNTagger`."""
+
+    task_name = "tag"
+    default = "tag"
+    inputs = {"tag": ("text",)}
+    graph_class = TaggerGraph
+
+    @staticmethod
+    def source(preprocessor):
+        return preprocessor
+
+    def _words(self, text):
+        return sentence_words(text)
+
+    def tag(self, text):
+        """`words` and `tags` `(B, T)`; the empty string stands where there are no
+        more."""
+        import tensorflow as tf
+
+        words = self._read(text, self.max_words)
+        inputs = self.graph.arrays(words)
+        best = tf.argmax(self.model.backbone(inputs), axis=-1)
+        real = inputs["word_ids"] != PAD_ID
+        tags = tf.where(real, tf.gather(tf.constant(self.graph.tags), best), "")
+        return {"words": pad_to_longest(words), "tags": tags}
+
+
+class ClassifierSignatures(_WordSignatures):
+    """The signature of a `zoo.models.SentimentClassifier`."""
+
+    task_name = "classify"
+    default = "classify"
+    inputs = {"classify": ("text",)}
+
+    def classify(self, text):
+        """`class`, the most probable, and `probabilities` `(B, classes)`."""
+        import tensorflow as tf
+
+        rows = self._read(text, self.max_words)
+        logits = self.model.backbone({"token_ids": pad_to_longest(rows)})
+        logits = tf.cast(logits, "float32")
+        names = tf.constant(self.model.backbone.classes)
+        return {
+            "class": tf.gather(names, tf.argmax(logits, axis=-1)),
+            "probabilities": tf.nn.softmax(logits),
+        }
