@@ -154,14 +154,14 @@ def _share_pieces(folder):
     saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     graph = saved.meta_graphs[0].graph_def
     makers = {
-        node.attr["shared_name"].s: function.signature
+        node.attr["model"].s: function.signature
         for function in graph.library.function
         for node in function.node_def
         if node.op == "SentencepieceOp"
     }
     for node in graph.node:
         if node.op == "SentencepieceOp":
-            maker = makers[node.attr["shared_name"].s]
+            maker = makers[node.attr["model"].s]
             node.op = "StatefulPartitionedCall"
             node.attr.clear()
             node.attr["f"].func.name = maker.name
