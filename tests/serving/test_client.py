@@ -1,0 +1,193 @@
+import time
+
+import numpy as np
+import pytest
+import requests
+
+from tests.serving.conftest import needs_tensorflow
+from zoo.serving import Client, ServingError
+
+pytest.importorskip("tensorflow", reason="PredictionService's messages need it")
+pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
+double = pytest.importorskip("tests.serving.double")
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
+KINDS = ("grpc", "rest")
+
+
+def shout(signature, inputs):
+    """A model that answers with its signature and the texts in capitals."""
+    texts = [text.decode().upper() for text in inputs["text"]]
+    found = {"translation": np.array([text.encode() for text in texts], object)}
+    if signature == "generate":  # a signature with one output
+        return found
+    scores = np.array([len(text) for text in texts], "float32")
+    return {**found, "score": scores}
+
+
+def old(signature, inputs):
+    return {
+        **shout(signature, inputs),
+        "score": -np.ones(len(inputs["text"]), "float32"),
+    }
+
+
+@pytest.fixture
+def server():
+    models = {"loud": {1: old, 2: shout}}
+    with double.Double(models, {("loud", "stable"): 1}) as running:
+        yield running
+
+
+@pytest.fixture(params=KINDS)
+def connect(server, request):
+    def make(model="loud", **options):
+        address = server.address if request.param == "grpc" else server.url
+        return Client(address, model, **options)
+
+    return make
+
+
+# === Answers ===
+def test_a_text_gives_a_text_and_a_list_a_list(connect):
+    with connect() as client:
+        assert client.translate("a dog ü 👍") == "A DOG Ü 👍"
+        assert client.translate(["a", ""]) == ["A", ""]
+        assert client.translate([]) == []
+        assert client.generate(["a"]) == ["A"]  # REST leaves its name out
+        assert client.translate(["\ud800a"]) == ["\ufffdA"]
+
+
+def test_long_lists_are_sent_in_batches(connect, server):
+    texts = [f"a{number}" for number in range(7)]
+    assert connect(batch_size=3).greedy(texts) == [text.upper() for text in texts]
+    assert server.requests == [3, 3, 1]
+
+
+def test_versions_and_labels_are_asked_for(connect):
+    def score(**options):
+        [row] = connect(**options).predict({"text": ["abc"]}, "translate")
+        return row["score"]
+
+    assert [score(), score(version=1), score(label="stable")] == [3, -1, -1]
+
+
+def test_a_call_may_name_another_model(connect):
+    assert connect(model=None).translate("a", model="loud") == "A"
+    with pytest.raises(ValueError, match="model must be named"):
+        connect(model=None).translate("a")
+
+
+# === Failures ===
+def test_an_unavailable_server_is_asked_again(connect, server, monkeypatch):
+    monkeypatch.setattr("zoo.serving.client._FIRST_WAIT", 0.001)
+    server.failures = [double.Failure("UNAVAILABLE", "loading")] * 2
+    assert connect(retries=2).translate("a") == "A"
+    assert server.requests == [1, 1, 1]
+    server.failures = [double.Failure("UNAVAILABLE", "loading")] * 3
+    with pytest.raises(ServingError, match="UNAVAILABLE.*loading") as caught:
+        connect(retries=2).translate("a")
+    assert caught.value.code == "UNAVAILABLE"
+
+
+def test_other_errors_are_not_asked_again(connect, server):
+    server.failures = [double.Failure("INVALID_ARGUMENT", "a shape\nis wrong")]
+    with pytest.raises(ServingError, match="INVALID_ARGUMENT: .*a shape is wrong"):
+        connect().translate("a")
+    assert server.requests == [1]
+
+
+def test_a_model_that_is_not_served_is_named(connect):
+    with pytest.raises(ServingError, match="NOT_FOUND.*not served.*quiet"):
+        connect(model="quiet").translate("a")
+    with pytest.raises(ServingError, match="NOT_FOUND"):
+        connect(version=7).translate("a")
+
+
+def test_the_deadline_holds_for_the_whole_call(connect, server):
+    client = connect(timeout=0.5, batch_size=1)
+    client.translate("a")  # connected
+    server.delay, began = 0.2, time.monotonic()
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+        client.translate(["a"] * 20)
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("address", ["localhost:1", "http://localhost:1"])
+def test_no_server_is_said(address):
+    with pytest.raises(ServingError, match="UNAVAILABLE.*is a model server running"):
+        Client(address, "loud", retries=0, timeout=5).translate("a")
+
+
+def test_a_proxys_page_is_an_error(server):
+    server.page = "<html>"
+    server.failures = [double.Failure("NOT_FOUND", "")]
+    with pytest.raises(ServingError, match="NOT_FOUND.*HTTP 404.*<html>"):
+        Client(server.url, "loud").translate("a")
+
+
+def test_arguments_are_checked(connect):
+    for wrong in ({"retries": -1}, {"batch_size": 0}, {"timeout": 0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            connect(**wrong)
+    with pytest.raises(ValueError, match="not both.*version=1"):
+        connect(version=1, label="stable")
+    client = connect()
+    with pytest.raises(TypeError, match=r"text\[1\] must be a str. Received: None"):
+        client.translate(["a", None])
+    with pytest.raises(TypeError, match="text must be a list of str. Received: b'a'"):
+        client.translate(b"a")
+    with pytest.raises(TypeError, match="both"):
+        client.score("a", targets=["b"])
+    with pytest.raises(ValueError, match="equally many"):
+        client.score(["a"], targets=["b", "c"])
+
+
+# === On exported models ===
+@pytest.fixture(scope="module")
+def served(exported):
+    models = {
+        name: {1: double.saved_model(exported / name / "1")}
+        for name in ("translator", "language_model", "tagger")
+    }
+    with double.Double(models) as running:
+        yield running
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("kind", KINDS)
+def test_exported_models_answer_as_in_this_process(served, tasks, kind):
+    texts = ["a brown dog", "", "the man waits."]
+    task = tasks["translator"]
+    client = Client(served.address if kind == "grpc" else served.url, timeout=60)
+    best = task.translate(texts, beam_size=4, n_best=3, return_details=True)
+    assert client.translate(texts, "translator") == [row[0].text for row in best]
+    assert client.greedy(texts[0], "translator") == task.translate(texts[0], 1)
+    found = client.translate_n_best(texts, "translator")
+    assert [text for text, _ in found[0]] == [record.text for record in best[0]]
+    assert found[1] == [("", 0.0)]
+    wanted = task.translate(texts, beam_size=4, return_details=True)
+    for record, row in zip(wanted, client.align(texts, "translator"), strict=True):
+        assert (row["tokens"], row["text"]) == (record.tokens, record.text)
+        assert row["source_tokens"] == record.source_tokens
+        assert row["score"] == pytest.approx(record.score, abs=1e-4)
+        np.testing.assert_allclose(row["alignment"], record.alignment, atol=1e-5)
+    [score] = client.score(["a dog"], ["ein Hund"], model="translator")
+    assert score < 0
+    model = tasks["language_model"]
+    assert client.generate("a dog", "language_model") == model.generate("a dog")
+    scores = client.score(["a dog", "a"], model="language_model")
+    assert scores == pytest.approx(model.score(["a dog", "a"]), rel=1e-4)
+    assert client.tag("A dog runs.", "tagger") == tasks["tagger"].tag("A dog runs.")
+    with pytest.raises(ServingError, match="sing"):
+        client.predict({"text": ["a"]}, "sing", "tagger")
+
+
+@needs_tensorflow
+def test_rest_takes_rows_too_as_curl_sends_them(served):
+    url = f"{served.url}/v1/models/tagger:predict"
+    found = requests.post(url, json={"instances": ["A dog."]}).json()
+    [row] = found["predictions"]
+    assert row["words"] == ["A", "dog", "."] and len(row["tags"]) == 3
+    found = requests.post(url, json={"inputs": {"text": ["A dog."]}}).json()
+    assert found["outputs"]["words"] == [["A", "dog", "."]]

@@ -1,0 +1,78 @@
+"""Input that no sentence should be: an answer for each, and none for its neighbours."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.serving.conftest import needs_tensorflow
+from tests.serving.test_export import ask, odd_texts, strings
+
+pytestmark = needs_tensorflow
+HOSTILE = {
+    "empty": "",
+    "spaces": " \t\n\u3000 ",
+    "long": "a brown dog waits. " * 5300,  # 100,000 characters
+    "one long word": "a" * 100_000,
+    "one long unknown word": "日" * 100_000,
+    "unknown": "日本語 עברית",
+    "control": "\x00\x01\x1b[31m\x7f\x9f",
+    "emoji": "👍🏽 👨‍👩‍👧 🏳️‍🌈",
+    "right to left": "\u202eשלום\u202c مرحبا",
+    "invalid UTF-8": b"a \xff\xfe dog \xc3",
+    "noncharacters": "\ufdd0\ufdd1\ufdd2\ufffe a",
+    "signs": "'" * 3000 + "a.b.c@" * 3000,
+}
+NEIGHBOURS = ["a brown dog", "the old man sits down", "er rennt."]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("name", ["translator", "language_model", "tagger"])
+def test_an_answer_for_each_and_its_neighbours_stay(signatures, name, kind):
+    found = signatures[name]
+    for signature in ("serving_default", "score"):
+        if signature not in found:
+            continue
+        several = 2 if (name, signature) == ("translator", "score") else 1
+        alone = [ask(found[signature], *[[text]] * several) for text in NEIGHBOURS]
+        texts = [*NEIGHBOURS[:2], HOSTILE[kind], NEIGHBOURS[2]]
+        mixed = ask(found[signature], *[texts] * several)
+        for output, tensor in mixed.items():
+            values = tensor.numpy()
+            assert len(values) == 4
+            if values.dtype == np.float32:
+                assert np.isfinite(values).all()
+                wanted = [row[output].numpy()[0] for row in alone]
+                np.testing.assert_allclose(values[[0, 1, 3]], wanted, rtol=1e-5)
+                continue
+            rows = strings(tensor)  # valid UTF-8
+            for row, single in zip([rows[0], rows[1], rows[3]], alone, strict=True):
+                [wanted] = strings(single[output])
+                if isinstance(row, list):  # padded to the longest of the batch
+                    row, wanted = [w for w in row if w], [w for w in wanted if w]
+                assert row == wanted
+
+
+def test_nothing_to_read_gives_nothing(signatures):
+    found = ask(signatures["translator"]["translate_n_best"], ["", " "])
+    assert strings(found["translations"]) == [["", "", ""]] * 2
+    assert found["scores"].numpy().tolist() == [[0.0, -1e9, -1e9]] * 2
+    assert strings(ask(signatures["tagger"]["tag"], [" "])["words"]) == [[""]]
+
+
+@pytest.mark.parametrize("name", ["translator", "language_model", "tagger"])
+def test_no_texts_give_no_rows(signatures, name):
+    for key, signature in signatures[name].items():
+        several = 2 if (name, key) == ("translator", "score") else 1
+        for tensor in ask(signature, *[[]] * several).values():
+            assert tensor.shape[0] == 0
+
+
+def test_a_large_batch_with_one_very_long_row(signatures):
+    texts = odd_texts(7, seed=1) * 73 + ["a brown dog " * 5000]
+    random.Random(1).shuffle(texts)
+    assert len(texts) == 512
+    greedy = signatures["translator"]["greedy"]
+    found = dict(zip(texts, strings(ask(greedy, texts)["translation"]), strict=True))
+    alone = strings(ask(greedy, sorted(found))["translation"])
+    assert [found[text] for text in sorted(found)] == alone

@@ -1,0 +1,215 @@
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from tests.serving.conftest import needs_tensorflow
+from zoo.serving import Client, ServingError, server_command, write_server_files
+from zoo.serving.server import BINARY, IMAGE, batching_text, monitoring_text
+
+pytest.importorskip("tensorflow_serving", reason="the files' messages need it")
+
+
+def message(name, **fields):
+    """A message class by hand: tensorflow-serving-api has not these two."""
+    from google.protobuf import (
+        descriptor_pb2,
+        descriptor_pool,
+        message_factory,
+        wrappers_pb2,
+    )
+
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(wrappers_pb2.DESCRIPTOR.serialized_pb)
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{name}.proto",
+        package="tensorflow.serving",
+        syntax="proto3",
+        dependency=["google/protobuf/wrappers.proto"],
+    )
+    kinds = descriptor_pb2.FieldDescriptorProto
+
+    def add(found, fields):
+        for number, (key, kind) in enumerate(fields.items(), start=1):
+            field = found.field.add(name=key, number=number)
+            repeated = isinstance(kind, list)
+            kind = kind[0] if repeated else kind
+            field.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
+            if isinstance(kind, dict):
+                field.type, field.type_name = (
+                    kinds.TYPE_MESSAGE,
+                    f".tensorflow.serving.{key}",
+                )
+                add(file.message_type.add(name=key), kind)
+            elif isinstance(kind, str):
+                field.type, field.type_name = (
+                    kinds.TYPE_MESSAGE,
+                    f".google.protobuf.{kind}",
+                )
+            else:
+                field.type = kind
+
+    add(file.message_type.add(name=name), fields)
+    pool.Add(file)
+    return message_factory.GetMessageClass(
+        pool.FindMessageTypeByName(f"tensorflow.serving.{name}")
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Models with no more than their versions' names."""
+    for name, numbers in {"a": (1, 2, 10), "b": (3,), "c": ()}.items():
+        for number in numbers:
+            (tmp_path / name / str(number)).mkdir(parents=True)
+    return tmp_path
+
+
+def test_models_config_is_read_back_by_the_servers_own_messages(folder):
+    from google.protobuf import text_format
+    from tensorflow_serving.config import model_server_config_pb2
+
+    path = write_server_files(folder, ["a", "b"])
+    config = model_server_config_pb2.ModelServerConfig()
+    text_format.Parse(path.read_text(), config)
+    a, b = config.model_config_list.config
+    assert (a.name, a.base_path, a.model_platform) == (
+        "a",
+        str(folder / "a"),
+        "tensorflow",
+    )
+    assert a.model_version_policy.latest.num_versions == 2
+    assert dict(a.version_labels) == {"stable": 10, "previous": 2}
+    assert dict(b.version_labels) == {"stable": 3}
+    assert os.path.isabs(b.base_path)
+
+
+def test_a_model_without_a_version_is_refused(folder):
+    with pytest.raises(ValueError, match="zoo export"):
+        write_server_files(folder, ["a", "c"])
+
+
+def test_batching_and_monitoring_are_messages_of_the_server(folder):
+    from google.protobuf import text_format
+
+    kinds = {"int64": 3, "bool": 8, "string": 9}
+    batching = message(
+        "BatchingParameters",
+        max_batch_size="Int64Value",
+        batch_timeout_micros="Int64Value",
+        max_enqueued_batches="Int64Value",
+        num_batch_threads="Int64Value",
+        thread_pool_name="StringValue",
+        allowed_batch_sizes=[kinds["int64"]],
+        pad_variable_length_inputs=kinds["bool"],
+    )()
+    write_server_files(folder, ["a"])
+    text = (folder / "batching.config").read_text()
+    assert text == batching_text()
+    text_format.Parse(text, batching)
+    sizes = list(batching.allowed_batch_sizes)
+    assert sizes == sorted(sizes) and sizes[-1] == batching.max_batch_size.value
+    prometheus = {"enable": kinds["bool"], "path": kinds["string"]}
+    monitoring = message("MonitoringConfig", prometheus_config=prometheus)()
+    text = (folder / "monitoring.config").read_text()
+    assert text == monitoring_text()
+    text_format.Parse(text, monitoring)
+    assert monitoring.prometheus_config.enable
+    assert monitoring.prometheus_config.path == "/monitoring/prometheus/metrics"
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("name", ["translator", "tagger"])
+def test_warm_up_records_are_requests_that_the_model_answers(
+    exported, signatures, name
+):
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    path = exported / name / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    seen = set()
+    for record in tf.data.TFRecordDataset(str(path)):
+        log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
+        request = log.predict_log.request
+        signature = request.model_spec.signature_name
+        texts = {key: list(t.string_val) for key, t in request.inputs.items()}
+        sizes = {len(rows) for rows in texts.values()}
+        first = next(iter(texts.values()))[0]
+        seen.add((signature, *sizes, len(first.split())))
+        if sizes == {1}:
+            tensors = {key: tf.make_ndarray(t) for key, t in request.inputs.items()}
+            signatures[name][signature](
+                **{key: tf.constant(value) for key, value in tensors.items()}
+            )
+    names = set(signatures[name]) - {"serving_default"}
+    shapes = {(1, 4), (1, 24), (8, 12), (32, 12)}
+    assert seen == {(name, *shape) for name in names for shape in shapes}
+
+
+# === The command ===
+def on_path(monkeypatch, *names):
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in names else None)
+
+
+def test_the_binary_is_preferred(folder, monkeypatch):
+    on_path(monkeypatch, BINARY, "docker")
+    command = server_command(folder, port=1, rest_port=2)
+    assert command[:3] == [BINARY, "--port=1", "--rest_api_port=2"]
+    assert f"--model_config_file={folder}/models.config" in command
+    assert f"--batching_parameters_file={folder}/batching.config" in command
+    assert not any("batching" in o for o in server_command(folder, batching=False))
+
+
+def test_docker_sees_the_same_paths(folder, monkeypatch):
+    on_path(monkeypatch, "docker")
+    command = server_command(folder, port=1, rest_port=2)
+    assert command[:2] == ["docker", "run"]
+    assert {"1:8500", "2:8501", f"{folder}:{folder}:ro", IMAGE} <= set(command)
+    assert not IMAGE.endswith("latest") and ":" in IMAGE
+    options = command[command.index(IMAGE) + 1 :]
+    assert f"--monitoring_config_file={folder}/monitoring.config" in options
+
+
+def test_with_neither_both_are_told(folder, monkeypatch):
+    on_path(monkeypatch)
+    with pytest.raises(FileNotFoundError, match="docs.docker.com.*setup"):
+        server_command(folder)
+
+
+# === The real server ===
+def server_there():
+    if shutil.which(BINARY):
+        return True
+    docker = shutil.which("docker")
+    return (
+        bool(docker)
+        and not subprocess.run(
+            [docker, "image", "inspect", IMAGE], capture_output=True
+        ).returncode
+    )
+
+
+@needs_tensorflow
+@pytest.mark.skipif(
+    not server_there(), reason=f"neither {BINARY} nor docker with {IMAGE} is here"
+)
+def test_the_real_server_answers_as_this_process(exported, tasks):
+    write_server_files(exported, ["translator", "language_model", "tagger"])
+    command = server_command(exported, port=18500, rest_port=18501)
+    with subprocess.Popen(command) as server:
+        try:
+            texts = ["a brown dog", "", "er rennt."]
+            wanted = tasks["translator"].translate(texts, beam_size=4)
+            for address in ("localhost:18500", "http://localhost:18501"):
+                client = Client(address, "translator", label="stable", timeout=60)
+                for _ in range(60):
+                    try:
+                        found = client.translate(texts)
+                        break
+                    except ServingError:
+                        time.sleep(1)
+                assert found == wanted
+        finally:
+            server.terminate()

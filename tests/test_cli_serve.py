@@ -1,0 +1,189 @@
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+
+from tests.presets_for_tests import save_translator
+from tests.serving.conftest import make_tagger, needs_tensorflow
+from zoo import cli_serve
+from zoo.card_pages import write_card
+from zoo.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("presets") / "tiny_tagger"
+    make_tagger().save_to_preset(folder)
+    return folder
+
+
+@pytest.fixture
+def version(tmp_path):
+    """A folder with a model that seems exported."""
+    (tmp_path / "out" / "made" / "2").mkdir(parents=True)
+    return tmp_path / "out"
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, capfd):
+    """The whole way, in this process or, under the others, in one of TensorFlow's."""
+    pytest.importorskip("tensorflow_text", reason="an export needs it")
+    # What the child must find is not necessarily where this process found it.
+    monkeypatch.chdir(tmp_path)
+    options = ["--no-warmup", "--max-source-length", "9"]
+    assert main(["export", str(preset), "out", *options]) == 0
+    out, err = capfd.readouterr()
+    assert out == f"{Path('out/tiny_tagger/1')}\n"
+    backend = keras.backend.backend()
+    switched = f"Keras is set to {backend}: exporting in a process with tensorflow"
+    assert (switched in err) == (backend != "tensorflow")
+    file = tmp_path / "out/tiny_tagger/1/assets.extra/zoo.json"
+    assert json.loads(file.read_text())["limits"] == {"max_source_length": 9}
+
+
+@needs_tensorflow
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+@pytest.mark.parametrize("option", ["--dtype=float16", "--quantize=int8"])
+def test_a_smaller_model_still_translates(preset, tmp_path, option, capsys):
+    import tensorflow as tf
+
+    folder = save_translator(tmp_path / "tiny")
+    arguments = ["export", str(folder), str(tmp_path), "--no-warmup", option]
+    assert main([*arguments, "--max-length=4", "--beam-size=2"]) == 0
+    loaded = tf.saved_model.load(capsys.readouterr().out.strip())
+    found = loaded.signatures["translate"](text=tf.constant(["a dog", ""]))
+    assert tf.math.is_finite(found["score"]).numpy().all()
+    small = {v.dtype for v in loaded._all_variables}  # noqa: SLF001
+    assert (tf.float16 if "float16" in option else tf.int8) in small
+
+
+@pytest.mark.parametrize(
+    "arguments, reason",
+    [
+        (["export", "nothing"], "unknown preset"),
+        (["export", "{preset}", "--beam-size", "3"], "has the limits"),
+        (["export", "{preset}", "--quantize", "int4"], "--quantize"),
+        (["serve"], "NAME"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
+    if "--beam-size" in arguments and keras.backend.backend() != "tensorflow":
+        pytest.skip("the child under TensorFlow says it: seconds for the same line")
+    arguments = [part.format(preset=preset) for part in arguments]
+    assert (
+        main([*arguments, *([str(tmp_path)] if arguments[0] == "export" else [])]) == 2
+    )
+    assert reason in capfd.readouterr().err
+
+
+def test_without_tensorflow_the_extra_is_named(preset, monkeypatch, capsys):
+    import importlib.util
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "tensorflow" else real(name, *rest),
+    )
+    assert main(["export", str(preset)]) == 1
+    assert 'pip install "attention-zoo[serving]"' in capsys.readouterr().err
+
+
+def test_the_configured_backend_is_known_without_keras(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "keras")
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    assert cli_serve._configured_backend() == "tensorflow"
+    (tmp_path / "keras.json").write_text('{"backend": "torch"}')
+    assert cli_serve._configured_backend() == "torch"
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    assert cli_serve._configured_backend() == "jax"
+
+
+def test_a_model_has_its_cards_name(preset, tmp_path):
+    assert cli_serve.model_name(str(preset), preset) == "tiny_tagger"
+    assert cli_serve.model_name("hf://user/some", tmp_path) == "some"
+    from tests.presets_for_tests import make_preset
+
+    made = tmp_path / "folder"
+    make_preset(made, name="carded")
+    assert write_card and cli_serve.model_name(str(made), made) == "carded"
+
+
+# === zoo serve ===
+def fake_server(folder, name):
+    """A program that prints its arguments."""
+    path = folder / name
+    path.write_text('#!/bin/sh\necho started "$@"\n')
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+
+
+def serve(version, *names, programs, arguments=()):
+    """`zoo serve` in a process that has nothing but `programs` on its PATH."""
+    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
+    bin_folder = version.parent / "bin"
+    bin_folder.mkdir()
+    for program in programs:
+        fake_server(bin_folder, program)
+    return subprocess.run(
+        [sys.executable, "-m", "zoo", "serve", *names, "--folder", version, *arguments],
+        env={**os.environ, "PATH": str(bin_folder), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_serve_becomes_the_server(version):
+    done = serve(version, "made", programs=["tensorflow_model_server", "docker"])
+    printed, started = done.stdout.splitlines()
+    assert printed.startswith("tensorflow_model_server --port=8500")
+    assert started.startswith("started --port=8500 --rest_api_port=8501")
+    assert 'name: "made"' in (version / "models.config").read_text()
+
+
+def test_serve_prints_dockers_command(version):
+    options = ["--dry-run", "--port", "9", "--no-batching"]
+    done = serve(version, "made", programs=["docker"], arguments=options)
+    [printed] = done.stdout.splitlines()
+    assert printed.startswith("docker run --rm -p 9:8500") and "batching" not in printed
+
+
+def test_serve_with_neither_says_how_to_get_one(version):
+    done = serve(version, "made", programs=[])
+    assert done.returncode == 1 and "docs.docker.com" in done.stderr
+    assert not (version / "models.config").exists()
+
+
+def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
+    calls = []
+
+    def export(arguments):
+        calls.append((arguments.name, arguments.out))
+        (Path(arguments.out) / "tiny_tagger" / "1").mkdir(parents=True)
+
+    monkeypatch.setattr(cli_serve, "export", export)
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
+    options = ["--folder", str(version), "--dry-run"]
+    assert main(["serve", "made", str(preset), *options]) == 0
+    assert calls == [(str(preset), str(version))]
+    text = (version / "models.config").read_text()
+    assert 'name: "made"' in text and 'name: "tiny_tagger"' in text
+    assert main(["serve", "made", str(preset), *options]) == 0 and len(calls) == 1
+    assert "is not in" in capsys.readouterr().err
+
+
+def test_serve_stops_where_an_export_fails(version, preset, monkeypatch):
+    monkeypatch.setattr(cli_serve, "export", lambda _: 1)
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    options = ["--folder", str(version), "--dry-run"]
+    assert main(["serve", str(preset), *options]) == 1
+    assert not (version / "models.config").exists()

@@ -1,0 +1,251 @@
+"""A client of a TensorFlow model server that serves zoo's models, by gRPC or REST."""
+
+import reprlib
+import time
+
+import numpy as np
+
+from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
+
+__all__ = ["Client", "ServingError"]
+
+_FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
+
+
+class Client:
+    """Asks a model server for translations, texts, tags and scores.
+
+    Each method takes a str, or a list of str, and gives one result or a list of them.
+    Long lists are sent in several requests.
+
+    Args:
+        address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST.
+        model: name of the model that is asked. Default None: each call names it.
+        version: int, the version asked for. Default None: the newest.
+        label: str in its place, such as "stable".
+        timeout: seconds that a call may take, with all its requests and retries.
+            Default 10.
+        retries: how often a request is sent again where the server is unavailable.
+            Default 3.
+        batch_size: texts of a request. Default 32.
+        credentials: `grpc.ChannelCredentials` for gRPC over TLS. Default None: without.
+
+    Raises:
+        ValueError: for a value out of range, or a version and a label.
+        ImportError: if the package for the address is missing.
+        ServingError: from every method, if the server gives no answer or an error.
+
+    Example:
+        ```python
+        with zoo.serving.Client("localhost:8500", "luong_local") as client:
+            client.translate(["A dog runs.", "Two men sit."])
+        ```
+    """
+
+    def __init__(
+        self,
+        address,
+        model=None,
+        version=None,
+        label=None,
+        timeout=10.0,
+        retries=3,
+        batch_size=32,
+        credentials=None,
+    ):
+        if version is not None and label is not None:
+            raise ValueError(
+                "A version or a label may be given, not both. "
+                f"Received: version={version!r}, label={label!r}"
+            )
+        for name, value, least in (
+            ("retries", retries, 0),
+            ("batch_size", batch_size, 1),
+        ):
+            if not isinstance(value, int) or value < least:
+                raise ValueError(
+                    f"`{name}` must be an integer from {least}. Received: {value!r}"
+                )
+        if not timeout > 0:
+            raise ValueError(f"`timeout` must be above 0. Received: {timeout!r}")
+        self.address, self.model = address, model
+        self.version, self.label = version, label
+        self.timeout, self.retries, self.batch_size = timeout, retries, batch_size
+        if address.startswith(("http://", "https://")):
+            self._transport = RESTTransport(address)
+        else:
+            self._transport = GRPCTransport(address, credentials)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Closes the connection."""
+        self._transport.close()
+
+    # === Translators ===
+    def translate(self, texts, model=None):
+        """The best translation of each text: str."""
+        return self._ask("translate", texts, lambda row: row["translation"], model)
+
+    def greedy(self, texts, model=None):
+        """The translation of greedy search, the fastest: str."""
+        return self._ask("greedy", texts, lambda row: row["translation"], model)
+
+    def translate_n_best(self, texts, model=None):
+        """The best translations of each text, with their scores: a list of `(str,
+        float)`, best first."""
+
+        def read(row):
+            pairs = zip(row["translations"], row["scores"], strict=True)
+            return [(text, float(score)) for text, score in pairs if score > -1e9]
+
+        return self._ask("translate_n_best", texts, read, model)
+
+    def align(self, texts, model=None):
+        """What each text's translation attends to: a dict of `text`, `score`, `tokens`,
+        `source_tokens` and `alignment`, a NumPy array of tokens × source tokens."""
+
+        def read(row):
+            tokens, source = _filled(row["tokens"]), _filled(row["source_tokens"])
+            return {
+                "text": row["translation"],
+                "score": float(row["score"]),
+                "tokens": tokens,
+                "source_tokens": source,
+                "alignment": np.array(row["alignment"])[: len(tokens), : len(source)],
+            }
+
+        return self._ask("align", texts, read, model)
+
+    # === Other models ===
+    def generate(self, texts, model=None):
+        """Each text as a language model goes on with it: str."""
+        return self._ask("generate", texts, _only, model)
+
+    def score(self, texts, targets=None, model=None):
+        """Log-probability of each text under a language model; of each target, given
+        its source text, under a translator with `targets`: float."""
+        return self._ask("score", texts, lambda row: float(_only(row)), model, targets)
+
+    def tag(self, texts, model=None):
+        """The words of each text and their tags: a list of `(word, tag)`."""
+
+        def read(row):
+            return list(zip(_filled(row["words"]), _filled(row["tags"]), strict=True))
+
+        return self._ask("tag", texts, read, model)
+
+    def classify(self, texts, model=None):
+        """The most probable class of each text: str."""
+        return self._ask("classify", texts, lambda row: row["class"], model)
+
+    # === Any signature ===
+    def predict(self, inputs, signature="serving_default", model=None):
+        """The outputs of a signature as they come.
+
+        Args:
+            inputs: dict of input name to a list of str, all of one length.
+            signature: its name.
+            model: the model asked. Default: the client's.
+
+        Returns:
+            A list with a dict for each text: output name to a str, a number or an
+            array, padded as its batch was. Over REST the only output of a signature
+            has the name "output".
+        """
+        model = self.model if model is None else model
+        if not model:
+            raise ValueError(
+                "A model must be named, by the argument `model` of the client or the "
+                f"call. Received: {model!r}"
+            )
+        inputs = {name: _texts(texts, name) for name, texts in inputs.items()}
+        counts = {name: len(texts) for name, texts in inputs.items()}
+        if len(set(counts.values())) != 1:
+            raise ValueError(
+                f"All inputs must have equally many texts. Received: {counts}"
+            )
+        [count] = set(counts.values())
+        deadline, rows = time.monotonic() + self.timeout, []
+        for start in range(0, count, self.batch_size):
+            part = slice(start, start + self.batch_size)
+            batch = {name: texts[part] for name, texts in inputs.items()}
+            outputs = self._request(model, signature, batch, deadline)
+            size = min(self.batch_size, count - start)
+            if any(len(values) != size for values in outputs.values()):
+                raise ServingError(
+                    "INTERNAL",
+                    f"{self.address} should answer {model} with {size} rows, received "
+                    f"{ {name: len(values) for name, values in outputs.items()} }",
+                )
+            rows += [
+                {name: values[row] for name, values in outputs.items()}
+                for row in range(size)
+            ]
+        return rows
+
+    def _ask(self, signature, texts, read, model, targets=None):
+        inputs, single = {"text": texts}, isinstance(texts, str)
+        if targets is not None:
+            if isinstance(targets, str) != single:
+                raise TypeError(
+                    "texts and targets must both be a str, or both a list. "
+                    f"Received: {reprlib.repr(targets)}"
+                )
+            inputs = {"source": texts, "target": targets}
+        if single:
+            inputs = {name: [text] for name, text in inputs.items()}
+        results = [read(row) for row in self.predict(inputs, signature, model)]
+        return results[0] if single else results
+
+    def _request(self, model, signature, inputs, deadline):
+        place = {"version": self.version, "label": self.label}
+        for attempt in range(self.retries + 1):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ServingError(
+                    "DEADLINE_EXCEEDED",
+                    f"{self.address} gave no answer within {self.timeout} s",
+                )
+            try:
+                return self._transport.predict(model, signature, inputs, left, **place)
+            except ServingError as error:
+                wait = _FIRST_WAIT * 2**attempt
+                late = time.monotonic() + wait >= deadline
+                if error.code != "UNAVAILABLE" or attempt == self.retries or late:
+                    raise
+            time.sleep(wait)
+
+
+def _texts(texts, name):
+    if isinstance(texts, (str, bytes)) or not isinstance(
+        texts, (list, tuple, np.ndarray)
+    ):
+        raise TypeError(
+            f"{name} must be a list of str. "
+            f"Received: {reprlib.repr(texts)} ({type(texts).__name__})"
+        )
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name}[{place}] must be a str. "
+                f"Received: {reprlib.repr(text)} ({type(text).__name__})"
+            )
+    # Lone surrogates, which UTF-8 does not have, become U+FFFD.
+    return [
+        text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        for text in texts
+    ]
+
+
+def _filled(strings):
+    return [text for text in strings if text]
+
+
+def _only(row):
+    [value] = row.values()
+    return value
