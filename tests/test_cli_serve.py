@@ -68,8 +68,8 @@ def test_a_smaller_model_still_translates(preset, tmp_path, option, capsys):
     "arguments, reason",
     [
         (["export", "nothing"], "unknown preset"),
-        (["export", "{preset}", "--beam-size", "3"], "has the limits"),
-        (["export", "{preset}", "--quantize", "int4"], "--quantize"),
+        (["export", "{preset}", "{out}", "--beam-size", "3"], "has the limits"),
+        (["export", "{preset}", "{out}", "--quantize", "int4"], "--quantize"),
         (["serve"], "NAME"),
     ],
 )
@@ -77,10 +77,8 @@ def test_a_smaller_model_still_translates(preset, tmp_path, option, capsys):
 def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
     if "--beam-size" in arguments and keras.backend.backend() != "tensorflow":
         pytest.skip("the child under TensorFlow says it: seconds for the same line")
-    arguments = [part.format(preset=preset) for part in arguments]
-    assert (
-        main([*arguments, *([str(tmp_path)] if arguments[0] == "export" else [])]) == 2
-    )
+    places = {"preset": preset, "out": tmp_path}
+    assert main([part.format(**places) for part in arguments]) == 2
     assert reason in capfd.readouterr().err
 
 

@@ -180,8 +180,8 @@ def frame(rows, start_id):
 
     batch = rows.nrows(out_type="int32")
     start, end = tf.fill([batch, 1], start_id), tf.fill([batch, 1], END_ID)
-    inputs = tf.concat([start, rows], axis=1).to_tensor()
-    return inputs, tf.concat([rows, end], axis=1).to_tensor()
+    inputs, labels = tf.concat([start, rows], 1), tf.concat([rows, end], 1)
+    return graph.pad_to_longest(inputs), graph.pad_to_longest(labels)
 
 
 def log_probability(features, labels, logits):

@@ -1,0 +1,45 @@
+import keras_hub
+import pytest
+
+from tests.models import test_language_model, test_sentiment
+from tests.serving.conftest import needs_tensorflow
+from tests.serving.test_export import ask, strings
+from tests.serving.test_translator import operations, traced
+from zoo.serving.limits import Limits
+from zoo.serving.words import ClassifierSignatures, LanguageModelSignatures
+
+
+@needs_tensorflow
+def test_a_language_model_with_tapes_goes_on_as_in_this_process():
+    import tensorflow as tf
+
+    task = test_language_model.task_of("lstmn")
+    function = traced(LanguageModelSignatures(task, Limits(max_length=6)), "generate")
+    texts = ["a dog", "", "runs"]
+    assert strings(ask(function, texts)["text"]) == task.generate(texts, max_length=6)
+    assert operations(function) <= set(dir(tf.raw_ops))
+
+
+@needs_tensorflow
+def test_another_sampler_draws_its_own_words():
+    task = test_language_model.task_of()
+    task.compile(sampler=keras_hub.samplers.RandomSampler(seed=1))
+    function = traced(LanguageModelSignatures(task, Limits(max_length=12)), "generate")
+    assert len(set(strings(ask(function, ["a"] * 20)["text"]))) > 5
+
+
+def test_a_sampler_with_a_loop_of_its_own_is_refused():
+    task = test_language_model.task_of()
+    task.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=2))
+    with pytest.raises(ValueError, match="Received: BeamSampler"):
+        LanguageModelSignatures(task, Limits())
+
+
+@needs_tensorflow
+def test_classes_are_those_of_the_model():
+    task = test_sentiment.task_of("lstmn")
+    function = traced(ClassifierSignatures(task, Limits()), "classify")
+    texts = [*test_sentiment.TEXTS, "", "good"]
+    found = ask(function, texts)
+    assert strings(found["class"]) == task.classify(texts)
+    assert found["probabilities"].numpy().sum(1) == pytest.approx([1.0] * len(texts))
