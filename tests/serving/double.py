@@ -27,6 +27,7 @@ _HTTP["FAILED_PRECONDITION"] = 412
 def saved_model(folder):
     """An exported version as a model: `(signature, inputs) -> outputs`."""
     import tensorflow as tf
+    import tensorflow_text  # noqa: F401  (its operations)
 
     loaded = tf.saved_model.load(str(folder))
 

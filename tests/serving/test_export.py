@@ -1,5 +1,7 @@
 import json
 import random
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -120,6 +122,28 @@ def test_long_sources_are_cut_as_the_model_cuts_them(tasks, signatures):
     assert (
         strings(ask(signatures["translator"]["greedy"], texts)["translation"]) == wanted
     )
+
+
+FRESH = """
+import json, sys, tensorflow as tf, tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+found = model.signatures["serving_default"](text=tf.constant(json.load(sys.stdin)))
+texts = [text.decode() for text in found["translation"].numpy()]
+print(json.dumps([texts, sorted({"zoo", "keras", "keras_hub"} & set(sys.modules))]))
+"""
+
+
+@needs_tensorflow
+def test_a_fresh_process_loads_it_without_zoo(exported, signatures):
+    texts, found = odd_texts(20, seed=3), signatures["translator"]["translate"]
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH, str(exported / "translator" / "1")],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [strings(ask(found, texts)["translation"]), []]
 
 
 # === Models that read words ===

@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +177,25 @@ def test_with_neither_both_are_told(folder, monkeypatch):
     on_path(monkeypatch)
     with pytest.raises(FileNotFoundError, match="docs.docker.com.*setup"):
         server_command(folder)
+
+
+# === Examples for Kubernetes ===
+def test_the_examples_are_of_this_version():
+    yaml = pytest.importorskip("yaml", reason="the examples are YAML")
+    folder = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
+    found = list(yaml.safe_load_all((folder / "deployment.yaml").read_text()))
+    kinds = {item["kind"]: item for item in found}
+    assert set(kinds) >= {"Deployment", "Service", "HorizontalPodAutoscaler"}
+    assert kinds["ConfigMap"]["data"] == {
+        "batching.config": batching_text(),
+        "monitoring.config": monitoring_text(),
+    }
+    [container] = kinds["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == IMAGE
+    service = yaml.safe_load((folder / "kserve.yaml").read_text())
+    assert service["kind"] == "InferenceService"
+    model = service["spec"]["predictor"]["model"]
+    assert model["runtimeVersion"] == IMAGE.split(":")[1]
 
 
 # === The real server ===

@@ -186,7 +186,7 @@ def _metadata(signatures, name):
         "task": signatures.task_name,
         "architecture": type(model).__name__,
         "parameters": model.count_params(),
-        "dtype": model.dtype_policy.name,
+        "dtype": model.backbone.dtype_policy.name,
         "limits": signatures.limits_used(),
         "signatures": {name: list(keys) for name, keys in signatures.inputs.items()},
         "serving_default": signatures.default,

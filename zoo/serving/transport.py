@@ -43,7 +43,11 @@ class GRPCTransport:
         _require("tensorflow_serving.apis")
         from tensorflow_serving.apis import prediction_service_pb2_grpc
 
-        options = [("grpc.max_receive_message_length", _MOST_BYTES)]
+        options = [
+            ("grpc.max_receive_message_length", _MOST_BYTES),
+            # Of several servers behind one name, each gets its share.
+            ("grpc.lb_policy_name", "round_robin"),
+        ]
         if credentials is None:
             self.channel = grpc.insecure_channel(address, options)
         else:
