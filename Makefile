@@ -47,5 +47,5 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/.created
 $(VENV)/.tests: $(VENV)/.runtime
 	@echo "installing JAX, PyTorch, Ray and the test tools (some minutes, once)" >&2
 	@$(PIP) $(TORCH)
-	@$(PIP) --editable ".[test,train,plot,ray,jax,torch]"
+	@$(PIP) --editable ".[test,train,plot,ray,serving,jax,torch]"
 	@touch $@

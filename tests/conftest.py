@@ -8,6 +8,9 @@ import pytest
 _LONG = (
     "recipes/test_translators.py",
     "recipes/test_bulk_translate.py",
+    "serving/test_export.py",
+    "serving/test_client.py",
+    "serving/test_translator.py",
     "training/test_engines.py",
     "training/test_killed.py",
     "training/test_recipe.py",
