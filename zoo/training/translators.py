@@ -50,7 +50,7 @@ def small(model, rate=2e-3, **changes):
         "loss": {"smoothing": 0.1},
         "epochs": 3,
         "vocabulary_size": 5000,
-        "batch": {"batch_tokens": 1536},
+        "batch": {"batch_tokens": 768},
         "max_length": 64,
     }
     return Scale(model=model, **{**fields, **changes})
