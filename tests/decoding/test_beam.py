@@ -210,7 +210,9 @@ def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
     prefix = np.zeros((SENTENCES, LIMIT), "int32")
     prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
     search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL, min_length=2, banned_ids=banned)
-    ids, scores = compile_search(table, search, LIMIT)(SOURCES, LIMITS, prefix)
+    ids, scores = compile_search(table, search, LIMIT, prefixed=True)(
+        SOURCES, LIMITS, prefix
+    )
     counts = []
     for row in range(SENTENCES):
         follow, begun = table.follower(row), prefix[row][prefix[row] > 0].tolist()

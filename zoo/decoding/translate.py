@@ -89,18 +89,17 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
             limits, steps = [max_length] * len(rows), bucket(max_length)
         else:
             limits = [
-                max(2 * len(sources[i]) + 10, search.min_length, len(prefix) + 1)
-                for i, prefix in zip(rows, begun, strict=True)
+                max(2 * len(sources[i]) + 10, search.min_length, len(own) + 1)
+                for i, own in zip(rows, begun, strict=True)
             ]
             steps = 2 * batch.shape[1] + 10
             if max(limits) > steps:
                 steps = bucket(max(limits))
         # Rows that only fill the batch up end at once.
         limits = np.array(limits + [1] * (len(batch) - len(rows)), "int32")
-        arrays = [batch, limits]
-        if any(begun):
-            arrays.append(pad_batch(begun, batch_size, steps))
-        ids, scores = compile_search(model, search, steps)(*arrays)
+        prefix = [pad_batch(begun, batch_size, steps)] if any(begun) else []
+        run = compile_search(model, search, steps, bool(prefix))
+        ids, scores = run(batch, limits, *prefix)
         for row, i in enumerate(rows):
             found[i] = [
                 (_until_end(ids[row, k], search.end_id), float(scores[row, k]))
@@ -147,14 +146,18 @@ def _records(model, sources, found, words, details, batch_size):
     return results
 
 
-def compile_search(model, search, steps):
-    """The search as a function of arrays `(source_ids, limits)` or `(source_ids,
+def compile_search(model, search, steps, prefixed=False):
+    """The search as a function of arrays `(source_ids, limits)`, or of `(source_ids,
     limits, prefix)`, `steps` wide; one for searches of equal arguments."""
 
-    def run(source_ids, limits, *prefix):
-        return search(model, source_ids, limits, steps, *prefix)
+    def run(source_ids, limits):
+        return search(model, source_ids, limits, steps)
 
-    return compiled(model, (search.key(), steps), run)
+    def run_prefixed(source_ids, limits, prefix):
+        return search(model, source_ids, limits, steps, prefix)
+
+    key = search.key(), steps, prefixed
+    return compiled(model, key, run_prefixed if prefixed else run)
 
 
 def _until_end(ids, end_id):
