@@ -250,8 +250,6 @@ class BeamSearch:
 
         length = ops.cast(step + 1, "float32")
         ranked = scores / self._normaliser(length)
-        rows = parents + ops.arange(batch, dtype="int32")[:, None] * beams
-        rows = ops.reshape(rows, (-1,))
         if self.coverage_penalty:
             shape = (batch, beams, -1)
             coverage = ops.take_along_axis(
@@ -286,7 +284,10 @@ class BeamSearch:
         bound = bound / self._normaliser(ops.cast(limits, "float32"))
         settled = ops.top_k(done, self.n_best)[0][:, -1:]
         live = ops.where(bound <= settled, _LOW, live)
-        state = tree.map_structure(lambda x: ops.take(x, rows, axis=0), state)
+        if beams > 1:  # the only hypothesis of a sentence stays where it is
+            rows = parents + ops.arange(batch, dtype="int32")[:, None] * beams
+            rows = ops.reshape(rows, (-1,))
+            state = tree.map_structure(lambda x: ops.take(x, rows, axis=0), state)
         return {
             **loop,
             "state": state,
