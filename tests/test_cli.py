@@ -353,10 +353,14 @@ def test_prefixes_banned_pieces_and_unknown_words(tmp_path, capsys):
         captured = capsys.readouterr()
         return captured.out.splitlines() or captured.err.splitlines()[-1]
 
-    begun = ["--prefix", "hund ß"]
-    assert all(line.startswith("hund ") and "⁇" in line for line in run(*begun))
-    found = run(*begun, "--replace-unknown")
-    assert all(line.startswith("hund ") and "⁇" not in line for line in found)
+    found = run("--prefix", "hund ß")
+    assert len(found) == 2 and all(line.startswith("hund ß") for line in found)
+    tokenizer = zoo.load(tmp_path / "tiny").preprocessor.tokenizer
+    known = tokenizer.get_vocabulary()
+    banned = [part for piece in known[4:] for part in ("--ban", piece)]
+    banned += ["--ban", "<pad>", "--ban", "<s>", "--min-length", "3"]
+    assert all("⁇" in line for line in run(*banned))
+    assert not any("⁇" in line for line in run(*banned, "--replace-unknown"))
     letters = [part for letter in "anrt" for part in ("--ban", letter)]
     assert run() != run(*letters)
     message = run("--ban", "a", "--ban", "nobody", code=2)

@@ -230,17 +230,29 @@ def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
     assert len(set(counts)) >= 3 and min(counts) > 0
 
 
-def test_it_stops_when_nothing_better_can_come():
+@pytest.mark.parametrize(
+    ("penalties", "n_best", "steps"),
+    [
+        ((1.0, 0.0, "gnmt", 0), 1, 1),
+        ((1.0, 0.0, "plain", 0), 1, 1),
+        ((1.0, 0.1, "gnmt", 0), 1, 1),
+        ((0.5, 0.0, "plain", 3), 1, 3),
+        ((0.0, 0.0, "gnmt", 0), 2, 2),
+    ],
+)
+def test_it_stops_when_nothing_better_can_come(penalties, n_best, steps):
     table = Table()
     table.fill(0)
     logits = np.zeros((SENTENCES * NODES, VOCABULARY), "float32")
-    logits[:, END] = 20.0
+    logits[:, END] = 400.0
     table.logits.assign(logits)
-    limits = np.full(SENTENCES, 50, "int32")
+    limits = np.full(SENTENCES, 20, "int32")
     with eagerly():
-        ids, _ = BeamSearch(3, 1.0)(table, SOURCES, limits, 50)
-    assert ops.convert_to_numpy(ids)[:, 0, 0].tolist() == [END] * SENTENCES
-    assert table.steps == 1
+        ids, _ = search_of(3, penalties, n_best)(table, SOURCES, limits, 20)
+    ids = ops.convert_to_numpy(ids)
+    least = max(penalties[-1], 1)
+    assert (ids[:, 0, least - 1] == END).all() and (ids[:, 0, least:] == 0).all()
+    assert table.steps == steps
 
 
 def test_it_stops_at_the_last_limit():

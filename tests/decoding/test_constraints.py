@@ -3,6 +3,7 @@ import pytest
 
 from tests.harness import randomize
 from zoo.decoding import BeamSearch, search_ids
+from zoo.decoding.constraints import put_words_in, source_words
 from zoo.models import (
     Luong,
     LuongPreprocessor,
@@ -59,6 +60,10 @@ def test_a_prefix_longer_than_the_usual_limit(terse):
     prefix = "hund " * 30
     found = terse.translate("ein", beam_size=2, prefix=prefix)
     assert found.startswith(prefix.strip())
+    assert len(found) > len(prefix)  # it goes on
+    ids = terse.preprocessor.encode(["ein"])
+    with pytest.raises(ValueError, match="one of 5 ids, max_length=5"):
+        search_ids(terse, ids, BeamSearch(1), max_length=5, prefixes=[[4] * 5])
 
 
 # === Banned pieces ===
@@ -114,22 +119,21 @@ def test_a_word_is_banned_with_and_without_its_underscore(reader):
 
 def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
     texts = ["a Mops runs", "Uhu sleeps", "a dog runs"]
-    options = {**DETAILS, "prefix": "Xx hund Yy", "banned": NO_WORDS}
+    # Nothing is left but unknown words.
+    known = reader.preprocessor.tokenizer.get_vocabulary()[4:]
+    options = {**DETAILS, "banned": [*NO_WORDS, *known], "min_length": 4}
     records = reader.translate(texts, **options)
     found = reader.translate(texts, replace_unknown=True, **options)
     taken = []
     for old, new, text in zip(records, found, texts, strict=True):
-        assert old.tokens[:3] == ["<unk>", "▁hund", "<unk>"]
-        wanted = list(old.tokens)
-        for place, token in enumerate(old.tokens):
-            if token == "<unk>":
-                # Not its end token: a word.
-                row = old.alignment[place, : len(text.split())]
-                wanted[place] = "▁" + text.split()[row.argmax()]
+        assert set(old.tokens) == {"<unk>"} and len(old.tokens) >= 3
+        # Not its end token: a word.
+        rows = old.alignment[:, : len(text.split())]
+        wanted = [f"▁{text.split()[place]}" for place in rows.argmax(axis=1)]
         assert new.tokens == wanted
         assert new.text == " ".join(token[1:] for token in wanted)
         assert new.score == old.score
-        taken += wanted[:3:2]
+        taken += wanted
     assert "▁Mops" in taken or "▁Uhu" in taken
     plain = {**options, "return_details": False}
     assert reader.translate(texts, replace_unknown=True, **plain) == [
@@ -137,6 +141,26 @@ def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
     ]
     best = reader.translate(texts, replace_unknown=True, n_best=2, **plain)
     assert [first for first, _ in best] == [record.text for record in found]
+
+
+@pytest.mark.parametrize("replace_unknown", [False, True])
+def test_unknown_words_of_a_prefix_stay_as_they_are(reader, replace_unknown):
+    texts = ["a Mops runs", "a dog"]
+    options = {**DETAILS, "replace_unknown": replace_unknown}
+    found = reader.translate(texts, prefix=["Xx hund Yy", "ein"], **options)
+    assert found[0].tokens[:3] == ["▁Xx", "▁hund", "▁Yy"]
+    assert found[0].text.startswith("Xx hund Yy")
+    assert found[1].tokens[0] == "▁ein"
+    plain = {**options, "return_details": False}
+    assert reader.translate(texts[0], prefix="Xx hund Yy", **plain) == found[0].text
+
+
+def test_words_of_a_source_that_was_cut(reader):
+    """Its end token belongs to no word."""
+    words = source_words(reader.preprocessor, ["a Mops runs", "a"], [[4, 1, 3], [4, 3]])
+    assert words == [["a", "Mops"], ["a"]]
+    found = put_words_in("", ["<unk>"], np.array([[0.1, 0.2, 0.7]]), words[0])
+    assert found == ("Mops", ["▁Mops"])
 
 
 def test_where_nothing_is_unknown_nothing_changes(terse, texts):
@@ -148,20 +172,29 @@ def test_where_nothing_is_unknown_nothing_changes(terse, texts):
 
 
 def test_a_word_is_more_than_its_unknown_piece(terse):
-    record = terse.translate("a dogßX", prefix="ein ß", replace_unknown=True, **DETAILS)
-    place = record.tokens.index("▁") + 1
-    assert record.tokens[place] in ("a", "dogßX")
-    assert f"ein {record.tokens[place]}" in record.text
+    [ids] = terse.preprocessor.encode(["a dogßX"])
+    [words] = source_words(terse.preprocessor, ["a dogßX"], [ids])
+    assert words[-1] == "dogßX" and set(words) == {"a", "dogßX"}
 
 
 def test_without_attention_the_unknown_word_stays(reader):
     tokenizer = reader.preprocessor.tokenizer
     backbone = Seq2Seq(14, num_layers=1, hidden_dim=6, embedding_dim=5)
     mute = Seq2SeqTranslator(backbone, Seq2SeqPreprocessor(tokenizer))
-    options = {**DETAILS, "prefix": "Xx hund"}
+    known = tokenizer.get_vocabulary()[4:]
+    options = {**DETAILS, "banned": [*NO_WORDS, *known], "min_length": 3}
     record = mute.translate("a Mops", replace_unknown=True, **options)
     assert record.tokens[0] == "<unk>"
     assert record.text == mute.translate("a Mops", **options).text
+
+
+def test_banned_lists_share_a_program(terse):
+    terse.translate("ein", banned=["a", "d"], **OPTIONS)
+    _, kept = terse.__dict__["_compiled"]
+    programs = len(kept)
+    found = terse.translate("ein", banned=["d", "i"], **DETAILS)
+    assert len(kept) == programs
+    assert not {"d", "i"} & set(found.tokens)
 
 
 # === What is refused ===
@@ -189,6 +222,12 @@ def test_bad_values(reader, monkeypatch, arguments, error, message):
     monkeypatch.setattr(reader.preprocessor, "encode", None)
     with pytest.raises(error, match=message):
         reader.translate(["a dog", "a cat"], **arguments)
+
+
+def test_where_all_is_banned_the_error_says_so(reader):
+    banned = ["<unk>", *NO_WORDS, *reader.preprocessor.tokenizer.get_vocabulary()[4:]]
+    with pytest.raises(ValueError, match="a word must be left that isn't banned"):
+        reader.translate("a dog", banned=banned, min_length=3)
 
 
 def test_a_search_takes_its_end():

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import numpy as np
@@ -156,6 +157,13 @@ def test_what_is_no_pair_of_texts(
     monkeypatch.setattr("zoo.decoding.forced.compiled", None)
     with pytest.raises(error, match=message):
         getattr(translator, method)(sources, targets)
+
+
+def test_pieces_of_another_vocabulary(terse, texts):
+    record = terse.translate(texts[3], beam_size=1, max_length=9, return_details=True)
+    other = dataclasses.replace(record, tokens=[*record.tokens, "▁nobody"])
+    with pytest.raises(ValueError, match=r"'▁nobody' in targets\[1\]"):
+        terse.score([texts[3]] * 2, [record, other])
 
 
 def test_bad_values(translator):

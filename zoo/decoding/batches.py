@@ -5,18 +5,17 @@ import numpy as np
 _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
-def batches(order, sources, batch_size):
-    """Cuts places of sources, sorted by length, into lists of at most `batch_size` that
-    stay within one length bucket."""
-    batch = []
+def batches(order, batch_size, *columns):
+    """Cuts places of rows, sorted by length, into lists of at most `batch_size` that
+    stay within one length bucket of each of the columns, which are lists of rows."""
+    batch, own = [], None
     for i in order:
-        full = len(batch) == batch_size
-        if batch and (
-            full or bucket(len(sources[i])) != bucket(len(sources[batch[0]]))
-        ):
+        sizes = [bucket(len(rows[i])) for rows in columns]
+        if batch and (len(batch) == batch_size or sizes != own):
             yield batch
             batch = []
         batch.append(i)
+        own = sizes
     if batch:
         yield batch
 

@@ -1,6 +1,7 @@
 """Batched beam search over the four-method contract, on three backends."""
 
 import keras
+import numpy as np
 from keras import ops, tree
 
 from zoo.decoding.ties import top_k
@@ -86,7 +87,7 @@ class BeamSearch:
         self.min_length = integer("min_length", min_length, 0)
         self.start_id = integer("start_id", start_id, 0)
         self.end_id = integer("end_id", end_id, 0)
-        self.banned_ids = tuple(integer("banned_ids", x, 0) for x in banned_ids)
+        self.banned_ids = tuple(integer("banned_ids", x, 0) for x in banned_ids or ())
         if self.end_id in self.banned_ids:
             raise ValueError(
                 f"`banned_ids` must not hold that of the end token, {end_id}; "
@@ -107,10 +108,21 @@ class BeamSearch:
         return cls(**config)
 
     def key(self):
-        """What two searches must share to run the same compiled program."""
-        return tuple(self.get_config().values())
+        """What two searches must share to run the same compiled program. Which ids are
+        banned is none of it: a program takes them as an argument."""
+        config = self.get_config()
+        return tuple({**config, "banned_ids": bool(self.banned_ids)}.values())
 
-    def __call__(self, model, source_ids, limits, steps, prefix=None):
+    def banned(self):
+        """`banned_ids` as an int32 array of few lengths, filled up with -1."""
+        width = 1 << max(len(self.banned_ids) - 1, 0).bit_length()
+        return np.pad(
+            np.array(self.banned_ids, "int32"),
+            (0, width - len(self.banned_ids)),
+            constant_values=-1,
+        )
+
+    def __call__(self, model, source_ids, limits, steps, prefix=None, banned=None):
         """Searches for the best translations of a batch.
 
         Args:
@@ -121,7 +133,10 @@ class BeamSearch:
             limits: int `(B,)`, each sentence's longest translation, end included.
             steps: int, at least every limit: the width of the result.
             prefix: int `(B, steps)`: tokens that every hypothesis has in their places,
-                0 where it is free; None for none. Their log-probabilities count.
+                0 where it is free; None for none. Their log-probabilities count. At
+                the limit the end token is taken all the same.
+            banned: int `(n,)`: ids in the place of the search's own `banned_ids`, -1
+                for none.
 
         Returns:
             `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 behind the
@@ -137,9 +152,21 @@ class BeamSearch:
         # Hypotheses are rows of the state only: the memory is not copied.
         state = tree.map_structure(lambda x: ops.repeat(x, beams, axis=0), state)
         limits = ops.cast(limits, "int32")[:, None]  # (B, 1)
-        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
-        first = ops.reshape(ops.arange(beams, dtype="int32"), (1, -1)) == 0
-        live = ops.where(ops.tile(first, (batch, 1)), 0.0, _LOW)
+        if banned is None and self.banned_ids:
+            banned = self.banned()
+        rank = ops.arange(beams, dtype="int32")[None]  # (1, K)
+        fixed = {
+            "memory": memory,
+            "limits": limits,
+            "prefix": prefix,
+            "banned": None if banned is None else ops.cast(banned, "int32"),
+            "real": ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None],
+            "rank": rank,
+            "rows": ops.arange(batch, dtype="int32")[:, None] * beams,  # (B, 1)
+            "places": ops.arange(steps, dtype="int32")[None, None],
+            "mildest": self._normaliser(ops.cast(limits, "float32")),
+        }
+        live = ops.where(ops.tile(rank == 0, (batch, 1)), 0.0, _LOW)
         live = ops.cast(live, "float32")  # (B, K)
         loop = {
             "step": ops.zeros((), dtype="int32"),
@@ -162,7 +189,7 @@ class BeamSearch:
 
         def body(*values):
             values = dict(zip(names, values, strict=True))
-            values = self._advance(model, memory, values, limits, real, steps, prefix)
+            values = self._advance(model, values, **fixed)
             return tuple(values[name] for name in names)
 
         values = ops.while_loop(condition, body, tuple(loop.values()))
@@ -171,7 +198,7 @@ class BeamSearch:
         ids = ops.take_along_axis(values["done_ids"], order[..., None], axis=1)
         return ids, scores
 
-    def generate(self, model, inputs):
+    def generate(self, model, inputs, stop_token_ids=None):
         """The best translation of each source, as a Translator's `generate` asks.
 
         Args:
@@ -179,14 +206,20 @@ class BeamSearch:
             inputs: dict of `source_ids` int (B, S) and, where a length is wanted,
                 `target_ids` (B, T): the start token, the prefix if any, then 0. By
                 default a translation may be as long as `translate` lets it be.
+            stop_token_ids: None or that of the end token alone.
 
         Returns:
             int (B, T): the start token, then the translation, padded with 0; without
             the latter where the source holds nothing.
 
         Raises:
-            ValueError: if T has no room for `min_length`.
+            ValueError: if T has no room for `min_length`, or for other stop tokens.
         """
+        if stop_token_ids is not None and list(stop_token_ids) != [self.end_id]:
+            raise ValueError(
+                f"A beam search stops at the end token alone, {self.end_id}. "
+                f"Received: stop_token_ids={stop_token_ids}"
+            )
         source_ids = ops.cast(inputs["source_ids"], "int32")
         real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
         length = ops.sum(real, axis=1)
@@ -203,28 +236,38 @@ class BeamSearch:
                 "`max_length` must leave room for `min_length` and the start token. "
                 f"Received: max_length={steps + 1}, min_length={self.min_length}"
             )
+        if not steps:
+            return ops.cast(inputs["target_ids"], "int32")
+        # A row without a source ends at once, as one that is full does.
+        limits = ops.where(length > 0, limits, 1)
         ids, _ = self(model, source_ids, limits, steps, prefix)
         nothing = 0 if prefix is None else prefix
         ids = ops.where(length[:, None] > 0, ids[:, 0], nothing)
         return ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
 
-    def _advance(self, model, memory, loop, limits, real, steps, prefix):
+    def _advance(
+        self,
+        model,
+        loop,
+        memory,
+        limits,
+        prefix,
+        banned,
+        real,
+        rank,
+        rows,
+        places,
+        mildest,
+    ):
         beams, step = self.beam_size, loop["step"]
         batch = ops.shape(limits)[0]
         logits, state, weights = model.step(loop["tokens"], loop["state"], memory)
         logits = ops.cast(logits, "float32")
-        vocabulary = logits.shape[-1]
         total = ops.logsumexp(logits, axis=-1, keepdims=True)
         # Log-probabilities are what they were before: no other word gets the share of
         # one that may not be taken.
-        allowed = self._allowed(step, limits, prefix, vocabulary)[:, None]  # (B, 1, V)
-        logits = ops.reshape(logits, (batch, beams, vocabulary))
-        logits = ops.where(allowed, logits, _LOW)
-        logits = ops.reshape(logits, (batch * beams, vocabulary))
-        # The k best of each beam, then the k best of those: one top-k over beams times
-        # vocabulary is slow under XLA.
-        width = min(beams, vocabulary)
-        best, words = top_k(logits, width, _LOW / 2)  # (B*K, k)
+        best, words = self._candidates(logits, step, limits, prefix, banned)
+        width = best.shape[-1]
         log_probs = ops.reshape(best - total, (batch, beams, width))
         log_probs = log_probs + loop["live"][..., None]
         flat = ops.reshape(log_probs, (batch, beams * width))
@@ -234,31 +277,33 @@ class BeamSearch:
         words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
         words = ops.take_along_axis(words, picks, axis=1)  # (B, K)
 
+        def pick(values, index):
+            """values `(B * K, ...)` of the hypotheses index `(B, K)`; the only one of a
+            sentence stays where it is."""
+            if beams == 1:
+                return values
+            return ops.take(values, ops.reshape(index + rows, (-1,)), axis=0)
+
         # Finished hypotheses keep their places: the beam has that many fewer.
         finished = ops.sum(
             ops.cast(loop["done"] > _LOW / 2, "int32"), axis=1, keepdims=True
         )
-        rank = ops.arange(beams, dtype="int32")[None]
         valid = ops.logical_and(rank < beams - finished, scores > _LOW / 2)
         ends = ops.logical_and(valid, words == self.end_id)
         words = ops.where(valid, words, PAD_ID)
 
-        ids = ops.take_along_axis(loop["ids"], parents[..., None], axis=1)
-        here = (ops.arange(steps, dtype="int32") == step)[None, None]
-        ids = ops.where(here, words[..., None], ids)
+        length = ops.shape(loop["ids"])[2]
+        ids = pick(ops.reshape(loop["ids"], (-1, length)), parents)
+        ids = ops.reshape(ids, (batch, beams, length))
+        ids = ops.where(places == step, words[..., None], ids)
         loop = {**loop, "step": step + 1, "ids": ids, "tokens": ops.reshape(words, -1)}
 
-        length = ops.cast(step + 1, "float32")
-        ranked = scores / self._normaliser(length)
+        ranked = scores / self._normaliser(ops.cast(step + 1, "float32"))
         if self.coverage_penalty:
-            shape = (batch, beams, -1)
-            coverage = ops.take_along_axis(
-                loop["coverage"], parents[..., None], axis=1
-            ) + ops.take_along_axis(
-                ops.cast(ops.reshape(weights, shape), "float32"),
-                parents[..., None],
-                axis=1,
-            )
+            shape = ops.shape(loop["coverage"])
+            weights = ops.cast(ops.reshape(weights, shape), "float32")
+            coverage = ops.reshape(loop["coverage"] + weights, (-1, shape[2]))
+            coverage = ops.reshape(pick(coverage, parents), shape)
             loop["coverage"] = coverage
             covered = ops.log(ops.clip(coverage, 1e-10, 1.0)) * real
             ranked = ranked + self.coverage_penalty * ops.sum(covered, axis=-1)
@@ -269,8 +314,9 @@ class BeamSearch:
         place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
         move = ops.logical_and(ends[:, None], place[:, None] == rank[..., None])
         moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
-        source = ops.argmax(ops.cast(move, "int32"), axis=-1)
-        taken = ops.take_along_axis(ids, source[..., None], axis=1)
+        source = ops.cast(ops.argmax(ops.cast(move, "int32"), axis=-1), "int32")
+        taken = pick(ops.reshape(ids, (-1, length)), source)
+        taken = ops.reshape(taken, (batch, beams, length))
         done_ids = ops.where(moved[..., None], taken, loop["done_ids"])
         done = ops.where(
             moved, ops.take_along_axis(ranked, source, axis=1), loop["done"]
@@ -280,38 +326,46 @@ class BeamSearch:
         live = ops.where(alive, scores, _LOW)
         # Log-probabilities only fall, and the penalty is mildest at the limit: no live
         # hypothesis can end above this.
-        bound = ops.max(live, axis=1, keepdims=True)
-        bound = bound / self._normaliser(ops.cast(limits, "float32"))
-        settled = ops.top_k(done, self.n_best)[0][:, -1:]
+        bound = ops.max(live, axis=1, keepdims=True) / mildest
+        if self.n_best == 1:
+            settled = ops.max(done, axis=1, keepdims=True)
+        else:
+            settled = ops.top_k(done, self.n_best)[0][:, -1:]
         live = ops.where(bound <= settled, _LOW, live)
-        if beams > 1:  # the only hypothesis of a sentence stays where it is
-            rows = parents + ops.arange(batch, dtype="int32")[:, None] * beams
-            rows = ops.reshape(rows, (-1,))
-            state = tree.map_structure(lambda x: ops.take(x, rows, axis=0), state)
         return {
             **loop,
-            "state": state,
+            "state": tree.map_structure(lambda x: pick(x, parents), state),
             "live": live,
             "done_ids": done_ids,
             "done": done,
         }
 
-    def _allowed(self, step, limits, prefix, vocabulary):
-        """Which words may be taken now, `(B, V)`."""
-        words = ops.arange(vocabulary, dtype="int32")[None]
-        is_end = words == self.end_id
-        free = ops.ones_like(is_end)
-        if self.banned_ids:
-            banned = words[..., None] == ops.array(self.banned_ids, dtype="int32")
-            free = ops.logical_not(ops.any(banned, axis=-1))
+    def _candidates(self, logits, step, limits, prefix, banned):
+        """The best words of each hypothesis that may be taken now: their logits and
+        ids, `(B * K, k)`. One top-k over beams times vocabulary is slow under XLA."""
+        vocabulary = logits.shape[-1]
+        words, free = ops.arange(vocabulary, dtype="int32")[None], logits
+        if banned is not None:
+            found = ops.any(words[..., None] == banned, axis=-1)
+            free = ops.where(found, _LOW, free)
         if self.min_length > 1:
-            late = step + 1 >= self.min_length
-            free = ops.logical_and(free, ops.logical_or(late, words != self.end_id))
+            early = ops.logical_and(words == self.end_id, step + 1 < self.min_length)
+            free = ops.where(early, _LOW, free)
+        width = min(self.beam_size, vocabulary)
+        best, words = top_k(free, width, _LOW / 2)
+        # The last word that a sentence may take is the end token; a prefix is taken as
+        # it is. (-1: free)
+        forced = ops.where(step + 1 >= limits, self.end_id, -1)  # (B, 1)
         if prefix is not None:
-            forced = ops.take(prefix, ops.reshape(step, (1,)), axis=1)  # (B, 1)
-            free = ops.where(forced == PAD_ID, free, words == forced)
-        # The last step that a sentence may take is its end token.
-        return ops.where(step + 1 >= limits, is_end, free)
+            given = ops.take(prefix, ops.reshape(step, (1,)), axis=1)
+            given = ops.where(given == PAD_ID, -1, ops.cast(given, "int32"))
+            forced = ops.where(forced < 0, given, forced)
+        forced = ops.repeat(forced, self.beam_size, axis=0)  # (B * K, 1)
+        own = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
+        first = ops.arange(width, dtype="int32")[None] == 0
+        best = ops.where(forced < 0, best, ops.where(first, own, _LOW))
+        words = ops.where(forced < 0, ops.cast(words, "int32"), forced)
+        return best, words
 
     def _normaliser(self, length):
         if not self.length_penalty:

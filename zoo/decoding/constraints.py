@@ -6,6 +6,7 @@ import sys
 
 from zoo.decoding.records import words_of
 from zoo.text import check_texts
+from zoo.text.tokenizer import UNKNOWN_ID
 
 _UNKNOWN = "<unk>"
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it
@@ -29,10 +30,9 @@ def read_prefixes(preprocessor, prefix, count, max_length):
     """
     if prefix is None:
         return None
-    texts = (
-        [prefix] * count if isinstance(prefix, str) else check_texts(prefix, "prefix")
-    )
-    if len(texts) != count:
+    single = isinstance(prefix, str)
+    texts = check_texts([prefix] if single else prefix, "prefix")
+    if not single and len(texts) != count:
         raise ValueError(
             "`prefix` must be one str, or hold as many as there are texts. "
             f"Received: {len(texts)} prefixes and {count} texts"
@@ -45,7 +45,25 @@ def read_prefixes(preprocessor, prefix, count, max_length):
                 f"token counts. Received: prefix[{place}] of {len(row)} pieces, "
                 f"max_length={max_length}"
             )
-    return rows
+    return rows * count if single else rows
+
+
+def unknown_beginnings(preprocessor, prefix, rows):
+    """What prefixes have in the place of their unknown pieces.
+
+    Args:
+        preprocessor, prefix: as in `read_prefixes`.
+        rows: what it returned.
+
+    Returns:
+        For each translation the pieces of its prefix as the text has them; an empty
+        list where all are known.
+    """
+    if not any(UNKNOWN_ID in row for row in rows or ()):
+        return [[] for _ in rows or ()]
+    texts = [prefix] * len(rows) if isinstance(prefix, str) else prefix
+    found = preprocessor.tokenizer.surfaces(texts)
+    return [f if UNKNOWN_ID in row else [] for f, row in zip(found, rows, strict=True)]
 
 
 def read_banned(preprocessor, banned):
@@ -77,33 +95,37 @@ def read_banned(preprocessor, banned):
     return sorted(found)
 
 
-def source_words(preprocessor, texts):
-    """For each text a list of the words that its pieces are part of."""
+def source_words(preprocessor, texts, sources):
+    """For each text a list of the words that the pieces read are part of: those of
+    `sources`, lists of ids, without their end token."""
     found = []
-    for pieces in preprocessor.tokenizer.surfaces(texts):
+    for pieces, ids in zip(
+        preprocessor.tokenizer.surfaces(texts), sources, strict=True
+    ):
         words, starts = words_of(pieces)
-        places = range(len(pieces))
+        places = range(len(ids) - bool(preprocessor.source_end))
         found.append([words[bisect.bisect(starts, place) - 1] for place in places])
     return found
 
 
-def put_words_in(text, tokens, weights, words):
+def put_words_in(text, tokens, weights, words, begun=()):
     """Puts the source word of highest attention in the place of each unknown token.
 
     Args:
         text: the translation.
         tokens: list of its pieces.
         weights: its alignment, `(len(tokens), S)`.
-        words: for each source piece its word.
+        words: for each source piece its word; none where unknown tokens stay.
+        begun: the pieces of its prefix as the caller wrote them.
 
     Returns:
         `(text, tokens)`, as they came where nothing is unknown, or nothing attended to.
     """
-    new = list(tokens)
+    new = [*begun, *tokens[len(begun) :]]
     for place, row in enumerate(weights[:, : len(words)]):
-        if tokens[place] == _UNKNOWN and row.any():
+        if new[place] == _UNKNOWN and row.any():
             word = words[int(row.argmax())]
-            joined = place and tokens[place - 1] == "▁"
+            joined = place and new[place - 1] == "▁"
             new[place] = word if joined else f"▁{word}"
     if new == tokens:
         return text, tokens

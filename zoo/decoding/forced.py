@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from zoo.decoding.batches import batches, pad_batch
+from zoo.decoding.batches import batches, bucket, pad_batch
 from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.decoding.score import label_log_probs, perplexity_from
@@ -101,9 +101,9 @@ def _read(model, key, function, sources, targets, batch_size):
     """Yields the place of each pair and its rows of the outputs of a function of
     `(source_ids, target_ids, labels)`: target token t is the label of step t, at which
     the tokens before it have been read."""
-    sizes = [(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
+    sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, targets, strict=True)]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    for chosen in batches(order, sources, batch_size):
+    for chosen in batches(order, batch_size, sources, targets):
         outputs = compiled(model, key, function)(
             pad_batch([sources[i] for i in chosen], batch_size),
             pad_batch([[START_ID, *targets[i]] for i in chosen], batch_size),
@@ -151,9 +151,21 @@ def _read_pairs(model, sources, targets, batch_size):
     target_ids = preprocessor.encode_targets(texts, length=sys.maxsize)
     for place, target in enumerate(targets):
         if isinstance(target, Translation):  # which may cut its words otherwise
-            to_id = preprocessor.tokenizer.token_to_id
-            target_ids[place] = [to_id(token) for token in target.tokens]
+            target_ids[place] = _own_ids(preprocessor.tokenizer, target, place)
     return texts, source_ids, target_ids
+
+
+def _own_ids(tokenizer, record, place):
+    """The ids of a record's tokens, all of which the vocabulary must have."""
+    ids = [tokenizer.token_to_id(token) for token in record.tokens]
+    for token, own in zip(record.tokens, ids, strict=True):
+        if tokenizer.id_to_token(own) != token:
+            raise ValueError(
+                "The tokens of a Translation must be pieces of this model's vocabulary "
+                "(those of `merge_words`, and words put in the place of `<unk>`, are "
+                f"not: give the text). Received: {token!r} in targets[{place}]"
+            )
+    return ids
 
 
 def _total(log_probs):

@@ -10,6 +10,7 @@ from zoo.decoding.constraints import (
     read_banned,
     read_prefixes,
     source_words,
+    unknown_beginnings,
 )
 from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
@@ -21,6 +22,7 @@ from zoo.text.tokenizer import UNKNOWN_ID
 def translate(
     model,
     texts,
+    *,
     max_length=None,
     return_details=False,
     batch_size=64,
@@ -51,8 +53,9 @@ def translate(
     prefixes = read_prefixes(preprocessor, prefix, len(texts), max_length)
     sources = preprocessor.encode(texts)
     found = search_ids(model, sources, search, max_length, batch_size, prefixes)
-    words = source_words(preprocessor, texts) if replace_unknown else None
-    results = _records(model, sources, found, words, return_details, batch_size)
+    begun = unknown_beginnings(preprocessor, prefix, prefixes)
+    texts = texts if replace_unknown else None
+    results = _records(model, sources, found, return_details, batch_size, texts, begun)
     if search.n_best == 1:
         results = [result[0] for result in results]
     return results[0] if single else results
@@ -75,21 +78,28 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
         the end token; an empty source gives empty ones of score 0.
 
     Raises:
-        ValueError: if the model's logits are not finite.
+        ValueError: for a prefix that leaves no room within `max_length`, before any
+            computation; if the model's logits are not finite.
     """
+    longest = max(map(len, prefixes), default=0) if prefixes else 0
+    if max_length and longest >= max_length:
+        raise ValueError(
+            "A prefix must have fewer ids than `max_length`, in which the end token "
+            f"counts. Received: one of {longest} ids, max_length={max_length}"
+        )
     found = [[([], 0.0)] * search.n_best for _ in sources]
     # Sorted by length, so that a batch holds little padding.
     order = sorted(
         (i for i, ids in enumerate(sources) if len(ids)), key=lambda i: len(sources[i])
     )
-    for rows in batches(order, sources, batch_size):
+    for rows in batches(order, batch_size, sources):
         batch = pad_batch([sources[i] for i in rows], batch_size)
         begun = [prefixes[i] if prefixes else [] for i in rows]
         if max_length:
             limits, steps = [max_length] * len(rows), bucket(max_length)
         else:
             limits = [
-                max(2 * len(sources[i]) + 10, search.min_length, len(own) + 1)
+                max(2 * len(sources[i]) + 10 + len(own), search.min_length)
                 for i, own in zip(rows, begun, strict=True)
             ]
             steps = 2 * batch.shape[1] + 10
@@ -108,23 +118,29 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
             ]
             if not found[i]:
                 raise ValueError(
-                    "The model's logits must be finite: no hypothesis came out for "
-                    f"texts[{i}]. Received: NaN or infinite logits"
+                    f"No hypothesis came out for texts[{i}]: the model's logits must "
+                    "be finite, and a word must be left that isn't banned"
                 )
     return found
 
 
-def _records(model, sources, found, words, details, batch_size):
-    """What `translate` returns for each source, in a list; `words` are those of
-    `source_words`, or None where an unknown word stays."""
+def _records(model, sources, found, details, batch_size, source_texts, begun):
+    """What `translate` returns for each source, in a list. Unknown words are replaced
+    where there are `source_texts`; `begun` is what `unknown_beginnings` gave."""
     preprocessor = model.preprocessor
     flat = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
     texts = preprocessor.decode([ids for _, ids, _ in flat])
-    looked = [
+    unknown = [
         n
-        for n, (_, ids, _) in enumerate(flat)
-        if details or words and UNKNOWN_ID in ids
+        for n, (i, ids, _) in enumerate(flat)
+        if UNKNOWN_ID in ids and (source_texts or any(begun[i : i + 1]))
     ]
+    looked = range(len(flat)) if details else unknown
+    words = {}
+    if source_texts:
+        rows = sorted({flat[n][0] for n in unknown})
+        read = [[column[i] for i in rows] for column in (source_texts, sources)]
+        words = dict(zip(rows, source_words(preprocessor, *read), strict=True))
     alignments = align_ids(
         model,
         [sources[flat[n][0]] for n in looked],
@@ -137,8 +153,10 @@ def _records(model, sources, found, words, details, batch_size):
         text, own = texts[n], alignments.get(n)
         if own:
             tokens = preprocessor.pieces(ids)
-            if words:
-                text, tokens = put_words_in(text, tokens, own[0], words[i])
+            own_beginning = begun[i] if begun else ()
+            text, tokens = put_words_in(
+                text, tokens, own[0], words.get(i, ()), own_beginning
+            )
             if details:
                 pieces = preprocessor.pieces(sources[i])
                 text = Translation(text, score, tokens, pieces, *own)
@@ -148,16 +166,16 @@ def _records(model, sources, found, words, details, batch_size):
 
 def compile_search(model, search, steps, prefixed=False):
     """The search as a function of arrays `(source_ids, limits)`, or of `(source_ids,
-    limits, prefix)`, `steps` wide; one for searches of equal arguments."""
+    limits, prefix)`, `steps` wide; one program for searches of equal arguments."""
+    names = ["prefix"] * prefixed + ["banned"] * bool(search.banned_ids)
 
-    def run(source_ids, limits):
-        return search(model, source_ids, limits, steps)
+    def run(source_ids, limits, *others):
+        others = dict(zip(names, others, strict=True))
+        return search(model, source_ids, limits, steps, **others)
 
-    def run_prefixed(source_ids, limits, prefix):
-        return search(model, source_ids, limits, steps, prefix)
-
-    key = search.key(), steps, prefixed
-    return compiled(model, key, run_prefixed if prefixed else run)
+    program = compiled(model, (search.key(), steps, prefixed), run)
+    banned = [search.banned()] if search.banned_ids else []
+    return lambda *arrays: program(*arrays, *banned)
 
 
 def _until_end(ids, end_id):

@@ -110,7 +110,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def project(self, memory):
         """Keys and values of memory `(B, S, d_m)`, the heads apart: a list of two
         `(B, h, S, d_k)`."""
-        return [self._heads(self.W_K(memory)), self._heads(self.W_V(memory))]
+        return [self._laid_out(layer(memory)) for layer in (self.W_K, self.W_V)]
 
     def call(self, query, memory, mask=None, keys=None, memory_mask=None):
         mask = memory_mask if mask is None else mask
@@ -135,6 +135,13 @@ class MultiHeadAttention(keras.layers.Layer):
         batch, length = ops.shape(x)[:2]
         x = ops.reshape(x, (batch, length, self.num_heads, self.head_size))
         return ops.swapaxes(x, 1, 2)
+
+    def _laid_out(self, x):
+        """`_heads`, in memory in that order: torch would put it so in each product."""
+        heads = self._heads(x)
+        batch, _, length, _ = ops.shape(heads)
+        flat = ops.reshape(heads, (-1, length, self.head_size))
+        return ops.reshape(flat, (batch, self.num_heads, length, self.head_size))
 
     def compute_output_shape(self, query_shape, memory_shape):
         batch, time = query_shape[:2]

@@ -247,7 +247,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             inputs: `(R, d)`; R may be a multiple of memory's rows, K consecutive ones
                 for one sentence.
             cache: from `make_cache` or the last step.
-            position: int `(R,)`, from 0.
+            position: int `(R,)`, from 0; `(1,)` where it is one for all rows.
             keys: `project(memory)`.
             mask: bool `(B, S)`, true where memory is real.
 

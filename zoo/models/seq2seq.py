@@ -258,7 +258,8 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
             `{"token_ids": (B, T)}`.
         """
         if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
-            return {"token_ids": self.sampler.generate(self, inputs)}
+            found = self.sampler.generate(self, inputs, stop_token_ids)
+            return {"token_ids": found}
         memory = self.encode(inputs["source_ids"])
         prompt = inputs.get("target_ids")
         if prompt is None:

@@ -183,7 +183,8 @@ class Transformer(Seq2SeqBackbone):
         }
 
     def step(self, token_ids, state, memory):
-        position, caches = state["position"], []
+        # All rows are at one position.
+        position, caches = state["position"][:1], []
         x = self._embed(self.token_embedding, token_ids, position)
         for layer, cache, keys in zip(
             self.decoder_layers, state["caches"], memory["keys"], strict=True
@@ -193,7 +194,7 @@ class Transformer(Seq2SeqBackbone):
         x = x if self.decoder_norm is None else self.decoder_norm(x)
         room = position < ops.shape(caches[0][0])[2]
         x = ops.where(room[:, None], x, float("nan"))
-        state = {"caches": caches, "position": position + 1}
+        state = {"caches": caches, "position": state["position"] + 1}
         return self.logits(x), state, weights
 
     def _decode(self, inputs, training=False):

@@ -58,6 +58,7 @@ class Translating:
             prefix: what translations begin with: a str, or a list of one for each text,
                 "" where it is free. The search goes on behind its last piece, within a
                 word too. Its log-probability counts; that of a blank text is unused.
+                The default `max_length` counts from its end.
             banned: pieces that are never written (except in a prefix), each as a
                 record's `tokens` have it or as a word, "Hund" for "▁Hund". A word can
                 still be spelled with smaller pieces. "<unk>" is one too.
@@ -108,7 +109,8 @@ class Translating:
             targets: a str, or a list of as many str, each of which is cut into pieces
                 as in training. In the place of a str a `zoo.decoding.Translation` may
                 stand: then its own pieces are scored, so that what `translate` found
-                with `length_penalty=0` gets the score that it has.
+                with `length_penalty=0` gets the score that it has. They must be of the
+                vocabulary: words put in by `replace_unknown` are not.
             per_token: whether the tokens' log-probabilities are wanted, not their sum.
             batch_size: sentences read together. It never changes a result.
 
@@ -118,8 +120,8 @@ class Translating:
 
         Raises:
             TypeError: for a text that is not a str; its position is named.
-            ValueError: for lists of unlike length, a blank source, or without a
-                preprocessor.
+            ValueError: for lists of unlike length, a blank source, a record's token
+                that the vocabulary has not, or without a preprocessor.
         """
         from zoo.decoding.forced import score
 
