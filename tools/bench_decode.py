@@ -3,11 +3,12 @@
     python tools/bench_decode.py --work FOLDER --json FILE
 
 Reference work: the 1,000 English sentences of Multi30k test_2016_flickr as words (13a),
-64 at a time, greedy and beam 5, every translation 15 words long, so that all do the
-same number of steps; float32. The recurrent model is that of `tools/bench_train.py`: a
-bidirectional LSTM encoder of 2 x 128, an LSTM decoder of 256, embeddings of 256,
-general attention, input feeding, a vocabulary of 6,000 a side. The Transformer, beside
-CTranslate2's, has 3 layers of 256 with 4 heads and inner layers of 1,024.
+64 at a time, greedy and beam 5, every translation 15 words long, so that all do as
+many steps (zoo one more, for the end token); float32. The recurrent model is that of
+`tools/bench_train.py`: a bidirectional LSTM encoder of 2 x 128, an LSTM decoder of 256,
+embeddings of 256, general attention, input feeding, a vocabulary of 6,000 a side. The
+Transformer, beside CTranslate2's, has 3 layers of 256 with 4 heads and inner layers of
+1,024.
 
 Each peer is installed into an environment of its own in FOLDER, and trains for a few
 steps to have a model. Each is timed by its own Python API, from lines of words to lines

@@ -165,7 +165,6 @@ def newest(files):
 
 PEERS = {
     "opennmt-py": opennmt_py,
-    "opennmt-py-transformer": opennmt_py,
     "joeynmt": joeynmt,
     "opennmt-tf": opennmt_tf,
     "ctranslate2": ctranslate2,

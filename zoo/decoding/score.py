@@ -15,7 +15,7 @@ SEGMENT = 35  # words read at once where the state is carried over
 _ROUND = 16  # lengths are padded to a multiple: each is compiled by itself
 
 
-def score_ids(task, rows, batch_size=32):
+def score_rows(task, rows, batch_size=32):
     """Log-probability of each row of word ids and the end token behind it.
 
     Args:
@@ -40,7 +40,7 @@ def classify_ids(task, rows, batch_size=32):
 
     Args:
         task: a `zoo.models.SentimentClassifier`.
-        rows, batch_size: as in `score_ids`.
+        rows, batch_size: as in `score_rows`.
     """
     backbone, classes = task.backbone, np.zeros(len(rows), "int32")
     run = compiled(task, "classify", lambda ids: (backbone({"token_ids": ids}),))
@@ -75,7 +75,7 @@ def perplexity_of(task, rows, batch_size=32, carry_over=False, length=SEGMENT):
     if carry_over:
         total = document_score(task, rows, batch_size, length)
     else:
-        total = np.sum(score_ids(task, rows, batch_size))
+        total = np.sum(score_rows(task, rows, batch_size))
     return perplexity_from(total, sum(len(row) + 1 for row in rows))
 
 

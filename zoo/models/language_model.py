@@ -274,10 +274,10 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
             TypeError: for a text that is not a str.
             ValueError: without a preprocessor.
         """
-        from zoo.decoding.score import score_ids
+        from zoo.decoding.score import score_rows
 
         rows = self.encoded(texts)
-        totals = [float(x) for x in score_ids(self, rows, batch_size)]
+        totals = [float(x) for x in score_rows(self, rows, batch_size)]
         return totals[0] if isinstance(texts, str) else totals
 
     def perplexity(self, texts, batch_size=32, carry_over=False):
