@@ -41,7 +41,8 @@ def test_an_answer_for_each_and_its_neighbours_stay(signatures, name, kind):
             values = tensor.numpy()
             assert len(values) == 4
             if values.dtype == np.float32:
-                assert np.isfinite(values).all()
+                # A beam that finds only NaN answers with -1e9.
+                assert np.isfinite(values).all() and (values > -1e8).all()
                 wanted = [row[output].numpy()[0] for row in alone]
                 np.testing.assert_allclose(values[[0, 1, 3]], wanted, rtol=1e-5)
                 continue
