@@ -1,6 +1,7 @@
 """A model server for tests: what PredictionService and the REST API are documented to
 do, on real sockets, with Python functions or exported folders as models."""
 
+import contextlib
 import http.server
 import json
 import re
@@ -21,7 +22,7 @@ class Failure(Exception):
 
 
 _HTTP = {"INVALID_ARGUMENT": 400, "NOT_FOUND": 404, "UNAVAILABLE": 503}
-_HTTP["FAILED_PRECONDITION"] = 412
+_HTTP["FAILED_PRECONDITION"] = 400
 
 
 def saved_model(folder):
@@ -57,26 +58,32 @@ class Double:
     Args:
         models: name -> {version: model}.
         labels: (name, label) -> version.
+        ports: of gRPC and REST; 0 for one that is free.
 
     Attributes:
         failures: list of `Failure`; each request takes one and fails by it.
         delay: seconds that an answer takes.
         requests: the batch sizes of the requests that came.
         page: what REST answers instead, as a proxy does.
+        cut: what happens to REST's answers after their first half: None, "close", or
+            the seconds that the other half takes.
     """
 
-    def __init__(self, models, labels=()):
-        self.models, self.labels = models, dict(labels)
+    def __init__(self, models, labels=(), ports=(0, 0)):
+        self.models, self.labels, self.ports = models, dict(labels), ports
         self.failures, self.delay, self.requests = [], 0.0, []
-        self.page = None
+        self.page = self.cut = None
 
     def __enter__(self):
         self.grpc = grpc.server(futures.ThreadPoolExecutor(4))
         _add_service(self.grpc, self)
-        self.address = f"localhost:{self.grpc.add_insecure_port('localhost:0')}"
+        port = self.grpc.add_insecure_port(f"localhost:{self.ports[0]}")
+        self.address = f"localhost:{port}"
         self.grpc.start()
         handler = type("Handler", (_Handler,), {"double": self})
-        self.http = http.server.ThreadingHTTPServer(("localhost", 0), handler)
+        self.http = http.server.ThreadingHTTPServer(
+            ("localhost", self.ports[1]), handler
+        )
         self.url = f"http://localhost:{self.http.server_address[1]}"
         threading.Thread(
             target=self.http.serve_forever, args=(0.02,), daemon=True
@@ -165,7 +172,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        half = len(body) // 2
+        self.wfile.write(body[:half])
+        if self.double.cut != "close":
+            time.sleep(self.double.cut or 0)
+            with contextlib.suppress(ConnectionError):  # the client may have gone
+                self.wfile.write(body[half:])
 
     def answer(self):
         found = _PATH.fullmatch(self.path)

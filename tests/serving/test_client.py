@@ -1,3 +1,6 @@
+import contextlib
+import socket
+import threading
 import time
 
 import numpy as np
@@ -90,6 +93,45 @@ def test_an_unavailable_server_is_asked_again(connect, server, monkeypatch):
     assert caught.value.code == "UNAVAILABLE"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_starts_late_is_found(kind):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in KINDS]
+        for each in sockets:
+            each.bind(("localhost", 0))
+        ports = [each.getsockname()[1] for each in sockets]
+    running = double.Double({"loud": {1: shout}}, ports=ports)
+    timer = threading.Timer(0.9, running.__enter__)
+    timer.start()
+    scheme, port = ("", ports[0]) if kind == "grpc" else ("http://", ports[1])
+    try:
+        began = time.monotonic()
+        with Client(f"{scheme}localhost:{port}", "loud", timeout=20) as client:
+            assert client.translate("a") == "A"
+        assert 0.8 < time.monotonic() - began < 8
+    finally:
+        timer.join()
+        running.__exit__()
+
+
+def test_a_channel_connects_again_between_retries():
+    """Retries are in vain while a channel waits before it tries to connect."""
+    came = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def turn_away():
+            with contextlib.suppress(OSError):  # closed
+                while True:
+                    listening.accept()[0].close()
+                    came.append(time.monotonic())
+
+        threading.Thread(target=turn_away, daemon=True).start()
+        client = Client(f"127.0.0.1:{listening.getsockname()[1]}", "loud", retries=3)
+        with client, pytest.raises(ServingError, match="UNAVAILABLE"):
+            client.translate("a")  # 0.7 s, in which gRPC by default connects once
+        assert len(came) >= 3
+
+
 def test_other_errors_are_not_asked_again(connect, server):
     server.failures = [double.Failure("INVALID_ARGUMENT", "a shape\nis wrong")]
     with pytest.raises(ServingError, match="INVALID_ARGUMENT: .*a shape is wrong"):
@@ -124,6 +166,61 @@ def test_a_proxys_page_is_an_error(server):
     server.failures = [double.Failure("NOT_FOUND", "")]
     with pytest.raises(ServingError, match="NOT_FOUND.*HTTP 404.*<html>"):
         Client(server.url, "loud").translate("a")
+
+
+@pytest.mark.parametrize("page", ["{}", "[]", '{"outputs": 1}'])
+def test_an_answer_without_outputs_is_an_error(server, page):
+    server.page = page
+    with pytest.raises(ServingError, match='UNKNOWN.*no lists as "outputs"'):
+        Client(server.url, "loud").translate("a")
+
+
+def test_an_answer_that_is_cut_off_is_an_error(server):
+    server.cut = "close"
+    with pytest.raises(ServingError, match="UNAVAILABLE") as caught:
+        Client(server.url, "loud", retries=1).translate("a")
+    assert caught.value.code == "UNAVAILABLE"
+    assert server.requests == [1, 1]
+
+
+def test_an_answer_that_stalls_in_its_middle_is_late(server):
+    server.cut = 1
+    with pytest.raises(ServingError) as caught:
+        Client(server.url, "loud", timeout=0.3).translate("a")
+    assert caught.value.code == "DEADLINE_EXCEEDED"
+    assert server.requests == [1]
+
+
+def test_what_requests_refuses_is_an_error():
+    with pytest.raises(ServingError, match="UNKNOWN"):
+        Client("http://*.b", "loud").translate("a")
+
+
+@pytest.mark.parametrize("address", ["http://localhost:85010", "http://", "https://:1"])
+def test_an_address_that_is_none_is_refused(address):
+    with pytest.raises(ValueError, match=f"REST address.*Received: '{address}'"):
+        Client(address, "loud")
+
+
+@pytest.mark.parametrize("number", [-1e9, np.nan])
+def test_a_model_without_numbers_is_an_error(connect, server, number):
+    """What a beam without a finite hypothesis answers."""
+
+    def broken(signature, inputs):
+        many = signature == "translate_n_best"
+        shape = (1, 2) if many else (1,)
+        keys = ("translations", "scores") if many else ("translation", "score")
+        values = np.full(shape, b"", object), np.full(shape, number, "float32")
+        more = {"tokens": values[0][:, None], "source_tokens": values[0][:, None]}
+        more["alignment"] = np.zeros((1, 1, 1), "float32")
+        found = dict(zip(keys, values, strict=True))
+        return {**found, **more} if signature == "align" else found
+
+    server.models["loud"] = {1: broken}
+    client = connect()
+    for method in ("translate", "greedy", "translate_n_best", "align"):
+        with pytest.raises(ServingError, match="INTERNAL.*not finite"):
+            getattr(client, method)("a")
 
 
 def test_arguments_are_checked(connect):
@@ -178,8 +275,11 @@ def test_exported_models_answer_as_in_this_process(served, tasks, kind):
     scores = client.score(["a dog", "a"], model="language_model")
     assert scores == pytest.approx(model.score(["a dog", "a"]), rel=1e-4)
     assert client.tag("A dog runs.", "tagger") == tasks["tagger"].tag("A dog runs.")
-    with pytest.raises(ServingError, match="sing"):
+    with pytest.raises(ServingError, match="sing") as caught:
         client.predict({"text": ["a"]}, "sing", "tagger")
+    # REST has one status for both.
+    codes = {"grpc": "FAILED_PRECONDITION", "rest": "INVALID_ARGUMENT"}
+    assert caught.value.code == codes[kind]
 
 
 @needs_tensorflow

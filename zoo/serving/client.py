@@ -10,6 +10,7 @@ from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
 __all__ = ["Client", "ServingError"]
 
 _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
+_NO_SCORE = -1e9  # of a hypothesis that does not exist
 
 
 class Client:
@@ -24,16 +25,20 @@ class Client:
         version: int, the version asked for. Default None: the newest.
         label: str in its place, such as "stable".
         timeout: seconds that a call may take, with all its requests and retries.
-            Default 10.
-        retries: how often a request is sent again where the server is unavailable.
-            Default 3.
-        batch_size: texts of a request. Default 32.
+            Over REST an answer that has begun may go over it: it holds for each wait
+            for more of it. Default 10.
+        retries: how often a request is sent again where the server is unavailable: 0.1
+            seconds later, then 0.2, and so on while `timeout` lasts. Default 6.
+        batch_size: texts of a request. Default 32. A server that batches refuses, with
+            INVALID_ARGUMENT, more than its `max_batch_size` (512 by `zoo serve`).
         credentials: `grpc.ChannelCredentials` for gRPC over TLS. Default None: without.
 
     Raises:
-        ValueError: for a value out of range, or a version and a label.
+        ValueError: for a value out of range, a REST address that is none, or a version
+            and a label.
         ImportError: if the package for the address is missing.
-        ServingError: from every method, if the server gives no answer or an error.
+        ServingError: from every method, if the server gives no answer or an error, or
+            its model, for numbers that are not finite, no translation.
 
     Example:
         ```python
@@ -49,7 +54,7 @@ class Client:
         version=None,
         label=None,
         timeout=10.0,
-        retries=3,
+        retries=6,
         batch_size=32,
         credentials=None,
     ):
@@ -89,11 +94,11 @@ class Client:
     # === Translators ===
     def translate(self, texts, model=None):
         """The best translation of each text: str."""
-        return self._ask("translate", texts, lambda row: row["translation"], model)
+        return self._ask("translate", texts, self._translation, model)
 
     def greedy(self, texts, model=None):
         """The translation of greedy search, the fastest: str."""
-        return self._ask("greedy", texts, lambda row: row["translation"], model)
+        return self._ask("greedy", texts, self._translation, model)
 
     def translate_n_best(self, texts, model=None):
         """The best translations of each text, with their scores: a list of `(str,
@@ -101,7 +106,8 @@ class Client:
 
         def read(row):
             pairs = zip(row["translations"], row["scores"], strict=True)
-            return [(text, float(score)) for text, score in pairs if score > -1e9]
+            found = [(text, float(score)) for text, score in pairs if score > _NO_SCORE]
+            return found or self._nothing()
 
         return self._ask("translate_n_best", texts, read, model)
 
@@ -112,7 +118,7 @@ class Client:
         def read(row):
             tokens, source = _filled(row["tokens"]), _filled(row["source_tokens"])
             return {
-                "text": row["translation"],
+                "text": self._translation(row),
                 "score": float(row["score"]),
                 "tokens": tokens,
                 "source_tokens": source,
@@ -120,6 +126,15 @@ class Client:
             }
 
         return self._ask("align", texts, read, model)
+
+    def _translation(self, row):
+        return row["translation"] if row["score"] > _NO_SCORE else self._nothing()
+
+    def _nothing(self):
+        raise ServingError(
+            "INTERNAL",
+            f"{self.address} found no translation: its model's numbers are not finite",
+        )
 
     # === Other models ===
     def generate(self, texts, model=None):
