@@ -21,6 +21,16 @@ def test_a_language_model_with_tapes_goes_on_as_in_this_process():
 
 
 @needs_tensorflow
+def test_a_prompt_is_cut_to_the_longest_source():
+    task = test_language_model.task_of()
+    limits = Limits(max_source_length=2, max_length=6)
+    function = traced(LanguageModelSignatures(task, limits), "generate")
+    texts = ["a dog runs", "a dog", "a"]
+    wanted = task.generate(["a dog", "a dog", "a"], max_length=6)
+    assert strings(ask(function, texts)["text"]) == wanted
+
+
+@needs_tensorflow
 def test_another_sampler_draws_its_own_words():
     task = test_language_model.task_of()
     task.compile(sampler=keras_hub.samplers.RandomSampler(seed=1))

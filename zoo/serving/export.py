@@ -79,13 +79,10 @@ def export_savedmodel(task, path, warmup=True, **limits):
 
 
 def _limits(given):
-    try:
-        return Limits(**given)
-    except TypeError:
-        allowed = list(Limits.__dataclass_fields__)
-        raise ValueError(
-            f"The limits must be of {allowed}. Received: {sorted(given)}"
-        ) from None
+    allowed = list(Limits.__dataclass_fields__)
+    if not set(given) <= set(allowed):
+        raise ValueError(f"The limits must be of {allowed}. Received: {sorted(given)}")
+    return Limits(**given)
 
 
 def _signatures(task, limits):
@@ -162,6 +159,8 @@ def _share_pieces(folder):
     for node in graph.node:
         if node.op == "SentencepieceOp":
             maker = makers[node.attr["model"].s]
+            # Only such a function can stand where the node did.
+            assert not maker.input_arg and len(maker.output_arg) == 1, maker
             node.op = "StatefulPartitionedCall"
             node.attr.clear()
             node.attr["f"].func.name = maker.name
@@ -187,6 +186,7 @@ def _metadata(signatures, name):
         "architecture": type(model).__name__,
         "parameters": model.count_params(),
         "dtype": model.backbone.dtype_policy.name,
+        "quantize": _quantized(model),
         "limits": signatures.limits_used(),
         "signatures": {name: list(keys) for name, keys in signatures.inputs.items()},
         "serving_default": signatures.default,
@@ -197,6 +197,11 @@ def _metadata(signatures, name):
             "tensorflow-text": tensorflow_text.__version__,
         },
     }
+
+
+def _quantized(model):
+    dtypes = {keras.backend.standardize_dtype(v.dtype) for v in model.variables}
+    return "int8" if "int8" in dtypes else None
 
 
 def _publish(part, path):

@@ -13,6 +13,9 @@ SHAPES = ((1, 4), (1, 24), (8, 12), (32, 12))
 def write_warmup(folder, metadata):
     """Writes the warm-up records of a version: one of each signature and shape.
 
+    `serving_default` has its own: to the server it is another request than the
+    signature that it stands for.
+
     Args:
         folder: path of the version's folder.
         metadata: what `zoo.serving.read_metadata` gives for it.
@@ -28,8 +31,10 @@ def write_warmup(folder, metadata):
     from tensorflow_serving.apis import prediction_log_pb2
 
     path = Path(folder) / EXTRA / FILE
+    signatures = metadata["signatures"]
+    default = signatures[metadata["serving_default"]]
     with tf.io.TFRecordWriter(str(path)) as writer:
-        for signature, inputs in metadata["signatures"].items():
+        for signature, inputs in {"serving_default": default, **signatures}.items():
             for count, words in SHAPES:
                 record = prediction_log_pb2.PredictionLog()
                 request = record.predict_log.request

@@ -61,6 +61,9 @@ class LanguageModelSignatures(_WordSignatures):
                 f"another. Received: {type(task.sampler).__name__}"
             )
         self.length = limits.max_length or task.preprocessor.sequence_length
+        # Without a limit a prompt may fill all but one place, as in `generate`.
+        longest = limits.max_source_length or self.length
+        self.max_prompt = min(longest, self.length - 1)
 
     def limits_used(self):
         return {**super().limits_used(), "max_length": self.length}
@@ -69,7 +72,7 @@ class LanguageModelSignatures(_WordSignatures):
         """`text`, each prompt with what the model's sampler puts behind it."""
         import tensorflow as tf
 
-        rows = self._read(text, self.length - 1)
+        rows = self._read(text, self.max_prompt)
         start = tf.fill([rows.nrows(), 1], END_ID)  # of the text before
         rows = tf.concat([start, rows], axis=1)
         ids = rows.to_tensor(shape=[None, self.length])
