@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -8,10 +9,12 @@ from pathlib import Path
 import keras
 import pytest
 
+import zoo
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import make_tagger, needs_tensorflow
 from zoo import cli_serve
 from zoo.cli import main
+from zoo.serving import read_metadata
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -50,15 +53,30 @@ def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, ca
 @needs_tensorflow
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
 @pytest.mark.parametrize("option", ["--dtype=float16", "--quantize=int8"])
-def test_a_smaller_model_still_translates(preset, tmp_path, option, capsys):
+def test_a_smaller_model_translates_as_in_this_process(tmp_path, option, capsys):
     import tensorflow as tf
 
     folder = save_translator(tmp_path / "tiny")
+    if "float16" in option:
+        task = zoo.load(folder, dtype="float16")
+    else:
+        task = zoo.load(folder)
+        task.quantize("int8")
     arguments = ["export", str(folder), str(tmp_path), "--no-warmup", option]
     assert main([*arguments, "--max-length=4", "--beam-size=2"]) == 0
-    loaded = tf.saved_model.load(capsys.readouterr().out.strip())
-    found = loaded.signatures["translate"](text=tf.constant(["a dog", ""]))
-    assert tf.math.is_finite(found["score"]).numpy().all()
+    version = capsys.readouterr().out.strip()
+    loaded = tf.saved_model.load(version)
+    texts = ["a dog", "", "two men"]
+    found = loaded.signatures["translate"](text=tf.constant(texts))
+    records = task.translate(texts, beam_size=2, max_length=4, return_details=True)
+    wanted = [record.text for record in records]
+    assert [text.decode() for text in found["translation"].numpy()] == wanted
+    scores = [record.score for record in records]
+    assert found["score"].numpy() == pytest.approx(scores, abs=0.01)
+    assert min(scores) > -1e8  # that of NaN is -1e9
+    said = read_metadata(version)
+    wanted = ("float16", None) if "float16" in option else ("float32", "int8")
+    assert (said["dtype"], said["quantize"]) == wanted
     small = {v.dtype for v in loaded._all_variables}  # noqa: SLF001
     assert (tf.float16 if "float16" in option else tf.int8) in small
 
@@ -150,13 +168,38 @@ def test_serve_prints_dockers_command(version):
     options = ["--dry-run", "--port", "9", "--no-batching"]
     done = serve(version, "made", programs=["docker"], arguments=options)
     [printed] = done.stdout.splitlines()
-    assert printed.startswith("docker run --rm -p 9:8500") and "batching" not in printed
+    assert printed.startswith("docker run --rm --init ")
+    assert "-p 9:8500" in printed
+    assert "batching" not in printed
 
 
 def test_serve_with_neither_says_how_to_get_one(version):
     done = serve(version, "made", programs=[])
     assert done.returncode == 1 and "docs.docker.com" in done.stderr
     assert not (version / "models.config").exists()
+
+
+def test_a_dry_run_needs_no_server(version):
+    options = ["--dry-run", "--allowed-batch-sizes", "4", "2"]
+    done = serve(version, "made", "made", programs=[], arguments=options)
+    assert done.returncode == 0 and not done.stdout
+    assert "docs.docker.com" in done.stderr and "models.config" in done.stderr
+    assert (version / "models.config").read_text().count('name: "made"') == 1
+    batching = (version / "batching.config").read_text()
+    assert "max_batch_size { value: 4 }" in batching
+
+
+def test_a_path_is_no_models_name(version, preset, monkeypatch):
+    """That of a preset beside what was exported from it, as in savedmodels."""
+    shutil.copytree(preset, version / "tiny_tagger")
+    (version / "tiny_tagger" / "1").mkdir()
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
+    path = str(version / "tiny_tagger")
+    options = ["--folder", str(version), "--dry-run"]
+    assert main(["serve", path, f"{path}/", "tiny_tagger", *options]) == 0
+    text = (version / "models.config").read_text()
+    assert text.count("name:") == 1 and 'name: "tiny_tagger"' in text
 
 
 def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):

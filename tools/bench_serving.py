@@ -37,7 +37,8 @@ def main(argv=None):
     parser.add_argument("folder", help="the exported version's folder")
     parser.add_argument("file", nargs="?", help="sentences, one a line")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32, 64])
-    parser.add_argument("--requests", type=int, default=30, help="of each kind")
+    text = "of each kind (default 200 of batch 1, and 30 of the others)"
+    parser.add_argument("--requests", type=int, help=text)
     arguments = parser.parse_args(argv)
     texts = SENTENCES
     if arguments.file:
@@ -53,6 +54,9 @@ def main(argv=None):
     model = zoo.load(arguments.name)
     penalties = {name: limits[f"{name}_penalty"] for name in ("length", "coverage")}
     options = {f"{name}_penalty": value for name, value in penalties.items()}
+    if isinstance(limits["max_length"], int):  # else it is `translate`'s own rule
+        options["max_length"] = limits["max_length"]
+    model.preprocessor.source_length = limits["max_source_length"]
 
     def served(signature):
         function = loaded.signatures[signature]
@@ -76,9 +80,9 @@ def main(argv=None):
         sides = {"served": served(signature), "in-process": in_process(beam)}
         for size in arguments.batches:
             rows = itertools.cycle(texts)
-            batches = [
-                list(itertools.islice(rows, size)) for _ in range(arguments.requests)
-            ]
+            # The 99th percentile of 30 would be their slowest.
+            count = arguments.requests or (200 if size == 1 else 30)
+            batches = [list(itertools.islice(rows, size)) for _ in range(count)]
             for where, seconds in measure(sides, batches).items():
                 p50, p95, p99 = 1000 * np.percentile(seconds, [50, 95, 99])
                 speed = size * len(seconds) / sum(seconds)

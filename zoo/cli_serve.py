@@ -21,7 +21,7 @@ _OPTIONS = {
     "max_length": (count, "longest output (default: twice the source's, plus 10)"),
     "max_source_length": (count, "what is longer is cut (default: the preset's)"),
     "quantize": (("int8",), "of the weights of word vectors and dense layers"),
-    "dtype": (("float32", "float16", "bfloat16"), "of weights and computation"),
+    "dtype": (("float32", "float16"), "of weights and computation"),
 }
 
 
@@ -54,6 +54,9 @@ def add_serve_arguments(command):
     )
     text = "run each request by itself"
     command.add_argument("--no-batching", action="store_true", help=text)
+    text = "fill batches up to these sizes (default: none; see docs/serving.md)"
+    sizes = {"metavar": "SIZE", "nargs": "+", "type": count, "default": ()}
+    command.add_argument("--allowed-batch-sizes", help=text, **sizes)
     text = "write the server's files, print its command, and don't start it"
     command.add_argument("--dry-run", action="store_true", help=text)
 
@@ -99,7 +102,7 @@ def export(arguments):
 
 
 def serve(arguments):
-    """Runs `zoo serve`: becomes the model server.
+    """Runs `zoo serve`: becomes the model server, unless it is a dry run.
 
     Args:
         arguments: `argparse.Namespace` of the command.
@@ -109,17 +112,26 @@ def serve(arguments):
 
     Raises:
         BadInput: if a name is no preset.
-        FileNotFoundError: with neither the server's binary nor Docker.
+        FileNotFoundError: with neither the server's binary nor Docker; a dry run goes
+            without them.
     """
     from zoo.serving import server, versions
 
     folder, names = arguments.folder, []
     # First of all: without a server the rest is in vain.
-    command = server.server_command(
-        folder, arguments.port, arguments.rest_port, not arguments.no_batching
-    )
+    try:
+        command = server.server_command(
+            folder, arguments.port, arguments.rest_port, not arguments.no_batching
+        )
+    except FileNotFoundError as error:
+        if not arguments.dry_run:
+            raise
+        progress(str(error))
+        command = None
     for name in arguments.names:
-        served = name if versions(Path(folder) / name) else _served_name(name)
+        # A path is a preset, whatever lies in the folder of models.
+        exported = Path(name).name == name and versions(Path(folder) / name)
+        served = name if exported else _served_name(name)
         if not versions(Path(folder) / served):
             options = ["export", name, folder]
             progress(f"{served} is not in {folder} yet")
@@ -127,8 +139,12 @@ def serve(arguments):
 
             if code := main(options):
                 return code
-        names.append(served)
-    server.write_server_files(folder, names)
+        if served not in names:
+            names.append(served)
+    path = server.write_server_files(folder, names, arguments.allowed_batch_sizes)
+    if command is None:
+        progress(f"wrote {path}")
+        return
     progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
     print(shlex.join(command), flush=True)
     if not arguments.dry_run:

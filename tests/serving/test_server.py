@@ -1,7 +1,10 @@
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from zoo.serving import Client, ServingError, server_command, write_server_files
 from zoo.serving.server import BINARY, IMAGE, batching_text, monitoring_text
 
 pytest.importorskip("tensorflow_serving", reason="the files' messages need it")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def message(name, **fields):
@@ -110,8 +114,14 @@ def test_batching_and_monitoring_are_messages_of_the_server(folder):
     text = (folder / "batching.config").read_text()
     assert text == batching_text()
     text_format.Parse(text, batching)
-    sizes = list(batching.allowed_batch_sizes)
-    assert sizes == sorted(sizes) and sizes[-1] == batching.max_batch_size.value
+    assert batching.max_batch_size.value == 512 and not batching.allowed_batch_sizes
+    write_server_files(folder, ["a"], allowed_batch_sizes=[8, 1, 64])
+    batching.Clear()
+    text_format.Parse((folder / "batching.config").read_text(), batching)
+    assert list(batching.allowed_batch_sizes) == [1, 8, 64]
+    assert batching.max_batch_size.value == 64
+    with pytest.raises(ValueError, match="from 1. Received: .0, 4"):
+        write_server_files(folder, ["a"], allowed_batch_sizes=[4, 0])
     prometheus = {"enable": kinds["bool"], "path": kinds["string"]}
     monitoring = message("MonitoringConfig", prometheus_config=prometheus)()
     text = (folder / "monitoring.config").read_text()
@@ -144,7 +154,8 @@ def test_warm_up_records_are_requests_that_the_model_answers(
             signatures[name][signature](
                 **{key: tf.constant(value) for key, value in tensors.items()}
             )
-    names = set(signatures[name]) - {"serving_default"}
+    names = set(signatures[name])
+    assert "serving_default" in names
     shapes = {(1, 4), (1, 24), (8, 12), (32, 12)}
     assert seen == {(name, *shape) for name in names for shape in shapes}
 
@@ -168,9 +179,23 @@ def test_docker_sees_the_same_paths(folder, monkeypatch):
     command = server_command(folder, port=1, rest_port=2)
     assert command[:2] == ["docker", "run"]
     assert {"1:8500", "2:8501", f"{folder}:{folder}:ro", IMAGE} <= set(command)
-    assert not IMAGE.endswith("latest") and ":" in IMAGE
-    options = command[command.index(IMAGE) + 1 :]
+    # A signal ends it.
+    before, options = (
+        command[: command.index(IMAGE)],
+        command[command.index(IMAGE) + 1 :],
+    )
+    assert "--init" in before
+    assert before[before.index("--entrypoint") + 1] == BINARY
+    assert options[:2] == ["--port=8500", "--rest_api_port=8501"]
     assert f"--monitoring_config_file={folder}/monitoring.config" in options
+
+
+def test_the_image_is_not_older_than_what_writes_the_models():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    [wanted] = [d for d in project["dependencies"] if d.startswith("tensorflow>=")]
+    least = re.findall(r"\d+", wanted)[:2]
+    pinned = re.fullmatch(r"tensorflow/serving:(\d+)\.(\d+)\.\d+", IMAGE).groups()
+    assert [int(part) for part in pinned] >= [int(part) for part in least]
 
 
 def test_with_neither_both_are_told(folder, monkeypatch):
@@ -182,7 +207,7 @@ def test_with_neither_both_are_told(folder, monkeypatch):
 # === Examples for Kubernetes ===
 def test_the_examples_are_of_this_version():
     yaml = pytest.importorskip("yaml", reason="the examples are YAML")
-    folder = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
+    folder = ROOT / "deploy" / "kubernetes"
     found = list(yaml.safe_load_all((folder / "deployment.yaml").read_text()))
     kinds = {item["kind"]: item for item in found}
     assert set(kinds) >= {"Deployment", "Service", "HorizontalPodAutoscaler"}
@@ -192,6 +217,7 @@ def test_the_examples_are_of_this_version():
     }
     [container] = kinds["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert container["image"] == IMAGE
+    assert "replicas" not in kinds["Deployment"]["spec"]  # the autoscaler's
     service = yaml.safe_load((folder / "kserve.yaml").read_text())
     assert service["kind"] == "InferenceService"
     model = service["spec"]["predictor"]["model"]
@@ -230,6 +256,12 @@ def test_the_real_server_answers_as_this_process(exported, tasks):
                         break
                     except ServingError:
                         time.sleep(1)
+                else:
+                    pytest.fail(f"{address} did not answer: {shlex.join(command)}")
                 assert found == wanted
         finally:
             server.terminate()
+            try:
+                server.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                server.kill()

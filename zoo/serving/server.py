@@ -7,9 +7,10 @@ from pathlib import Path
 from zoo.serving.folder import require_serving_api, versions
 
 BINARY = "tensorflow_model_server"
-IMAGE = "tensorflow/serving:2.20.0"
+# Not older than the TensorFlow that writes the models: it may not know all operations.
+IMAGE = "tensorflow/serving:2.21.0"
 MODELS, BATCHING, MONITORING = "models.config", "batching.config", "monitoring.config"
-ALLOWED_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
+MAX_BATCH_SIZE = 512  # of a request too: a larger one is refused
 INSTALL = (
     f"no {BINARY} on PATH and no docker. Either is enough: Docker "
     f"(https://docs.docker.com/get-docker/), which fetches {IMAGE}, or the binary from "
@@ -18,7 +19,7 @@ INSTALL = (
 )
 
 
-def write_server_files(folder, names):
+def write_server_files(folder, names, allowed_batch_sizes=()):
     """Writes what a model server is started with: `models.config`, `batching.config`
     and `monitoring.config`.
 
@@ -30,18 +31,20 @@ def write_server_files(folder, names):
     Args:
         folder: path, the folder that the models' folders are in.
         names: list of str, the models.
+        allowed_batch_sizes: see `batching_text`.
 
     Returns:
         `pathlib.Path` of `models.config`.
 
     Raises:
-        ValueError: for a model that has not been exported.
+        ValueError: for a model that has not been exported, or a size below 1.
         ImportError: without tensorflow-serving-api.
     """
     require_serving_api()
     from google.protobuf import text_format
     from tensorflow_serving.config import model_server_config_pb2
 
+    batching = batching_text(allowed_batch_sizes)
     folder = Path(folder).resolve()  # the server takes absolute paths alone
     config = model_server_config_pb2.ModelServerConfig()
     for name in names:
@@ -59,16 +62,29 @@ def write_server_files(folder, names):
             model.version_labels[label] = version
     # One that is read while it is written would be half a file.
     _replace(folder / MODELS, text_format.MessageToString(config))
-    _replace(folder / BATCHING, batching_text())
+    _replace(folder / BATCHING, batching)
     _replace(folder / MONITORING, monitoring_text())
     return folder / MODELS
 
 
-def batching_text(sizes=ALLOWED_BATCH_SIZES):
+def batching_text(allowed_batch_sizes=()):
     """`batching.config`, a BatchingParameters message as text: requests that wait
-    together are run together."""
+    together are run together.
+
+    Args:
+        allowed_batch_sizes: sizes that the server fills batches up to with copies of
+            their first row; the largest is the largest batch, and request, too.
+            Default: a batch keeps its size, up to 512. With sizes a request without
+            texts ends the server (TensorFlow Serving 2.20): it has no row to copy.
+
+    Raises:
+        ValueError: for a size below 1.
+    """
+    sizes = sorted(set(allowed_batch_sizes))
+    if sizes and sizes[0] < 1:
+        raise ValueError(f"Batch sizes must be from 1. Received: {sizes}")
     lines = [
-        f"max_batch_size {{ value: {sizes[-1]} }}",
+        f"max_batch_size {{ value: {sizes[-1] if sizes else MAX_BATCH_SIZE} }}",
         "batch_timeout_micros { value: 2000 }",
         "max_enqueued_batches { value: 100 }",
         *(f"allowed_batch_sizes: {size}" for size in sizes),
@@ -114,7 +130,11 @@ def server_command(folder, port=8500, rest_port=8501, batching=True):
         ports = ["-p", f"{port}:8500", "-p", f"{rest_port}:8501"]
         # The same paths inside: one set of files serves both.
         volume = ["-v", f"{folder}:{folder}:ro"]
-        return ["docker", "run", "--rm", *ports, *volume, IMAGE, *options]
+        options = ["--port=8500", "--rest_api_port=8501", *options]
+        # The image's own entry point is a shell, which no signal ends; nor does one end
+        # the first process of a container, which is Docker's with --init.
+        start = ["--init", "--entrypoint", BINARY]
+        return ["docker", "run", "--rm", *start, *ports, *volume, IMAGE, *options]
     raise FileNotFoundError(INSTALL)
 
 
