@@ -28,6 +28,10 @@ KINDS = {
 }
 
 
+# What a page shows a preset with; the Penn Treebank's text is of another kind.
+_EXAMPLES = {"generate": "the company said"}
+
+
 def write_card(folder, facts):
     """Writes `card.json` and README.md into a preset folder.
 
@@ -95,7 +99,7 @@ Paper: {paper["authors"]}, [{paper["title"]}]({paper["url"]}), {paper["year"]}.\
 import zoo
 
 model = zoo.load("{card.name}")
-print(model.{card.task}("A dog runs."))
+print(model.{card.task}("{_EXAMPLES.get(card.task, "A dog runs.")}"))
 ```
 
 ## Use

@@ -13,7 +13,7 @@ from zoo.layers import LSTMN, RecurrentStack
 from zoo.models.base import Configured, Presets
 from zoo.models.words import WordTask
 from zoo.text.generation import WordPreprocessor
-from zoo.text.tokenizer import PAD_ID
+from zoo.text.tokenizer import END_ID, PAD_ID
 
 CELLS = ("lstm", "gru", "rnn", "lstmn")
 
@@ -200,7 +200,8 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
     """Continues and scores text with a `RecurrentLM`.
 
     A sentence begins behind the end token of the one before, which is what the model
-    reads first.
+    reads first. `generate` writes words of the vocabulary, `<unk>` never: it is left
+    out at each step.
 
     Args:
         backbone: a `RecurrentLM`.
@@ -229,6 +230,13 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default."""
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
 
+    def next_word(self, token_ids, states):
+        """`backbone.step` for `generate`, which writes no unknown word, and of the
+        special tokens the end alone: `(logits (B, V), states)`."""
+        logits, states = self.backbone.step(token_ids, states)
+        places = ops.arange(logits.shape[-1], dtype="int32")
+        return ops.where(places < END_ID, -3e4, logits), states
+
     def generate_step(self, inputs, stop_token_ids=None):
         """One batch of `generate`, by the sampler that `compile` was given.
 
@@ -246,7 +254,7 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         def next_token(prompt, states, index):
             rows = ops.shape(prompt)[0]
             last = ops.slice(prompt, [0, index - 1], [rows, 1])[:, 0]
-            logits, states = self.backbone.step(last, states)
+            logits, states = self.next_word(last, states)
             return logits, None, states
 
         token_ids = self.sampler(

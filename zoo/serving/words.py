@@ -90,7 +90,7 @@ class LanguageModelSignatures(_WordSignatures):
         def body(index, ids, given, done, states):
             here = places == index
             last = ops.take(ids, index - 1, axis=1)
-            logits, states = backbone.step(last, states)
+            logits, states = self.model.next_word(last, states)
             drawn = sampler.get_next_token(sampler.compute_probabilities(logits))
             drawn = ops.cast(drawn, ids.dtype)[:, None]
             # Prompts stay as they are.
