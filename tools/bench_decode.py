@@ -241,7 +241,7 @@ def main(argv=None):
                 print(f"{job.name} failed: {error}", file=sys.stderr, flush=True)
                 failed = True
                 continue
-            found[job.name, job.model, beam] = {**result, **meter.found}
+            found[job.name, job.model, beam] = {**meter.found, **result}
             load = meter.found
             other = load.get("other_cores", 0.0) + load.get("stolen_cores", 0.0)
             note = f"  NOTE: others used {other:.2f} cores" if other > BUSY else ""
