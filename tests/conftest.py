@@ -1,4 +1,7 @@
 import gc
+import importlib
+import sys
+from pathlib import Path
 
 import keras
 import pytest
@@ -44,3 +47,12 @@ def free_memory():
         import jax
 
         jax.clear_caches()
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    """A function that imports a benchmark of tools/ by its name."""
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parent.parent / "tools")
+    yield importlib.import_module
+    for name in [name for name in sys.modules if name.startswith("bench_")]:
+        del sys.modules[name]

@@ -1,21 +1,8 @@
-import importlib
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-TOOLS = Path(__file__).resolve().parent.parent / "tools"
-
-
-@pytest.fixture
-def tool(monkeypatch):
-    """A function that imports a file of tools/ by its name."""
-    monkeypatch.syspath_prepend(TOOLS)
-    yield importlib.import_module
-    for name in [name for name in sys.modules if name.startswith("bench_train")]:
-        del sys.modules[name]
 
 
 @pytest.fixture

@@ -171,34 +171,45 @@ PEERS = {
 }
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("name", choices=PEERS)
-    parser.add_argument("--model", type=Path, required=True)
+def add_arguments(parser):
+    """The arguments that zoo's side has too."""
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--beam", type=int, default=1)
-    parser.add_argument("--length", type=int, default=15)
+    parser.add_argument("--length", type=int, default=15, help="words of each")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--precision", default="float32")
-    args = parser.parse_args(argv)
-    began = time.perf_counter()
-    translate, packages = PEERS[args.name](args)
+
+
+def timed(translate, began, runs):
+    """Seconds that a function which gives lists of words takes: to be loaded since
+    `began`, in its first call, and in each of some runs after it."""
     loaded = time.perf_counter()
     found = translate()
     warm = time.perf_counter()
     seconds = []
-    for _ in range(args.runs):
+    for _ in range(runs):
         start = time.perf_counter()
         found = translate()
         seconds.append(time.perf_counter() - start)
-    report = {
+    return {
         "seconds": seconds,
         "load": loaded - began,
         "first": warm - loaded,
         "sentences": len(found),
         "tokens": sum(map(len, found)),
-        "versions": {name: importlib.metadata.version(name) for name in packages},
     }
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=PEERS)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--precision", default="float32")
+    add_arguments(parser)
+    args = parser.parse_args(argv)
+    began = time.perf_counter()
+    translate, packages = PEERS[args.name](args)
+    report = timed(translate, began, args.runs)
+    report["versions"] = {name: importlib.metadata.version(name) for name in packages}
     print(json.dumps(report))
 
 

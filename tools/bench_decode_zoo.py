@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 
 import keras
+from bench_decode_peers import BATCH, add_arguments, timed
 from bench_train_zoo import FIRST_WORD_ID, UNKNOWN_ID, make_model
 
 from zoo.decoding import BeamSearch
 from zoo.decoding.translate import search_ids
 from zoo.models import Transformer, TransformerTranslator
 
-BATCH = 64
 TRANSFORMER = {"num_layers": 3, "hidden_dim": 256, "ff_dim": 1024, "num_heads": 4}
 
 
@@ -35,12 +35,9 @@ def read_words(folder, side):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--model", choices=("luong", "transformer"), default="luong")
     parser.add_argument("--precision", choices=("float32", "int8"), default="float32")
-    parser.add_argument("--beam", type=int, default=1)
-    parser.add_argument("--length", type=int, default=15, help="words of each")
-    parser.add_argument("--runs", type=int, default=5)
+    add_arguments(parser)
     args = parser.parse_args(argv)
     began = time.perf_counter()
     keras.utils.set_random_seed(1)
@@ -63,27 +60,11 @@ def main(argv=None):
         found = search_ids(model, sources, search, args.length + 1, BATCH)
         return [[words[1][i] for i in best[0][0]] for best in found]
 
-    loaded = time.perf_counter()
-    found = translate()
-    warm = time.perf_counter()
-    seconds = []
-    for _ in range(args.runs):
-        start = time.perf_counter()
-        found = translate()
-        seconds.append(time.perf_counter() - start)
+    report = timed(translate, began, args.runs)
     unit = 2**20 if sys.platform == "darwin" else 2**10
-    backend = keras.backend.backend()
-    report = {
-        "seconds": seconds,
-        "load": loaded - began,
-        "first": warm - loaded,
-        "sentences": len(found),
-        "tokens": sum(map(len, found)),
-        "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
-        "versions": {
-            name: importlib.metadata.version(name) for name in ("keras", backend)
-        },
-    }
+    report["peak_memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    names = ("keras", keras.backend.backend())
+    report["versions"] = {name: importlib.metadata.version(name) for name in names}
     print(json.dumps(report))
 
 

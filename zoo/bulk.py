@@ -20,10 +20,11 @@ import zlib
 from zoo.cards import list_files
 from zoo.cli import BadInput, bad_input
 from zoo.cli_text import check_files, translate_chunk
+from zoo.files import write_aside, write_bytes
 
 MANIFEST = "manifest.json"
 # What a job's folder may hold; nothing else in it is ever removed.
-_OWN_FILES = re.compile(r"(manifest\.json|\d{7,}\.txt|input-\d+\.txt)(\.part)?")
+_OWN_FILES = re.compile(r"manifest(\.part)?\.json|(\d{7,}(\.part)?|input-\d+)\.txt")
 _PARTITION_BYTES = 2**24  # a partition ends here too, however few its lines
 
 
@@ -138,7 +139,7 @@ class Job:
                 f"partition {partition.number} has {partition.lines} lines, its "
                 f"translation {lines}"
             )
-        _write(self._part(partition), text)
+        write_bytes(self._part(partition), text)
 
     def join(self):
         """Writes the outputs, each of which takes its name when it is whole, and
@@ -147,15 +148,14 @@ class Job:
         for partition in self.partitions:
             of[partition.name].append(partition)
         for name, output in zip(self.inputs, self.outputs, strict=True):
-            aside = f"{output}.part"
-            with open(aside, "wb") as file:
-                with _pack(file, output) as packed:
-                    for partition in of[name]:
+
+            def write(aside, partitions=of[name], output=output):
+                with open(aside, "wb") as file, _pack(file, output) as packed:
+                    for partition in partitions:
                         with open(self._part(partition), "rb") as part:
                             shutil.copyfileobj(part, packed)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, output)
+
+            write_aside(output, write)
         self._clear()
 
     def _path(self, name):
@@ -202,7 +202,7 @@ class Job:
     def _check_manifest(self, facts):
         path = self._path(MANIFEST)
         if not os.path.exists(path):
-            _write(path, json.dumps(facts, indent=2).encode())
+            write_bytes(path, json.dumps(facts, indent=2).encode())
             return
         with bad_input(ValueError, f"{path} is damaged (--restart removes it)"):
             with open(path, encoding="utf-8") as file:
@@ -272,15 +272,6 @@ def _lock(folder):
         os.close(descriptor)
         raise BadInput(f"another run is at work in {folder}") from None
     return descriptor
-
-
-def _write(path, content):
-    aside = f"{path}.part"
-    with open(aside, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
 
 
 def _unpack(name, path):

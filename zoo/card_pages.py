@@ -20,16 +20,14 @@ README_FILE = "README.md"
 TABLE_START = "<!-- presets:start -->"
 TABLE_END = "<!-- presets:end -->"
 
-# What a model hub calls a preset whose task is this method.
+_EXAMPLE = "A dog runs."
+# What a model hub calls a preset whose task is this method, its tags, and the text of
+# the page's example (the Penn Treebank's text has no capitals).
 KINDS = {
-    "translate": ("translation", ["attention", "seq2seq", "translation"]),
-    "tag": ("token-classification", ["part-of-speech"]),
-    "generate": ("text-generation", ["language-model"]),
+    "translate": ("translation", ["attention", "seq2seq", "translation"], _EXAMPLE),
+    "tag": ("token-classification", ["part-of-speech"], _EXAMPLE),
+    "generate": ("text-generation", ["language-model"], "the company said"),
 }
-
-
-# What a page shows a preset with; the Penn Treebank's text is of another kind.
-_EXAMPLES = {"generate": "the company said"}
 
 
 def write_card(folder, facts):
@@ -61,7 +59,7 @@ def write_card(folder, facts):
 
 def readme(card):
     """Returns the README.md of a preset folder, with Hugging Face front matter."""
-    pipeline, tags = KINDS[card.task]
+    pipeline, tags, example = KINDS[card.task]
     front = {
         "library_name": "keras-hub",
         "license": card.license,
@@ -99,7 +97,7 @@ Paper: {paper["authors"]}, [{paper["title"]}]({paper["url"]}), {paper["year"]}.\
 import zoo
 
 model = zoo.load("{card.name}")
-print(model.{card.task}("{_EXAMPLES.get(card.task, "A dog runs.")}"))
+print(model.{card.task}("{example}"))
 ```
 
 ## Use

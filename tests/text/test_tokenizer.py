@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from zoo.text import Tokenizer, check_texts, train_tokenizer
-from zoo.text.tokenizer import read_texts, replace_surrogates
+from zoo.text import Tokenizer, train_tokenizer
+from zoo.text.tokenizer import read_texts
 
 
 def vocabulary(proto):
@@ -122,68 +122,12 @@ def test_odd_characters_in_the_texts_do_no_harm(pairs):
     assert len(vocabulary(train_tokenizer(texts, vocabulary_size=48))) == 48
 
 
-# === Strings ===
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        ("", [""]),
-        ("one", ["one"]),
-        ([], []),
-        (("a", "b"), ["a", "b"]),
-        ((letter for letter in "ab"), ["a", "b"]),
-        (np.array(["a", "b"]), ["a", "b"]),
-    ],
-)
-def test_check_texts_takes_strings_and_what_holds_them(texts, expected):
-    assert check_texts(texts) == expected
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (3, r"^texts must be a str or a list of str. Received: 3 \(int\)$"),
-        (None, r"^texts must be .* Received: None \(NoneType\)$"),
-        (b"ab", r"^texts must be .* Received: b'ab' \(bytes\)$"),
-        ({"a": "b"}, r"\(dict\)$"),
-        ({"a"}, r"\(set\)$"),
-        (np.array("a"), r"\(ndarray\)$"),
-        (["a", "b", 3], r"^texts\[2\] must be a str. Received: 3 \(int\)$"),
-        (["a", b"b"], r"^texts\[1\] must be a str. Received: b'b' \(bytes\)$"),
-        ([["a"]], r"^texts\[0\] must be a str. Received: \['a'\] \(list\)$"),
-        ([None], r"^texts\[0\] must be a str. Received: None \(NoneType\)$"),
-    ],
-)
-def test_check_texts_names_the_position_and_the_type(texts, message):
-    with pytest.raises(TypeError, match=message):
-        check_texts(texts)
-
-
-def test_check_texts_uses_the_name_it_is_given_and_shortens_what_it_shows():
-    with pytest.raises(TypeError, match=r"^source\[1\] must") as error:
-        check_texts(["a", list(range(10_000))], name="source")
-    assert len(str(error.value)) < 200
-
-
 def test_read_texts_takes_arrays_of_strings_and_of_bytes():
     assert read_texts(np.array(["ä", "b"])) == (["ä", "b"], False)
     assert read_texts(np.array([b"\xc3\xa4", b"\xff"])) == (["ä", "\ufffd"], False)
     assert read_texts(np.array("a")) == (["a"], True)
     assert read_texts("a") == (["a"], True)
     assert read_texts(np.array([], object)) == ([], False)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Straße 😀 \x00", "Straße 😀 \x00"),
-        ("\ud800", "\ufffd"),
-        ("a\udc00b", "a\ufffdb"),
-        ("\ud83d\ude00", "😀"),
-        ("\ude00\ud83d", "\ufffd\ufffd"),
-    ],
-)
-def test_replace_surrogates(text, expected):
-    assert replace_surrogates(text) == expected
 
 
 # === The tokenizer ===

@@ -1,9 +1,6 @@
-import errno
 import os
 import pickle
 import random
-import subprocess
-import sys
 import zipfile
 
 import keras
@@ -11,6 +8,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from zoo.files import part_of
 from zoo.training import CheckpointError, checkpoint, load_state, save_state
 
 IDENTITY = {"recipe": "luong_local", "seed": 1}
@@ -134,46 +132,11 @@ def test_a_failure_while_writing_leaves_the_previous_file(
 
 def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(path, model):
     """Linux's /dev/full takes no byte: the error is the system's own."""
-    content, aside = path.read_bytes(), checkpoint.part_of(path)
+    content, aside = path.read_bytes(), part_of(path)
     os.symlink("/dev/full", aside)
     with pytest.raises(OSError, match="No space left on device.*checkpoint.npz"):
         save_state(path, model, STATE)
     assert path.read_bytes() == content and not os.path.lexists(aside)
-
-
-def test_a_full_disk_leaves_the_best_weights(tmp_path, model):
-    path = tmp_path / "best.weights.h5"
-    checkpoint.write_aside(path, model.save_weights)
-    content = path.read_bytes()
-    os.symlink("/dev/full", tmp_path / "best.part.weights.h5")
-    with pytest.raises(OSError, match="best.weights.h5"):
-        checkpoint.write_aside(path, model.save_weights)
-    assert path.read_bytes() == content
-    assert os.listdir(tmp_path) == ["best.weights.h5"]
-
-
-def test_a_disk_that_fills_up_within_a_weights_file_is_told(tmp_path, model):
-    """By h5py, whose error is no `OSError`: here a limit of the file's size."""
-    code = """if True:
-        import resource, signal, sys, keras
-        from zoo.training import checkpoint
-        model = keras.Sequential([keras.Input((300,)), keras.layers.Dense(300)])
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-        try:
-            checkpoint.write_aside(sys.argv[1], model.save_weights)
-        except OSError as error:
-            print(error.errno, error.filename)
-    """
-    path = tmp_path / "best.weights.h5"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == f"{errno.EFBIG} {path}\n", done.stderr
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_gone_is_named(tmp_path, model):

@@ -11,6 +11,12 @@ from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
 _LOW = -1e9  # log-probability of a hypothesis that does not exist
 
 
+def longest_translation(length):
+    """Most tokens of a translation, the end token included, for a source of `length`
+    pieces (an int, or a tensor of them), where no limit is given."""
+    return 2 * length + 10
+
+
 @keras.saving.register_keras_serializable(package="zoo")
 class BeamSearch:
     """Beam search in Sutskever et al.'s sense (2014, section 3.2).
@@ -225,8 +231,8 @@ class BeamSearch:
         length = ops.sum(real, axis=1)
         if inputs.get("target_ids") is None:
             prefix = None
-            limits = ops.maximum(2 * length + 10, self.min_length)
-            steps = max(2 * source_ids.shape[1] + 10, self.min_length)
+            limits = ops.maximum(longest_translation(length), self.min_length)
+            steps = max(longest_translation(source_ids.shape[1]), self.min_length)
         else:
             prefix = ops.cast(inputs["target_ids"], "int32")[:, 1:]
             steps = prefix.shape[1]
@@ -344,6 +350,8 @@ class BeamSearch:
         """The best words of each hypothesis that may be taken now: their logits and
         ids, `(B * K, k)`. One top-k over beams times vocabulary is slow under XLA."""
         vocabulary = logits.shape[-1]
+        # Which words are banned is the same at every step, but how many words there are
+        # is first known here; it is done for searches that ban words alone.
         words, free = ops.arange(vocabulary, dtype="int32")[None], logits
         if banned is not None:
             found = ops.any(words[..., None] == banned, axis=-1)

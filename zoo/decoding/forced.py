@@ -9,8 +9,9 @@ from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.decoding.score import label_log_probs, perplexity_from
 from zoo.layers.functional import positive
+from zoo.models.base import needed_preprocessor
 from zoo.models.seq2seq import END_ID, START_ID
-from zoo.text import check_texts
+from zoo.texts import check_texts
 
 
 def score(model, sources, targets, per_token=False, batch_size=64):
@@ -116,12 +117,7 @@ def _read(model, key, function, sources, targets, batch_size):
 def _read_pairs(model, sources, targets, batch_size):
     """The texts of the targets, and the ids of sources and targets."""
     positive("batch_size", batch_size)
-    preprocessor = model.preprocessor
-    if preprocessor is None:
-        raise ValueError(
-            "A translation is read with a preprocessor. "
-            f"Received: {type(model).__name__} with preprocessor=None"
-        )
+    preprocessor = needed_preprocessor(model, "Text")
     single = isinstance(targets, (str, Translation))
     if isinstance(sources, str) != single:
         raise ValueError(

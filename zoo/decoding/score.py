@@ -129,7 +129,7 @@ def _sum(logits, labels):
 
 
 def label_log_probs(logits, labels):
-    """Log-probability of labels `(B, T)` under logits `(B, T, V)`, in float32."""
+    """Log-probability of labels `(...)` under logits `(..., V)`, in float32."""
     logits = ops.cast(logits, "float32")
     gold = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     return gold - ops.logsumexp(logits, axis=-1)

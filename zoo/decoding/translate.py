@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo.decoding.batches import batches, bucket, pad_batch
-from zoo.decoding.beam import _LOW, BeamSearch
+from zoo.decoding.beam import _LOW, BeamSearch, longest_translation
 from zoo.decoding.compiled import compiled
 from zoo.decoding.constraints import (
     put_words_in,
@@ -15,8 +15,9 @@ from zoo.decoding.constraints import (
 from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
 from zoo.layers.functional import positive
-from zoo.text import check_texts
+from zoo.models.base import needed_preprocessor
 from zoo.text.tokenizer import UNKNOWN_ID
+from zoo.texts import check_texts
 
 
 def translate(
@@ -33,12 +34,7 @@ def translate(
 ):
     """See `zoo.models.Translator.translate`; `**search` are further arguments of a
     `BeamSearch`."""
-    preprocessor = model.preprocessor
-    if preprocessor is None:
-        raise ValueError(
-            "`translate` needs a model with a preprocessor. "
-            f"Received: {type(model).__name__} with preprocessor=None"
-        )
+    preprocessor = needed_preprocessor(model, "`translate`")
     search = BeamSearch(**search, banned_ids=read_banned(preprocessor, banned))
     positive("batch_size", batch_size)
     if max_length is not None and search.min_length > positive(
@@ -99,10 +95,10 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
             limits, steps = [max_length] * len(rows), bucket(max_length)
         else:
             limits = [
-                max(2 * len(sources[i]) + 10 + len(own), search.min_length)
+                max(longest_translation(len(sources[i])) + len(own), search.min_length)
                 for i, own in zip(rows, begun, strict=True)
             ]
-            steps = 2 * batch.shape[1] + 10
+            steps = longest_translation(batch.shape[1])
             if max(limits) > steps:
                 steps = bucket(max(limits))
         # Rows that only fill the batch up end at once.

@@ -3,6 +3,24 @@
 from zoo.layers.functional import above_zero, one_of, positive, rate
 
 
+def needed_preprocessor(task, use):
+    """The preprocessor of a task.
+
+    Args:
+        task: a task.
+        use: what it is needed for; the error begins with it.
+
+    Raises:
+        ValueError: if the task has none.
+    """
+    if task.preprocessor is None:
+        raise ValueError(
+            f"{use} needs a preprocessor. "
+            f"Received: {type(task).__name__} with preprocessor=None"
+        )
+    return task.preprocessor
+
+
 class SubclassedModel(type):
     """Keeps a subclassed model one, whatever happens to KerasHub's base classes.
 

@@ -4,7 +4,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.models.base import Configured, Presets, Servable
+from zoo.models.base import Configured, Presets, Servable, needed_preprocessor
 from zoo.models.birnn import CELLS, BiRNN
 from zoo.text.tags import TaggerPreprocessor
 from zoo.text.tokenizer import PAD_ID, UNKNOWN_ID
@@ -238,10 +238,10 @@ class BiRNNTagger(Servable, Presets, keras_hub.models.Task):
             TypeError: for a sentence that is neither; its position is named.
             ValueError: without a preprocessor.
         """
-        if self.preprocessor is None:
-            raise ValueError("`tag` needs a preprocessor. Received: None")
         single = isinstance(sentences, str)
-        rows = self.preprocessor.split([sentences] if single else sentences)
+        rows = needed_preprocessor(self, "`tag`").split(
+            [sentences] if single else sentences
+        )
         tags = self._best(rows, batch_size)
         found = [list(zip(*row, strict=True)) for row in zip(rows, tags, strict=True)]
         return found[0] if single else found

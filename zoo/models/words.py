@@ -2,7 +2,7 @@
 
 import keras
 
-from zoo.models.base import Presets, Servable
+from zoo.models.base import Presets, Servable, needed_preprocessor
 
 
 class WordTask(Servable, Presets):
@@ -48,11 +48,7 @@ class WordTask(Servable, Presets):
 
     def encoded(self, texts):
         """The words' ids of each text: a list of lists of int."""
-        if self.preprocessor is None:
-            raise ValueError(
-                "Text is read with a preprocessor. Received: preprocessor=None"
-            )
-        return self.preprocessor.encode(texts)
+        return needed_preprocessor(self, "Text").encode(texts)
 
     def _arrays(self, x, y, sample_weight):
         if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):

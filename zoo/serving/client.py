@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
+from zoo.texts import check_texts, replace_surrogates
 
 __all__ = ["Client", "ServingError"]
 
@@ -237,24 +238,13 @@ class Client:
 
 
 def _texts(texts, name):
-    if isinstance(texts, (str, bytes)) or not isinstance(
-        texts, (list, tuple, np.ndarray)
-    ):
+    """The texts of an input, which is a list even where there is one."""
+    if isinstance(texts, (str, bytes)):
         raise TypeError(
             f"{name} must be a list of str. "
             f"Received: {reprlib.repr(texts)} ({type(texts).__name__})"
         )
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(
-                f"{name}[{place}] must be a str. "
-                f"Received: {reprlib.repr(text)} ({type(text).__name__})"
-            )
-    # Lone surrogates, which UTF-8 does not have, become U+FFFD.
-    return [
-        text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        for text in texts
-    ]
+    return [replace_surrogates(text) for text in check_texts(texts, name)]
 
 
 def _filled(strings):

@@ -8,6 +8,7 @@ from pathlib import Path
 import keras
 
 import zoo
+from zoo.models.base import needed_preprocessor
 from zoo.serving.folder import (
     EXTRA,
     METADATA,
@@ -101,10 +102,7 @@ def _signatures(task, limits):
         raise TypeError(
             f"What is served must be one of {names}. Received: {type(task).__name__}"
         )
-    if task.preprocessor is None:
-        raise ValueError(
-            "Text is served with a preprocessor. Received: preprocessor=None"
-        )
+    needed_preprocessor(task, "Text")
     [signatures] = found
     for name, field in Limits.__dataclass_fields__.items():
         value = getattr(limits, name)

@@ -1,9 +1,9 @@
 """The files and the command line of a TensorFlow model server for exported models."""
 
-import os
 import shutil
 from pathlib import Path
 
+from zoo.files import write_bytes
 from zoo.serving.folder import require_serving_api, versions
 
 BINARY = "tensorflow_model_server"
@@ -61,9 +61,9 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
         for label, version in zip(("stable", "previous"), found[::-1], strict=False):
             model.version_labels[label] = version
     # One that is read while it is written would be half a file.
-    _replace(folder / MODELS, text_format.MessageToString(config))
-    _replace(folder / BATCHING, batching)
-    _replace(folder / MONITORING, monitoring_text())
+    write_bytes(folder / MODELS, text_format.MessageToString(config).encode())
+    write_bytes(folder / BATCHING, batching.encode())
+    write_bytes(folder / MONITORING, monitoring_text().encode())
     return folder / MODELS
 
 
@@ -136,9 +136,3 @@ def server_command(folder, port=8500, rest_port=8501, batching=True):
         start = ["--init", "--entrypoint", BINARY]
         return ["docker", "run", "--rm", *start, *ports, *volume, IMAGE, *options]
     raise FileNotFoundError(INSTALL)
-
-
-def _replace(path, text):
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from zoo.decoding.beam import _LOW
+from zoo.decoding.beam import _LOW, longest_translation
+from zoo.decoding.score import label_log_probs
 from zoo.serving.limits import Limits
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
@@ -87,7 +88,7 @@ class TranslatorSignatures:
 
         source = self._read(text)
         ids, scores = self._search(source, self.limits.beam_size, 1)
-        ids = _up_to_end(ids[:, 0])
+        ids = tf.where(graph.before_end(ids[:, 0], END_ID), ids[:, 0], PAD_ID)
         width = tf.maximum(tf.reduce_max(_lengths(ids)), 1)
         ids = ids[:, :width]
         # Weights made while reading token t belong to token t + 1.
@@ -134,7 +135,7 @@ class TranslatorSignatures:
 
         lengths = _lengths(source)
         # As `zoo.decoding.translate` has it: neighbours don't change a row's limit.
-        longest = 2 * lengths + 10
+        longest = longest_translation(lengths)
         if self.limits.max_length:
             longest = tf.fill(tf.shape(lengths), self.limits.max_length)
         longest = tf.where(lengths > 0, longest, 1)
@@ -165,23 +166,9 @@ def _lengths(ids):
     return tf.math.count_nonzero(ids, axis=1, dtype="int32")
 
 
-def _up_to_end(ids):
-    """Ids `(B, T)` with pads from each row's first end token on."""
-    import tensorflow as tf
-
-    ended = tf.cumsum(tf.cast(ids == END_ID, "int32"), axis=1) > 0
-    return tf.where(ended, PAD_ID, ids)
-
-
 def frame(rows, start_id):
-    """Ragged ids as `(inputs, labels)` `(B, T)`: the start token before, or the end
-    token behind them."""
-    import tensorflow as tf
-
-    batch = rows.nrows(out_type="int32")
-    start, end = tf.fill([batch, 1], start_id), tf.fill([batch, 1], END_ID)
-    inputs, labels = tf.concat([start, rows], 1), tf.concat([rows, end], 1)
-    return graph.pad_to_longest(inputs), graph.pad_to_longest(labels)
+    """Ragged ids as `(inputs, labels)` `(B, T)`, padded; see `zoo.text.graph.frame`."""
+    return map(graph.pad_to_longest, graph.frame(rows, start_id, END_ID))
 
 
 def log_probability(features, labels, logits):
@@ -193,8 +180,7 @@ def log_probability(features, labels, logits):
     import tensorflow as tf
 
     place = tf.where(labels != PAD_ID)  # (N, 2)
-    found = tf.cast(logits(tf.gather_nd(features, place)), "float32")  # (N, V)
-    gold = tf.gather(found, tf.gather_nd(labels, place), batch_dims=1)
-    gold -= tf.reduce_logsumexp(found, axis=-1)
+    found = logits(tf.gather_nd(features, place))  # (N, V)
+    gold = label_log_probs(found, tf.gather_nd(labels, place))
     batch = tf.shape(labels, out_type="int64")[0]
     return tf.math.unsorted_segment_sum(gold, place[:, 0], batch)

@@ -4,8 +4,9 @@ from zoo.text.generation import WordPreprocessor
 from zoo.text.preprocessor import TranslatorPreprocessor
 from zoo.text.sentiment import SentimentPreprocessor
 from zoo.text.tags import TaggerPreprocessor, split_words
-from zoo.text.tokenizer import Tokenizer, check_texts, train_tokenizer
+from zoo.text.tokenizer import Tokenizer, train_tokenizer
 from zoo.text.words import WordTokenizer, count_words
+from zoo.texts import check_texts
 
 __all__ = [
     "SentimentPreprocessor",

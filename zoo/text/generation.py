@@ -5,8 +5,9 @@ import keras_hub
 import numpy as np
 
 from zoo.text.preprocessor import check_length, pad_rows, python_ids
-from zoo.text.tokenizer import END_ID, PAD_ID, check_texts, read_texts
+from zoo.text.tokenizer import END_ID, PAD_ID, read_texts
 from zoo.text.words import SPECIAL_WORDS, WordTokenizer, check_words, cut_rows
+from zoo.texts import check_texts
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -77,14 +77,30 @@ def pad_to_longest(rows):
     return tf.pad(dense, [[0, 0], [0, missing], *[[0, 0]] * (dense.shape.rank - 2)])
 
 
+def frame(rows, start_id, end_id):
+    """Ragged ids `(B, None)` as a decoder's inputs, the start token before them, and
+    its labels, the end token behind them: both ragged."""
+    import tensorflow as tf
+
+    shape = [rows.nrows(), 1]
+    inputs = tf.concat([tf.fill(shape, start_id), rows], axis=1)
+    return inputs, tf.concat([rows, tf.fill(shape, end_id)], axis=1)
+
+
+def before_end(ids, end_id):
+    """bool `(B, T)`: True up to each row's first end token, which is left out."""
+    import tensorflow as tf
+
+    return tf.cumsum(tf.cast(ids == end_id, "int32"), axis=1) == 0
+
+
 def training_arrays(source_rows, target_rows, tokenizer, source_length, target_length):
     """`(x, y, sample_weight)` of `TranslatorPreprocessor` from ragged pieces."""
     import tensorflow as tf
 
-    start = tf.fill([target_rows.nrows(), 1], tokenizer.start_token_id)
-    end = tf.fill([target_rows.nrows(), 1], tokenizer.end_token_id)
-    inputs = tf.concat([start, target_rows], axis=1)
-    y = tf.concat([target_rows, end], axis=1).to_tensor(shape=[None, target_length])
+    start, end = tokenizer.start_token_id, tokenizer.end_token_id
+    inputs, labels = frame(target_rows, start, end)
+    y = labels.to_tensor(shape=[None, target_length])
     x = {
         "source_ids": source_rows.to_tensor(shape=[None, source_length]),
         "target_ids": inputs.to_tensor(shape=[None, target_length]),
@@ -96,7 +112,6 @@ def detokenize(tokenizer, ids):
     """tf.string `(B,)` from int ids `(B, T)`: up to each row's first end token."""
     import tensorflow as tf
 
-    ended = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, "int32"), axis=1)
-    keep = (ended == 0) & (ids != tokenizer.pad_token_id)
+    keep = before_end(ids, tokenizer.end_token_id) & (ids != tokenizer.pad_token_id)
     keep &= ids != tokenizer.start_token_id
     return tokenizer.detokenize(tf.ragged.boolean_mask(ids, keep))

@@ -4,7 +4,7 @@
 TensorFlow is imported on use: without it, everything else of `zoo.text` works.
 """
 
-from zoo.text.graph import pad_to_longest
+from zoo.text.graph import before_end, pad_to_longest
 from zoo.text.tags import _FIRST
 from zoo.text.tokenizer import END_ID, UNKNOWN_ID
 from zoo.text.words import SPECIAL_WORDS
@@ -140,8 +140,8 @@ class WordGraph:
         """tf.string `(B,)` from ids `(B, T)`, up to each row's first end token."""
         import tensorflow as tf
 
-        ended = tf.cumsum(tf.cast(ids == END_ID, "int32"), axis=1) > 0
-        keep = ~ended & ((ids >= len(SPECIAL_WORDS)) | (ids == UNKNOWN_ID))
+        keep = (ids >= len(SPECIAL_WORDS)) | (ids == UNKNOWN_ID)
+        keep &= before_end(ids, END_ID)
         words = tf.gather(
             tf.constant(self.vocabulary), tf.ragged.boolean_mask(ids, keep)
         )

@@ -8,7 +8,8 @@ import numpy as np
 
 from zoo.text import graph
 from zoo.text.caller import warn_caller
-from zoo.text.tokenizer import Tokenizer, check_texts, read_texts
+from zoo.text.tokenizer import Tokenizer, read_texts
+from zoo.texts import check_texts
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -4,8 +4,9 @@ import keras
 import keras_hub
 
 from zoo.text.preprocessor import check_length, pad_rows
-from zoo.text.tokenizer import check_texts, read_texts
+from zoo.text.tokenizer import read_texts
 from zoo.text.words import WordTokenizer, check_words, cut_rows
+from zoo.texts import check_texts
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -1,60 +1,16 @@
 """The SentencePiece model that source and target share: its training and its use."""
 
-import collections.abc
 import io
 import re
-import reprlib
 
 import keras
 import keras_hub
 import numpy as np
 import sentencepiece
 
+from zoo.texts import check_texts, replace_surrogates
+
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def check_texts(texts, name="texts"):
-    """Strings as a list, or a `TypeError` that names what is not one.
-
-    Args:
-        texts: a str, or a list or other ordered iterable of str (it is read once).
-        name: what the error calls it. Default `"texts"`.
-
-    Returns:
-        A list of str; for a str, the list with that one.
-
-    Raises:
-        TypeError: for anything else. A wrong element's position is given, from 0.
-
-    Example:
-
-    >>> from zoo.text import check_texts
-    >>> check_texts("A dog runs.")
-    ['A dog runs.']
-    >>> check_texts(["A dog.", None])
-    Traceback (most recent call last):
-    TypeError: texts[1] must be a str. Received: None (NoneType)
-    """
-    if isinstance(texts, str):
-        return [texts]
-    # These can be iterated, but not as texts in an order.
-    unsuitable = (bytes, bytearray, collections.abc.Mapping, collections.abc.Set)
-    try:
-        items = None if isinstance(texts, unsuitable) else list(texts)
-    except TypeError:
-        items = None
-    if items is None:
-        raise TypeError(
-            f"{name} must be a str or a list of str. Received: {_describe(texts)}"
-        )
-    for position, text in enumerate(items):
-        if not isinstance(text, str):
-            raise TypeError(
-                f"{name}[{position}] must be a str. Received: {_describe(text)}"
-            )
-    return items
 
 
 def read_texts(texts, name="texts"):
@@ -68,17 +24,6 @@ def read_texts(texts, name="texts"):
     if isinstance(texts, np.ndarray):  # its strings may be bytes
         texts = np.vectorize(_decode, otypes=[object])(texts).tolist()
     return check_texts(texts, name), isinstance(texts, str)
-
-
-def replace_surrogates(text):
-    """A str without lone surrogates, which no UTF-8 encoder accepts.
-
-    JSON decoders can leave surrogates in a str. A pair becomes the character that it
-    stands for, a lone one U+FFFD, which Unicode has for the purpose.
-    """
-    if _SURROGATE.search(text) is None:
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def train_tokenizer(texts, vocabulary_size=5000, **options):
@@ -241,11 +186,6 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
 def _decode(value):
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def _describe(value):
-    """A value, shortened, and its type, for the end of an error message."""
-    return f"{reprlib.repr(value)} ({type(value).__name__})"
 
 
 def _explain(message, vocabulary_size, texts):

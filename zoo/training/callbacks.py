@@ -10,13 +10,9 @@ import time
 import keras
 
 from zoo.decoding import BeamSearch, search_ids
+from zoo.files import write_aside
 from zoo.training.batching import PairBatches
-from zoo.training.checkpoint import (
-    get_generator,
-    save_state,
-    set_generator,
-    write_aside,
-)
+from zoo.training.checkpoint import get_generator, save_state, set_generator
 from zoo.training.evaluation import corpus_scores
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 from zoo.training.updates import averaged_weights

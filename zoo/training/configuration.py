@@ -68,7 +68,7 @@ def write_configuration(folder, configuration, goes_on=False):
         goes_on: whether the run has begun under an earlier command. Command, commit,
             backend, versions, machine and date of all those are kept, as "before".
     """
-    from zoo.training.checkpoint import write_bytes
+    from zoo.files import write_bytes
 
     kept = ("command", "commit", "backend", "versions", "machine", "date")
     path, before = os.path.join(folder, FILE), []

@@ -78,8 +78,8 @@ def _work(recipe, args, command):
 
     import keras
 
+    from zoo.files import write_bytes
     from zoo.training.arguments import recorded
-    from zoo.training.checkpoint import write_bytes
     from zoo.training.configuration import make_configuration, write_configuration
     from zoo.training.experiment_run import Run
     from zoo.training.settings import change

@@ -6,8 +6,9 @@ import sys
 import keras
 
 from zoo.card_pages import write_card
+from zoo.files import naming
 from zoo.training.callbacks import Scores
-from zoo.training.checkpoint import naming, read_state
+from zoo.training.checkpoint import read_state
 from zoo.training.compiling import compile_with
 from zoo.training.configuration import FREE, ConfigurationError, commit
 from zoo.training.facts import origin

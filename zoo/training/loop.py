@@ -8,6 +8,7 @@ import sys
 import numpy as np
 from keras import ops
 
+from zoo.files import part_of
 from zoo.training import interrupts
 from zoo.training.callbacks import (
     BETTER,
@@ -19,7 +20,6 @@ from zoo.training.callbacks import (
 from zoo.training.checkpoint import (
     change_state,
     load_state,
-    part_of,
     save_state,
     set_metrics,
     trim_log,

@@ -1,11 +1,12 @@
 """Writes a trained task as a preset with float16 weights."""
 
-import contextlib
 import os
 import shutil
 
 import h5py
 import keras
+
+from zoo.files import write_aside
 
 _WEIGHTS = ("model.weights.h5", "task.weights.h5")
 
@@ -69,14 +70,12 @@ def halve_weights(path):
     Raises:
         ValueError: if a weight is too large for float16; the file stays as it was.
     """
-    part = f"{path}.part"
-    try:
-        with h5py.File(path) as old, h5py.File(part, "w") as new:
+
+    def write(aside):
+        with h5py.File(path) as old, h5py.File(aside, "w") as new:
             _copy(old, new)
-        os.replace(part, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(part)
+
+    write_aside(path, write)
 
 
 def _copy(old, new):

@@ -11,7 +11,7 @@ import os
 
 import numpy as np
 
-from zoo.training.checkpoint import write_bytes
+from zoo.files import write_bytes
 from zoo.training.curves import draw_curves, read_log, without_single_sets
 
 _STYLE = """

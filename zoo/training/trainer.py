@@ -10,11 +10,12 @@ import keras
 
 from zoo import data
 from zoo.card_pages import write_card
+from zoo.files import naming, write_bytes
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
-from zoo.training.checkpoint import CheckpointError, naming, read_state, write_bytes
+from zoo.training.checkpoint import CheckpointError, read_state
 from zoo.training.compiling import compile_for_training
 from zoo.training.configuration import ConfigurationError, commit
 from zoo.training.distribute import Alone, Distribution, DistributionError

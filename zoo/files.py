@@ -1,0 +1,64 @@
+"""Files that appear whole or not at all. Nothing here needs Keras."""
+
+import contextlib
+import errno
+import os
+import re
+
+
+def write_aside(path, write):
+    """Writes a file beside its place and renames it: it appears whole or not at all.
+
+    Args:
+        path: the file; what stands there stays if the writing fails.
+        write: function of the path to write to.
+
+    Raises:
+        OSError: with the file's name, if the disk is full or the folder can't be
+            written. Nothing is left aside then.
+    """
+    aside = part_of(path)
+    try:
+        with naming(path):
+            write(aside)
+            with open(aside, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(aside)
+        raise
+
+
+@contextlib.contextmanager
+def naming(path):
+    """Gives a failed write the name of the file, which the system's own words lack."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(error.errno or errno.EIO, reason, str(path)) from error
+    except RuntimeError as error:
+        # What h5py makes of a disk that fills up while it writes.
+        number = re.search(r"errno = (\d+)", str(error))
+        if not number:
+            raise
+        number = int(number[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
+def write_bytes(path, content):
+    """Writes a file's whole content by `write_aside`."""
+
+    def write(aside):
+        with open(aside, "wb") as file:
+            file.write(content)
+
+    write_aside(path, write)
+
+
+def part_of(path):
+    """Where a file is written before it is renamed: `a.b.h5` to `a.part.b.h5`."""
+    folder, name = os.path.split(path)
+    stem, dot, endings = name.partition(".")
+    return os.path.join(folder, f"{stem}.part{dot}{endings}")
