@@ -1,70 +1,145 @@
-"""Translates one corpus with one preset on every backend and compares the lines.
+"""Runs presets on every backend, and as they are served, and compares what comes out.
 
-    python tools/compare_backends.py luong_local --data multi30k
+    python tools/compare_backends.py NAME [NAME ...] [--served]
 
-Prints, for each pair of backends, the share of equal lines and the largest difference
-of the scores of equal lines. Exits with 1 below 99.5 % or above 1e-3.
+Translators translate Multi30k's test_2016_flickr (or `--data tatoeba --split test`),
+taggers tag the test sentences of UD English EWT, language models go on with the first
+four words of those of the Penn Treebank: 1,000 texts each. Prints, for each pair of
+backends, the share of equal texts and the largest difference of the scores of equal
+ones. `--served` adds what a process with nothing but TensorFlow gets from the exported
+folder, and that folder's size beside the weights in float32. Exits with 1 below 99.5 %,
+above 1e-3, or above 1.2 times the weights.
 """
 
 import argparse
 import itertools
-import json
+import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-BACKENDS = ("tensorflow", "jax", "torch")
-LEAST_EQUAL, MOST_APART = 0.995, 1e-3
-
-_WORKER = """
-import json, sys, time
 import zoo
-preset, name, split, beam, limit, path = sys.argv[1:]
-corpus = zoo.data.load(name, split=split)
-model = zoo.load(preset)
-texts = list(corpus.sources)[: int(limit) or None]
-began = time.time()
-found = model.translate(texts, beam_size=int(beam), return_details=True)
-print(f"{len(texts)} sentences, {time.time() - began:.1f} s", file=sys.stderr)
-with open(path, "w") as file:
-    json.dump([[record.text, record.score] for record in found], file)
-"""
+from zoo.cards import read_card
+from zoo.data.tagged import load_ud
+from zoo.presets import find
+
+BACKENDS = ("tensorflow", "jax", "torch")
+LEAST_EQUAL, MOST_APART, LARGEST = 0.995, 1e-3, 1.2
+BATCH = 64
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("preset")
-    parser.add_argument("--data", default="multi30k")
+    parser.add_argument("names", nargs="+")
+    parser.add_argument("--data", default="multi30k", help="what translators translate")
     parser.add_argument("--split", default="test_2016_flickr")
-    parser.add_argument("--beam", type=int, default=5)
-    parser.add_argument("--limit", type=int, default=0, help="0 for all sentences")
-    args = parser.parse_args(argv)
-    found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for backend in BACKENDS:
-            path = Path(folder) / backend
-            print(f"{backend}:", file=sys.stderr, flush=True)
-            choice = [args.preset, args.data, args.split, args.beam, args.limit, path]
-            subprocess.run(
-                [sys.executable, "-c", _WORKER, *map(str, choice)],
-                env={**os.environ, "KERAS_BACKEND": backend},
-                check=True,
-            )
-            found[backend] = json.loads(path.read_text())
-    good = True
-    for one, other in itertools.combinations(BACKENDS, 2):
+    parser.add_argument("--limit", type=int, default=1000, help="texts")
+    parser.add_argument("--served", action="store_true", help="as exported, too")
+    arguments = parser.parse_args(argv)
+    good = [compare(name, arguments) for name in arguments.names]
+    return 0 if all(good) else 1
+
+
+def compare(name, arguments):
+    """Prints what the backends differ in; whether it is little enough."""
+    card, good = read_card(find(name)), True
+    texts = sources(card, arguments.data, arguments.split)[: arguments.limit]
+    found = {
+        backend: elsewhere(in_process, backend, name, card.task, texts)
+        for backend in BACKENDS
+    }
+    if arguments.served:
+        with tempfile.TemporaryDirectory() as folder:
+            version = elsewhere(export, "tensorflow", name, folder)
+            size = sum(p.stat().st_size for p in Path(version).rglob("*"))
+            ratio = size / (4 * card.sizes["parameters"])
+            good = ratio <= LARGEST
+            print(f"{name}: the exported folder is {ratio:.2f} x its float32 weights")
+            found["served"] = elsewhere(served, "tensorflow", version, card.task, texts)
+    for one, other in itertools.combinations(found, 2):
         pairs = list(zip(found[one], found[other], strict=True))
         same = [(a, b) for a, b in pairs if a[0] == b[0]]
         share = len(same) / len(pairs)
         apart = max((abs(a[1] - b[1]) for a, b in same), default=0.0)
         good = good and share >= LEAST_EQUAL and apart <= MOST_APART
         print(
-            f"{one} and {other}: {share:.1%} of {len(pairs)} lines equal, scores of "
-            f"those at most {apart:.1e} apart"
+            f"{name}, {one} and {other}: {share:.1%} of {len(pairs)} texts equal, "
+            f"scores of those at most {apart:.1e} apart",
+            flush=True,
         )
-    return 0 if good else 1
+    return good
+
+
+def sources(card, data, split):
+    """The texts that a preset is asked about."""
+    if card.task == "translate":
+        return list(zoo.data.load(data, *card.languages, split=split).sources)
+    if card.task == "tag":
+        return [" ".join(words) for words in load_ud("test").sentences]
+    return [" ".join(text.split()[:4]) for text in zoo.data.load_ptb("test")]
+
+
+def elsewhere(function, backend, *arguments):
+    """What a function returns in a process of its own, under a backend."""
+    os.environ["KERAS_BACKEND"] = backend
+    print(f"{function.__name__}, {backend}:", file=sys.stderr, flush=True)
+    began = time.perf_counter()
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.apply(function, arguments)
+    print(f"{time.perf_counter() - began:.1f} s", file=sys.stderr)
+    return found
+
+
+def in_process(name, task, texts):
+    """What came out for each text, and its score (0 of tags)."""
+    model = zoo.load(name)
+    if task == "translate":
+        found = model.translate(texts, return_details=True)
+        return [(record.text, record.score) for record in found]
+    if task == "tag":
+        return [(row, 0.0) for row in model.tag(texts)]
+    scores = [float(score) for score in model.score(texts)]
+    return list(zip(model.generate(texts), scores, strict=True))
+
+
+def export(name, folder):
+    return str(zoo.load(name).export_savedmodel(Path(folder) / name, warmup=False))
+
+
+def served(version, task, texts):
+    """The same of an exported folder, by TensorFlow alone."""
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  (its operations)
+
+    loaded = tf.saved_model.load(version)
+    found = [None] * len(texts)
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    for start in range(0, len(order), BATCH):
+        places = order[start : start + BATCH]
+        batch = tf.constant([texts[place] for place in places])
+
+        def ask(signature, batch=batch):
+            outputs = loaded.signatures[signature](text=batch)
+            return {name: value.numpy().tolist() for name, value in outputs.items()}
+
+        outputs = ask(task)
+        if task == "translate":
+            rows = [text.decode() for text in outputs["translation"]]
+            scores = outputs["score"]
+        elif task == "tag":
+            rows = [
+                [(w.decode(), t.decode()) for w, t in zip(*row, strict=True) if w]
+                for row in zip(outputs["words"], outputs["tags"], strict=True)
+            ]
+            scores = [0.0] * len(rows)
+        else:
+            rows = [text.decode() for text in outputs["text"]]
+            scores = ask("score")["log_probability"]
+        for place, row, score in zip(places, rows, scores, strict=True):
+            found[place] = row, score
+    return found
 
 
 if __name__ == "__main__":
