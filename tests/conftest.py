@@ -49,10 +49,14 @@ def free_memory():
         jax.clear_caches()
 
 
+TOOLS = Path(__file__).resolve().parent.parent / "tools"
+
+
 @pytest.fixture
 def tool(monkeypatch):
-    """A function that imports a benchmark of tools/ by its name."""
-    monkeypatch.syspath_prepend(Path(__file__).resolve().parent.parent / "tools")
+    """A function that imports a file of tools/ by its name."""
+    monkeypatch.syspath_prepend(TOOLS)
     yield importlib.import_module
-    for name in [name for name in sys.modules if name.startswith("bench_")]:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if Path(getattr(module, "__file__", None) or "").parent == TOOLS:
+            del sys.modules[name]

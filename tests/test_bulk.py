@@ -105,6 +105,15 @@ def test_one_input_goes_into_a_folder_that_is_there(tmp_path):
     assert read(tmp_path / "out" / "in.txt") == "ba\n"
 
 
+def test_an_output_that_another_is_written_by_way_of_is_refused(tmp_path):
+    inputs = [write(tmp_path / name, ["a"]) for name in ("a.txt", "a.txt.part")]
+    with pytest.raises(BadInput, match=r"needs the name of another: .*a\.txt\.part"):
+        work(job(inputs, tmp_path / "out"))
+    with pytest.raises(BadInput, match="would overwrite its own"):
+        work(job(inputs[1:], tmp_path / "a.txt"))
+    assert read(inputs[1]) == "a\n"
+
+
 # === Runs that were stopped ===
 
 

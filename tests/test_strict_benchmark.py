@@ -1,22 +1,14 @@
 """The strict benchmark's page, from runs that are made up."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 from sacrebleu.metrics import BLEU
 
-ROOT = Path(__file__).resolve().parent.parent
 
-
-@pytest.fixture(scope="module")
-def tool():
-    path = ROOT / "tools" / "strict_benchmark.py"
-    spec = importlib.util.spec_from_file_location("strict_benchmark", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def tool(tool):
+    return tool("strict_benchmark")
 
 
 def write(folder, corpora=(("multi30k", 1),), finished=True):

@@ -24,6 +24,7 @@ from reproduce_page import page  # noqa: E402
 
 import zoo  # noqa: E402
 from zoo.cards import read_card  # noqa: E402
+from zoo.files import write_bytes  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
@@ -212,18 +213,16 @@ class Work:
         key = json.dumps([weights, what, self.limit, *self._code]).encode()
         path = self.folder / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
         if not path.exists():
-            text = json.dumps(run(), ensure_ascii=False)
-            aside = path.with_suffix(".new")
-            aside.write_text(text, encoding="utf-8")
-            aside.replace(path)
+            write_bytes(path, json.dumps(run(), ensure_ascii=False).encode())
         return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _digest_of_zoo():
     """What tells the code that decodes from an earlier one."""
     digest = hashlib.sha256()
-    for part in ("decoding", "layers", "models", "text"):
-        for path in sorted((ROOT / "zoo" / part).glob("*.py")):
+    parts = ("decoding/*.py", "layers/*.py", "models/*.py", "text/*.py", "strings.py")
+    for part in parts:
+        for path in sorted((ROOT / "zoo").glob(part)):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -24,7 +24,9 @@ from zoo.files import write_aside, write_bytes
 
 MANIFEST = "manifest.json"
 # What a job's folder may hold; nothing else in it is ever removed.
-_OWN_FILES = re.compile(r"manifest(\.part)?\.json|(\d{7,}(\.part)?|input-\d+)\.txt")
+_OWN_FILES = re.compile(
+    r"(manifest(\.part)?\.json|(\d{7,}(\.part)?|input-\d+)\.txt)(\.part)?"
+)
 _PARTITION_BYTES = 2**24  # a partition ends here too, however few its lines
 
 
@@ -155,7 +157,7 @@ class Job:
                         with open(self._part(partition), "rb") as part:
                             shutil.copyfileobj(part, packed)
 
-            write_aside(output, write)
+            write_aside(output, write, _aside(output))
         self._clear()
 
     def _path(self, name):
@@ -253,12 +255,20 @@ def _outputs(inputs, output):
         for path in outputs:
             if outputs.count(path) > 1:
                 raise BadInput(f"two inputs would be written to {path}")
+            if _aside(path) in outputs:
+                raise BadInput(f"{path} needs the name of another: {_aside(path)}")
         check_files(inputs, None)
         with bad_input(OSError, f"cannot write the folder {output}"):
             os.makedirs(output, exist_ok=True)
     for path in outputs:
         check_files(inputs, path)
     return [os.path.realpath(path) for path in outputs]
+
+
+def _aside(output):
+    """Where an output is written before it takes its name (`check_files` looks there:
+    it may be an input)."""
+    return f"{output}.part"
 
 
 def _lock(folder):

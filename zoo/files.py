@@ -6,18 +6,19 @@ import os
 import re
 
 
-def write_aside(path, write):
+def write_aside(path, write, aside=None):
     """Writes a file beside its place and renames it: it appears whole or not at all.
 
     Args:
         path: the file; what stands there stays if the writing fails.
         write: function of the path to write to.
+        aside: that path. Default: `part_of(path)`.
 
     Raises:
-        OSError: with the file's name, if the disk is full or the folder can't be
-            written. Nothing is left aside then.
+        OSError: with the file's name, if the disk is full, the folder can't be written,
+            or `write` meets another one. Nothing is left aside then.
     """
-    aside = part_of(path)
+    aside = aside or part_of(path)
     try:
         with naming(path):
             write(aside)

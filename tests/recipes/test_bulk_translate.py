@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import zoo
+from tests.harness import load_recipe
 from tests.presets_for_tests import WORDS, save_translator
 from zoo.bulk import Translator
 
@@ -96,9 +97,7 @@ def test_a_killed_worker_costs_no_line(preset, inputs, tmp_path):
 @pytest.fixture
 def recipe(monkeypatch):
     """The recipe, translating in this process; `recipe.fails_at` is a partition."""
-    spec = importlib.util.spec_from_file_location("bulk_translate", SCRIPT)
-    recipe = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(recipe)
+    recipe = load_recipe("bulk_translate")
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: name == "ray" or find_spec(name)

@@ -1,19 +1,11 @@
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from tests.serving.conftest import needs_tensorflow
 
-PATH = Path(__file__).resolve().parents[2] / "tools" / "bench_serving.py"
-
 
 @pytest.fixture
-def tool():
-    spec = importlib.util.spec_from_file_location("bench_serving", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def tool(tool):
+    return tool("bench_serving")
 
 
 def test_both_sides_get_the_same_requests(tool):

@@ -351,7 +351,7 @@ class BeamSearch:
         ids, `(B * K, k)`. One top-k over beams times vocabulary is slow under XLA."""
         vocabulary = logits.shape[-1]
         # Which words are banned is the same at every step, but how many words there are
-        # is first known here; it is done for searches that ban words alone.
+        # is first known here. Only searches that ban words pay for it.
         words, free = ops.arange(vocabulary, dtype="int32")[None], logits
         if banned is not None:
             found = ops.any(words[..., None] == banned, axis=-1)

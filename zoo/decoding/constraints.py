@@ -5,8 +5,8 @@ import bisect
 import sys
 
 from zoo.decoding.records import words_of
+from zoo.strings import check_texts
 from zoo.text.tokenizer import UNKNOWN_ID
-from zoo.texts import check_texts
 
 _UNKNOWN = "<unk>"
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it

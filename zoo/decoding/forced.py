@@ -11,7 +11,7 @@ from zoo.decoding.score import label_log_probs, perplexity_from
 from zoo.layers.functional import positive
 from zoo.models.base import needed_preprocessor
 from zoo.models.seq2seq import END_ID, START_ID
-from zoo.texts import check_texts
+from zoo.strings import check_texts
 
 
 def score(model, sources, targets, per_token=False, batch_size=64):
@@ -117,7 +117,7 @@ def _read(model, key, function, sources, targets, batch_size):
 def _read_pairs(model, sources, targets, batch_size):
     """The texts of the targets, and the ids of sources and targets."""
     positive("batch_size", batch_size)
-    preprocessor = needed_preprocessor(model, "Text")
+    preprocessor = needed_preprocessor(model, "Reading a translation")
     single = isinstance(targets, (str, Translation))
     if isinstance(sources, str) != single:
         raise ValueError(

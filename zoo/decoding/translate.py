@@ -16,8 +16,8 @@ from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
 from zoo.layers.functional import positive
 from zoo.models.base import needed_preprocessor
+from zoo.strings import check_texts
 from zoo.text.tokenizer import UNKNOWN_ID
-from zoo.texts import check_texts
 
 
 def translate(

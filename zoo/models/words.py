@@ -48,7 +48,7 @@ class WordTask(Servable, Presets):
 
     def encoded(self, texts):
         """The words' ids of each text: a list of lists of int."""
-        return needed_preprocessor(self, "Text").encode(texts)
+        return needed_preprocessor(self, "Reading text").encode(texts)
 
     def _arrays(self, x, y, sample_weight):
         if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):

@@ -2,11 +2,12 @@
 
 import reprlib
 import time
+from collections.abc import Iterable
 
 import numpy as np
 
 from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
-from zoo.texts import check_texts, replace_surrogates
+from zoo.strings import check_texts, describe, replace_surrogates
 
 __all__ = ["Client", "ServingError"]
 
@@ -239,11 +240,8 @@ class Client:
 
 def _texts(texts, name):
     """The texts of an input, which is a list even where there is one."""
-    if isinstance(texts, (str, bytes)):
-        raise TypeError(
-            f"{name} must be a list of str. "
-            f"Received: {reprlib.repr(texts)} ({type(texts).__name__})"
-        )
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise TypeError(f"{name} must be a list of str. Received: {describe(texts)}")
     return [replace_surrogates(text) for text in check_texts(texts, name)]
 
 

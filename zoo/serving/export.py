@@ -102,7 +102,7 @@ def _signatures(task, limits):
         raise TypeError(
             f"What is served must be one of {names}. Received: {type(task).__name__}"
         )
-    needed_preprocessor(task, "Text")
+    needed_preprocessor(task, "Serving text")
     [signatures] = found
     for name, field in Limits.__dataclass_fields__.items():
         value = getattr(limits, name)

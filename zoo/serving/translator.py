@@ -117,7 +117,7 @@ class TranslatorSignatures:
         with tf.control_dependencies([same]):
             ids = self._read(source)
         rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
-        backbone, (inputs, labels) = self.model.backbone, frame(rows, START_ID)
+        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, START_ID)
         features = backbone.features({"source_ids": ids, "target_ids": inputs})
         return {"log_probability": log_probability(features, labels, backbone.logits)}
 
@@ -166,9 +166,10 @@ def _lengths(ids):
     return tf.math.count_nonzero(ids, axis=1, dtype="int32")
 
 
-def frame(rows, start_id):
-    """Ragged ids as `(inputs, labels)` `(B, T)`, padded; see `zoo.text.graph.frame`."""
-    return map(graph.pad_to_longest, graph.frame(rows, start_id, END_ID))
+def padded_frame(rows, start_id):
+    """`(inputs, labels)` `(B, T)`: those of `zoo.text.graph.frame`, padded."""
+    inputs, labels = graph.frame(rows, start_id, END_ID)
+    return graph.pad_to_longest(inputs), graph.pad_to_longest(labels)
 
 
 def log_probability(features, labels, logits):

@@ -3,8 +3,8 @@
 import keras_hub
 from keras import ops
 
-from zoo.serving.translator import frame, log_probability
-from zoo.text.graph import CHARACTERS_PER_PIECE, pad_to_longest
+from zoo.serving.translator import log_probability, padded_frame
+from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest
 from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words, valid_text
 from zoo.text.tokenizer import END_ID, PAD_ID
 
@@ -70,12 +70,11 @@ class LanguageModelSignatures(_WordSignatures):
 
     def generate(self, text):
         """`text`, each prompt with what the model's sampler puts behind it."""
-        import tensorflow as tf
 
         rows = self._read(text, self.max_prompt)
-        start = tf.fill([rows.nrows(), 1], END_ID)  # of the text before
-        rows = tf.concat([start, rows], axis=1)
-        ids = rows.to_tensor(shape=[None, self.length])
+        # Behind the end of the text before.
+        inputs, _ = frame(rows, END_ID, END_ID)
+        ids = inputs.to_tensor(shape=[None, self.length])
         return {"text": self.graph.detokenize(self._continue(ids)[:, 1:])}
 
     def _continue(self, ids):
@@ -108,7 +107,7 @@ class LanguageModelSignatures(_WordSignatures):
     def score(self, text):
         """`log_probability` of each text, its end token included."""
         rows = self._read(text, self.max_words)
-        backbone, (inputs, labels) = self.model.backbone, frame(rows, END_ID)
+        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, END_ID)
         features, _ = backbone.read(inputs)
         return {
             "log_probability": log_probability(features, labels, backbone.output_layer)

@@ -1,12 +1,12 @@
 """Text to ids and back: SentencePiece over both languages, or words."""
 
+from zoo.strings import check_texts
 from zoo.text.generation import WordPreprocessor
 from zoo.text.preprocessor import TranslatorPreprocessor
 from zoo.text.sentiment import SentimentPreprocessor
 from zoo.text.tags import TaggerPreprocessor, split_words
 from zoo.text.tokenizer import Tokenizer, train_tokenizer
 from zoo.text.words import WordTokenizer, count_words
-from zoo.texts import check_texts
 
 __all__ = [
     "SentimentPreprocessor",

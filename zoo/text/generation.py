@@ -4,10 +4,10 @@ import keras
 import keras_hub
 import numpy as np
 
+from zoo.strings import check_texts
 from zoo.text.preprocessor import check_length, pad_rows, python_ids
 from zoo.text.tokenizer import END_ID, PAD_ID, read_texts
 from zoo.text.words import SPECIAL_WORDS, WordTokenizer, check_words, cut_rows
-from zoo.texts import check_texts
 
 
 @keras.saving.register_keras_serializable(package="zoo")

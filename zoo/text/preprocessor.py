@@ -6,10 +6,10 @@ import keras
 import keras_hub
 import numpy as np
 
+from zoo.strings import check_texts, describe
 from zoo.text import graph
 from zoo.text.caller import warn_caller
 from zoo.text.tokenizer import Tokenizer, read_texts
-from zoo.texts import check_texts
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -313,8 +313,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
 def _check_tokenizer(tokenizer):
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(
-            "tokenizer must be a zoo.text.Tokenizer. "
-            f"Received: {reprlib.repr(tokenizer)} ({type(tokenizer).__name__})"
+            f"tokenizer must be a zoo.text.Tokenizer. Received: {describe(tokenizer)}"
         )
     dtype, length = tokenizer.compute_dtype, tokenizer.sequence_length
     extras = (tokenizer.add_bos, tokenizer.add_eos)

@@ -3,10 +3,10 @@
 import keras
 import keras_hub
 
+from zoo.strings import check_texts
 from zoo.text.preprocessor import check_length, pad_rows
 from zoo.text.tokenizer import read_texts
 from zoo.text.words import WordTokenizer, check_words, cut_rows
-from zoo.texts import check_texts
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 import sentencepiece
 
-from zoo.texts import check_texts, replace_surrogates
+from zoo.strings import check_texts, replace_surrogates
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo.texts import check_texts, replace_surrogates
+from zoo.strings import check_texts, replace_surrogates
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Texts as they are given: what is none is refused. Nothing here needs Keras."""
+"""Checks of the strings that are given. Nothing here needs Keras."""
 
 import collections.abc
 import re
@@ -22,7 +22,7 @@ def check_texts(texts, name="texts"):
 
     Example:
 
-    >>> from zoo.texts import check_texts
+    >>> from zoo.text import check_texts
     >>> check_texts("A dog runs.")
     ['A dog runs.']
     >>> check_texts(["A dog.", None])
@@ -39,12 +39,12 @@ def check_texts(texts, name="texts"):
         items = None
     if items is None:
         raise TypeError(
-            f"{name} must be a str or a list of str. Received: {_describe(texts)}"
+            f"{name} must be a str or a list of str. Received: {describe(texts)}"
         )
     for position, text in enumerate(items):
         if not isinstance(text, str):
             raise TypeError(
-                f"{name}[{position}] must be a str. Received: {_describe(text)}"
+                f"{name}[{position}] must be a str. Received: {describe(text)}"
             )
     return items
 
@@ -60,6 +60,6 @@ def replace_surrogates(text):
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _describe(value):
+def describe(value):
     """A value, shortened, and its type, for the end of an error message."""
     return f"{reprlib.repr(value)} ({type(value).__name__})"
