@@ -65,7 +65,8 @@ RECIPE = Recipe(
                 "attention": "hard",
                 "doubly_stochastic": LAMBDA,
                 "dropout": 0.2,
-            }
+            },
+            rate=2e-3,
         ),
         "paper": paper(
             Optimizer("adam", 1e-3, clip=5.0),
