@@ -61,6 +61,12 @@ def test_the_papers_initialisation():
         assert np.abs(values).max() <= 0.08
         assert values.any(), variable.path
     assert not [v for v in Seq2Seq(9, **SMALL).variables if "bias" in v.path]
+    model = Seq2Seq(VOCABULARY, **SMALL, use_bias=True, unit_forget_bias=True)
+    biases = [to_numpy(v.value) for v in model.encoder.variables if "bias" in v.path]
+    for bias in biases:  # input, forget, candidate, output gate
+        others = np.delete(bias, np.s_[8:16])
+        assert (bias[8:16] == 1).all() and 0 < np.abs(others).max() <= 0.08
+    assert len(biases) == SMALL["num_layers"]
 
 
 def test_the_papers_size():
@@ -87,6 +93,7 @@ def test_the_papers_size():
         ({"hidden_dim": 1.5}, "hidden_dim=1.5"),
         ({"dropout": -0.1}, r"`dropout` must be in \[0, 1\)"),
         ({"initializer_range": -1}, "above 0"),
+        ({"unit_forget_bias": True}, "needs biases .* use_bias=False"),
     ],
 )
 def test_bad_arguments(options, message):

@@ -134,12 +134,13 @@ class CellRunner(keras.layers.Layer):
 _CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
 
 
-def _cell_options(cell, update, forget_gate, output_activation):
+def _cell_options(cell, update, forget_gate, unit_forget_bias, output_activation):
     """The arguments that one kind of cell has and the others don't."""
     one_of("cell", cell, _CELLS)
     own = {
         "update": ("gru", update, None),
         "forget_gate": ("lstm", forget_gate, True),
+        "unit_forget_bias": ("lstm", unit_forget_bias, False),
         "output_activation": ("lstm", output_activation, None),
     }
     for name, (wanted, value, default) in own.items():
@@ -155,7 +156,7 @@ def _cell_options(cell, update, forget_gate, output_activation):
     if output_activation is not None:
         output_activation = get_activation(output_activation)
     return {
-        "unit_forget_bias": False,
+        "unit_forget_bias": unit_forget_bias,
         "forget_gate": forget_gate,
         "output_activation": output_activation,
     }
@@ -183,6 +184,8 @@ class RecurrentStack(keras.layers.Layer):
         cell: "lstm", "gru" or "rnn" (`SimpleRNNCell`).
         update: of a `GRUCell`; None, the default, for the cell's own.
         forget_gate: of an `LSTMCell`; False for the cell of 1997.
+        unit_forget_bias: of an `LSTMCell`; True for forget gates whose bias starts at
+            1, whatever `bias_initializer` says.
         activation: of the cells; None, the default, for tanh.
         output_activation: of an `LSTMCell`; None, the default, for `activation`.
         seed: seed of the dropout masks.
@@ -201,7 +204,8 @@ class RecurrentStack(keras.layers.Layer):
     Raises:
         ValueError: if units or layers are not positive integers, the dropout is not in
             [0, 1), or the units of a bidirectional stack are odd; for another cell, or
-            an argument of another cell's; when called with initial states for another
+            an argument of another cell's; for forget gates' biases that there are none
+            of; when called with initial states for another
             number of layers, or for a bidirectional stack.
 
     Example:
@@ -225,13 +229,21 @@ class RecurrentStack(keras.layers.Layer):
         cell="lstm",
         update=None,
         forget_gate=True,
+        unit_forget_bias=False,
         activation=None,
         output_activation=None,
         seed=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        options = _cell_options(cell, update, forget_gate, output_activation)
+        options = _cell_options(
+            cell, update, forget_gate, unit_forget_bias, output_activation
+        )
+        if unit_forget_bias and not (use_bias and forget_gate):
+            raise ValueError(
+                "`unit_forget_bias` needs biases and forget gates. "
+                f"Received: use_bias={use_bias}, forget_gate={forget_gate}"
+            )
         units, num_layers = positive("units", units), positive("num_layers", num_layers)
         if bidirectional and units % 2:
             raise ValueError(
@@ -252,6 +264,7 @@ class RecurrentStack(keras.layers.Layer):
         self.cell = cell
         self.update = update
         self.forget_gate = bool(forget_gate)
+        self.unit_forget_bias = bool(unit_forget_bias)
         self.activation = get_activation(activation or "tanh")
         self.output_activation = options.get("output_activation")
         self.seed = seed
@@ -343,6 +356,7 @@ class RecurrentStack(keras.layers.Layer):
             "cell": self.cell,
             "update": self.update,
             "forget_gate": self.forget_gate,
+            "unit_forget_bias": self.unit_forget_bias,
             "activation": keras.activations.serialize(self.activation),
             "output_activation": self.output_activation
             and keras.activations.serialize(self.output_activation),

@@ -25,7 +25,8 @@ class Seq2Seq(Seq2SeqBackbone):
     have weights of their own. The paper takes its LSTM from Graves (2013), whose
     peepholes the text doesn't mention: there are none here; nor does it mention
     biases, and its 384M parameters come out without any (`use_bias=True` adds them).
-    Every parameter starts from U(-0.08, 0.08), the forget gate's bias included. The
+    Every parameter starts from U(-0.08, 0.08), the forget gate's bias included;
+    `unit_forget_bias` has it start at 1 (Gers et al. 2000, Jozefowicz et al. 2015). The
     source carries no end token; the start token stands for the one that the paper feeds
     before the first target word.
 
@@ -40,7 +41,10 @@ class Seq2Seq(Seq2SeqBackbone):
         hidden_dim: LSTM cells of each layer. Paper: 1000.
         embedding_dim: size of the word vectors. Paper: 1000.
         reverse_source: whether the encoder reads backwards. Paper: True.
-        use_bias: whether LSTMs and softmax have biases.
+        use_bias: whether LSTMs and softmax have biases. Paper: none.
+        unit_forget_bias: whether the forget gates' biases start at 1, for which there
+            must be biases: what has been read first is forgotten more slowly at the
+            start of training. Default False, as in the paper.
         dropout: on the inputs of the LSTM layers and of the softmax (Zaremba et al.
             2014). Paper: 0.
         initializer_range: r of U(-r, r). Paper: 0.08.
@@ -54,8 +58,8 @@ class Seq2Seq(Seq2SeqBackbone):
         Logits `(B, T, target vocabulary)` of the next target token.
 
     Raises:
-        ValueError: for a size or range that is not positive, or a dropout rate outside
-            [0, 1).
+        ValueError: for a size or range that is not positive, a dropout rate outside
+            [0, 1), or `unit_forget_bias` without biases.
 
     Example:
         >>> import numpy as np
@@ -74,6 +78,7 @@ class Seq2Seq(Seq2SeqBackbone):
         embedding_dim=1000,
         reverse_source=True,
         use_bias=False,
+        unit_forget_bias=False,
         dropout=0.0,
         initializer_range=0.08,
         dtype=None,
@@ -90,7 +95,11 @@ class Seq2Seq(Seq2SeqBackbone):
             optional={"target_vocabulary_size": target_vocabulary_size},
             rates={"dropout": dropout},
             ranges={"initializer_range": initializer_range},
-            flags={"reverse_source": reverse_source, "use_bias": use_bias},
+            flags={
+                "reverse_source": reverse_source,
+                "use_bias": use_bias,
+                "unit_forget_bias": unit_forget_bias,
+            },
         )
         policy = self.dtype_policy
         self.make_embeddings(embedding_dim, self._uniform)
@@ -100,6 +109,7 @@ class Seq2Seq(Seq2SeqBackbone):
                 num_layers,
                 reverse=reverse,
                 use_bias=use_bias,
+                unit_forget_bias=unit_forget_bias,
                 dropout=dropout,
                 kernel_initializer=self._uniform(),
                 bias_initializer=self._uniform(),
