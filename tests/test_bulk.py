@@ -125,7 +125,7 @@ def test_a_stopped_job_goes_on_with_what_is_missing(tmp_path):
     assert read(output) == "old"
     # As a machine that fails may leave them: cut short, or under the name aside.
     (tmp_path / "out.txt.parts" / "0000001.txt").write_bytes(b"half a\nparti")
-    (tmp_path / "out.txt.parts" / "0000005.part.txt").write_bytes(b"half")
+    (tmp_path / "out.txt.parts" / "0000005.txt.part").write_bytes(b"half")
     assert work(job([source], output, beam=5)) == [1, 3, 4, 5, 6]
     assert read(output) == turned(lines)
     assert sorted(os.listdir(tmp_path)) == ["in.txt", "out.txt"]

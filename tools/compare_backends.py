@@ -54,7 +54,8 @@ def compare(name, arguments):
     if arguments.served:
         with tempfile.TemporaryDirectory() as folder:
             version = elsewhere(export, "tensorflow", name, folder)
-            size = sum(p.stat().st_size for p in Path(version).rglob("*"))
+            files = [path for path in Path(version).rglob("*") if path.is_file()]
+            size = sum(path.stat().st_size for path in files)
             ratio = size / (4 * card.sizes["parameters"])
             good = ratio <= LARGEST
             print(f"{name}: the exported folder is {ratio:.2f} x its float32 weights")

@@ -24,9 +24,7 @@ from zoo.files import write_aside, write_bytes
 
 MANIFEST = "manifest.json"
 # What a job's folder may hold; nothing else in it is ever removed.
-_OWN_FILES = re.compile(
-    r"(manifest(\.part)?\.json|(\d{7,}(\.part)?|input-\d+)\.txt)(\.part)?"
-)
+_OWN_FILES = re.compile(r"(manifest\.json|\d{7,}\.txt|input-\d+\.txt)(\.part)?")
 _PARTITION_BYTES = 2**24  # a partition ends here too, however few its lines
 
 
@@ -141,7 +139,8 @@ class Job:
                 f"partition {partition.number} has {partition.lines} lines, its "
                 f"translation {lines}"
             )
-        write_bytes(self._part(partition), text)
+        path = self._part(partition)
+        write_bytes(path, text, _aside(path))
 
     def join(self):
         """Writes the outputs, each of which takes its name when it is whole, and
@@ -204,7 +203,7 @@ class Job:
     def _check_manifest(self, facts):
         path = self._path(MANIFEST)
         if not os.path.exists(path):
-            write_bytes(path, json.dumps(facts, indent=2).encode())
+            write_bytes(path, json.dumps(facts, indent=2).encode(), _aside(path))
             return
         with bad_input(ValueError, f"{path} is damaged (--restart removes it)"):
             with open(path, encoding="utf-8") as file:
@@ -265,10 +264,10 @@ def _outputs(inputs, output):
     return [os.path.realpath(path) for path in outputs]
 
 
-def _aside(output):
-    """Where an output is written before it takes its name (`check_files` looks there:
-    it may be an input)."""
-    return f"{output}.part"
+def _aside(path):
+    """Where a file is written before it takes its name (`check_files` looks there: it
+    may be an input)."""
+    return f"{path}.part"
 
 
 def _lock(folder):

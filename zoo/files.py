@@ -48,14 +48,14 @@ def naming(path):
         raise OSError(number, os.strerror(number), str(path)) from error
 
 
-def write_bytes(path, content):
+def write_bytes(path, content, aside=None):
     """Writes a file's whole content by `write_aside`."""
 
     def write(aside):
         with open(aside, "wb") as file:
             file.write(content)
 
-    write_aside(path, write)
+    write_aside(path, write, aside)
 
 
 def part_of(path):

@@ -70,7 +70,6 @@ class LanguageModelSignatures(_WordSignatures):
 
     def generate(self, text):
         """`text`, each prompt with what the model's sampler puts behind it."""
-
         rows = self._read(text, self.max_prompt)
         # Behind the end of the text before.
         inputs, _ = frame(rows, END_ID, END_ID)

@@ -135,8 +135,12 @@ def luong(name, file, attention, score, words, equations):
     """
     kind = {"attention": attention, "score": score}
     # The paper's 0.1 is for a thousand cells: smaller sums need larger weights.
-    layers = {"num_layers": 2, "hidden_dim": 256, "embedding_dim": 256}
-    layers["initializer_range"] = 0.2
+    layers = {
+        "num_layers": 2,
+        "hidden_dim": 256,
+        "embedding_dim": 256,
+        "initializer_range": 0.2,
+    }
     # Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (that of
     # all gradients; the authors' code leaves the embeddings' out).
     sgd = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
