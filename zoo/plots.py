@@ -11,11 +11,25 @@ whatever matplotlib's style is, and can be read in grey.
 import functools
 import io
 import os
+import threading
 
 ENDINGS = (".png", ".svg")
 DARK, FAINT = "#222222", "#e4e4e4"  # text and frames, lines of a grid
+_LOCK = threading.RLock()
 
 
+def _alone(function):
+    """`function`, by one thread at a time: matplotlib's fonts crash under two."""
+
+    @functools.wraps(function)
+    def locked(*arguments, **options):
+        with _LOCK:
+            return function(*arguments, **options)
+
+    return locked
+
+
+@_alone
 def plot_alignment(translation, axes=None, words=True, title=None):
     """Draws what a translation attended to, as in Bahdanau et al. 2015, figure 3.
 
@@ -49,6 +63,7 @@ def plot_alignment(translation, axes=None, words=True, title=None):
     return axes
 
 
+@_alone
 def plot_alignments(translations, titles=None, words=True, columns=None):
     """Draws several alignments side by side, of one size of cell and one scale.
 
@@ -93,6 +108,7 @@ def plot_alignments(translations, titles=None, words=True, columns=None):
     return lay_out(*make_panels(translations, titles, words), columns)
 
 
+@_alone
 def plot_training(logs, labels=None):
     """Draws the training curves of a run, or of several in the same axes.
 
@@ -183,6 +199,7 @@ def new_figure(width, height, **options):
     return figure
 
 
+@_alone
 def _render(figure, kind, dpi):
     file = io.BytesIO()
     figure.savefig(file, format=kind, dpi=dpi, facecolor="white")
