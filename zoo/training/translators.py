@@ -1,7 +1,8 @@
 """What the translators' recipes have in common: data, budget, card.
 
 `small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
-so that their scores tell the architectures apart.
+so that their scores tell the architectures apart. Where the common learning rate is too
+high for one, its recipe names another.
 """
 
 from zoo.training.optimizers import Optimizer
@@ -124,7 +125,7 @@ def card(title, description, equations, paper, weaknesses=()):
     }
 
 
-def luong(name, file, attention, score, words, equations):
+def luong(name, file, attention, score, words, equations, **options):
     """Luong et al. 2015 with one of its attentions.
 
     Args:
@@ -132,6 +133,7 @@ def luong(name, file, attention, score, words, equations):
         attention, score: see `zoo.models.Luong`.
         words: the attention in words, for the card.
         equations: the paper's for it.
+        **options: of `small` that are this attention's own.
     """
     kind = {"attention": attention, "score": score}
     # The paper's 0.1 is for a thousand cells: smaller sums need larger weights.
@@ -181,7 +183,8 @@ def luong(name, file, attention, score, words, equations):
                     **layers,
                     "dropout": 0.1,
                     "readout_dropout": 0.1,
-                }
+                },
+                **options,
             ),
             "multi30k": multi30k(
                 {
