@@ -25,9 +25,6 @@ RECIPE = luong(
         "inside its window equation 7 with the general score; the Gaussian's product "
         "is not renormalised"
     ),
-    # At 8e-3, as the others', v_p is driven to the sigmoid's ends at once and stays
-    # there: p_t is 0 or S for every word.
-    rate=4e-3,
 )
 
 
