@@ -58,6 +58,10 @@ def run(backend, pytest_arguments):
     }
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
+        # Many tests compile what another one, in this process or not, has compiled.
+        environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(folder) / "jax"))
+        environment.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+        environment.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
         command += [f"--numprocesses={workers}", "--dist=loadfile"]

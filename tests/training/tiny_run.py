@@ -43,21 +43,21 @@ SCALE = Scale(
         "window": 2,
         "dropout": 0.2,
     },
-    pairs=96,
+    pairs=100,
     optimizer=optimizer,
     loss={"smoothing": 0.1},
     epochs=3,
     vocabulary_size=30,
     batch={"batch_size": 12},
     max_length=12,
-    buckets=2,
+    buckets=1,
 )
 RECIPE = Recipe("tiny_run", lambda: LuongTranslator, {"tiny": SCALE})
 
 
 def few_pairs(count, seed):
     """Stands for the trainer's `reversal_pairs`."""
-    return reversal_pairs(min(count, 96) if count < 200 else 8, seed, longest=2)
+    return reversal_pairs(min(count, 100) if count < 200 else 8, seed, longest=2)
 
 
 def make(folder, scale=SCALE, seed=1, **options):

@@ -35,7 +35,7 @@ def _compile(variables, function):
     if backend == "tensorflow":
         import tensorflow as tf
 
-        graph = tf.function(function, reduce_retracing=True)
+        graph = tf.function(function, reduce_retracing=True, autograph=False)
 
         def run(*arrays):
             return graph(*(tf.constant(array) for array in arrays))

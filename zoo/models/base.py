@@ -1,6 +1,17 @@
 """What all the zoo's models and tasks have in common."""
 
+import keras
+
 from zoo.layers.functional import above_zero, one_of, positive, rate
+
+
+def holds_ids(x):
+    """Whether data is batches of ids, to be left as they are: a `keras.utils.PyDataset`
+    or a `tf.data.Dataset` without strings."""
+    spec = getattr(x, "element_spec", None)
+    if spec is None:
+        return isinstance(x, keras.utils.PyDataset)
+    return all(part.dtype != "string" for part in keras.tree.flatten(spec))
 
 
 def needed_preprocessor(task, use):

@@ -17,7 +17,7 @@ import keras_hub
 from keras import ops
 
 from zoo.layers.functional import cast_weights, one_of
-from zoo.models.base import Configured, Presets, Servable
+from zoo.models.base import Configured, Presets, Servable, holds_ids
 from zoo.models.translating import Translating
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -289,11 +289,12 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
         return {"token_ids": ops.where(real[:, None], token_ids, prompt)}
 
     def _takes_ids(self, x):
-        return self.preprocessor is None or isinstance(x, keras.utils.PyDataset)
+        return self.preprocessor is None or holds_ids(x)
 
     def fit(self, x=None, *args, **kwargs):
         """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
-        `keras.utils.PyDataset`, or any data without a preprocessor) go as they are."""
+        `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data
+        without a preprocessor) go as they are."""
         self._projects = self._wants_no_logits
         try:
             if self._takes_ids(x):

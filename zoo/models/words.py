@@ -2,15 +2,15 @@
 
 import keras
 
-from zoo.models.base import Presets, Servable, needed_preprocessor
+from zoo.models.base import Presets, Servable, holds_ids, needed_preprocessor
 
 
 class WordTask(Servable, Presets):
     """A backbone and a preprocessor whose tokenizer is a `zoo.text.WordTokenizer`.
 
     `fit`, `evaluate` and `predict` work on strings, which the preprocessor turns into
-    arrays all at once, or on ids: a `keras.utils.PyDataset`, or any data without a
-    preprocessor.
+    arrays all at once, or on ids: a `keras.utils.PyDataset`, a `tf.data.Dataset`
+    without strings, or any data without a preprocessor.
     """
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
@@ -51,7 +51,7 @@ class WordTask(Servable, Presets):
         return needed_preprocessor(self, "Reading text").encode(texts)
 
     def _arrays(self, x, y, sample_weight):
-        if self.preprocessor is None or isinstance(x, keras.utils.PyDataset):
+        if self.preprocessor is None or holds_ids(x):
             return x, y, sample_weight
         found = self.preprocessor(x, y=y, sample_weight=sample_weight)
         return keras.utils.unpack_x_y_sample_weight(found)

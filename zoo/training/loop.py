@@ -25,6 +25,7 @@ from zoo.training.checkpoint import (
     trim_log,
     trim_samples,
 )
+from zoo.training.compiling import feed
 from zoo.training.distribute import Distribution
 from zoo.training.gradients import gradient_norm
 from zoo.training.safeguard import NotFiniteError, Safeguard
@@ -199,8 +200,9 @@ class Loop:
             callbacks.on_epoch_end(epoch, state.get("logs") or self._logs_so_far())
             callbacks.on_train_end()
             return
+        alone = self.distribution.devices == 1
         self.model.fit(
-            self.batches,
+            feed(self.batches, steps) if alone else self.batches,
             # `fit` counts and samples the batches before they are put into the order of
             # their epoch, so that the part of one has to be told.
             steps_per_epoch=steps if within else None,
