@@ -29,8 +29,8 @@ RECIPE = Recipe(
         "words, dropout and label smoothing. Trained with Adam instead of the paper's "
         "SGD.",
         "Equation 1; the source reversed (section 3.3), all layers' last states "
-        "handed over, LSTMs without peepholes, but with biases: 1 at the start in the "
-        "forget gates.",
+        "handed over, LSTMs without peepholes; at the small size with biases, 1 at the "
+        "start in the forget gates.",
         {
             "title": "Sequence to Sequence Learning with Neural Networks",
             "authors": "Ilya Sutskever, Oriol Vinyals, Quoc V. Le",
@@ -57,7 +57,7 @@ RECIPE = Recipe(
                 "dropout": 0.1,
                 # 0.08 is for a thousand cells: smaller sums need larger weights.
                 "initializer_range": 0.16,
-                # Gates that start open keep the first words, which are read last.
+                # Gates that start open keep what is read first, the last words.
                 "use_bias": True,
                 "unit_forget_bias": True,
             }

@@ -5,7 +5,8 @@
 
 It needs matplotlib (the extra `plot`), which is imported when something is drawn, and
 neither pyplot nor a backend of Keras. Pictures bring their own background and colours,
-whatever matplotlib's style is, and can be read in grey.
+whatever matplotlib's style is, and can be read in grey. Threads may draw at the same
+time; what they draw they write with `save`.
 """
 
 import functools
@@ -18,7 +19,7 @@ DARK, FAINT = "#222222", "#e4e4e4"  # text and frames, lines of a grid
 _LOCK = threading.RLock()
 
 
-def _alone(function):
+def alone(function):
     """`function`, by one thread at a time: matplotlib's fonts crash under two."""
 
     @functools.wraps(function)
@@ -29,7 +30,7 @@ def _alone(function):
     return locked
 
 
-@_alone
+@alone
 def plot_alignment(translation, axes=None, words=True, title=None):
     """Draws what a translation attended to, as in Bahdanau et al. 2015, figure 3.
 
@@ -63,7 +64,7 @@ def plot_alignment(translation, axes=None, words=True, title=None):
     return axes
 
 
-@_alone
+@alone
 def plot_alignments(translations, titles=None, words=True, columns=None):
     """Draws several alignments side by side, of one size of cell and one scale.
 
@@ -108,7 +109,7 @@ def plot_alignments(translations, titles=None, words=True, columns=None):
     return lay_out(*make_panels(translations, titles, words), columns)
 
 
-@_alone
+@alone
 def plot_training(logs, labels=None):
     """Draws the training curves of a run, or of several in the same axes.
 
@@ -150,7 +151,7 @@ def save(figure, path):
         OSError: if the file cannot be written.
     """
     ending = check_ending(path)
-    picture = _render(figure, ending[1:], 200)  # first, for the sake of what is there
+    picture = render(figure, ending[1:], 200)  # first, for the sake of what is there
     with open(path, "wb") as file:
         file.write(picture)
 
@@ -195,12 +196,13 @@ def new_figure(width, height, **options):
 
     figure = Figure((width, height), facecolor="white", **options)
     # A notebook shows what has it, without pyplot.
-    figure._repr_png_ = functools.partial(_render, figure, "png", 100)
+    figure._repr_png_ = functools.partial(render, figure, "png", 100)
     return figure
 
 
-@_alone
-def _render(figure, kind, dpi):
+@alone
+def render(figure, kind, dpi):
+    """A figure as the bytes of a file of this kind, "png" or "svg"."""
     file = io.BytesIO()
     figure.savefig(file, format=kind, dpi=dpi, facecolor="white")
     return file.getvalue()

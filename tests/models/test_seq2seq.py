@@ -10,6 +10,7 @@ from zoo.decoding import BeamSearch
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import END_ID, START_ID
 from zoo.training import PairBatches, SmoothedCrossEntropy
+from zoo.training.feeding import feed
 
 SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
 
@@ -36,6 +37,16 @@ def test_fit_takes_raw_strings(tokenizer):
     texts = np.array(["ab cd", "ba", "dad cab", "bad"])
     history = task.fit({"source": texts, "target": texts}, batch_size=2, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
+
+
+def test_fit_takes_ids_with_a_preprocessor_too(tokenizer):
+    preprocessor = LuongPreprocessor(tokenizer, source_length=6, target_length=6)
+    task = LuongTranslator(Luong(VOCABULARY, **SMALL), preprocessor)
+    ids = preprocessor.encode(["ab cd", "ba", "dad cab", "bad"])
+    batches = PairBatches(ids, ids, batch_size=2, buckets=[(6, 7)])
+    for data in (batches, feed(batches)):
+        history = task.fit(data, shuffle=False, verbose=0)
+        assert np.isfinite(history.history["loss"]).all()
 
 
 def test_generate_is_greedy_search(task):

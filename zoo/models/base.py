@@ -11,7 +11,7 @@ def holds_ids(x):
     spec = getattr(x, "element_spec", None)
     if spec is None:
         return isinstance(x, keras.utils.PyDataset)
-    return all(part.dtype != "string" for part in keras.tree.flatten(spec))
+    return all(getattr(x, "dtype", None) != "string" for x in keras.tree.flatten(spec))
 
 
 def needed_preprocessor(task, use):

@@ -14,6 +14,7 @@ from zoo.files import write_aside
 from zoo.training.batching import PairBatches
 from zoo.training.checkpoint import get_generator, save_state, set_generator
 from zoo.training.evaluation import corpus_scores
+from zoo.training.feeding import feed
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 from zoo.training.updates import averaged_weights
 
@@ -148,7 +149,8 @@ class Validation(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         logs = {} if logs is None else logs
         generator = get_generator()  # `evaluate` may draw from it under torch
-        found = self.evaluator.evaluate(self.batches, verbose=0, return_dict=True)
+        data = feed(self.batches)
+        found = self.evaluator.evaluate(data, verbose=0, return_dict=True)
         set_generator(generator)
         logs["val_perplexity"] = round(float(found["perplexity"]), 4)
         totals, samples = {"bleu": 0.0, "chrf": 0.0}, []

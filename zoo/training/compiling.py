@@ -63,34 +63,6 @@ def compile_with(model, optimizer, loss, distribution=None, accumulation=1, ema=
     model.optimizer.build(model.trainable_variables)
 
 
-def feed(batches, steps):
-    """What `fit` reads batches from: itself, or under TensorFlow a dataset of it.
-
-    The one that Keras makes is tuned by a thread of tf.data. As an epoch ends, that is
-    told to end and may miss it: then `fit` waits for its next look around, for as long
-    as the epoch took, a minute at most (TensorFlow 2.21).
-
-    Args:
-        batches: a finite `keras.utils.PyDataset`, of one structure and of any shapes.
-        steps: how many there will be in an epoch.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return batches
-    import tensorflow as tf
-
-    def spec(array):
-        return tf.TensorSpec([None] * array.ndim, array.dtype)
-
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    dataset = tf.data.Dataset.from_generator(
-        lambda: (batches[index] for index in range(len(batches))),
-        output_signature=keras.tree.map_structure(spec, batches[0]),
-    )
-    counted = dataset.apply(tf.data.experimental.assert_cardinality(steps))
-    return counted.with_options(options).prefetch(2)
-
-
 def _compile_by_shape(model):
     """Lets TensorFlow compile the training step for each shape of a batch.
 

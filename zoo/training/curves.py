@@ -4,7 +4,7 @@ import csv
 import math
 import os
 
-from zoo.plots import DARK, FAINT, new_figure
+from zoo.plots import DARK, FAINT, alone, new_figure
 
 # Title, how the columns of a log begin, whether the axis is logarithmic; the fourth
 # stands for whatever else a run has measured.
@@ -70,6 +70,7 @@ def _number(text):
         return math.nan
 
 
+@alone
 def draw_curves(logs):
     """A matplotlib figure of logs: a dict of label to what `read_log` gave."""
     panels = _curves(logs)

@@ -25,8 +25,8 @@ from zoo.training.checkpoint import (
     trim_log,
     trim_samples,
 )
-from zoo.training.compiling import feed
 from zoo.training.distribute import Distribution
+from zoo.training.feeding import feed
 from zoo.training.gradients import gradient_norm
 from zoo.training.safeguard import NotFiniteError, Safeguard
 from zoo.training.updates import Statistics
@@ -200,6 +200,7 @@ class Loop:
             callbacks.on_epoch_end(epoch, state.get("logs") or self._logs_so_far())
             callbacks.on_train_end()
             return
+        # Several devices share out what Keras makes of the batches itself.
         alone = self.distribution.devices == 1
         self.model.fit(
             feed(self.batches, steps) if alone else self.batches,

@@ -5,13 +5,13 @@ that was interrupted, too: `zoo report runs/NAME-SCALE`.
 """
 
 import html
-import io
 import json
 import os
 
 import numpy as np
 
 from zoo.files import write_bytes
+from zoo.plots import render
 from zoo.training.curves import draw_curves, read_log, without_single_sets
 
 _STYLE = """
@@ -158,9 +158,8 @@ def _curves(log):
             "<p>Curves need matplotlib: <code>pip install 'attention-zoo[plot]'"
             "</code>, then <code>zoo report FOLDER</code>.</p>"
         )
-    file = io.StringIO()
-    figure.savefig(file, format="svg")
-    return file.getvalue()[file.getvalue().index("<svg") :]
+    picture = render(figure, "svg", 72).decode()
+    return picture[picture.index("<svg") :]
 
 
 def _epochs(log):

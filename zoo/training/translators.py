@@ -1,8 +1,8 @@
 """What the translators' recipes have in common: data, budget, card.
 
 `small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
-so that their scores tell the architectures apart. Only the learning rate is what suits
-each paper's model.
+so that their scores tell the architectures apart. Learning rate, cells, dropout and
+initial weights are what suits each paper's model, the same for all of Luong's.
 """
 
 from zoo.training.optimizers import Optimizer
@@ -184,7 +184,8 @@ def luong(name, file, attention, score, words, equations):
                     "readout_dropout": 0.1,
                 },
                 # At 8e-3, local-p's v_p is driven to the sigmoid's ends at once and
-                # stays there: p_t is 0 or S for every word.
+                # stays there: p_t is 0 or S for every word. One rate for all, so that
+                # the attention is all they differ in.
                 rate=4e-3,
             ),
             "multi30k": multi30k(
