@@ -61,7 +61,7 @@ def run(backend, pytest_arguments):
         # Many tests compile what another one, in this process or not, has compiled. (A
         # file that is half written is told of, and compiled anew.)
         environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(folder) / "jax"))
-        environment.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+        environment.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         environment.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
