@@ -322,7 +322,7 @@ def check_unknown_lengths(backbone):
 
     search, ids = BeamSearch(beam_size=2), tf.TensorSpec([None, None], "int32")
 
-    @tf.function(input_signature=[ids])
+    @tf.function(input_signature=[ids], autograph=False)
     def run(source_ids):
         found, _ = search(backbone, source_ids, ops.full((len(SOURCE),), 5), steps=5)
         return found, backbone.align(source_ids, found[:, 0])
