@@ -10,7 +10,7 @@ from tests.harness import load_recipe, proved_under
 # recipe is proved. luong_local's is in tests/training/test_recipe.py, under all three.
 LEARNED = {
     "bahdanau": (0.95, "tensorflow"),
-    "lstmn": (0.95, "tensorflow"),
+    "lstmn": (0.95, "torch"),
     "luong_concat": (0.95, "torch"),
     "luong_dot": (0.95, "torch"),
     "luong_global": (0.95, "jax"),
