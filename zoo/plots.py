@@ -109,7 +109,6 @@ def plot_alignments(translations, titles=None, words=True, columns=None):
     return lay_out(*make_panels(translations, titles, words), columns)
 
 
-@alone
 def plot_training(logs, labels=None):
     """Draws the training curves of a run, or of several in the same axes.
 

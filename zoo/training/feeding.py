@@ -27,7 +27,8 @@ def feed(batches, steps=None):
         >>> labels.shape == (1, 2)
         True
     """
-    if keras.backend.backend() != "tensorflow" or batches.workers > 1:
+    workers = batches.workers > 1 or batches.use_multiprocessing
+    if keras.backend.backend() != "tensorflow" or workers:
         return batches
     import tensorflow as tf
 
