@@ -148,10 +148,11 @@ RECIPE = Experiment(
     "lstmn_sentiment",
     {
         "tiny": Settings(
-            15,
+            10,
             Optimizer("adam", 5e-3, "linear", warmup=50, clip=5.0),
             embedding_dim=16,
-            hidden_dim=16,
+            # With 16, one seed in five stayed at one half for all 15 epochs.
+            hidden_dim=32,
             dropout=0.0,
             initializer_range=0.3,
             labels="generated",
