@@ -66,13 +66,19 @@ def test_words_come_out_the_same(exported, signatures, name, output):
         assert found["answers"] == [wanted] * 2
 
 
-def test_fuzzed_requests_from_eight_threads_leave_memory_flat(exported):
+@pytest.mark.parametrize(
+    "name, signature, output",
+    [("tagger", "tag", "tags"), ("translator", "translate", "translation")],
+)
+def test_fuzzed_requests_from_eight_threads_leave_memory_flat(
+    exported, name, signature, output
+):
     """Ten rounds of 8 threads: what the last ones add is noise."""
     rng = random.Random(13)
     texts = [
         "".join(chr(rng.choice([32, 97, 98, 233, 8232, 128077])) for _ in range(size))
         for size in rng.choices(range(30), k=20)
     ]
-    found = run(exported / "tagger" / "1", "tag", "tags", texts, 8, rounds=10)
+    found = run(exported / name / "1", signature, output, texts, 8, rounds=10)
     memory = found["memory"]
     assert max(memory[5:]) - max(memory[:5]) < 10  # MB

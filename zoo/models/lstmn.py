@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from zoo.layers import LSTMN
+from zoo.layers.functional import above_zero
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
 from zoo.text.preprocessor import TranslatorPreprocessor
 
@@ -27,8 +28,8 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
     The paper describes this for two given sequences and evaluates it on inference
     between sentences: it has no translator. The default sizes are those of its largest
     model there (450 units, word vectors of 300), and its language model's 10,000 words.
-    It does not say how weights start: here Glorot uniform, biases 0. In a stack layer
-    k reads tapes of the encoder's layer k. The source carries no end token.
+    It does not say how weights start: here Glorot uniform or uniform within a range,
+    biases 0. In a stack layer k reads tapes of the encoder's layer k. The source carries no end token.
 
     The decoder's tapes have room that is fixed when decoding starts: `start(memory)`
     makes room for 2 S + 50 target positions, `start_for(memory, length)` for as many as
@@ -44,6 +45,8 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         fusion: "deep" or "shallow".
         dropout: on the inputs of the layers and of the softmax. Paper: tuned in 0.1 to
             0.4.
+        initializer_range: r of U(-r, r), for all weights but biases; None, the default,
+            for Glorot uniform.
         dtype: dtype policy.
 
     Call arguments:
@@ -54,8 +57,8 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         Logits `(B, T, target vocabulary)` of the next target token.
 
     Raises:
-        ValueError: for another fusion, sizes that are not positive, or a dropout rate
-            outside [0, 1).
+        ValueError: for another fusion, sizes or a range that are not positive, or a
+            dropout rate outside [0, 1).
 
     Example:
         >>> import numpy as np
@@ -74,6 +77,7 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         embedding_dim=300,
         fusion="deep",
         dropout=0.0,
+        initializer_range=None,
         dtype=None,
         **kwargs,
     ):
@@ -88,23 +92,40 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
             optional={"target_vocabulary_size": target_vocabulary_size},
             rates={"dropout": dropout},
             choices={"fusion": (fusion, FUSIONS)},
+            others={
+                "initializer_range": None
+                if initializer_range is None
+                else above_zero("initializer_range", initializer_range)
+            },
         )
         policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, keras.initializers.GlorotUniform)
+        self.make_embeddings(embedding_dim, self._initializer)
         self.encoder, self.decoder = (
             LSTMN(
                 hidden_dim,
                 num_layers,
                 fusion=kind,
                 dropout=dropout,
+                kernel_initializer=self._initializer(),
                 dtype=policy,
                 name=name,
             )
             for name, kind in (("encoder", None), ("decoder", fusion))
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = keras.layers.Dense(self.target_size, dtype=policy, name="W")
+        self.output_layer = keras.layers.Dense(
+            self.target_size,
+            kernel_initializer=self._initializer(),
+            dtype=policy,
+            name="W",
+        )
         self.build(None)
+
+    def _initializer(self):
+        limit = self.initializer_range
+        if limit is None:
+            return keras.initializers.GlorotUniform()
+        return keras.initializers.RandomUniform(-limit, limit)
 
     def build(self, input_shape=None):
         words = (None, None, self.embedding_dim)
