@@ -48,6 +48,19 @@ def test_the_whole_model_is_the_papers(fusion):
             close(alignments[b, t, : len(source)], ps[t])
 
 
+def test_weights_start_within_the_range():
+    """All of them; without one, by their sizes."""
+    options = {**SMALL, "hidden_dim": 32}
+    model = LSTMNEncoderDecoder(VOCABULARY, **options, initializer_range=0.5)
+    assert model.get_config()["initializer_range"] == 0.5
+    for weight in model.trainable_weights:
+        most = np.abs(to_numpy(weight)).max()
+        bias = weight.path.endswith(("bias", "b_r"))
+        assert most == 0 if bias else 0.4 < most <= 0.5, weight.path
+    free = LSTMNEncoderDecoder(VOCABULARY, **options)
+    assert np.abs(to_numpy(free.output_layer.kernel)).max() <= (6 / 47) ** 0.5
+
+
 def test_the_papers_sizes():
     """450 units on word vectors of 300, counted by a formula that holds at small
     sizes. (The paper's own counts, 3.4M without word vectors, are of another model.)"""
@@ -71,6 +84,7 @@ def test_the_papers_sizes():
     [
         ({"fusion": "none"}, "one of.*Received: fusion='none'"),
         ({"embedding_dim": 0}, "embedding_dim=0"),
+        ({"initializer_range": 0.0}, "initializer_range=0.0"),
     ],
 )
 def test_bad_arguments(options, message):
