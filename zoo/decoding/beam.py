@@ -274,14 +274,17 @@ class BeamSearch:
         # one that may not be taken.
         best, words = self._candidates(logits, step, limits, prefix, banned)
         width = best.shape[-1]
-        log_probs = ops.reshape(best - total, (batch, beams, width))
-        log_probs = log_probs + loop["live"][..., None]
-        flat = ops.reshape(log_probs, (batch, beams * width))
-        scores, picks = top_k(flat, beams, _LOW / 2)  # (B, K)
-        picks = ops.cast(picks, "int32")
-        parents = picks // width
-        words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
-        words = ops.take_along_axis(words, picks, axis=1)  # (B, K)
+        if beams == 1:  # a sentence's only extension: nothing to choose from
+            scores, parents = best - total + loop["live"], None
+        else:
+            log_probs = ops.reshape(best - total, (batch, beams, width))
+            log_probs = log_probs + loop["live"][..., None]
+            flat = ops.reshape(log_probs, (batch, beams * width))
+            scores, picks = top_k(flat, beams, _LOW / 2)  # (B, K)
+            picks = ops.cast(picks, "int32")
+            parents = picks // width
+            words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
+            words = ops.take_along_axis(words, picks, axis=1)  # (B, K)
 
         def pick(values, index):
             """values `(B * K, ...)` of the hypotheses index `(B, K)`; the only one of a
@@ -317,16 +320,18 @@ class BeamSearch:
             ranked = ops.maximum(ranked, _LOW / 4)
 
         # Move what ended into the free places behind the finished ones.
-        place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
-        move = ops.logical_and(ends[:, None], place[:, None] == rank[..., None])
-        moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
-        source = ops.cast(ops.argmax(ops.cast(move, "int32"), axis=-1), "int32")
-        taken = pick(ops.reshape(ids, (-1, length)), source)
-        taken = ops.reshape(taken, (batch, beams, length))
+        if beams == 1:
+            moved, taken, its = ends, ids, ranked
+        else:
+            place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
+            move = ops.logical_and(ends[:, None], place[:, None] == rank[..., None])
+            moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
+            source = ops.cast(ops.argmax(ops.cast(move, "int32"), axis=-1), "int32")
+            taken = pick(ops.reshape(ids, (-1, length)), source)
+            taken = ops.reshape(taken, (batch, beams, length))
+            its = ops.take_along_axis(ranked, source, axis=1)
         done_ids = ops.where(moved[..., None], taken, loop["done_ids"])
-        done = ops.where(
-            moved, ops.take_along_axis(ranked, source, axis=1), loop["done"]
-        )
+        done = ops.where(moved, its, loop["done"])
 
         alive = ops.logical_and(valid, ops.logical_not(ends))
         live = ops.where(alive, scores, _LOW)
@@ -369,7 +374,10 @@ class BeamSearch:
             given = ops.where(given == PAD_ID, -1, ops.cast(given, "int32"))
             forced = ops.where(forced < 0, given, forced)
         forced = ops.repeat(forced, self.beam_size, axis=0)  # (B * K, 1)
-        own = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
+        if prefix is None:
+            own = logits[:, self.end_id : self.end_id + 1]
+        else:
+            own = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
         first = ops.arange(width, dtype="int32")[None] == 0
         best = ops.where(forced < 0, best, ops.where(first, own, _LOW))
         words = ops.where(forced < 0, ops.cast(words, "int32"), forced)
