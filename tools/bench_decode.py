@@ -48,6 +48,7 @@ def transformer(data, folder, steps, window):
         "heads": 4,
         "transformer_ff": 1024,
         "position_encoding": True,
+        "self_attn_type": "scaled-dot",  # what CTranslate2 converts
         "param_init_glorot": True,
         "param_init": 0.0,
     }

@@ -11,6 +11,7 @@ lines of words; loading the model and one translation before are left out.
 import argparse
 import functools
 import importlib.metadata
+import inspect
 import json
 import os
 import time
@@ -133,9 +134,12 @@ def ctranslate2(args):
 
     folder = args.model / f"ctranslate2-{args.precision}"
     if not folder.exists():
-        converter = ct2.converters.OpenNMTPyConverter(
-            str(newest(args.model.glob("model_step_*.pt")))
-        )
+        checkpoint = str(newest(args.model.glob("model_step_*.pt")))
+        make = ct2.converters.OpenNMTPyConverter
+        # The checkpoint is our own; newer versions want to be told so.
+        asked = "unsafe_deserialization" in inspect.signature(make).parameters
+        options = {"unsafe_deserialization": True} if asked else {}
+        converter = make(checkpoint, **options)
         converter.convert(str(folder), quantization=args.precision)
     translator = ct2.Translator(
         str(folder),
