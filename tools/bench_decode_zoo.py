@@ -22,6 +22,7 @@ from bench_train_zoo import FIRST_WORD_ID, UNKNOWN_ID, make_model
 from zoo.decoding import BeamSearch
 from zoo.decoding.translate import search_ids
 from zoo.models import Transformer, TransformerTranslator
+from zoo.training import tune_process
 
 TRANSFORMER = {"num_layers": 3, "hidden_dim": 256, "ff_dim": 1024, "num_heads": 4}
 
@@ -39,6 +40,7 @@ def main(argv=None):
     parser.add_argument("--precision", choices=("float32", "int8"), default="float32")
     add_arguments(parser)
     args = parser.parse_args(argv)
+    tune_process()  # as every command of zoo does
     began = time.perf_counter()
     keras.utils.set_random_seed(1)
     words = [read_words(args.data, side) for side in ("source", "target")]

@@ -37,6 +37,9 @@ def load_task(name, backend, **options):
         os.environ["KERAS_BACKEND"] = backend
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from zoo import presets
+    from zoo.training.process import tune_process
+
+    tune_process()
 
     progress(f"loading {name}")
     # An OSError is the disk's or a hub's, also where it is a ValueError as well.

@@ -1,4 +1,4 @@
-"""Settings of the process that trains: its memory, and XLA's flags for the CPU."""
+"""Settings of a process that trains or decodes: memory, XLA's flags for the CPU."""
 
 import ctypes
 import importlib.metadata
@@ -20,10 +20,11 @@ _DOTS = "--xla_cpu_experimental_ynn_fusion_type=LIBRARY_FUSION_TYPE_INDIVIDUAL_D
 
 
 def tune_process():
-    """Prepares this process for training on a CPU, before the first tensor is made.
+    """Prepares this process for work on a CPU, before the first tensor is made.
 
-    `zoo train` and every recipe call it. It does two things, and neither changes what
-    is computed; docs/performance.md has what each is worth.
+    Every command of `zoo` that loads a preset and every recipe call it. It does two
+    things, and neither changes what is computed; docs/performance.md has what each is
+    worth.
 
     - With glibc, memory that was freed is kept for the next step instead of being given
       back to the system. Not where the environment sets malloc's behaviour itself
