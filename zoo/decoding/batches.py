@@ -6,16 +6,24 @@ _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
 def batches(order, batch_size, *columns):
-    """Cuts places of rows, sorted by length, into lists of at most `batch_size` that
-    stay within one length bucket of each of the columns, which are lists of rows."""
-    batch, own = [], None
+    """Cuts places of rows, sorted by length, into lists of at most `batch_size`.
+
+    A batch goes on into the next length bucket, so that fewer are left half full, but
+    not to rows whose bucket is more than twice that of its shortest ones, in any of the
+    columns, which are lists of rows.
+    """
+    batch, least, most = [], (), ()
     for i in order:
         sizes = [bucket(len(rows[i])) for rows in columns]
-        if batch and (len(batch) == batch_size or sizes != own):
-            yield batch
-            batch = []
+        if batch:
+            low = [min(pair) for pair in zip(least, sizes, strict=True)]
+            high = [max(pair) for pair in zip(most, sizes, strict=True)]
+            far = any(b > 2 * a for a, b in zip(low, high, strict=True))
+            if len(batch) == batch_size or far:
+                yield batch
+                batch = []
+        least, most = (low, high) if batch else (sizes, sizes)
         batch.append(i)
-        own = sizes
     if batch:
         yield batch
 
