@@ -25,6 +25,7 @@ class Settings:
     sentences: of the toy grammar; 0 for UD English EWT.
     least: how often a word must stand in the training data to be known.
     buckets: padded lengths, each compiled once.
+    allow_newer: whether a newer release of the treebank will do.
     """
 
     epochs: int
@@ -35,6 +36,7 @@ class Settings:
     least: int = 2
     buckets: int = 8
     patience: int | None = None
+    allow_newer: bool = False
 
     def __post_init__(self):
         at_least(self, epochs=1, batch_size=1, sentences=0, least=1, buckets=1)
@@ -48,7 +50,10 @@ def _data(run):
     if count := run.settings.sentences:
         counts = (count, 200, 500)
         return [tagged.toy_sentences(n, (run.seed, p)) for p, n in enumerate(counts)]
-    return [tagged.load_ud(split) for split in ("train", "dev", "test")]
+    newer = run.settings.allow_newer
+    return [
+        tagged.load_ud(split, allow_newer=newer) for split in ("train", "dev", "test")
+    ]
 
 
 def _batches(run, preprocessor, data):

@@ -3,7 +3,7 @@
     python recipes/lstm.py --scale tiny|small|paper
 
 tiny:  sentences of a small grammar whose entropy is known, under two minutes.
-small: the Penn Treebank, Adam and dropout; hours on two cores.
+small: the Penn Treebank, Adam and dropout; half an hour on one core.
 paper: the Penn Treebank with the choices of Cheng, Dong & Lapata 2016, section 4.1.
 
 All language models have the same size; `--set cell=rnn` gives the paper's simple one.

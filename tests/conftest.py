@@ -49,6 +49,18 @@ def free_memory():
         jax.clear_caches()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def not_of_this_process():
+    """What runs here leaves memory and XLA's flags alone;
+    tests/training/test_process.py has processes of its own."""
+    from zoo.training import process
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_keep_memory", "_set_xla_flags"):
+            patch.setattr(process, name, lambda: None)
+        yield
+
+
 TOOLS = Path(__file__).resolve().parent.parent / "tools"
 
 

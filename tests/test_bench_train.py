@@ -46,7 +46,6 @@ def test_peers_get_zoo_s_vocabulary_size(tool, data):
 
 def test_zoo_trains_and_counts_real_tokens(tool, data, capsys, monkeypatch):
     zoo_side = tool("bench_train_zoo")
-    monkeypatch.setattr(zoo_side, "tune_process", lambda: None)  # not of this process
     monkeypatch.setattr(zoo_side, "SETTLING_STEPS", 2)
     zoo_side.main(
         ["--data", str(data), "--steps", "2", "--windows", "2", "--batch-size", "4"]

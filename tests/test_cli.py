@@ -428,6 +428,35 @@ def test_backend_cannot_change_under_a_running_keras(task, capsys):
     assert translate("--backend", running, "a") == 0
 
 
+def test_the_process_is_tuned_before_a_preset_is_loaded(monkeypatch):
+    from zoo.training import process
+
+    order = []
+    monkeypatch.setattr(process, "tune_process", lambda: order.append("tuned"))
+    fake = FakeTask()
+    monkeypatch.setattr(presets, "load", lambda name: order.append(name) or fake)
+    assert translate("a") == 0
+    assert order == ["tuned", "fake"]
+
+
+def test_an_unknown_preset_imports_no_keras():
+    script = (
+        "import sys; from zoo.cli import main; "
+        "code = main(['translate', '--preset', 'nosuch', 'a']); "
+        "print(code, 'keras' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.split() == ["2", "False"], done.stderr
+
+
+def test_an_unknown_backend_is_bad_input():
+    command = [sys.executable, "-m", "zoo", "translate", "--preset", "luong_local", "a"]
+    environment = {**os.environ, "KERAS_BACKEND": "nosuch"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2 and "nosuch" in done.stderr
+
+
 def failing(error):
     def load(name):
         raise error
@@ -509,10 +538,10 @@ def corpus(monkeypatch, without_card):
 
     asked = []
 
-    def load(name, source="en", target="de", split="train"):
+    def load(name, source="en", target="de", split="train", allow_newer=False):
         if name != "toy":
             raise ValueError(f"unknown corpus, received {name!r}")
-        asked.append((source, target, split))
+        asked.append((source, target, split, *["newer"] * allow_newer))
         sources = ["the cat sat on the mat", "a dog runs", "unread"]
         targets = [sources[0].upper(), "A DOG SLEEPS", "NEVER"]
         return types.SimpleNamespace(
@@ -536,6 +565,12 @@ def test_evaluate(task, corpus, tmp_path, capsys):
     assert "tok:13a" in bleu and "nrefs:1" in bleu
     assert chrf.startswith("chrF ") and "version:" in chrf
     assert "2 sentences" in speed and "sentences/s" in speed
+
+
+def test_evaluate_on_a_newer_snapshot(task, corpus):
+    arguments = ["evaluate", "fake", "--data", "toy", "--split", "test"]
+    assert main([*arguments, "--allow-newer"]) == 0
+    assert corpus == [("en", "de", "test", "newer")]
 
 
 def test_evaluate_unknown_corpus(corpus, capsys, monkeypatch):

@@ -44,7 +44,7 @@ def evaluate(saved, *names, options=()):
 
 @pytest.fixture
 def corpus(monkeypatch):
-    def load(name, source, target, split):
+    def load(name, source, target, split, allow_newer):
         return data.Pairs(name, split, source, target, TEXTS, [" ".join(WORDS)] * 2)
 
     monkeypatch.setattr(data, "load", load)

@@ -112,17 +112,6 @@ def test_without_tensorflow_the_extra_is_named(preset, monkeypatch, capsys):
     assert 'pip install "attention-zoo[serving]"' in capsys.readouterr().err
 
 
-def test_the_configured_backend_is_known_without_keras(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "keras")
-    monkeypatch.delenv("KERAS_BACKEND", raising=False)
-    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
-    assert cli_serve._configured_backend() == "tensorflow"
-    (tmp_path / "keras.json").write_text('{"backend": "torch"}')
-    assert cli_serve._configured_backend() == "torch"
-    monkeypatch.setenv("KERAS_BACKEND", "jax")
-    assert cli_serve._configured_backend() == "jax"
-
-
 def test_a_model_has_its_cards_name(preset, tmp_path):
     assert cli_serve.model_name(str(preset), preset) == "tiny_tagger"
     assert cli_serve.model_name("hf://user/some", tmp_path) == "some"

@@ -321,6 +321,7 @@ class Translator:
 
     def __init__(self, preset, digest, search):
         from zoo import presets
+        from zoo.training.process import tune_process
 
         found = preset_digest(presets.find(preset))
         if found != digest:
@@ -328,6 +329,7 @@ class Translator:
                 f"the preset {preset} is another one on this machine: sha256 {digest} "
                 f"was expected. Received: {found}"
             )
+        tune_process()
         self._task = presets.load(preset)
         self._arguments = argparse.Namespace(n_best=1, alignments=False, **search)
 

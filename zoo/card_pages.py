@@ -75,7 +75,7 @@ def readme(card):
         for key, value in front.items()
     )
     data = "\n".join(f"- {corpus['name']}: {corpus['terms']}" for corpus in card.data)
-    weaknesses = "\n".join(f"- {line}" for line in card.weaknesses)
+    weaknesses = "\n".join(f"- {_words(line)}" for line in card.weaknesses)
     scores = "\n".join(
         f"| {s['data']} {s['split']} | {s['metric']} | {s['value']:.2f} "
         f"| `{s['signature']}` | `{s['command']}` |"
@@ -138,7 +138,10 @@ def _equations(card):
 def _examples(card):
     if not card.examples:
         return ""
-    rows = [(e["source"], e["reference"], e["output"]) for e in card.examples]
+    nothing = "(nothing)"
+    rows = [
+        (e["source"], e["reference"], e["output"] or nothing) for e in card.examples
+    ]
     lines = [f"| {' | '.join(map(_cell, row))} |\n" for row in rows]
     return (
         "\nBad output:\n\n| source | reference | output |\n| --- | --- | --- |\n"
@@ -162,8 +165,12 @@ def _speed(card):
 
 def _cell(text):
     """Text that may stand in a Markdown table."""
-    text = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-    return text.replace("<", "&lt;")  # of <unk>, which would be taken for a tag
+    return _words(" ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|"))
+
+
+def _words(text):
+    """Text in Markdown, where `<unk>` would be taken for a tag."""
+    return text.replace("<", "&lt;")
 
 
 def presets_table(cards):

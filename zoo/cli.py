@@ -184,6 +184,8 @@ def _parser():
     )
     command.add_argument("--data", required=True, help="corpus, as multi30k")
     command.add_argument("--split", required=True, help="as test_2016_flickr")
+    text = "a newer snapshot of a corpus will do: scores compare with no other then"
+    command.add_argument("--allow-newer", action="store_true", help=text)
     command.add_argument("--source", help="language (default: the preset's)")
     command.add_argument("--target", help="language (default: the preset's)")
     command.add_argument("--limit", type=count, help="only the first LIMIT sentences")

@@ -40,7 +40,6 @@ def load_task(name, backend, **options):
     from zoo.training.process import tune_process
 
     tune_process()
-
     progress(f"loading {name}")
     # An OSError is the disk's or a hub's, also where it is a ValueError as well.
     with bad_input(keep=(presets.PresetError, OSError)):

@@ -1,7 +1,6 @@
 """The commands that serve a preset: `zoo export`, `zoo serve`."""
 
 import importlib.util
-import json
 import os
 import shlex
 import subprocess
@@ -9,6 +8,7 @@ import sys
 from pathlib import Path
 
 from zoo.cli import BadInput, bad_input, count, penalty, progress
+from zoo.configured import configured_backend
 
 _FOLDER = "savedmodels"
 # Option -> its type and help. All but the last two are arguments of
@@ -81,7 +81,7 @@ def export(arguments):
     folder.require_tensorflow()
     if not arguments.no_warmup:
         folder.require_serving_api()
-    backend = _configured_backend()
+    backend = configured_backend()
     if backend != "tensorflow":
         progress(f"Keras is set to {backend}: exporting in a process with tensorflow")
         return _export_elsewhere(arguments)
@@ -169,20 +169,6 @@ def _served_name(name):
     from zoo.cli_presets import find_preset
 
     return model_name(name, find_preset(name))
-
-
-def _configured_backend():
-    """Keras's backend, without importing it where it hasn't been."""
-    if "keras" in sys.modules:
-        return sys.modules["keras"].config.backend()
-    if chosen := os.environ.get("KERAS_BACKEND"):
-        return chosen
-    home = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
-    try:
-        config = json.loads((home / "keras.json").read_text(encoding="utf-8"))
-        return config.get("backend", "tensorflow")
-    except (OSError, ValueError):
-        return "tensorflow"
 
 
 def _export_elsewhere(arguments):

@@ -108,7 +108,7 @@ def _evaluate_tagger(arguments):
         )
     progress(f"reading {arguments.data} {arguments.split}")
     with bad_input((ValueError, OSError), keep=DownloadError):
-        data = load_ud(arguments.split)
+        data = load_ud(arguments.split, allow_newer=arguments.allow_newer)
     sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
     task = load_task(arguments.names[0], arguments.backend)
     from zoo.training.evaluation import tag_accuracy
@@ -220,6 +220,7 @@ def _read_corpus(arguments):
             source=source,
             target=target,
             split=arguments.split,
+            allow_newer=arguments.allow_newer,
         )
 
 

@@ -326,6 +326,52 @@ def test_beam_1_is_greedy_search_under_every_penalty(table, alpha, beta):
         check_row(ids[row], scores[row], [(score, words)])
 
 
+def test_beam_1_with_a_prefix_and_banned_words(table):
+    table.fill(7)
+    prefix = np.zeros((SENTENCES, LIMIT), "int32")
+    prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
+    banned = 1, 4
+    search = BeamSearch(1, 1.0, min_length=2, banned_ids=banned)
+    run = compile_search(table, search, LIMIT, prefixed=True)
+    ids, scores = run(SOURCES, LIMITS, prefix)
+    for row in range(SENTENCES):
+        follow = table.follower(row)
+        words, log_prob = [], 0.0
+        while not words or words[-1] != END:
+            place, (log_probs, _) = len(words), follow(tuple(words))
+            free = np.where(np.isin(np.arange(VOCABULARY), banned), -np.inf, log_probs)
+            free[END] += -np.inf if place == 0 else 0.0
+            last = place + 1 == LIMITS[row]
+            given = END if last else prefix[row, place]
+            words.append(int(given or np.argmax(free)))
+            log_prob += log_probs[words[-1]]
+        check_row(ids[row], scores[row], [(log_prob / ((5 + len(words)) / 6), words)])
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="unknown shapes are TensorFlow's"
+)
+@pytest.mark.parametrize("beams", [1, 2])
+def test_a_model_may_lose_the_batch_that_is_known(table, beams):
+    """A batch known to be 1, and logits of which only the vocabulary is known."""
+    import tensorflow as tf
+
+    class Losing(Table):
+        def step(self, token_ids, state, memory):
+            logits, state, weights = super().step(token_ids, state, memory)
+            shape = [None, VOCABULARY]
+            return tf.compat.v1.placeholder_with_default(logits, shape), state, weights
+
+    losing = Losing().fill(3)
+    limits = LIMITS[:1]
+    expected = BeamSearch(beams)(table.fill(3), SOURCES[:1], limits, LIMIT)
+    found = tf.function(
+        lambda: BeamSearch(beams)(losing, tf.constant(SOURCES[:1]), limits, LIMIT)
+    )()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
 def test_a_finished_hypothesis_is_frozen():
     """By hand: [end] has log 0.6 for good, however sure the words after it are."""
     table = Table()

@@ -6,9 +6,10 @@ from tests.serving.conftest import needs_tensorflow
 @needs_tensorflow
 def test_both_ways_find_the_same_and_are_timed(tool, tasks):
     sources = np.random.default_rng(1).integers(4, 30, (3, 2, 2))
-    found = tool("bench_serving_xla").compare(
+    found, equal = tool("bench_serving_xla").compare(
         tasks["translator"], 1, sources.astype("int32")
     )
     assert [way for way, *_ in found] == ["graph", "XLA"]
+    assert equal == 1
     for _, first, median in found:
         assert first > 0 and median > 0

@@ -71,7 +71,7 @@ SCALE = Scale(
 RECIPE = Recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCALE}, card=CARD)
 
 
-def load(name, source, target, split):
+def load(name, source, target, split, allow_newer=False):
     """Stands for `zoo.data.load`: invented words, and the same in reverse."""
     assert (source, target) == ("en", "de")
     # Few sizes: a compiler takes its time for each.
@@ -97,6 +97,19 @@ def corpora():
 def make(folder, scale=SCALE, seed=1, **options):
     os.makedirs(folder, exist_ok=True)
     return Trainer(RECIPE, "tiny", scale, str(folder), seed=seed, **options)
+
+
+def test_a_newer_snapshot_is_asked_for(tmp_path, monkeypatch):
+    asked = []
+
+    def spy(*arguments, allow_newer):
+        asked.append(allow_newer)
+        return load(*arguments)
+
+    monkeypatch.setattr(zoo.data, "load", spy)
+    for newer in (False, True):
+        make(tmp_path, dataclasses.replace(SCALE, allow_newer=newer))
+    assert asked == [False] * 6 + [True] * 6
 
 
 def read_log(folder):

@@ -242,8 +242,9 @@ def _unpack(corpus, name, allow_newer, archive):
             f"{url} has moved on: zoo's {corpus.name} is its snapshot of "
             f"{corpus.snapshot}, received {found}, from which other "
             f"{', '.join(altered)} result. Set ZOO_DATA_DIR to a folder that holds a "
-            f"copy of {corpus.name}, or pass allow_newer=True to take what is there "
-            "now"
+            f"copy of {corpus.name}, or take what is there now: allow_newer=True in "
+            "Python, `--set allow_newer=true` of a recipe, --allow-newer of `zoo "
+            "evaluate`"
         )
     digest = hashlib.sha256(files[name]).hexdigest()
     raise CorpusError(

@@ -8,7 +8,7 @@ _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 def batches(order, batch_size, *columns):
     """Cuts places of rows, sorted by length, into lists of at most `batch_size`.
 
-    A batch goes on into the next length bucket, so that fewer are left half full, but
+    A batch goes on into the next length buckets, so that fewer are left half full, but
     not to rows whose bucket is more than twice that of its shortest ones, in any of the
     columns, which are lists of rows.
     """

@@ -275,7 +275,9 @@ class BeamSearch:
         best, words = self._candidates(logits, step, limits, prefix, banned)
         width = best.shape[-1]
         if beams == 1:  # a sentence's only extension: nothing to choose from
-            scores, parents = best - total + loop["live"], None
+            # With the batch's own shape, which a model of one's own may not keep.
+            scores = ops.reshape(best - total, (batch, 1)) + loop["live"]
+            words, parents = ops.reshape(words, (batch, 1)), None
         else:
             log_probs = ops.reshape(best - total, (batch, beams, width))
             log_probs = log_probs + loop["live"][..., None]

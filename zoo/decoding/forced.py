@@ -102,12 +102,13 @@ def _read(model, key, function, sources, targets, batch_size):
     """Yields the place of each pair and its rows of the outputs of a function of
     `(source_ids, target_ids, labels)`: target token t is the label of step t, at which
     the tokens before it have been read."""
-    sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, targets, strict=True)]
+    read = [[START_ID, *ids] for ids in targets]
+    sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    for chosen in batches(order, batch_size, sources, targets):
+    for chosen in batches(order, batch_size, sources, read):
         outputs = compiled(model, key, function)(
             pad_batch([sources[i] for i in chosen], batch_size),
-            pad_batch([[START_ID, *targets[i]] for i in chosen], batch_size),
+            pad_batch([read[i] for i in chosen], batch_size),
             pad_batch([[*targets[i], END_ID] for i in chosen], batch_size),
         )
         for row, i in enumerate(chosen):

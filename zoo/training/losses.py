@@ -73,7 +73,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     def projected(self, features, kernel, bias, y_true, sample_weight=None):
         """The loss of the logits `features @ kernel + bias`, without these logits.
 
-        `zoo.models.Translator` trains with it: see `zoo.training.projected_sums`.
+        `zoo.models.Translator` trains with it: see
+        `zoo.training.projection.projected_cross_entropy`.
 
         Args:
             features: `(B, T, d)`, what the output layer reads.

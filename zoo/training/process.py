@@ -6,6 +6,8 @@ import math
 import os
 import platform
 
+from zoo.configured import configured_backend
+
 # Of malloc.h. Freed memory stays with the process, where the next step finds it: a
 # step's large buffers otherwise come from the system page by page, each page zeroed,
 # which can take longer than the arithmetic on them.
@@ -22,9 +24,9 @@ _DOTS = "--xla_cpu_experimental_ynn_fusion_type=LIBRARY_FUSION_TYPE_INDIVIDUAL_D
 def tune_process():
     """Prepares this process for work on a CPU, before the first tensor is made.
 
-    Every command of `zoo` that loads a preset and every recipe call it. It does two
-    things, and neither changes what is computed; docs/performance.md has what each is
-    worth.
+    Every command of `zoo` that loads a preset, every recipe and every worker of a bulk
+    translation call it; in Python it is for you to call. It does two things, and
+    neither changes what is computed; docs/performance.md has what each is worth.
 
     - With glibc, memory that was freed is kept for the next step instead of being given
       back to the system. Not where the environment sets malloc's behaviour itself
@@ -55,7 +57,7 @@ def give_back_large_buffers(model):
     """
     weights = model.trainable_variables
     sizes = [4 * math.prod(weight.shape) for weight in weights]
-    if _kept and _backend() == "jax" and max(sizes, default=0) >= _LARGE:
+    if _kept and configured_backend() == "jax" and max(sizes, default=0) >= _LARGE:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_MMAP_MAX, 2**16)
         mallopt(_MMAP_THRESHOLD, _LARGE)
@@ -75,13 +77,13 @@ def _keep_memory():
     mallopt(_MMAP_MAX, 0)
     mallopt(_TRIM_THRESHOLD, 2**31 - 1)
     mallopt(_TOP_PAD, 2**28)
-    if _backend() == "jax":
+    if configured_backend() == "jax":
         # Its threads would each keep memory of their own.
         mallopt(_ARENA_MAX, 1)
 
 
 def _set_xla_flags():
-    if _backend() != "jax":
+    if configured_backend() != "jax":
         return
     try:
         version = importlib.metadata.version("jaxlib")
@@ -91,9 +93,3 @@ def _set_xla_flags():
     name = _DOTS.split("=")[0]
     if version.startswith("0.10.") and name not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {_DOTS}".strip()
-
-
-def _backend():
-    import keras
-
-    return keras.backend.backend()

@@ -53,6 +53,8 @@ class Scale:
             "target": PATH}`; see `load_embeddings`.
         samples: translations shown and kept after each epoch, of each validation set.
         source, target: languages of the corpora.
+        allow_newer: whether a newer snapshot of a source that changes will do; see
+            `zoo.data.load`.
 
     Raises:
         ValueError: for a number out of range.
@@ -79,6 +81,7 @@ class Scale:
     samples: int = 3
     source: str = "en"
     target: str = "de"
+    allow_newer: bool = False
 
     def __post_init__(self):
         least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}

@@ -125,12 +125,13 @@ class Trainer:
             return
         self.pairs = []
         for name, repeats in scale.corpora:
-            part = data.load(name, *languages, "train")
+            part, valid, test = (
+                data.load(name, *languages, split, allow_newer=scale.allow_newer)
+                for split in ("train", "valid", TESTS[name])
+            )
             self.pairs.append((part.sources, part.targets, repeats))
-            valid = data.load(name, *languages, "valid")
             count = VALIDATION_SENTENCES
             self.validation[name] = (valid.sources[:count], valid.references[:count])
-            test = data.load(name, *languages, TESTS[name])
             self.tests[name] = (test.sources, test.references)
 
     def _tokenize(self):
