@@ -77,7 +77,7 @@ class LanguageModeling:
             raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
 
 
-def recipe(name, cell, file, title, equations, rate=1e-2, **changes):
+def recipe(name, cell, file, title, equations, rate=1e-2, small_range=0.05, **changes):
     """The `Experiment` of one cell, of the same size and with the same choices as the
     others.
 
@@ -86,6 +86,7 @@ def recipe(name, cell, file, title, equations, rate=1e-2, **changes):
         cell: of `zoo.models.RecurrentLM`.
         title, equations: str, the card's.
         rate: highest learning rate of its tiny scale.
+        small_range: `initializer_range` of its small scale.
         **changes: other fields of its tiny scale.
     """
     tiny = LanguageModeling(
@@ -106,6 +107,7 @@ def recipe(name, cell, file, title, equations, rate=1e-2, **changes):
         Optimizer("adam", 3e-3, "linear", warmup=400, clip=5.0),
         epochs=10,
         dropout=0.4,
+        initializer_range=small_range,
         batch_size=20,
     )
     # SGD at 0.65, times 0.85 after an epoch without gain, the norm clipped at 5. That
