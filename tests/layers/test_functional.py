@@ -12,6 +12,7 @@ from zoo.layers.functional import (
     masked_softmax,
     scan,
     step_product,
+    take_last,
     widen,
 )
 
@@ -44,6 +45,18 @@ def test_gather_rows():
     got = to_numpy(gather_rows(*map(ops.convert_to_tensor, (values, index))))
     for b in range(2):
         np.testing.assert_array_equal(got[b], values[b][index[b]])
+    tables = [ops.convert_to_tensor(x) for x in (values[..., :1], values)]
+    both = gather_rows(tables, ops.convert_to_tensor(index))
+    np.testing.assert_array_equal(to_numpy(both[0]), got[..., :1])
+    np.testing.assert_array_equal(to_numpy(both[1]), got)
+
+
+def test_take_last():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(2, 3, 4)).astype("float32")
+    index = rng.integers(0, 4, (2, 3, 7)).astype("int32")
+    got = to_numpy(take_last(*map(ops.convert_to_tensor, (values, index))))
+    np.testing.assert_array_equal(got, np.take_along_axis(values, index, -1))
 
 
 @pytest.mark.parametrize("reverse", [False, True])

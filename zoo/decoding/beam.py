@@ -304,8 +304,10 @@ class BeamSearch:
         words = ops.where(valid, words, PAD_ID)
 
         length = ops.shape(loop["ids"])[2]
-        ids = pick(ops.reshape(loop["ids"], (-1, length)), parents)
-        ids = ops.reshape(ids, (batch, beams, length))
+        ids = loop["ids"]
+        if beams > 1:
+            ids = pick(ops.reshape(ids, (-1, length)), parents)
+            ids = ops.reshape(ids, (batch, beams, length))
         ids = ops.where(places == step, words[..., None], ids)
         loop = {**loop, "step": step + 1, "ids": ids, "tokens": ops.reshape(words, -1)}
 
@@ -375,7 +377,8 @@ class BeamSearch:
             given = ops.take(prefix, ops.reshape(step, (1,)), axis=1)
             given = ops.where(given == PAD_ID, -1, ops.cast(given, "int32"))
             forced = ops.where(forced < 0, given, forced)
-        forced = ops.repeat(forced, self.beam_size, axis=0)  # (B * K, 1)
+        if self.beam_size > 1:
+            forced = ops.repeat(forced, self.beam_size, axis=0)  # (B * K, 1)
         if prefix is None:
             own = logits[:, self.end_id : self.end_id + 1]
         else:

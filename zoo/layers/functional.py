@@ -190,18 +190,38 @@ def gather_rows(values, index):
     """Takes `values[b, index[b, t, w]]`.
 
     Args:
-        values: tensor `(B, S, d)`.
+        values: tensor `(B, S, d)`, or a list of them, of the same B and S.
         index: int tensor `(B, T, W)` with entries in `[0, S)`.
 
     Returns:
-        Tensor `(B, T, W, d)`.
+        Tensor `(B, T, W, d)`, or a list of them.
     """
-    batch, length = ops.shape(values)[0], ops.shape(values)[1]
+    tables = values if isinstance(values, list) else [values]
+    batch, length = ops.shape(tables[0])[0], ops.shape(tables[0])[1]
     # One gather of whole rows from a flat table is far cheaper than an
     # element-wise gather along an axis.
-    table = ops.reshape(values, (-1, values.shape[-1]))
-    offset = ops.reshape(ops.arange(batch, dtype="int32") * length, (-1, 1, 1))
-    return ops.take(table, index + offset, axis=0)
+    index = index + ops.reshape(ops.arange(batch, dtype="int32") * length, (-1, 1, 1))
+    found = [
+        ops.take(ops.reshape(table, (-1, table.shape[-1])), index, axis=0)
+        for table in tables
+    ]
+    return found if isinstance(values, list) else found[0]
+
+
+def take_last(values, index):
+    """Takes `values[b, t, index[b, t, s]]`, in fewer operations than
+    `ops.take_along_axis` needs.
+
+    Args:
+        values: tensor `(B, T, W)`.
+        index: int tensor `(B, T, S)` with entries in `[0, W)`.
+
+    Returns:
+        Tensor `(B, T, S)`.
+    """
+    batch, steps, width = ops.shape(values)
+    rows = ops.reshape(ops.arange(batch * steps, dtype="int32") * width, (-1, steps, 1))
+    return ops.take(ops.reshape(values, (-1,)), index + rows, axis=0)
 
 
 def cast_weights(weights, dtype):

@@ -16,6 +16,7 @@ from zoo.layers.functional import (
     linear,
     masked_softmax,
     positive,
+    take_last,
 )
 from zoo.layers.scores import make_score
 
@@ -50,7 +51,6 @@ class _LocalAttention(Attention):
         """
         lengths = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]
         centre, focus = self.place(query, lengths, position)
-        centre = ops.broadcast_to(centre, ops.shape(query)[:2])
         first = ops.maximum(centre - self.window, 0)
         last = ops.minimum(centre + self.window, ops.maximum(lengths - 1, 0))
         focus = ops.cast(centre, "float32") if focus is None else focus
@@ -62,7 +62,6 @@ class _LocalAttention(Attention):
             mask = ops.ones(ops.shape(memory)[:2], dtype="bool")
         lengths = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]  # (B, 1)
         centre, focus = self.place(query, lengths, position)
-        centre = ops.broadcast_to(centre, ops.shape(query)[:2])  # (B, T)
         if self._gathers(memory.shape[1]):
             return self._gathered(query, memory, lengths, keys, centre, focus)
         places = ops.arange(length, dtype="int32")[None, None]
@@ -86,14 +85,14 @@ class _LocalAttention(Attention):
         places = start[..., None] + ops.arange(width, dtype="int32")  # (B, T, W)
         real = ops.logical_and(places >= 0, places < lengths[..., None])
         index = ops.clip(places, 0, length - 1)
-        scores = self.score_layer(query, gather_rows(keys, index))
+        keys, values = gather_rows([keys, memory], index)  # (B, T, W, …)
+        scores = self.score_layer(query, keys)
         weights = masked_softmax(scores, real)  # (B, T, W)
         weights = self._gaussian(weights, places, focus)
-        values = gather_rows(memory, index)  # (B, T, W, d)
         context = ops.sum(ops.expand_dims(weights, -1) * values, axis=2)
         # Spread the window's weights over the sentence: (B, T, S).
         offset = ops.arange(length, dtype="int32")[None, None] - start[..., None]
-        spread = ops.take_along_axis(weights, ops.clip(offset, 0, width - 1), axis=-1)
+        spread = take_last(weights, ops.clip(offset, 0, width - 1))
         covered = ops.logical_and(offset >= 0, offset < width)
         return context, spread * ops.cast(covered, spread.dtype)
 
@@ -194,7 +193,7 @@ class LocalMonotonicAttention(_LocalAttention):
         centre = ops.minimum(position, last)  # (B, T)
         if self.reverse:
             centre = last - centre
-        return centre, None
+        return ops.broadcast_to(centre, ops.shape(query)[:2]), None
 
     def get_config(self):
         return {**super().get_config(), "reverse": self.reverse}
@@ -255,8 +254,8 @@ class LocalPredictiveAttention(_LocalAttention):
     def place(self, query, lengths, position):
         hidden = ops.tanh(linear(query, self.W_p))
         # float32: half precisions can't tell neighbouring positions apart.
-        logit = linear(hidden, ops.expand_dims(self.v_p, -1))[..., 0]
-        share = ops.sigmoid(ops.cast(logit, "float32"))
+        logit = ops.sum(ops.cast(hidden * self.v_p, "float32"), axis=-1)
+        share = ops.sigmoid(logit)
         focus = ops.cast(lengths, "float32") * share  # (B, T), equation 9
         last = ops.maximum(lengths - 1, 0)
         centre = ops.cast(ops.floor(ops.stop_gradient(focus)), "int32")
