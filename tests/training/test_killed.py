@@ -1,5 +1,6 @@
 """Runs in processes of their own that are killed, interrupted or short of disk."""
 
+import contextlib
 import csv
 import json
 import os
@@ -56,7 +57,9 @@ class Runs:
         assert word == "started"
 
     def send(self, number):
-        os.kill(int(self.child), number)
+        # It may have ended since it was last heard: then that is the answer.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(self.child), number)
         return self.hear()
 
     def finish(self, folder):
