@@ -204,6 +204,9 @@ def test_given_axes():
         assert axes.get_aspect() == 1 and axes.get_title(loc="left") == "a"
         assert axes.get_xticklabels()[0].get_color() == ink
         assert figure.axes == [axes]
+        inner = Figure(facecolor=face).subfigures(1, 2)[0].add_subplot()
+        plots.plot_alignment(record(), inner)
+        assert inner.get_xticklabels()[0].get_color() == ink
 
 
 def test_pictures_bring_their_own_colours():

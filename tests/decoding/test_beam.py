@@ -51,11 +51,14 @@ class Table:
         logits[..., END] += rng.uniform(-2, 2, size=(SENTENCES, 1))
         weights = rng.dirichlet(np.ones(WIDTH), size=(SENTENCES, NODES))
         weights *= (SOURCES != 0)[:, None] * rng.uniform(0.3, 1, (SENTENCES, NODES, 1))
+        # As a window does: some words get nothing, and may get nothing in the end.
+        weights *= rng.uniform(size=weights.shape) > 0.3
         self.logits.assign(logits.reshape(-1, self.vocabulary))
         self.weights.assign(weights.reshape(-1, WIDTH))
         return self
 
     def encode(self, source_ids):
+        self.rows = source_ids.shape[0]
         return ops.cast(source_ids[:, 0], "int32") - 1
 
     def start(self, memory):
@@ -65,6 +68,8 @@ class Table:
         self.steps += 1
         node = state["node"] * self.vocabulary + ops.cast(token_ids, "int32") + 1
         node = ops.where(state["node"] < 0, 0, node)
+        # Hypotheses are rows of the state, not of what was encoded.
+        assert memory.shape[0] == self.rows
         hypotheses = ops.shape(node)[0] // ops.shape(memory)[0]
         place = ops.repeat(memory, hypotheses) * NODES + ops.clip(node, 0, NODES - 1)
         logits = ops.take(self.logits, place, axis=0)
@@ -93,7 +98,11 @@ def log_softmax(x):
 def final_score(log_prob, length, coverage, real, alpha, beta, kind="gnmt"):
     """Wu et al. 2016, equation 14, with their length penalty or a plain one."""
     penalty = ((5 + length) / 6 if kind == "gnmt" else length) ** alpha
-    covered = sum(np.log(min(c, 1.0)) for c, r in zip(coverage, real, strict=True) if r)
+    covered = sum(
+        np.log(min(max(c, 1e-10), 1.0))
+        for c, r in zip(coverage, real, strict=True)
+        if r
+    )
     return log_prob / penalty + (beta * covered if beta else 0.0)
 
 
@@ -584,8 +593,11 @@ def test_what_cannot_be_is_refused(arguments, message):
 
 
 def test_searches_share_a_program_when_their_arguments_are_equal():
-    assert BeamSearch(3, 1).key() == BeamSearch(3, 1.0).key()
-    others = [BeamSearch(3, 1, 0.1), BeamSearch(3, 0.5), BeamSearch(4, 1)]
+    # Other numbers, but for 0, are other arguments of the same program.
+    assert BeamSearch(3, 1).key() == BeamSearch(3, 0.5).key()
+    several = [BeamSearch(3, 1, beta, min_length=m) for beta, m in ((0.1, 2), (2, 5))]
+    assert len({search.key() for search in several}) == 1
+    others = [BeamSearch(3, 1, 0.1), BeamSearch(3, 0), BeamSearch(4, 1)]
     others += [BeamSearch(3, 1, n_best=2), BeamSearch(3, 1, end_id=4)]
     others += [BeamSearch(3, 1, start_id=4), BeamSearch(3, 1, min_length=2)]
     others.append(BeamSearch(3, 1, length_normalization="plain"))

@@ -27,6 +27,17 @@ def test_the_grid_has_a_row_for_each_piece_and_a_column_for_each_source_piece():
     ]
 
 
+def test_the_grid_of_words():
+    pieces = ["▁Hun", "d", "."], ["▁the", "▁do", "g"]
+    merged = record(*pieces, np.ones((3, 3))).merge_words()
+    assert format_alignment(merged).splitlines()[2:] == ["Hund █ █", "   . █ █"]
+
+
+def test_wide_characters_take_two_columns():
+    grid = format_alignment(record(["▁犬", "走", "e\u0301a"], ["▁a"], np.ones((3, 1))))
+    assert grid.splitlines() == ["    ┌ a", " 犬 █", " 走 █", "-e\u0301a █"]
+
+
 def test_more_attention_is_darker():
     weights = [[0.049, 0.05, 0.199, 0.2, 0.4, 0.6, 0.8, 1.0]]
     grid = format_alignment(record(["▁x"], ["▁a"] * 8, weights))

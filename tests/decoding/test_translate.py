@@ -196,9 +196,9 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
     traces = []
     search = BeamSearch.__call__
 
-    def counted(self, model, source_ids, limits, steps):
+    def counted(self, model, source_ids, limits, steps, **others):
         traces.append((tuple(source_ids.shape), steps))
-        return search(self, model, source_ids, limits, steps)
+        return search(self, model, source_ids, limits, steps, **others)
 
     monkeypatch.setattr(BeamSearch, "__call__", counted)
     clone = LuongTranslator(translator.backbone, translator.preprocessor)
@@ -213,7 +213,8 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
         assert len(traces) == len(buckets)
         assert clone.translate(texts[::-1], beam_size=1, batch_size=1) == first[::-1]
         assert len(traces) == len(buckets)  # other lengths, the same programs
-    clone.translate(texts, beam_size=1, batch_size=1)
+    # Nor does another penalty need another one.
+    clone.translate(texts, beam_size=1, batch_size=1, length_penalty=0.5)
     assert len(clone.__dict__["_compiled"][1]) == len(buckets)
 
 

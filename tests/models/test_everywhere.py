@@ -3,7 +3,14 @@ once, since another backend takes a while to start."""
 
 import pytest
 
-from tests.harness import SOURCE, TARGET, VOCABULARY, check_other_backends, randomize
+from tests.harness import (
+    SOURCE,
+    TARGET,
+    VOCABULARY,
+    check_other_backends,
+    close,
+    randomize,
+)
 from tests.models import (
     test_bahdanau,
     test_cho,
@@ -27,6 +34,22 @@ TRANSLATORS = {
     models.ShowAttendTellTranslator: test_xu.HARD,
     models.TransformerTranslator: {**test_transformer.SMALL, "norm": "pre"},
 }
+
+
+@pytest.mark.filterwarnings("ignore:.*have a `quantize` method", "ignore:.*verified")
+@pytest.mark.parametrize("cls", TRANSLATORS)
+def test_quantized_it_is_saved_and_loaded(cls, tokenizer, tmp_path):
+    backbone = cls.backbone_cls(**{"vocabulary_size": VOCABULARY, **TRANSLATORS[cls]})
+    task = cls(randomize(backbone), cls.preprocessor_cls(tokenizer))
+    task.quantize("int8")
+    task.save_to_preset(str(tmp_path))
+    again = cls.from_preset(tmp_path)
+    assert any(v.dtype == "int8" for v in again.weights)
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    close(again(inputs), task(inputs))
+    options = {"beam_size": 2, "max_length": 4, "return_details": True}
+    found, wanted = (model.translate("ab cd", **options) for model in (again, task))
+    assert found.text == wanted.text and abs(found.score - wanted.score) < 1e-4
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")

@@ -220,15 +220,6 @@ def test_functional_models_of_kerashub_do_no_harm(task, tokenizer):
     assert isinstance(new.backbone, keras_hub.models.Backbone)
 
 
-@pytest.mark.filterwarnings("ignore:.*have a `quantize` method", "ignore:.*verified")
-def test_quantized_task_is_saved_and_loaded(tokenizer, tmp_path):
-    task = LuongTranslator(Luong(VOCABULARY, **SMALL), LuongPreprocessor(tokenizer))
-    task.quantize("int8")
-    task.save_to_preset(str(tmp_path))
-    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    close(LuongTranslator.from_preset(tmp_path)(inputs), task(inputs))
-
-
 def test_translate_needs_a_preprocessor():
     task = LuongTranslator(Luong(VOCABULARY, **SMALL))
     with pytest.raises(ValueError, match="preprocessor=None"):

@@ -125,7 +125,7 @@ x, y, weight = preprocessor({"source": texts[:2], "target": texts[2:]})
 assert x["source_ids"].shape == y.shape == weight.shape == (2, 30)
 assert preprocessor.decode(y) == texts[2:]
 outputs = preprocessor.generate_preprocess("a dog")
-assert outputs["source_ids"].shape == (30,)
+assert outputs["source_ids"].shape == (8,)
 assert preprocessor.generate_postprocess(outputs["source_ids"]) == "a dog"
 
 config = keras.saving.serialize_keras_object(preprocessor)

@@ -8,7 +8,10 @@ from zoo.decoding.ties import top_k
 from zoo.layers.functional import integer, one_of, positive, zero_or_above
 from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
 
-_LOW = -1e9  # log-probability of a hypothesis that does not exist
+LOW = -1e9  # log-probability of a hypothesis that does not exist
+_UNCOVERED = 1e-10  # least attention that a source token counts with
+# What a program takes as an argument.
+_SETTINGS = "length_penalty", "coverage_penalty", "min_length"
 
 
 def longest_translation(length):
@@ -31,7 +34,9 @@ class BeamSearch:
         lp(Y) = ((5 + |Y|) / 6)^α,   |Y| counts the end token
         cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
 
-    or with the plain lp(Y) = |Y|^α.
+    or with the plain lp(Y) = |Y|^α. A source token that got no attention at all, whose
+    logarithm would be -inf, counts as one of 1e-10, and all of them do where a model
+    has no attention: the order of its hypotheses stays as it is.
 
     A sentence is done when it has no live hypothesis left, or when none can reach the
     best `n_best` finished ones any more. A hypothesis that reaches the length limit
@@ -114,10 +119,16 @@ class BeamSearch:
         return cls(**config)
 
     def key(self):
-        """What two searches must share to run the same compiled program. Which ids are
-        banned is none of it: a program takes them as an argument."""
-        config = self.get_config()
-        return tuple({**config, "banned_ids": bool(self.banned_ids)}.values())
+        """What two searches must share to run the same compiled program. Penalties, the
+        shortest length and which ids are banned are none of it, but for whether there
+        are any: a program takes them as arguments."""
+        names = *_SETTINGS, "banned_ids"
+        given = {name: bool(getattr(self, name)) for name in names}
+        return tuple({**self.get_config(), **given}.values())
+
+    def settings(self):
+        """The penalties and the shortest length as an array, which a program takes."""
+        return np.array([getattr(self, name) for name in _SETTINGS], "float32")
 
     def banned(self):
         """`banned_ids` as an int32 array of few lengths, filled up with -1."""
@@ -128,7 +139,16 @@ class BeamSearch:
             constant_values=-1,
         )
 
-    def __call__(self, model, source_ids, limits, steps, prefix=None, banned=None):
+    def __call__(
+        self,
+        model,
+        source_ids,
+        limits,
+        steps,
+        prefix=None,
+        banned=None,
+        settings=None,
+    ):
         """Searches for the best translations of a batch.
 
         Args:
@@ -143,6 +163,8 @@ class BeamSearch:
                 the limit the end token is taken all the same.
             banned: int `(n,)`: ids in the place of the search's own `banned_ids`, -1
                 for none.
+            settings: float `(3,)` in the place of the search's own `settings()`. Those
+                that are 0 in its own stay so.
 
         Returns:
             `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 behind the
@@ -160,6 +182,10 @@ class BeamSearch:
         limits = ops.cast(limits, "int32")[:, None]  # (B, 1)
         if banned is None and self.banned_ids:
             banned = self.banned()
+        if settings is None:
+            settings = self.settings()
+        settings = ops.convert_to_tensor(settings, dtype="float32")
+        penalty, coverage_penalty, min_length = (settings[i] for i in range(3))
         rank = ops.arange(beams, dtype="int32")[None]  # (1, K)
         fixed = {
             "memory": memory,
@@ -170,9 +196,12 @@ class BeamSearch:
             "rank": rank,
             "rows": ops.arange(batch, dtype="int32")[:, None] * beams,  # (B, 1)
             "places": ops.arange(steps, dtype="int32")[None, None],
-            "mildest": self._normaliser(ops.cast(limits, "float32")),
+            "mildest": self._normaliser(ops.cast(limits, "float32"), penalty),
+            "penalty": penalty,
+            "coverage_penalty": coverage_penalty,
+            "min_length": min_length,
         }
-        live = ops.where(ops.tile(rank == 0, (batch, 1)), 0.0, _LOW)
+        live = ops.where(ops.tile(rank == 0, (batch, 1)), 0.0, LOW)
         live = ops.cast(live, "float32")  # (B, K)
         loop = {
             "step": ops.zeros((), dtype="int32"),
@@ -181,7 +210,7 @@ class BeamSearch:
             "ids": ops.zeros((batch, beams, steps), dtype="int32"),
             "live": live,
             "done_ids": ops.zeros((batch, beams, steps), dtype="int32"),
-            "done": ops.full((batch, beams), _LOW, dtype="float32"),
+            "done": ops.full((batch, beams), LOW, dtype="float32"),
         }
         if self.coverage_penalty:
             shape = (batch, beams, ops.shape(source_ids)[1])
@@ -190,7 +219,7 @@ class BeamSearch:
 
         def condition(*values):
             values = dict(zip(names, values, strict=True))
-            going = ops.any(values["live"] > _LOW / 2)
+            going = ops.any(values["live"] > LOW / 2)
             return ops.logical_and(values["step"] < steps, going)
 
         def body(*values):
@@ -200,7 +229,7 @@ class BeamSearch:
 
         values = ops.while_loop(condition, body, tuple(loop.values()))
         values = dict(zip(names, values, strict=True))
-        scores, order = top_k(values["done"], beams, _LOW / 2)
+        scores, order = top_k(values["done"], beams, LOW / 2)
         ids = ops.take_along_axis(values["done_ids"], order[..., None], axis=1)
         return ids, scores
 
@@ -264,6 +293,9 @@ class BeamSearch:
         rows,
         places,
         mildest,
+        penalty,
+        coverage_penalty,
+        min_length,
     ):
         beams, step = self.beam_size, loop["step"]
         batch = ops.shape(limits)[0]
@@ -272,7 +304,7 @@ class BeamSearch:
         total = ops.logsumexp(logits, axis=-1, keepdims=True)
         # Log-probabilities are what they were before: no other word gets the share of
         # one that may not be taken.
-        best, words = self._candidates(logits, step, limits, prefix, banned)
+        best, words = self._candidates(logits, step, limits, prefix, banned, min_length)
         width = best.shape[-1]
         if beams == 1:  # a sentence's only extension: nothing to choose from
             # With the batch's own shape, which a model of one's own may not keep.
@@ -282,7 +314,7 @@ class BeamSearch:
             log_probs = ops.reshape(best - total, (batch, beams, width))
             log_probs = log_probs + loop["live"][..., None]
             flat = ops.reshape(log_probs, (batch, beams * width))
-            scores, picks = top_k(flat, beams, _LOW / 2)  # (B, K)
+            scores, picks = top_k(flat, beams, LOW / 2)  # (B, K)
             picks = ops.cast(picks, "int32")
             parents = picks // width
             words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
@@ -297,9 +329,9 @@ class BeamSearch:
 
         # Finished hypotheses keep their places: the beam has that many fewer.
         finished = ops.sum(
-            ops.cast(loop["done"] > _LOW / 2, "int32"), axis=1, keepdims=True
+            ops.cast(loop["done"] > LOW / 2, "int32"), axis=1, keepdims=True
         )
-        valid = ops.logical_and(rank < beams - finished, scores > _LOW / 2)
+        valid = ops.logical_and(rank < beams - finished, scores > LOW / 2)
         ends = ops.logical_and(valid, words == self.end_id)
         words = ops.where(valid, words, PAD_ID)
 
@@ -311,17 +343,17 @@ class BeamSearch:
         ids = ops.where(places == step, words[..., None], ids)
         loop = {**loop, "step": step + 1, "ids": ids, "tokens": ops.reshape(words, -1)}
 
-        ranked = scores / self._normaliser(ops.cast(step + 1, "float32"))
+        ranked = scores / self._normaliser(ops.cast(step + 1, "float32"), penalty)
         if self.coverage_penalty:
             shape = ops.shape(loop["coverage"])
             weights = ops.cast(ops.reshape(weights, shape), "float32")
             coverage = ops.reshape(loop["coverage"] + weights, (-1, shape[2]))
             coverage = ops.reshape(pick(coverage, parents), shape)
             loop["coverage"] = coverage
-            covered = ops.log(ops.clip(coverage, 1e-10, 1.0)) * real
-            ranked = ranked + self.coverage_penalty * ops.sum(covered, axis=-1)
+            covered = ops.log(ops.clip(coverage, _UNCOVERED, 1.0)) * real
+            ranked = ranked + coverage_penalty * ops.sum(covered, axis=-1)
             # However hard the penalty, a finished hypothesis is not a missing one.
-            ranked = ops.maximum(ranked, _LOW / 4)
+            ranked = ops.maximum(ranked, LOW / 4)
 
         # Move what ended into the free places behind the finished ones.
         if beams == 1:
@@ -338,7 +370,7 @@ class BeamSearch:
         done = ops.where(moved, its, loop["done"])
 
         alive = ops.logical_and(valid, ops.logical_not(ends))
-        live = ops.where(alive, scores, _LOW)
+        live = ops.where(alive, scores, LOW)
         # Log-probabilities only fall, and the penalty is mildest at the limit: no live
         # hypothesis can end above this.
         bound = ops.max(live, axis=1, keepdims=True) / mildest
@@ -346,7 +378,7 @@ class BeamSearch:
             settled = ops.max(done, axis=1, keepdims=True)
         else:
             settled = ops.top_k(done, self.n_best)[0][:, -1:]
-        live = ops.where(bound <= settled, _LOW, live)
+        live = ops.where(bound <= settled, LOW, live)
         return {
             **loop,
             "state": tree.map_structure(lambda x: pick(x, parents), state),
@@ -355,7 +387,7 @@ class BeamSearch:
             "done": done,
         }
 
-    def _candidates(self, logits, step, limits, prefix, banned):
+    def _candidates(self, logits, step, limits, prefix, banned, min_length):
         """The best words of each hypothesis that may be taken now: their logits and
         ids, `(B * K, k)`. One top-k over beams times vocabulary is slow under XLA."""
         vocabulary = logits.shape[-1]
@@ -364,12 +396,13 @@ class BeamSearch:
         words, free = ops.arange(vocabulary, dtype="int32")[None], logits
         if banned is not None:
             found = ops.any(words[..., None] == banned, axis=-1)
-            free = ops.where(found, _LOW, free)
-        if self.min_length > 1:
-            early = ops.logical_and(words == self.end_id, step + 1 < self.min_length)
-            free = ops.where(early, _LOW, free)
+            free = ops.where(found, LOW, free)
+        if self.min_length:
+            here = ops.cast(step + 1, "float32")
+            early = ops.logical_and(words == self.end_id, here < min_length)
+            free = ops.where(early, LOW, free)
         width = min(self.beam_size, vocabulary)
-        best, words = top_k(free, width, _LOW / 2)
+        best, words = top_k(free, width, LOW / 2)
         # The last word that a sentence may take is the end token; a prefix is taken as
         # it is. (-1: free)
         forced = ops.where(step + 1 >= limits, self.end_id, -1)  # (B, 1)
@@ -384,13 +417,13 @@ class BeamSearch:
         else:
             own = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
         first = ops.arange(width, dtype="int32")[None] == 0
-        best = ops.where(forced < 0, best, ops.where(first, own, _LOW))
+        best = ops.where(forced < 0, best, ops.where(first, own, LOW))
         words = ops.where(forced < 0, ops.cast(words, "int32"), forced)
         return best, words
 
-    def _normaliser(self, length):
+    def _normaliser(self, length, penalty):
         if not self.length_penalty:
             return 1.0
         if self.length_normalization == "gnmt":
             length = (5.0 + length) / 6.0
-        return ops.power(length, self.length_penalty)
+        return ops.power(length, penalty)

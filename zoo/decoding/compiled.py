@@ -13,10 +13,10 @@ def compiled(model, key, function):
     Args:
         model: a Keras model.
         key: what tells this function from others of the model.
-        function: function of int32 tensors to a tuple of tensors.
+        function: function of tensors to a tuple of tensors.
 
     Returns:
-        A function of int32 NumPy arrays to a list of NumPy arrays.
+        A function of NumPy arrays to a list of NumPy arrays.
     """
     variables = list(model.variables)
     held, kept = model.__dict__.get("_compiled", ([], {}))

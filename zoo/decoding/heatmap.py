@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from zoo.decoding.records import UNSPACED, Translation
+from zoo.decoding.records import Translation, labels
 from zoo.plots import DARK, FAINT, need_matplotlib, new_figure
 from zoo.text.caller import warn_caller
 
@@ -46,7 +46,13 @@ def make_panels(translations, titles, words):
                 f"with return_details=True. Received: {type(record).__name__}"
             )
         record = record.merge_words() if words else record
-        rows, columns = map(_labels, (record.tokens, record.source_tokens))
+        rows, columns = (
+            [
+                text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+                for text in labels(tokens)
+            ]
+            for tokens in (record.tokens, record.source_tokens)
+        )
         panels.append(Panel(record, rows, columns, title or ""))
     need_matplotlib()
     texts = [text for p in panels for text in (*p.rows, *p.columns, p.title)]
@@ -62,19 +68,6 @@ def make_panels(translations, titles, words):
             panel.columns = [text.translate(table) for text in panel.columns]
             panel.title = panel.title.translate(table)
     return panels, families
-
-
-def _labels(tokens):
-    """Tokens for a reader: without "▁", with "-" where a piece goes on with a word."""
-    pieces = any(token.startswith("▁") for token in tokens)
-    labels = []
-    for token in tokens:
-        text = token.replace("▁", " ").strip() or "␣"
-        goes_on = pieces and not token.startswith("▁") and text[0].isalnum()
-        if goes_on and not UNSPACED.match(text):
-            text = f"-{text}"
-        labels.append(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
-    return labels
 
 
 def find_fonts(characters):
@@ -106,7 +99,10 @@ def draw(axes, panel, size, families, head=None):
     """Draws a heatmap with labels of `size` points; `head` is where its title stands,
     in shares of the axes' height."""
     record, height, width = panel.record, len(panel.rows), len(panel.columns)
-    ink = DARK if sum(axes.figure.get_facecolor()[:3]) > 1.5 else "white"
+    *paper, opaque = axes.figure.get_facecolor()
+    if not opaque:  # a subfigure's: what shows is the whole figure's
+        *paper, _ = axes.get_figure(root=True).get_facecolor()
+    ink = DARK if sum(paper) > 1.5 else "white"
     font = {"family": families, "size": size, "color": ink, "parse_math": False}
     middle = {"ha": "center", "va": "center", "family": families}
     axes.set_facecolor("white")

@@ -136,6 +136,17 @@ def _is_punctuation(text):
     return all(unicodedata.category(character)[0] in "PS" for character in text)
 
 
+def labels(tokens):
+    """Tokens for a reader: without "▁", with "-" where a piece goes on with a word."""
+    pieces = any(token.startswith("▁") for token in tokens)
+    found = []
+    for token in tokens:
+        text = token.replace("▁", " ").strip() or "␣"
+        goes_on = pieces and not token.startswith("▁") and text[0].isalnum()
+        found.append(f"-{text}" if goes_on and not UNSPACED.match(text) else text)
+    return found
+
+
 # === Text ===
 
 _SHADES = " ·░▒▓█"
@@ -155,9 +166,8 @@ def format_alignment(record):
     """
     if not record.tokens or not record.source_tokens:
         return "(nothing to align)"
-    columns = [_plain(token) for token in record.source_tokens]
-    rows = [_plain(token) for token in record.tokens]
-    margin = max(len(row) for row in rows)
+    columns, rows = labels(record.source_tokens), labels(record.tokens)
+    margin = max(map(_width, rows))
     lines = []
     # Column heads hang down, each on a line of its own, with a rule to its column.
     for index, head in enumerate(columns):
@@ -165,7 +175,7 @@ def format_alignment(record):
         lines.append(" " * (margin + 1) + rules + "┌ " + head)
     for row, weights in zip(rows, record.alignment, strict=True):
         cells = " ".join(_shade(float(weight)) for weight in weights)
-        lines.append(f"{row:>{margin}} {cells}".rstrip())
+        lines.append(f"{' ' * (margin - _width(row))}{row} {cells}".rstrip())
     return "\n".join(lines)
 
 
@@ -175,7 +185,11 @@ def _shade(weight):
     return _SHADES[min(5, 1 + int(weight * 5))]
 
 
-def _plain(token):
-    # SentencePiece writes a word's first piece with a lower block; joined pieces read
-    # better with a hyphen.
-    return (token[1:] or "␣") if token.startswith("▁") else f"-{token}"
+def _width(text):
+    """Columns of a terminal that a text takes."""
+    return sum(
+        0
+        if unicodedata.category(character) in ("Mn", "Me", "Cf")
+        else 1 + (unicodedata.east_asian_width(character) in "WF")
+        for character in text
+    )

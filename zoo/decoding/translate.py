@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo.decoding.batches import batches, bucket, pad_batch
-from zoo.decoding.beam import _LOW, BeamSearch, longest_translation
+from zoo.decoding.beam import LOW, BeamSearch, longest_translation
 from zoo.decoding.compiled import compiled
 from zoo.decoding.constraints import (
     put_words_in,
@@ -74,11 +74,15 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
         the end token; an empty source gives empty ones of score 0.
 
     Raises:
-        ValueError: for a prefix that leaves no room within `max_length`, before any
-            computation; if the model's logits are not finite.
+        ValueError: for a length or batch size below 1 and for a prefix that leaves no
+            room within `max_length`, before any computation; for a text for which no
+            hypothesis has a finite score.
     """
+    positive("batch_size", batch_size)
+    if max_length is not None:
+        positive("max_length", max_length)
     longest = max(map(len, prefixes), default=0) if prefixes else 0
-    if max_length and longest >= max_length:
+    if max_length is not None and longest >= max_length:
         raise ValueError(
             "A prefix must have fewer ids than `max_length`, in which the end token "
             f"counts. Received: one of {longest} ids, max_length={max_length}"
@@ -91,7 +95,7 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
     for rows in batches(order, batch_size, sources):
         batch = pad_batch([sources[i] for i in rows], batch_size)
         begun = [prefixes[i] if prefixes else [] for i in rows]
-        if max_length:
+        if max_length is not None:
             limits, steps = [max_length] * len(rows), bucket(max_length)
         else:
             limits = [
@@ -110,7 +114,7 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
             found[i] = [
                 (_until_end(ids[row, k], search.end_id), float(scores[row, k]))
                 for k in range(search.n_best)
-                if scores[row, k] > _LOW / 2
+                if scores[row, k] > LOW / 2
             ]
             if not found[i]:
                 raise ValueError(
@@ -163,15 +167,15 @@ def _records(model, sources, found, details, batch_size, source_texts, begun):
 def compile_search(model, search, steps, prefixed=False):
     """The search as a function of arrays `(source_ids, limits)`, or of `(source_ids,
     limits, prefix)`, `steps` wide; one program for searches of equal arguments."""
-    names = ["prefix"] * prefixed + ["banned"] * bool(search.banned_ids)
+    names = ["prefix"] * prefixed + ["settings"] + ["banned"] * bool(search.banned_ids)
 
     def run(source_ids, limits, *others):
         others = dict(zip(names, others, strict=True))
         return search(model, source_ids, limits, steps, **others)
 
     program = compiled(model, (search.key(), steps, prefixed), run)
-    banned = [search.banned()] if search.banned_ids else []
-    return lambda *arrays: program(*arrays, *banned)
+    own = [search.settings()] + ([search.banned()] if search.banned_ids else [])
+    return lambda *arrays: program(*arrays, *own)
 
 
 def _until_end(ids, end_id):

@@ -2,11 +2,14 @@
 
 import dataclasses
 
-from zoo.decoding.beam import _LOW, longest_translation
+from zoo.decoding.beam import LOW, longest_translation
 from zoo.decoding.score import label_log_probs
 from zoo.serving.limits import Limits
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
+
+# Logits that are there at once when texts are scored: 40 MB for 10,000 words.
+SCORED_TOGETHER = 1024
 
 
 class TranslatorSignatures:
@@ -144,7 +147,7 @@ class TranslatorSignatures:
         ids, scores = search(self.model, source, longest, steps)
         ids, scores = ids[:, :n_best], scores[:, :n_best]
         empty = (lengths == 0)[:, None]
-        nothing = tf.where(tf.range(n_best) == 0, 0.0, _LOW)[None]
+        nothing = tf.where(tf.range(n_best) == 0, 0.0, LOW)[None]
         scores = tf.where(empty, nothing, scores)
         return tf.where(empty[..., None], PAD_ID, ids), scores
 
@@ -175,13 +178,23 @@ def padded_frame(rows, start_id):
 def log_probability(features, labels, logits):
     """Sum of the labels' log-probabilities `(B,)`, for features `(B, T, d)`.
 
-    Logits are made of the real positions alone: all at once, with their pads, they
-    would be the largest tensor of the graph.
+    Logits are made of the real positions alone, some of them at a time: all at once
+    they would be the largest tensor of the graph, and 512 long texts gigabytes.
     """
     import tensorflow as tf
 
     place = tf.where(labels != PAD_ID)  # (N, 2)
-    found = logits(tf.gather_nd(features, place))  # (N, V)
-    gold = label_log_probs(found, tf.gather_nd(labels, place))
     batch = tf.shape(labels, out_type="int64")[0]
-    return tf.math.unsorted_segment_sum(gold, place[:, 0], batch)
+
+    def going(start, total):
+        return start < tf.shape(place)[0]
+
+    def body(start, total):
+        part = place[start : start + SCORED_TOGETHER]
+        found = logits(tf.gather_nd(features, part))  # (N, V)
+        gold = label_log_probs(found, tf.gather_nd(labels, part))
+        total += tf.math.unsorted_segment_sum(gold, part[:, 0], batch)
+        return start + SCORED_TOGETHER, total
+
+    loop = tf.constant(0), tf.zeros(batch[None])
+    return tf.while_loop(going, body, loop, parallel_iterations=1)[1]

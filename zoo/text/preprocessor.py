@@ -279,14 +279,18 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             sequence_length: longest target wanted: `generate`'s `max_length`, if any.
 
         Returns:
-            `{"source_ids": int32 (B, source_length)}`, and if `sequence_length` is
-            given also `"target_ids"` `(B, sequence_length)`: the start token, then
-            pads. For a str there is no batch axis.
+            `{"source_ids": int32 (B, S)}`, S the longest row's bucket of lengths, at
+            most `source_length`; if `sequence_length` is given also `"target_ids"`
+            `(B, sequence_length)`: the start token, then pads. For a str there is no
+            batch axis.
         """
+        from zoo.decoding.batches import bucket
+
         texts = x["source"] if isinstance(x, dict) else x
         texts, unbatched = read_texts(texts, "source")
         rows = self._source_rows(texts, self.source_length, "source")
-        outputs = {"source_ids": pad_rows(rows, self.source_length)}
+        width = min(bucket(max(map(len, rows), default=0)), self.source_length)
+        outputs = {"source_ids": pad_rows(rows, width)}
         if sequence_length is not None:
             start = [[self.tokenizer.start_token_id] for _ in texts]
             outputs["target_ids"] = pad_rows(start, sequence_length)
