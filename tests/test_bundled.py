@@ -33,7 +33,7 @@ def test_they_are_bundled():
 def test_its_card_is_complete(name):
     card = CARDS[name]
     assert card.bytes <= 20e6
-    assert card.equations and card.configuration and card.examples
+    assert card.equations and card.configuration and card.examples and card.speed
     assert card.scores and card.weaknesses and card.intended_use
     assert len(card.commit) == 40 and f"--seed {card.seed}" in card.recipe
 

@@ -47,7 +47,7 @@ def main(argv=None):
     import tensorflow_text  # noqa: F401  (its operations)
 
     began = time.perf_counter()
-    # What loads it into Python; the model server's own loader does less.
+    # By TensorFlow's Python: the model server has another loader.
     loaded = tf.saved_model.load(arguments.folder)
     print(f"load {os.getloadavg()}, loading {time.perf_counter() - began:.2f} s")
     limits = read_metadata(arguments.folder)["limits"]

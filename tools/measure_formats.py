@@ -31,7 +31,7 @@ BATCH = 64
 
 def measure(name, sources, references, formats, rounds, served):
     """Rows of the table for a preset."""
-    base = None
+    base = None  # seconds in float32
     for number_format in formats:
         options = {"dtype": "float16"} if number_format == "float16" else {}
         model = zoo.load(name, **options)
@@ -51,13 +51,13 @@ def measure(name, sources, references, formats, rounds, served):
             files = [path for path in Path(folder).rglob("*") if path.is_file()]
             size = sum(path.stat().st_size for path in files)
         found = corpus_scores(texts, references)
-        base = base or seconds
+        base = seconds if number_format == "float32" else base
         yield [
             name,
             number_format,
             *(f"{found[metric]['score']:.2f}" for metric in ("bleu", "chrf")),
             f"{len(texts) / seconds:.0f}",
-            f"{base / seconds:.2f}",
+            f"{base / seconds:.2f}" if base else "",
             f"{size / 1e6:.1f} MB",
         ]
 

@@ -2,8 +2,8 @@
 
 `small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
 so that their scores tell the architectures apart. Learning rate, cells, dropout and
-initial weights are what suits each paper's model, the same for all of Luong's; Bahdanau's
-has larger batches, too.
+initial weights are what suits each paper's model, the same for all of Luong's;
+Bahdanau's has larger batches, too.
 """
 
 from zoo.training.optimizers import Optimizer
