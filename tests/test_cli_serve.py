@@ -13,8 +13,9 @@ import zoo
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import make_tagger, needs_tensorflow
 from zoo import cli_serve
+from zoo.cards import digest
 from zoo.cli import main
-from zoo.serving import read_metadata
+from zoo.serving import read_metadata, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,7 +48,9 @@ def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, ca
     switched = f"Keras is set to {backend}: exporting in a process with tensorflow"
     assert (switched in err) == (backend != "tensorflow")
     file = tmp_path / "out/tiny_tagger/1/assets.extra/zoo.json"
-    assert json.loads(file.read_text())["limits"] == {"max_source_length": 9}
+    found = json.loads(file.read_text())
+    assert found["limits"] == {"max_source_length": 9}
+    assert found["preset"] == digest(preset)
 
 
 @needs_tensorflow
@@ -130,6 +133,13 @@ def fake_server(folder, name):
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
 
 
+def exported_from(preset, path):
+    """As much of a version as tells its preset."""
+    (path / "assets.extra").mkdir(parents=True)
+    text = json.dumps({"preset": digest(preset)})
+    (path / "assets.extra" / "zoo.json").write_text(text)
+
+
 def serve(version, *names, programs, arguments=()):
     """`zoo serve` in a process that has nothing but `programs` on its PATH."""
     pytest.importorskip("tensorflow_serving", reason="models.config needs it")
@@ -181,7 +191,7 @@ def test_a_dry_run_needs_no_server(version):
 def test_a_path_is_no_models_name(version, preset, monkeypatch):
     """That of a preset beside what was exported from it, as in savedmodels."""
     shutil.copytree(preset, version / "tiny_tagger")
-    (version / "tiny_tagger" / "1").mkdir()
+    exported_from(preset, version / "tiny_tagger" / "1")
     monkeypatch.setattr("shutil.which", lambda name: name)
     pytest.importorskip("tensorflow_serving", reason="models.config needs it")
     path = str(version / "tiny_tagger")
@@ -196,7 +206,9 @@ def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
 
     def export(arguments):
         calls.append((arguments.name, arguments.out))
-        (Path(arguments.out) / "tiny_tagger" / "1").mkdir(parents=True)
+        found = versions(Path(arguments.out) / "tiny_tagger")
+        path = Path(arguments.out) / "tiny_tagger" / str(len(found) + 1)
+        exported_from(arguments.name, path)
 
     monkeypatch.setattr(cli_serve, "export", export)
     monkeypatch.setattr("shutil.which", lambda name: name)
@@ -208,6 +220,14 @@ def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
     assert 'name: "made"' in text and 'name: "tiny_tagger"' in text
     assert main(["serve", "made", str(preset), *options]) == 0 and len(calls) == 1
     assert "is not in" in capsys.readouterr().err
+    # Another preset of that name is not the one that lies there.
+    other = shutil.copytree(preset, version / "other" / "tiny_tagger")
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**config, "more": 1}))
+    assert main(["serve", str(other), *options]) == 0 and len(calls) == 2
+    assert "1 was not exported from" in capsys.readouterr().err
+    assert main(["serve", str(other), "tiny_tagger", *options]) == 0
+    assert len(calls) == 2
 
 
 def test_serve_stops_where_an_export_fails(version, preset, monkeypatch):

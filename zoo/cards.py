@@ -232,6 +232,12 @@ def sha256(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def digest(folder):
+    """Returns one sha256 of all that loading a preset reads."""
+    files = json.dumps(list_files(folder), sort_keys=True)
+    return hashlib.sha256(files.encode()).hexdigest()
+
+
 def list_files(folder):
     """Returns the "files" entry of a card for what is in `folder` now."""
     folder = Path(folder)

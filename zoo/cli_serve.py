@@ -52,6 +52,10 @@ def add_serve_arguments(command):
     command.add_argument(
         "--rest-port", type=count, default=8501, help="REST (default 8501)"
     )
+    text = "threads of one operation; 0: the server's choice (default 1)"
+    command.add_argument("--intra-op-threads", type=_threads, default=1, help=text)
+    text = "Docker's image (default: see docs/serving.md)"
+    command.add_argument("--image", help=text)
     text = "run each request by itself"
     command.add_argument("--no-batching", action="store_true", help=text)
     text = "fill batches up to these sizes (default: none; see docs/serving.md)"
@@ -74,8 +78,9 @@ def export(arguments):
         BadInput: if there is no such preset, or it can't be exported like that.
         ImportError: without TensorFlow or, unless `no_warmup`, tensorflow-serving-api.
     """
+    from zoo.cards import digest
     from zoo.cli_presets import find_preset, load_task
-    from zoo.serving import folder
+    from zoo.serving import export_savedmodel, folder, server
 
     found = find_preset(arguments.name)
     folder.require_tensorflow()
@@ -97,8 +102,12 @@ def export(arguments):
     progress(f"exporting {arguments.name}")
     path = Path(arguments.out) / model_name(arguments.name, found)
     with bad_input():
-        version = task.export_savedmodel(path, not arguments.no_warmup, **given)
+        version = export_savedmodel(
+            task, path, not arguments.no_warmup, digest(found), **given
+        )
     print(version)
+    if server.refresh_labels(arguments.out):
+        progress(f"labelled it in {Path(arguments.out) / server.MODELS}")
 
 
 def serve(arguments):
@@ -115,13 +124,18 @@ def serve(arguments):
         FileNotFoundError: with neither the server's binary nor Docker; a dry run goes
             without them.
     """
-    from zoo.serving import server, versions
+    from zoo.serving import server
 
     folder, names = arguments.folder, []
     # First of all: without a server the rest is in vain.
     try:
         command = server.server_command(
-            folder, arguments.port, arguments.rest_port, not arguments.no_batching
+            folder,
+            arguments.port,
+            arguments.rest_port,
+            batching=not arguments.no_batching,
+            intra_op_threads=arguments.intra_op_threads,
+            image=arguments.image or server.IMAGE,
         )
     except FileNotFoundError as error:
         if not arguments.dry_run:
@@ -129,15 +143,12 @@ def serve(arguments):
         progress(str(error))
         command = None
     for name in arguments.names:
-        # A path is a preset, whatever lies in the folder of models.
-        exported = Path(name).name == name and versions(Path(folder) / name)
-        served = name if exported else _served_name(name)
-        if not versions(Path(folder) / served):
-            options = ["export", name, folder]
-            progress(f"{served} is not in {folder} yet")
+        served, reason = _to_serve(name, Path(folder))
+        if reason:
+            progress(reason)
             from zoo.cli import main
 
-            if code := main(options):
+            if code := main(["export", name, folder]):
                 return code
         if served not in names:
             names.append(served)
@@ -165,10 +176,33 @@ def model_name(name, folder):
     return Path(name).resolve().name
 
 
-def _served_name(name):
+def _to_serve(name, folder):
+    """The name that is served, and why it has to be exported first, if it has."""
+    from zoo.cards import digest
     from zoo.cli_presets import find_preset
+    from zoo.serving import read_metadata, versions
 
-    return model_name(name, find_preset(name))
+    # A name that is exported already is taken as it is; a path is a preset, whatever
+    # lies in the folder of models.
+    if Path(name).name == name and versions(folder / name):
+        return name, None
+    found = find_preset(name)
+    served = model_name(name, found)
+    there = versions(folder / served)
+    if not there:
+        return served, f"{served} is not in {folder} yet"
+    newest = folder / served / str(there[-1])
+    try:
+        preset = read_metadata(newest).get("preset")
+    except ValueError:  # none of zoo's
+        preset = None
+    if preset == digest(found):
+        return served, None
+    return served, f"{newest} was not exported from {name}"
+
+
+def _threads(text):
+    return 0 if text == "0" else count(text)
 
 
 def _export_elsewhere(arguments):

@@ -3,18 +3,18 @@
     python tests/serving/c_api.py FOLDER INPUT OUTPUT [THREADS [ROUNDS]] < texts.json
 
 reads a list of texts, feeds them to the tensor INPUT and prints, as JSON, what comes
-out as OUTPUT (strings): every thread asks for them all, one batch after another, in
-each round. It loads the folder as the model server does, by the function
-TF_LoadSessionFromSavedModel with the tag `serve`.
+out as OUTPUT (strings): every thread asks for them all, one batch after another; each
+round is of other texts among them. It loads the folder as the model server does, by
+the function TF_LoadSessionFromSavedModel with the tag `serve`.
 """
 
+import concurrent.futures
 import ctypes
 import glob
 import importlib.util
 import json
 import os
 import sys
-import threading
 
 STRING = 7  # of TF_DataType
 ITEM = 24  # bytes of a TF_TString
@@ -139,24 +139,22 @@ def main(folder, source, target, threads=1, rounds=1):
     model = Model(folder, source, target)
     answers, memory = [[] for _ in range(threads)], []
 
-    def ask(mine, size):
+    def ask(texts, size):
+        found = []
         for start in range(0, len(texts), size):
-            found = model(texts[start : start + size])
-            mine += [text.decode() for text in found]
+            found += model(texts[start : start + size])
+        return [text.decode() for text in found]
 
-    for _ in range(rounds):
-        for mine in answers:
-            mine.clear()
-        # Batches of another size in each thread.
-        running = [
-            threading.Thread(target=ask, args=(mine, 1 + 3 * place))
-            for place, mine in enumerate(answers)
-        ]
-        for thread in running:
-            thread.start()
-        for thread in running:
-            thread.join()
-        memory.append(memory_in_use())
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        for number in range(rounds):
+            # Texts of its own for each round, batches of another size in each thread.
+            running = [
+                pool.submit(ask, texts[number::rounds], 1 + 3 * place)
+                for place in range(threads)
+            ]
+            for mine, thread in zip(answers, running, strict=True):
+                mine += thread.result()  # raises what was raised there
+            memory.append(memory_in_use())
     foreign = sorted({"tensorflow", "keras", "numpy"} & set(sys.modules))
     print(json.dumps({"answers": answers, "memory": memory, "imported": foreign}))
 

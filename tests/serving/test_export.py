@@ -1,4 +1,5 @@
 import json
+import os
 import random
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from tests.serving.conftest import TEXTS, make_tagger, needs_tensorflow
 from zoo.serving import Limits, export_savedmodel, read_metadata, versions
+from zoo.serving.export import _publish
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
 SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp"}
@@ -203,6 +205,7 @@ def test_the_metadata_say_what_is_served(exported):
 def test_versions_go_up_and_are_complete_when_they_appear(tasks, tmp_path, monkeypatch):
     path, seen = tmp_path / "tagger", []
     (path / "7").mkdir(parents=True)
+    (path / "8").touch()  # a file, which no folder can replace
     real = json.dumps
 
     def watch(*args, **kwargs):
@@ -211,9 +214,26 @@ def test_versions_go_up_and_are_complete_when_they_appear(tasks, tmp_path, monke
 
     monkeypatch.setattr("zoo.serving.export.json.dumps", watch)
     found = export_savedmodel(tasks["tagger"], path, warmup=False)
-    assert found == path / "8" and (found / "saved_model.pb").is_file()
-    assert seen == [[7]]  # the eighth was not there before it was written
-    assert sorted(entry.name for entry in path.iterdir()) == ["7", "8"]
+    assert found == path / "9" and (found / "saved_model.pb").is_file()
+    assert seen == [[7]]  # the ninth was not there before it was written
+    assert sorted(entry.name for entry in path.iterdir()) == ["7", "8", "9"]
+
+
+def test_a_version_that_another_export_took_is_not_replaced(tmp_path, monkeypatch):
+    part = tmp_path / ".export-x"
+    part.mkdir()
+    real = os.listdir
+
+    def late(path):
+        found = real(path)
+        if "1" not in found:  # the other one comes now
+            (tmp_path / "1").mkdir()
+            (tmp_path / "1" / "file").touch()
+        return found
+
+    monkeypatch.setattr("zoo.serving.export.os.listdir", late)
+    assert _publish(part, tmp_path) == tmp_path / "2"
+    assert (tmp_path / "1" / "file").is_file()
 
 
 @needs_tensorflow

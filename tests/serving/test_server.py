@@ -11,7 +11,13 @@ import pytest
 
 from tests.serving.conftest import needs_tensorflow
 from zoo.serving import Client, ServingError, server_command, write_server_files
-from zoo.serving.server import BINARY, IMAGE, batching_text, monitoring_text
+from zoo.serving.server import (
+    BINARY,
+    IMAGE,
+    batching_text,
+    monitoring_text,
+    refresh_labels,
+)
 
 pytest.importorskip("tensorflow_serving", reason="the files' messages need it")
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +95,31 @@ def test_models_config_is_read_back_by_the_servers_own_messages(folder):
     assert dict(a.version_labels) == {"stable": 10, "previous": 2}
     assert dict(b.version_labels) == {"stable": 3}
     assert os.path.isabs(b.base_path)
+
+
+def test_labels_go_on_to_newer_versions(folder):
+    from google.protobuf import text_format
+    from tensorflow_serving.config import model_server_config_pb2
+
+    assert not refresh_labels(folder)  # there is no file
+    path = write_server_files(folder, ["a", "b"])
+    assert not refresh_labels(folder)
+    (folder / "a" / "11").mkdir()
+    assert refresh_labels(folder)
+    config = model_server_config_pb2.ModelServerConfig()
+    text_format.Parse(path.read_text(), config)
+    a, b = config.model_config_list.config
+    assert dict(a.version_labels) == {"stable": 11, "previous": 10}
+    assert dict(b.version_labels) == {"stable": 3}
+    # Somebody's own labels, models that are elsewhere, and what is no such file.
+    for name, value in (("canary", 2), ("stable", 10)):
+        a.version_labels.clear()
+        a.version_labels[name] = value
+        a.base_path = str(folder / ("a" if name == "canary" else "elsewhere"))
+        path.write_text(text_format.MessageToString(config))
+        assert not refresh_labels(folder)
+    path.write_text("no message")
+    assert not refresh_labels(folder) and path.read_text() == "no message"
 
 
 def test_a_model_without_a_version_is_refused(folder):
@@ -171,6 +202,10 @@ def test_the_binary_is_preferred(folder, monkeypatch):
     assert command[:3] == [BINARY, "--port=1", "--rest_api_port=2"]
     assert f"--model_config_file={folder}/models.config" in command
     assert f"--batching_parameters_file={folder}/batching.config" in command
+    assert "--tensorflow_intra_op_parallelism=1" in command
+    assert "--tensorflow_intra_op_parallelism=0" in server_command(
+        folder, intra_op_threads=0
+    )
     assert not any("batching" in o for o in server_command(folder, batching=False))
 
 
@@ -188,6 +223,7 @@ def test_docker_sees_the_same_paths(folder, monkeypatch):
     assert before[before.index("--entrypoint") + 1] == BINARY
     assert options[:2] == ["--port=8500", "--rest_api_port=8501"]
     assert f"--monitoring_config_file={folder}/monitoring.config" in options
+    assert "mine:1" in server_command(folder, image="mine:1")
 
 
 def test_the_image_is_not_older_than_what_writes_the_models():

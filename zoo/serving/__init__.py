@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from zoo.serving.export import export_savedmodel
     from zoo.serving.folder import read_metadata, versions
     from zoo.serving.limits import Limits
-    from zoo.serving.server import server_command, write_server_files
+    from zoo.serving.server import (
+        refresh_labels,
+        server_command,
+        write_server_files,
+    )
     from zoo.serving.warmup import write_warmup
 
 _HOMES = {
@@ -24,6 +28,7 @@ _HOMES = {
     "ServingError": "client",
     "export_savedmodel": "export",
     "read_metadata": "folder",
+    "refresh_labels": "server",
     "server_command": "server",
     "versions": "folder",
     "write_server_files": "server",
@@ -36,6 +41,7 @@ __all__ = [
     "ServingError",
     "export_savedmodel",
     "read_metadata",
+    "refresh_labels",
     "server_command",
     "versions",
     "write_server_files",

@@ -26,9 +26,9 @@ class Client:
         model: name of the model that is asked. Default None: each call names it.
         version: int, the version asked for. Default None: the newest.
         label: str in its place, such as "stable".
-        timeout: seconds that a call may take, with all its requests and retries.
-            Over REST an answer that has begun may go over it: it holds for each wait
-            for more of it. Default 10.
+        timeout: seconds that a request may take, with its retries; a long list is
+            several requests, one after another. Over REST an answer that has begun may
+            go over it: it holds for each wait for more of it. Default 10.
         retries: how often a request is sent again where the server is unavailable: 0.1
             seconds later, then 0.2, and so on while `timeout` lasts. Default 6.
         batch_size: texts of a request. Default 32. A server that batches refuses, with
@@ -187,11 +187,11 @@ class Client:
                 f"All inputs must have equally many texts. Received: {counts}"
             )
         [count] = set(counts.values())
-        deadline, rows = time.monotonic() + self.timeout, []
+        rows = []
         for start in range(0, count, self.batch_size):
             part = slice(start, start + self.batch_size)
             batch = {name: texts[part] for name, texts in inputs.items()}
-            outputs = self._request(model, signature, batch, deadline)
+            outputs = self._request(model, signature, batch)
             size = min(self.batch_size, count - start)
             if any(len(values) != size for values in outputs.values()):
                 raise ServingError(
@@ -219,7 +219,8 @@ class Client:
         results = [read(row) for row in self.predict(inputs, signature, model)]
         return results[0] if single else results
 
-    def _request(self, model, signature, inputs, deadline):
+    def _request(self, model, signature, inputs):
+        deadline = time.monotonic() + self.timeout
         place = {"version": self.version, "label": self.label}
         for attempt in range(self.retries + 1):
             left = deadline - time.monotonic()

@@ -1,6 +1,7 @@
 """A preset as a SavedModel that TensorFlow Serving loads: text in, text out."""
 
 import json
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,12 +15,11 @@ from zoo.serving.folder import (
     METADATA,
     require_serving_api,
     require_tensorflow,
-    versions,
 )
 from zoo.serving.limits import Limits
 
 
-def export_savedmodel(task, path, warmup=True, **limits):
+def export_savedmodel(task, path, warmup=True, preset=None, **limits):
     """Writes the next version of a served model.
 
     The folder `path/N` is a SavedModel of the task: raw strings in, raw strings out. N
@@ -32,6 +32,8 @@ def export_savedmodel(task, path, warmup=True, **limits):
         path: str or path, the model's folder.
         warmup: whether requests are put into the folder that the model server runs
             before it takes others. Default True; it needs tensorflow-serving-api.
+        preset: str, `zoo.cards.digest` of the preset that the task was loaded from, by
+            which `zoo serve` knows it. Default None: it stands for none.
         **limits: arguments of `zoo.serving.Limits`.
 
     Returns:
@@ -62,7 +64,7 @@ def export_savedmodel(task, path, warmup=True, **limits):
     part = Path(tempfile.mkdtemp(prefix=".export-", dir=path))
     try:
         _write(signatures, part)
-        metadata = _metadata(signatures, path.name)
+        metadata = _metadata(signatures, path.name, preset)
         (part / EXTRA).mkdir()
         text = json.dumps(metadata, indent=2, ensure_ascii=False)
         (part / EXTRA / METADATA).write_text(f"{text}\n", encoding="utf-8")
@@ -173,13 +175,14 @@ def _calling(function):
     return lambda *texts: function(*texts)
 
 
-def _metadata(signatures, name):
+def _metadata(signatures, name, preset):
     import tensorflow as tf
     import tensorflow_text
 
     model = signatures.model
     return {
         "name": name,
+        "preset": preset,
         "task": signatures.task_name,
         "architecture": type(model).__name__,
         "parameters": model.count_params(),
@@ -205,7 +208,9 @@ def _quantized(model):
 def _publish(part, path):
     """Gives a finished folder its version's name."""
     while True:
-        folder = path / str(max(versions(path), default=0) + 1)
+        # Of files too: nothing can take the name of one.
+        taken = [int(name) for name in os.listdir(path) if name.isdecimal()]
+        folder = path / str(max(taken, default=0) + 1)
         try:
             return part.rename(folder)
         except OSError:  # another export was faster

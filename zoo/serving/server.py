@@ -10,6 +10,7 @@ BINARY = "tensorflow_model_server"
 # Not older than the TensorFlow that writes the models: it may not know all operations.
 IMAGE = "tensorflow/serving:2.21.0"
 MODELS, BATCHING, MONITORING = "models.config", "batching.config", "monitoring.config"
+LABELS = "stable", "previous"  # of the newest version, and the one before it
 MAX_BATCH_SIZE = 512  # of a request too: a larger one is refused
 INSTALL = (
     f"no {BINARY} on PATH and no docker. Either is enough: Docker "
@@ -25,8 +26,7 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
 
     The two newest versions of each model are served. The label "stable" is the newest
     version, "previous" the one before it. A version that is exported later is loaded
-    at once, and has no label until these files are written again: a request without a
-    label gets it, one with "stable" does not.
+    at once, and gets its label by `refresh_labels`, as `zoo export` calls it.
 
     Args:
         folder: path, the folder that the models' folders are in.
@@ -48,8 +48,7 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
     folder = Path(folder).resolve()  # the server takes absolute paths alone
     config = model_server_config_pb2.ModelServerConfig()
     for name in names:
-        found = versions(folder / name)
-        if not found:
+        if not versions(folder / name):
             raise ValueError(
                 f"{folder / name} should hold a version, as `zoo export` writes it. "
                 "Received: none"
@@ -58,13 +57,52 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
             name=name, base_path=str(folder / name), model_platform="tensorflow"
         )
         model.model_version_policy.latest.num_versions = 2
-        for label, version in zip(("stable", "previous"), found[::-1], strict=False):
-            model.version_labels[label] = version
+        _label(model)
     # One that is read while it is written would be half a file.
     write_bytes(folder / MODELS, text_format.MessageToString(config).encode())
     write_bytes(folder / BATCHING, batching.encode())
     write_bytes(folder / MONITORING, monitoring_text().encode())
     return folder / MODELS
+
+
+def refresh_labels(folder):
+    """Gives the labels in a folder's `models.config` to the newest versions there are.
+
+    A model server reads the file once a minute.
+
+    Args:
+        folder: path, the folder that the models' folders are in.
+
+    Returns:
+        Whether a label was given to another version. A file with other labels than
+        `write_server_files` gives, or none of a model server, is left as it is.
+    """
+    path = Path(folder) / MODELS
+    if not path.is_file():
+        return False
+    require_serving_api()
+    from google.protobuf import text_format
+    from tensorflow_serving.config import model_server_config_pb2
+
+    config = model_server_config_pb2.ModelServerConfig()
+    try:
+        text_format.Parse(path.read_text(encoding="utf-8"), config)
+    except (text_format.ParseError, UnicodeDecodeError):
+        return False
+    before = text_format.MessageToString(config)
+    for model in config.model_config_list.config:
+        if model.version_labels and set(model.version_labels) <= set(LABELS):
+            _label(model)
+    after = text_format.MessageToString(config)
+    if after != before:
+        write_bytes(path, after.encode())
+    return after != before
+
+
+def _label(model):
+    """Labels a model's newest versions, if they are where the file says."""
+    for label, version in zip(LABELS, versions(model.base_path)[::-1], strict=False):
+        model.version_labels[label] = version
 
 
 def batching_text(allowed_batch_sizes=()):
@@ -98,7 +136,9 @@ def monitoring_text(path="/monitoring/prometheus/metrics"):
     return f'prometheus_config {{\n  enable: true\n  path: "{path}"\n}}\n'
 
 
-def server_command(folder, port=8500, rest_port=8501, batching=True):
+def server_command(
+    folder, port=8500, rest_port=8501, batching=True, intra_op_threads=1, image=IMAGE
+):
     """The command that starts the model server: the binary, or else Docker's.
 
     Args:
@@ -106,6 +146,10 @@ def server_command(folder, port=8500, rest_port=8501, batching=True):
         port: of gRPC. Default 8500.
         rest_port: of REST. Default 8501.
         batching: whether requests are batched. Default True.
+        intra_op_threads: threads of one operation; 0 lets the server choose. Default 1:
+            a sentence's products are too small for more, and requests that come
+            together use all cores nevertheless.
+        image: Docker's. Default: the TensorFlow Serving of zoo's TensorFlow.
 
     Returns:
         A list of str.
@@ -120,6 +164,7 @@ def server_command(folder, port=8500, rest_port=8501, batching=True):
         # At the start no version is loaded yet that a label could be given to.
         "--allow_version_labels_for_unavailable_models=true",
         f"--monitoring_config_file={folder / MONITORING}",
+        f"--tensorflow_intra_op_parallelism={intra_op_threads}",
     ]
     if batching:
         options.append("--enable_batching=true")
@@ -134,5 +179,5 @@ def server_command(folder, port=8500, rest_port=8501, batching=True):
         # The image's own entry point is a shell, which no signal ends; nor does one end
         # the first process of a container, which is Docker's with --init.
         start = ["--init", "--entrypoint", BINARY]
-        return ["docker", "run", "--rm", *start, *ports, *volume, IMAGE, *options]
+        return ["docker", "run", "--rm", *start, *ports, *volume, image, *options]
     raise FileNotFoundError(INSTALL)

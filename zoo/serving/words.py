@@ -66,7 +66,8 @@ class LanguageModelSignatures(_WordSignatures):
         self.max_prompt = min(longest, self.length - 1)
 
     def limits_used(self):
-        return {**super().limits_used(), "max_length": self.length}
+        prompt = {"max_prompt_length": self.max_prompt, "max_length": self.length}
+        return {**super().limits_used(), **prompt}
 
     def generate(self, text):
         """`text`, each prompt with what the model's sampler puts behind it."""
