@@ -15,7 +15,7 @@ from tests.serving.conftest import make_tagger, needs_tensorflow
 from zoo import cli_serve
 from zoo.cards import digest
 from zoo.cli import main
-from zoo.serving import read_metadata, versions
+from zoo.serving import read_metadata, versions, write_server_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -115,6 +115,26 @@ def test_without_tensorflow_the_extra_is_named(preset, monkeypatch, capsys):
     assert 'pip install "attention-zoo[serving]"' in capsys.readouterr().err
 
 
+@needs_tensorflow
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_labels_follow_an_export(preset, version, monkeypatch, capsys):
+    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
+
+    def export(task, path, warmup, preset, **limits):
+        newest = versions(path)[-1] if path.is_dir() else 0
+        (path / str(newest + 1)).mkdir(parents=True)
+        return path / str(newest + 1)
+
+    monkeypatch.setattr("zoo.serving.export_savedmodel", export)
+    assert main(["export", str(preset), str(version)]) == 0
+    write_server_files(version, ["made", "tiny_tagger"])
+    assert main(["export", str(preset), str(version)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1].endswith("2") and "labelled it in" in err
+    text = (version / "models.config").read_text()
+    assert 'key: "previous"' in text  # of the one model that has two versions
+
+
 def test_a_model_has_its_cards_name(preset, tmp_path):
     assert cli_serve.model_name(str(preset), preset) == "tiny_tagger"
     assert cli_serve.model_name("hf://user/some", tmp_path) == "some"
@@ -136,7 +156,7 @@ def fake_server(folder, name):
 def exported_from(preset, path):
     """As much of a version as tells its preset."""
     (path / "assets.extra").mkdir(parents=True)
-    text = json.dumps({"preset": digest(preset)})
+    text = json.dumps({"preset": preset and digest(preset)})
     (path / "assets.extra" / "zoo.json").write_text(text)
 
 
@@ -164,12 +184,14 @@ def test_serve_becomes_the_server(version):
 
 
 def test_serve_prints_dockers_command(version):
-    options = ["--dry-run", "--port", "9", "--no-batching"]
+    options = ["--dry-run", "--port", "9", "--no-batching", "--image", "mine:1"]
+    options += ["--intra-op-threads", "0"]
     done = serve(version, "made", programs=["docker"], arguments=options)
     [printed] = done.stdout.splitlines()
     assert printed.startswith("docker run --rm --init ")
     assert "-p 9:8500" in printed
     assert "batching" not in printed
+    assert " mine:1 " in printed and "_intra_op_parallelism=0" in printed
 
 
 def test_serve_with_neither_says_how_to_get_one(version):
@@ -228,6 +250,13 @@ def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
     assert "1 was not exported from" in capsys.readouterr().err
     assert main(["serve", str(other), "tiny_tagger", *options]) == 0
     assert len(calls) == 2
+    capsys.readouterr()
+    assert main(["serve", str(other), str(preset), *options]) == 2
+    assert "two presets are named tiny_tagger" in capsys.readouterr().err
+    # One that `export_savedmodel` wrote, with limits of its own, is not put aside.
+    exported_from(None, version / "tiny_tagger" / "3")
+    assert main(["serve", str(preset), *options]) == 0 and len(calls) == 2
+    assert "doesn't say what preset" in capsys.readouterr().err
 
 
 def test_serve_stops_where_an_export_fails(version, preset, monkeypatch):

@@ -106,8 +106,12 @@ def export(arguments):
             task, path, not arguments.no_warmup, digest(found), **given
         )
     print(version)
-    if server.refresh_labels(arguments.out):
-        progress(f"labelled it in {Path(arguments.out) / server.MODELS}")
+    file = Path(arguments.out) / server.MODELS
+    try:
+        if server.refresh_labels(arguments.out, path.name):
+            progress(f"labelled it in {file}")
+    except ImportError as error:  # the export is done
+        progress(f"no label was changed in {file}: {error}")
 
 
 def serve(arguments):
@@ -144,6 +148,11 @@ def serve(arguments):
         command = None
     for name in arguments.names:
         served, reason = _to_serve(name, Path(folder))
+        if reason and served in names:
+            raise BadInput(
+                f"two presets are named {served}; a server has one of a name, received "
+                f"{' '.join(arguments.names)}"
+            )
         if reason:
             progress(reason)
             from zoo.cli import main
@@ -192,11 +201,11 @@ def _to_serve(name, folder):
     if not there:
         return served, f"{served} is not in {folder} yet"
     newest = folder / served / str(there[-1])
-    try:
+    with bad_input():
         preset = read_metadata(newest).get("preset")
-    except ValueError:  # none of zoo's
-        preset = None
-    if preset == digest(found):
+    if preset is None:  # by `export_savedmodel`
+        progress(f"{newest} doesn't say what preset it is of: serving it as it is")
+    if preset in (None, digest(found)):
         return served, None
     return served, f"{newest} was not exported from {name}"
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from zoo.decoding.batches import batches, bucket, pad_batch
+from zoo.decoding.batches import batches, pad_batch
+from zoo.text.preprocessor import bucket
 
 
 def rows(*lengths):

@@ -91,7 +91,7 @@ def test_models_config_is_read_back_by_the_servers_own_messages(folder):
         str(folder / "a"),
         "tensorflow",
     )
-    assert a.model_version_policy.latest.num_versions == 2
+    assert a.model_version_policy.latest.num_versions == 3
     assert dict(a.version_labels) == {"stable": 10, "previous": 2}
     assert dict(b.version_labels) == {"stable": 3}
     assert os.path.isabs(b.base_path)
@@ -101,25 +101,36 @@ def test_labels_go_on_to_newer_versions(folder):
     from google.protobuf import text_format
     from tensorflow_serving.config import model_server_config_pb2
 
-    assert not refresh_labels(folder)  # there is no file
+    assert not refresh_labels(folder, "a")  # there is no file
     path = write_server_files(folder, ["a", "b"])
-    assert not refresh_labels(folder)
+    assert not refresh_labels(folder, "a") and not refresh_labels(folder, "b")
     (folder / "a" / "11").mkdir()
-    assert refresh_labels(folder)
+    assert not refresh_labels(folder, "b")
+    assert refresh_labels(folder, "a") and not refresh_labels(folder, "a")
     config = model_server_config_pb2.ModelServerConfig()
     text_format.Parse(path.read_text(), config)
     a, b = config.model_config_list.config
     assert dict(a.version_labels) == {"stable": 11, "previous": 10}
     assert dict(b.version_labels) == {"stable": 3}
-    # Somebody's own labels, models that are elsewhere, and what is no such file.
-    for name, value in (("canary", 2), ("stable", 10)):
-        a.version_labels.clear()
-        a.version_labels[name] = value
-        a.base_path = str(folder / ("a" if name == "canary" else "elsewhere"))
+    # What somebody has changed stays: labels of their own, a version rolled back to,
+    # a model that is elsewhere, versions that are named.
+    (folder / "a" / "12").mkdir()
+    before = path.read_text()
+    changes = (
+        lambda a: a.version_labels.update(canary=11),
+        lambda a: a.version_labels.update(stable=10),
+        lambda a: setattr(a, "base_path", str(folder / "elsewhere")),
+        lambda a: a.model_version_policy.specific.versions.append(11),
+    )
+    for change in changes:
+        config = text_format.Parse(before, model_server_config_pb2.ModelServerConfig())
+        change(config.model_config_list.config[0])
         path.write_text(text_format.MessageToString(config))
-        assert not refresh_labels(folder)
+        assert not refresh_labels(folder, "a")
+    path.write_text(before)
+    assert refresh_labels(folder, "a")
     path.write_text("no message")
-    assert not refresh_labels(folder) and path.read_text() == "no message"
+    assert not refresh_labels(folder, "a") and path.read_text() == "no message"
 
 
 def test_a_model_without_a_version_is_refused(folder):

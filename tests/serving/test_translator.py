@@ -42,14 +42,17 @@ def test_logits_of_some_positions_at_a_time(monkeypatch):
     labels = np.array([[3, 1, 0, 0, 0], [2] * 5, [0] * 5, [1, 5, 4, 0, 0]])
 
     def logits(features):
-        sizes.append(len(features))
+        sizes.append(features.shape[0])
         return features
 
     wanted = features - np.log(np.exp(features).sum(-1, keepdims=True))
     wanted = np.take_along_axis(wanted, labels[..., None], -1)[..., 0]
+    wanted = (wanted * (labels > 0)).sum(1)
     found = translator.log_probability(tf.constant(features), labels, logits)
     assert sizes == [3, 3, 3, 1]
-    np.testing.assert_allclose(found, (wanted * (labels > 0)).sum(1), rtol=1e-5)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    graph = tf.function(lambda x: translator.log_probability(x, labels, lambda y: y))
+    np.testing.assert_allclose(graph(features), wanted, rtol=1e-5)
 
 
 # Luong's is in the other files.

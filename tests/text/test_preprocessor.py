@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from zoo.decoding.batches import bucket
 from zoo.text import TranslatorPreprocessor
+from zoo.text.preprocessor import bucket
 
 ENGLISH = ["a brown dog waits.", "she runs.", "the old man sits down in the park."]
 GERMAN = ["ein brauner Hund wartet.", "sie rennt.", "der alte Mann setzt sich hin."]

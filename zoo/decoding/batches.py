@@ -2,7 +2,7 @@
 
 import numpy as np
 
-_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+from zoo.text.preprocessor import bucket
 
 
 def batches(order, batch_size, *columns):
@@ -26,11 +26,6 @@ def batches(order, batch_size, *columns):
         batch.append(i)
     if batch:
         yield batch
-
-
-def bucket(length):
-    """The length that rows of this one are padded to."""
-    return next((size for size in _BUCKETS if size >= length), length)
 
 
 def pad_batch(rows, batch_size, length=None):

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from zoo.decoding.batches import batches, bucket, pad_batch
+from zoo.decoding.batches import batches, pad_batch
 from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.decoding.score import label_log_probs, perplexity_from
@@ -12,6 +12,7 @@ from zoo.layers.functional import positive
 from zoo.models.base import needed_preprocessor
 from zoo.models.seq2seq import END_ID, START_ID
 from zoo.strings import check_texts
+from zoo.text.preprocessor import bucket
 
 
 def score(model, sources, targets, per_token=False, batch_size=64):

@@ -101,7 +101,7 @@ def draw(axes, panel, size, families, head=None):
     record, height, width = panel.record, len(panel.rows), len(panel.columns)
     *paper, opaque = axes.figure.get_facecolor()
     if not opaque:  # a subfigure's: what shows is the whole figure's
-        *paper, _ = axes.get_figure(root=True).get_facecolor()
+        *paper, _ = axes.figure.figure.get_facecolor()
     ink = DARK if sum(paper) > 1.5 else "white"
     font = {"family": families, "size": size, "color": ink, "parse_math": False}
     middle = {"ha": "center", "va": "center", "family": families}

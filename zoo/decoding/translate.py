@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.decoding.batches import batches, bucket, pad_batch
+from zoo.decoding.batches import batches, pad_batch
 from zoo.decoding.beam import LOW, BeamSearch, longest_translation
 from zoo.decoding.compiled import compiled
 from zoo.decoding.constraints import (
@@ -17,6 +17,7 @@ from zoo.decoding.records import Translation
 from zoo.layers.functional import positive
 from zoo.models.base import needed_preprocessor
 from zoo.strings import check_texts
+from zoo.text.preprocessor import bucket
 from zoo.text.tokenizer import UNKNOWN_ID
 
 

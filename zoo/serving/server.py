@@ -24,7 +24,7 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
     """Writes what a model server is started with: `models.config`, `batching.config`
     and `monitoring.config`.
 
-    The two newest versions of each model are served. The label "stable" is the newest
+    The three newest versions of each model are served. The label "stable" is the newest
     version, "previous" the one before it. A version that is exported later is loaded
     at once, and gets its label by `refresh_labels`, as `zoo export` calls it.
 
@@ -56,7 +56,8 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
         model = config.model_config_list.config.add(
             name=name, base_path=str(folder / name), model_platform="tensorflow"
         )
-        model.model_version_policy.latest.num_versions = 2
+        # One more than labels: those of before an export are there until they move.
+        model.model_version_policy.latest.num_versions = len(LABELS) + 1
         _label(model)
     # One that is read while it is written would be half a file.
     write_bytes(folder / MODELS, text_format.MessageToString(config).encode())
@@ -65,17 +66,20 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
     return folder / MODELS
 
 
-def refresh_labels(folder):
-    """Gives the labels in a folder's `models.config` to the newest versions there are.
+def refresh_labels(folder, name):
+    """Gives a model's labels in `models.config` to the version just exported and the
+    one before.
 
-    A model server reads the file once a minute.
+    A model server reads the file once a minute. What somebody has changed stays as it
+    is: other labels, `stable` on another version than the newest before, another
+    policy than the newest versions; and so does a file of no model server.
 
     Args:
         folder: path, the folder that the models' folders are in.
+        name: str, the model.
 
     Returns:
-        Whether a label was given to another version. A file with other labels than
-        `write_server_files` gives, or none of a model server, is left as it is.
+        Whether the labels are others now.
     """
     path = Path(folder) / MODELS
     if not path.is_file():
@@ -89,18 +93,23 @@ def refresh_labels(folder):
         text_format.Parse(path.read_text(encoding="utf-8"), config)
     except (text_format.ParseError, UnicodeDecodeError):
         return False
-    before = text_format.MessageToString(config)
     for model in config.model_config_list.config:
-        if model.version_labels and set(model.version_labels) <= set(LABELS):
+        before, labels = versions(model.base_path)[:-1], dict(model.version_labels)
+        if (
+            model.name == name
+            and model.model_version_policy.HasField("latest")
+            and set(labels) <= set(LABELS)
+            and before
+            and labels.get("stable") == before[-1]
+        ):
             _label(model)
-    after = text_format.MessageToString(config)
-    if after != before:
-        write_bytes(path, after.encode())
-    return after != before
+            write_bytes(path, text_format.MessageToString(config).encode())
+            return True
+    return False
 
 
 def _label(model):
-    """Labels a model's newest versions, if they are where the file says."""
+    """Labels a model's newest versions."""
     for label, version in zip(LABELS, versions(model.base_path)[::-1], strict=False):
         model.version_labels[label] = version
 

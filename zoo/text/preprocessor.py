@@ -11,6 +11,8 @@ from zoo.text import graph
 from zoo.text.caller import warn_caller
 from zoo.text.tokenizer import Tokenizer, read_texts
 
+_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
 
 @keras.saving.register_keras_serializable(package="zoo")
 class TranslatorPreprocessor(keras_hub.models.Preprocessor):
@@ -284,8 +286,6 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             `(B, sequence_length)`: the start token, then pads. For a str there is no
             batch axis.
         """
-        from zoo.decoding.batches import bucket
-
         texts = x["source"] if isinstance(x, dict) else x
         texts, unbatched = read_texts(texts, "source")
         rows = self._source_rows(texts, self.source_length, "source")
@@ -343,6 +343,11 @@ def python_ids(ids):
     elif hasattr(ids, "numpy"):  # another backend's
         ids = ids.numpy()
     return ids.tolist() if hasattr(ids, "tolist") else ids
+
+
+def bucket(length):
+    """The length that rows of this one are padded to, so that shapes are few."""
+    return next((size for size in _BUCKETS if size >= length), length)
 
 
 def pad_rows(rows, length):
