@@ -16,6 +16,16 @@ def test_a_keras_layer():
     check_layer(LSTMN, options, {"inputs": INPUTS}, sorted(PLAIN * 2))
 
 
+def test_the_forget_gate_starts_open():
+    for open_, value in ((True, 1), (False, 0)):
+        layer = LSTMN(4, num_layers=2, unit_forget_bias=open_)
+        layer.build(INPUTS.shape)
+        layer = LSTMN.from_config(layer.get_config())
+        layer.build(INPUTS.shape)
+        for cell in layer.cells:
+            assert to_numpy(cell.bias).tolist() == [0] * 4 + [value] * 4 + [0] * 8
+
+
 @pytest.mark.parametrize("skip", [True, False])
 def test_a_stack_is_the_papers(skip):
     layer = LSTMN(4, num_layers=2, skip=skip)

@@ -23,6 +23,7 @@ class LSTMN(keras.layers.Layer):
         skip: whether there are skip connections; for `num_layers` > 1.
         dropout: share of each layer's inputs that is dropped in training.
         kernel_initializer: of the matrices and vectors.
+        unit_forget_bias: as in `LSTMNCell`.
         seed: seed of the dropout masks.
 
     Call arguments:
@@ -55,6 +56,7 @@ class LSTMN(keras.layers.Layer):
         dropout=0.0,
         kernel_initializer="glorot_uniform",
         seed=None,
+        unit_forget_bias=True,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -66,6 +68,7 @@ class LSTMN(keras.layers.Layer):
         self.dropout = rate("dropout", dropout)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.seed = seed
+        self.unit_forget_bias = bool(unit_forget_bias)
         self.supports_masking = True
         self.cells = [
             LSTMNCell(
@@ -73,6 +76,7 @@ class LSTMN(keras.layers.Layer):
                 attention_units,
                 fusion,
                 kernel_initializer=fresh(self.kernel_initializer),
+                unit_forget_bias=unit_forget_bias,
                 dtype=self.dtype_policy,
                 name=f"lstmn_{layer}",
             )
@@ -166,4 +170,5 @@ class LSTMN(keras.layers.Layer):
             "dropout": self.dropout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "seed": self.seed,
+            "unit_forget_bias": self.unit_forget_bias,
         }

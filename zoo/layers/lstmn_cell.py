@@ -52,13 +52,16 @@ class LSTMNCell(keras.layers.Layer):
                     c_t = r_t * α~_t + f * c~_t + i * ĉ
 
     The paper describes shallow fusion in words, as the attention of Bahdanau et al. Its
-    equations have no biases; the gates here have, from 0.
+    equations have no biases; the gates here have, from 0, that of f from 1.
 
     Args:
         units: size of h and c; of γ and α too.
         attention_units: size of the scores' hidden layer; `units` by default.
         fusion: None, "shallow" or "deep".
         kernel_initializer: of the matrices and vectors.
+        unit_forget_bias: whether f's bias starts at 1 (Gers et al. 2000), as in Keras's
+            LSTM: h~_t and c~_t are means over the past at first, and a half-open gate
+            would halve them at every step. Default True.
 
     Variables: `kernel` (n, 4 units), gates in Keras's order i, f, ĉ, o;
         `recurrent_kernel` (units, 4 units), of h~; `bias`; `W_h`, `W_x`, `W_htilde`,
@@ -86,10 +89,12 @@ class LSTMNCell(keras.layers.Layer):
         attention_units=None,
         fusion=None,
         kernel_initializer="glorot_uniform",
+        unit_forget_bias=True,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.units = positive("units", units)
+        self.unit_forget_bias = bool(unit_forget_bias)
         if attention_units is not None:
             attention_units = positive("attention_units", attention_units)
         self.attention_units = attention_units
@@ -123,10 +128,15 @@ class LSTMNCell(keras.layers.Layer):
                 initializer = _Column(initializer)
             weight = self.add_weight(name=name, shape=shape, initializer=initializer)
             setattr(self, name, weight)
-        self.bias = self.add_weight(name="bias", shape=(4 * n,), initializer="zeros")
+        self.bias = self.add_weight(name="bias", shape=(4 * n,), initializer=self._bias)
         if self.fusion == "deep":
             self.b_r = self.add_weight(name="b_r", shape=(n,), initializer="zeros")
         self.built = True
+
+    def _bias(self, shape, dtype=None):
+        """Zeros, but for the gate f."""
+        gate = ops.arange(shape[0]) // self.units
+        return ops.cast(gate == 1, dtype) * float(self.unit_forget_bias)
 
     def _cast(self, *names):
         return [cast_weights(getattr(self, name), self.compute_dtype) for name in names]
@@ -304,6 +314,7 @@ class LSTMNCell(keras.layers.Layer):
             "attention_units": self.attention_units,
             "fusion": self.fusion,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "unit_forget_bias": self.unit_forget_bias,
         }
 
 
