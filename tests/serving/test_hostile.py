@@ -50,7 +50,8 @@ def test_an_answer_for_each_and_its_neighbours_stay(signatures, name, kind):
                     wanted = np.zeros_like(row)  # padded to the longest of the batch
                     own = single[output].numpy()[0]
                     wanted[tuple(slice(size) for size in own.shape)] = own
-                    np.testing.assert_allclose(row, wanted, rtol=1e-5, atol=1e-6)
+                    least = 1e-6 if output == "alignment" else 0
+                    np.testing.assert_allclose(row, wanted, rtol=1e-5, atol=least)
                 continue
             rows = strings(tensor)  # valid UTF-8
             for row, single in zip([rows[0], rows[1], rows[3]], alone, strict=True):

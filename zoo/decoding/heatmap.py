@@ -46,13 +46,8 @@ def make_panels(translations, titles, words):
                 f"with return_details=True. Received: {type(record).__name__}"
             )
         record = record.merge_words() if words else record
-        rows, columns = (
-            [
-                text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-                for text in labels(tokens)
-            ]
-            for tokens in (record.tokens, record.source_tokens)
-        )
+        rows = [_short(label) for label in labels(record.tokens)]
+        columns = [_short(label) for label in labels(record.source_tokens)]
         panels.append(Panel(record, rows, columns, title or ""))
     need_matplotlib()
     texts = [text for p in panels for text in (*p.rows, *p.columns, p.title)]
@@ -68,6 +63,10 @@ def make_panels(translations, titles, words):
             panel.columns = [text.translate(table) for text in panel.columns]
             panel.title = panel.title.translate(table)
     return panels, families
+
+
+def _short(label):
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
 
 
 def find_fonts(characters):

@@ -7,6 +7,7 @@ import unicodedata
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -167,7 +168,7 @@ def format_alignment(record):
     if not record.tokens or not record.source_tokens:
         return "(nothing to align)"
     columns, rows = labels(record.source_tokens), labels(record.tokens)
-    margin = max(map(_width, rows))
+    margin = max(map(cell_len, rows))
     lines = []
     # Column heads hang down, each on a line of its own, with a rule to its column.
     for index, head in enumerate(columns):
@@ -175,7 +176,7 @@ def format_alignment(record):
         lines.append(" " * (margin + 1) + rules + "┌ " + head)
     for row, weights in zip(rows, record.alignment, strict=True):
         cells = " ".join(_shade(float(weight)) for weight in weights)
-        lines.append(f"{' ' * (margin - _width(row))}{row} {cells}".rstrip())
+        lines.append(f"{' ' * (margin - cell_len(row))}{row} {cells}".rstrip())
     return "\n".join(lines)
 
 
@@ -183,13 +184,3 @@ def _shade(weight):
     if weight < 0.05:
         return _SHADES[0]
     return _SHADES[min(5, 1 + int(weight * 5))]
-
-
-def _width(text):
-    """Columns of a terminal that a text takes."""
-    return sum(
-        0
-        if unicodedata.category(character) in ("Mn", "Me", "Cf")
-        else 1 + (unicodedata.east_asian_width(character) in "WF")
-        for character in text
-    )

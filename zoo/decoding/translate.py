@@ -80,10 +80,8 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
             hypothesis has a finite score.
     """
     positive("batch_size", batch_size)
-    if max_length is not None:
-        positive("max_length", max_length)
     longest = max(map(len, prefixes), default=0) if prefixes else 0
-    if max_length is not None and longest >= max_length:
+    if max_length is not None and longest >= positive("max_length", max_length):
         raise ValueError(
             "A prefix must have fewer ids than `max_length`, in which the end token "
             f"counts. Received: one of {longest} ids, max_length={max_length}"

@@ -29,8 +29,8 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
     between sentences: it has no translator. The default sizes are those of its largest
     model there (450 units, word vectors of 300), and its language model's 10,000 words.
     It does not say how weights start: here Glorot uniform or uniform within a range,
-    biases 0. In a stack layer k reads tapes of the encoder's layer k. The source
-    carries no end token.
+    biases 0, the forget gates' 1. In a stack layer k reads tapes of the encoder's
+    layer k. The source carries no end token.
 
     The decoder's tapes have room that is fixed when decoding starts: `start(memory)`
     makes room for 2 S + 50 target positions, `start_for(memory, length)` for as many as
