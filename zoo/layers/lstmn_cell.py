@@ -3,28 +3,17 @@
 import keras
 from keras import ops
 
-from zoo.layers.attention import mix
 from zoo.layers.functional import (
     cast_weights,
-    columns,
     fresh,
+    gather_rows,
     linear,
-    masked_softmax,
     one_of,
     positive,
-    scan,
 )
+from zoo.layers.lstmn_loop import Loop, attend, gates
 
 FUSIONS = (None, "shallow", "deep")
-
-
-def _attend(query, keys, vector, mask, values):
-    """Additive attention, v · tanh(query + keys): `(B, K, a)` and `(B, S, a)` to the
-    weighted sums of the values `(B, K, d)` and the weights `(B, K, S)`."""
-    hidden = ops.tanh(query[:, :, None] + keys[:, None])
-    scores = linear(hidden, vector[:, None])[..., 0]
-    weights = masked_softmax(scores, mask[:, None])
-    return mix(weights, values), weights
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -220,19 +209,19 @@ class LSTMNCell(keras.layers.Layer):
         tape, real, last_h, last_c, htilde, *fed, position = states
         n, a = self.units, self.W_x.shape[-1]
         w = self.loop_weights() if weights is None else weights
-        gates, query, *others = ops.split(
+        net, query, *others = ops.split(
             x, [4 * n, 4 * n + a, 5 * n + a][: 3 if self.fusion == "deep" else 1], -1
         )
         query = query + ops.matmul(htilde, w["W_htilde"])
         values, keys = tape[..., : 2 * n], tape[..., 2 * n :]
-        read, _ = _attend(query[:, None], keys, w["v"], real > 0, values)
+        read, _ = attend(query[:, None], keys, w["v"], real > 0, values)
         new_htilde, ctilde = ops.split(read[:, 0], 2, axis=-1)
-        gates = gates + ops.matmul(new_htilde, w["recurrent_kernel"])
-        extra, alignment, new_fed = 0.0, None, []
+        net = net + ops.matmul(new_htilde, w["recurrent_kernel"])
+        extra, alignment, new_fed = None, None, []
         if self.fusion == "shallow":
             query = ops.matmul(last_h, w["W_q"])
             read, alignment = self._read(query, source, w["u"])
-            gates = gates + ops.matmul(read[:, :n], w["context_kernel"])
+            net = net + ops.matmul(read[:, :n], w["context_kernel"])
         elif self.fusion == "deep":
             share, query = others
             query = query + ops.matmul(fed[0], w["W_gammatilde"])
@@ -240,9 +229,7 @@ class LSTMNCell(keras.layers.Layer):
             gamma, alpha = ops.split(read, 2, axis=-1)
             extra = ops.sigmoid(share + ops.matmul(gamma, w["W_r"])) * alpha
             new_fed = [gamma]
-        i, f, candidate, o = ops.split(gates, 4, axis=-1)
-        c = ops.sigmoid(f) * ctilde + ops.sigmoid(i) * ops.tanh(candidate) + extra
-        h = ops.sigmoid(o) * ops.tanh(c)
+        h, c = gates(net, ctilde, extra)
 
         slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
         here = slots == position[:, None] + 1
@@ -260,7 +247,7 @@ class LSTMNCell(keras.layers.Layer):
         """Attention to the source: `(R, 2 units)` and `(R, S)`."""
         batch = ops.shape(source["keys"])[0]
         query = ops.reshape(query, (batch, -1, query.shape[-1]))
-        read, weights = _attend(
+        read, weights = attend(
             query, source["keys"], u, source["mask"], source["values"]
         )
         read = ops.reshape(read, (-1, read.shape[-1]))
@@ -279,33 +266,27 @@ class LSTMNCell(keras.layers.Layer):
             `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights
             on the source `(B, T, S)` or None; the last real step's.
         """
-        batch, length = ops.shape(inputs)[0], ops.shape(inputs)[1]
-        states = self.make_states(batch, length, initial)
-        # Time first, as a loop reads it: only the narrow inputs are turned round.
-        sequence = self.project(ops.swapaxes(ops.convert_to_tensor(inputs), 0, 1))
-        if mask is not None:
-            real = ops.swapaxes(ops.cast(mask, sequence.dtype), 0, 1)[..., None]
-            sequence = ops.concatenate([sequence, real], axis=-1)
-
-        shared = self.loop_weights()
-
-        def step(x, states):
-            keep = None
-            if mask is not None:
-                x, keep = x[:, :-1], x[:, -1:] > 0
-            h, c, weights, states = self.advance(x, states, source, keep, shared)
-            output = ops.concatenate([h, c], axis=-1)
-            if keep is not None:
-                output = ops.where(keep, output, ops.zeros_like(output))
-            if weights is not None:
-                output = ops.concatenate([output, weights], axis=-1)
-            return output, states
-
-        outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
-        n = self.units
-        weights = outputs[..., 2 * n :] if source is not None else None
-        h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
-        return h, c, weights, states[2:4]
+        x = self.project(inputs)
+        zeros = ops.zeros((ops.shape(x)[0], self.units), dtype=x.dtype)
+        first = [ops.cast(s, x.dtype) for s in initial] if initial else [zeros, zeros]
+        loop = Loop(self.units, self.W_x.shape[-1], self.fusion)
+        h, c, weights = loop.run(x, first, self.loop_weights(), mask, source)
+        if mask is None:
+            return h, c, weights, [h[:, -1], c[:, -1]]
+        mask = ops.cast(ops.convert_to_tensor(mask), "bool")
+        # The place behind the last real step, in the tape; 0 without any.
+        steps = ops.arange(ops.shape(x)[1], dtype="int32") + 1
+        place = ops.max(ops.where(mask, steps, 0), axis=1)
+        last = [
+            gather_rows(
+                ops.concatenate([start[:, None], tape], axis=1), place[:, None, None]
+            )[:, 0, 0]
+            for start, tape in zip(first, (h, c), strict=True)
+        ]
+        real = mask[..., None]
+        h, c = (ops.where(real, tape, 0.0) for tape in (h, c))
+        weights = None if weights is None else ops.where(real, weights, 0.0)
+        return h, c, weights, last
 
     def get_config(self):
         return {
