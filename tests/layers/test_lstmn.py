@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from keras import ops
 
 from tests.harness import check_layer, close, randomize, to_numpy
 from tests.layers import reference
@@ -62,6 +63,38 @@ def test_two_parts_of_a_sequence_share_states_only():
         close(to_numpy(found)[b], np.array(hs))
 
 
+@pytest.mark.parametrize("num_layers", [1, 2])
+def test_tapes_that_start_anew(num_layers):
+    """Each part is as if it were called by itself, from the states before it."""
+    layer = LSTMN(4, num_layers)
+    layer.build(INPUTS.shape)
+    randomize(layer)
+    length = INPUTS.shape[1]
+    places, starts = [2, 3, 5], np.zeros((3, length), "bool")
+    for b, place in enumerate(places):
+        starts[b, place] = True
+    # A pad starts nothing.
+    mask = np.ones((3, length), "bool")
+    mask[1, 1], starts[1, 1] = False, True
+    found, last = layer(INPUTS, mask=mask, starts=starts)
+    states = layer.make_states(3, length)
+    whole, _ = layer(INPUTS)
+    for b, place in enumerate(places):
+        row = slice(b, b + 1)
+        before, middle = layer(INPUTS[row, :place], mask=mask[row, :place])
+        behind, wanted = layer(INPUTS[row, place:], initial_states=middle)
+        close(to_numpy(found)[b, :place], to_numpy(before)[0])
+        close(to_numpy(found)[b, place:], to_numpy(behind)[0])
+        assert np.abs(to_numpy(whole)[b, place:] - to_numpy(behind)[0]).max() > 1e-3
+        for one, two in zip(last[-1], wanted[-1], strict=True):
+            close(to_numpy(one)[b], to_numpy(two)[0])
+    found, _ = layer(INPUTS, starts=starts)
+    for t in range(length):
+        begins = ops.convert_to_tensor(starts[:, t : t + 1])
+        h, _, states = layer.step(INPUTS[:, t], states, starts=begins)
+        close(h, to_numpy(found)[:, t])
+
+
 def test_steps_and_the_end_of_their_room():
     layer = LSTMN(4, num_layers=2)
     layer.build(INPUTS.shape)
@@ -76,6 +109,9 @@ def test_steps_and_the_end_of_their_room():
 
 
 def test_a_source_goes_with_fusion():
+    deep = LSTMN(4, fusion="deep")
+    with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
+        deep.run(INPUTS, source=[{}], starts=np.ones((3, 6), "bool"))
     with pytest.raises(ValueError, match="fusion='deep' and no source"):
         LSTMN(4, fusion="deep")(INPUTS)
     with pytest.raises(ValueError, match=r"in \[0, 1\).*dropout=1"):

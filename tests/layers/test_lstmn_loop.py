@@ -22,15 +22,21 @@ SHAPES = ((3, 6, 4), (3, 6, 4), (3, 4), (3, 4), (3, 6, 7))
 FACTORS = [RNG.normal(size=shape).astype("float32") for shape in SHAPES]
 
 
-def stepwise(cell, inputs, mask, first, source):
+STARTS = np.array([[0, 0, 1, 1, 0, 0], [1, 1, 0, 0, 1, 0], [0, 1, 0, 0, 0, 0]], "bool")
+
+
+def stepwise(cell, inputs, mask, first, source, starts=None):
     """What `run` returns, by `advance`."""
     states, x = cell.make_states(3, inputs.shape[1], first), cell.project(inputs)
     keep = np.ones((3, inputs.shape[1])) if mask is None else mask
-    x = ops.concatenate([x, ops.cast(keep[..., None], x.dtype)], axis=-1)
+    begins = np.zeros(keep.shape, "bool") if starts is None else starts
+    added = np.stack([keep, begins], axis=-1).astype("float32")
+    x = ops.concatenate([x, ops.convert_to_tensor(added)], axis=-1)
 
     def step(row, states):
-        keep = row[:, -1:] > 0
-        *found, states = cell.advance(row[:, :-1], states, source, keep)
+        keep, begins = row[:, -2:-1] > 0, row[:, -1:] > 0
+        begins = None if starts is None else begins
+        *found, states = cell.advance(row[:, :-2], states, source, keep, begins)
         found = [ops.where(keep, part, 0.0) for part in found if part is not None]
         return ops.concatenate(found, axis=-1), states
 
@@ -43,9 +49,15 @@ def by_run(cell, *arguments):
     return cell.run(*arguments)
 
 
-@pytest.mark.parametrize("mask", [None, MASK], ids=["no mask", "mask"])
-@pytest.mark.parametrize("fusion", [None, "shallow", "deep"])
-def test_its_gradients_are_the_steps(fusion, mask):
+CASES = [
+    *((fusion, mask, None) for fusion in (None, "shallow", "deep") for mask in (0, 1)),
+    *((None, mask, STARTS) for mask in (0, 1)),
+]
+
+
+@pytest.mark.parametrize(("fusion", "mask", "starts"), CASES)
+def test_its_gradients_are_the_steps(fusion, mask, starts):
+    mask = MASK if mask else None
     cell = LSTMNCell(4, 3, fusion)
     cell.build((None, 5))
     randomize(cell)
@@ -56,7 +68,7 @@ def test_its_gradients_are_the_steps(fusion, mask):
     def loss(run):
         inputs, h, c, gamma, alpha = (ops.convert_to_tensor(x) for x in given)
         source = cell.project_source(gamma, alpha, SOURCE_MASK) if fusion else None
-        h, c, weights, last = run(cell, inputs, mask, [h, c], source)
+        h, c, weights, last = run(cell, inputs, mask, [h, c], source, starts)
         outputs = [h, c, *last] + ([] if weights is None else [weights])
         factors = FACTORS[: len(outputs)]
         return sum(

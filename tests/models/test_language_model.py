@@ -112,6 +112,25 @@ def test_an_lstmn_of_this_size():
     same_config(model)
 
 
+@pytest.mark.parametrize("tapes", ["sentence", "call"])
+def test_how_far_tapes_go(tapes):
+    """Of sentences in one call each has tapes of its own, or they share them."""
+    model = randomize(RecurrentLM(9, **SMALL, cell="lstmn", tapes=tapes))
+    read = compiled(lambda ids: model({"token_ids": ids}, return_states=True))
+    on = compiled(lambda ids, *states: model({"token_ids": ids, "states": [*states]}))
+    ids = np.array([[3, 4, 5, 3, 6, 7, 8, 4]])
+    _, states = read(ids[:, :3])
+    alone = to_numpy(on(ids[:, 3:], *states))
+    logits = to_numpy(read(ids)[0])
+    same = np.abs(logits[:, 3:] - alone).max() < 1e-5
+    assert same == (tapes == "sentence")
+    step, states = compiled(model.step), model.start(1, 8)
+    for t in range(8):
+        found, states = step(ids[:, t], states)
+        close(found, logits[:, t])
+    assert same_config(model).tapes == tapes
+
+
 def test_gradients_in_training_are_those_of_inference():
     model = task_of().backbone
 
@@ -259,6 +278,7 @@ def test_a_vocabulary_of_another_model_is_refused(task, tmp_path):
     [
         ({"hidden_dim": 0}, "hidden_dim=0"),
         ({"cell": "lstmn2"}, "one of.*lstm.*cell='lstmn2'"),
+        ({"tapes": "text"}, "one of.*sentence.*tapes='text'"),
         ({"dropout": 1.0}, r"in \[0, 1\)"),
         ({"initializer_range": 0}, "above 0"),
     ],

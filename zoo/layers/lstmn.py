@@ -31,13 +31,17 @@ class LSTMN(keras.layers.Layer):
         mask: bool `(B, T)`, true where real, or None: then every step is.
         initial_states: list of `[h, c]`, one a layer; zeros by default.
         source: with fusion, `project_source(…)`.
+        starts: without fusion, bool `(B, T)`, true where the tapes start anew (in a
+            text, with each sentence), as if what follows were a call by itself from the
+            last states; None, the default: nowhere.
 
     Returns:
         `(outputs, states)`: h of the top layer `(B, T, units)` with zeros at pads, and
         the last real step's `[h, c]` of each layer. (`run` gives the tapes as well.)
 
     Raises:
-        ValueError: as `LSTMNCell`; when called with fusion and without a source.
+        ValueError: as `LSTMNCell`; when called with fusion and without a source, or
+            with fusion and `starts`.
 
     Example:
         >>> import numpy as np
@@ -92,8 +96,18 @@ class LSTMN(keras.layers.Layer):
             cell.build((None, self.units + extra), skip=extra)
         self.built = True
 
-    def call(self, inputs, mask=None, initial_states=None, source=None, training=False):
-        tapes, _, states = self.run(inputs, mask, initial_states, source, training)
+    def call(
+        self,
+        inputs,
+        mask=None,
+        initial_states=None,
+        source=None,
+        training=False,
+        starts=None,
+    ):
+        tapes, _, states = self.run(
+            inputs, mask, initial_states, source, training, starts
+        )
         return tapes[-1][0], states
 
     def project_source(self, tapes, mask):
@@ -104,7 +118,15 @@ class LSTMN(keras.layers.Layer):
             for cell, tape in zip(self.cells, tapes, strict=True)
         ]
 
-    def run(self, inputs, mask=None, initial_states=None, source=None, training=False):
+    def run(
+        self,
+        inputs,
+        mask=None,
+        initial_states=None,
+        source=None,
+        training=False,
+        starts=None,
+    ):
         """As the call, with all that there is.
 
         Returns:
@@ -117,13 +139,18 @@ class LSTMN(keras.layers.Layer):
                 "`source` is for a layer with fusion, and for no other. Received: "
                 f"fusion={self.fusion!r} and {'no' if source is None else 'a'} source"
             )
+        if self.fusion is not None and starts is not None:
+            raise ValueError(
+                "`starts` is for a layer without fusion. Received: "
+                f"fusion={self.fusion!r} and `starts`"
+            )
         inputs = ops.cast(inputs, self.compute_dtype)
         x, tapes, states, weights = inputs, [], [], None
         for index, cell in enumerate(self.cells):
             initial = initial_states[index] if initial_states else None
             own = source[index] if source else None
             x = self.drop(x, training=training)
-            h, c, weights, last = cell.run(x, mask, initial, own)
+            h, c, weights, last = cell.run(x, mask, initial, own, starts)
             tapes.append((h, c))
             states.append(last)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
@@ -137,14 +164,16 @@ class LSTMN(keras.layers.Layer):
             for cell, own in zip(self.cells, initial, strict=True)
         ]
 
-    def step(self, inputs, states, source=None):
+    def step(self, inputs, states, source=None, starts=None):
         """One step: `(B, n)` to `(h of the top layer, its weights on the source or
-        None, states)`; NaN where the states have no room left."""
+        None, states)`; NaN where the states have no room left. `starts`: `(B, 1)`."""
         inputs = ops.cast(inputs, self.compute_dtype)
         x, new_states = inputs, []
         for index, cell in enumerate(self.cells):
             own = source[index] if source else None
-            h, _, weights, state = cell.advance(cell.project(x), states[index], own)
+            h, _, weights, state = cell.advance(
+                cell.project(x), states[index], own, starts=starts
+            )
             new_states.append(state)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
         tape, *_, position = states[0]

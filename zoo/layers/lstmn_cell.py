@@ -191,7 +191,7 @@ class LSTMNCell(keras.layers.Layer):
         return [tape, real, h, c, *fed, ops.zeros((batch_size,), dtype="int32")]
 
     # === One step ===
-    def advance(self, x, states, source=None, keep=None, weights=None):
+    def advance(self, x, states, source=None, keep=None, starts=None):
         """One step.
 
         Args:
@@ -200,7 +200,7 @@ class LSTMNCell(keras.layers.Layer):
             source: from `project_source`, with fusion; of fewer rows where several
                 consecutive ones (a beam's hypotheses) share a sentence.
             keep: `(B, 1)` bool, false where the step is a pad; None for no pads.
-            weights: `loop_weights()`, if they are at hand already.
+            starts: `(B, 1)` bool, true where the tapes start anew; None for nowhere.
 
         Returns:
             `(h, c, alignment, states)`: `(B, units)` twice, the weights on the source
@@ -208,7 +208,11 @@ class LSTMNCell(keras.layers.Layer):
         """
         tape, real, last_h, last_c, htilde, *fed, position = states
         n, a = self.units, self.W_x.shape[-1]
-        w = self.loop_weights() if weights is None else weights
+        w = self.loop_weights()
+        if starts is not None:
+            starts = starts if keep is None else ops.logical_and(starts, keep)
+            tape, real = self._restart(starts, tape, real, last_h, last_c, w["W_h"])
+            htilde = ops.where(starts, 0.0, htilde)
         net, query, *others = ops.split(
             x, [4 * n, 4 * n + a, 5 * n + a][: 3 if self.fusion == "deep" else 1], -1
         )
@@ -243,6 +247,14 @@ class LSTMNCell(keras.layers.Layer):
             new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
         return h, c, alignment, [tape, real, *new, position + 1]
 
+    def _restart(self, starts, tape, real, h, c, W_h):
+        """The tapes and which slots are written; where `starts` says so, the last h and
+        c as slot 0 and nothing else."""
+        first = ops.arange(ops.shape(tape)[1], dtype="int32")[None] == 0
+        row = ops.concatenate([h, c, ops.matmul(h, W_h)], axis=-1)[:, None]
+        tape = ops.where(ops.logical_and(starts, first)[..., None], row, tape)
+        return tape, ops.where(starts, ops.cast(first, real.dtype), real)
+
     def _read(self, query, source, u):
         """Attention to the source: `(R, 2 units)` and `(R, S)`."""
         batch = ops.shape(source["keys"])[0]
@@ -253,7 +265,7 @@ class LSTMNCell(keras.layers.Layer):
         read = ops.reshape(read, (-1, read.shape[-1]))
         return read, ops.reshape(weights, (-1, ops.shape(weights)[-1]))
 
-    def run(self, inputs, mask=None, initial=None, source=None):
+    def run(self, inputs, mask=None, initial=None, source=None, starts=None):
         """The cell over a sequence.
 
         Args:
@@ -261,6 +273,9 @@ class LSTMNCell(keras.layers.Layer):
             mask: bool `(B, T)`, true where real, or None.
             initial: `[h, c]`, zeros by default.
             source: from `project_source`, with fusion.
+            starts: bool `(B, T)`, true where the tapes start anew, as if what follows
+                were run by itself from the last h and c; None, the default, for
+                nowhere. Without fusion.
 
         Returns:
             `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights
@@ -270,7 +285,7 @@ class LSTMNCell(keras.layers.Layer):
         zeros = ops.zeros((ops.shape(x)[0], self.units), dtype=x.dtype)
         first = [ops.cast(s, x.dtype) for s in initial] if initial else [zeros, zeros]
         loop = Loop(self.units, self.W_x.shape[-1], self.fusion)
-        h, c, weights = loop.run(x, first, self.loop_weights(), mask, source)
+        h, c, weights = loop.run(x, first, self.loop_weights(), mask, source, starts)
         if mask is None:
             return h, c, weights, [h[:, -1], c[:, -1]]
         mask = ops.cast(ops.convert_to_tensor(mask), "bool")

@@ -98,7 +98,7 @@ class Loop:
         self.weights = ["recurrent_kernel", "W_htilde", "W_h", "v"]
         inputs = {"net": 4 * n, "query": a}
         kept = {"net": 4 * n, "query": a, "read": 2 * n, "last_htilde": n}
-        given = {"net": 4 * n, "query": a, "v": a, "key": a}
+        given = {"net": 4 * n, "query": a, "v": a}
         if fusion:  # `fed` is what asks: h_{t-1}, or γ~_{t-1}
             self.ask = "W_q" if fusion == "shallow" else "W_gammatilde"
             self.use = "context_kernel" if fusion == "shallow" else "W_r"
@@ -114,7 +114,7 @@ class Loop:
         self.kept = Rows(**kept, own=None)
         self.given = Rows(**given)  # gradients that a step knows
 
-    def run(self, x, first, weights, mask=None, source=None):
+    def run(self, x, first, weights, mask=None, source=None, starts=None):
         """All steps.
 
         Args:
@@ -123,12 +123,16 @@ class Loop:
             weights: the cell's `loop_weights()`.
             mask: bool `(B, T)`, true where real, or None.
             source: of the cell's `project_source`, or None.
+            starts: bool `(B, T)`, true where the tapes start anew, with the last state
+                before as slot 0, or None; without fusion.
 
         Returns:
             `(h, c, alignment)`: `(B, T, units)` twice, whatever at pads; the weights on
             the source `(B, T, S)` or None.
         """
         keep = None if mask is None else ops.cast(mask, x.dtype)[..., None]
+        if starts is not None and mask is not None:
+            starts = ops.logical_and(starts, mask)  # a pad starts nothing
         arguments = [x, *first, *(weights[name] for name in self.weights)]
         names = ["x", "h", "c", *self.weights]
         if source is not None:
@@ -138,12 +142,16 @@ class Loop:
         @ops.custom_gradient
         def steps(*arguments):
             w = dict(zip(names, arguments, strict=True))
-            tapes, kept, alignment = self._forward(w, keep, source and source["mask"])
+            tapes, kept, alignment = self._forward(
+                w, keep, source and source["mask"], starts
+            )
             outputs = [tapes[1][:, 1:]] + ([] if alignment is None else [alignment])
 
             def gradient(*args, upstream=None):
                 upstream = args[0] if upstream is None else upstream
-                found = self._backward(w, tapes, kept, alignment, keep, upstream)
+                found = self._backward(
+                    w, tapes, kept, alignment, keep, starts, upstream
+                )
                 return tuple(found[name] for name in names)
 
             return ops.concatenate(outputs, axis=-1), gradient
@@ -152,23 +160,21 @@ class Loop:
         h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
         return h, c, None if source is None else outputs[..., 2 * n :]
 
-    def _forward(self, w, keep, source_mask):
+    def _forward(self, w, keep, source_mask, starts=None):
         """`(keys, values)` of the tapes, what is kept, and the alignment."""
-        x, n, pads = w["x"], self.units, keep is not None
-        batch, length = ops.shape(x)[0], ops.shape(x)[1]
-        slots = ops.arange(length + 1, dtype="int32")[None]
-        real = slots >= 0
-        if pads:
-            x = ops.concatenate([x, keep], axis=-1)
-            real = ops.concatenate([ops.ones_like(keep[:, :1]), keep], axis=1)[..., 0]
-            real = real > 0
+        x, n = w["x"], self.units
+        slots = ops.arange(ops.shape(x)[1] + 1, dtype="int32")[None]
+        seen = visible(ops.shape(x)[1], keep, starts)
 
         def step(row, states):
             keys, values, htilde, *fed, position = states
+            if starts is not None:
+                begins = ops.take(starts, position, axis=1)[:, None]
+                htilde = ops.where(begins, 0.0, htilde)
             now, found = self.inputs.split(row), {"last_htilde": htilde}
             query = now["query"] + ops.matmul(htilde, w["W_htilde"])
-            visible = ops.logical_and(slots <= position[:, None], real)
-            read, own = attend(query[:, None], keys, w["v"], visible, values)
+            own = ops.take(seen, position, axis=1)
+            read, own = attend(query[:, None], keys, w["v"], own, values)
             read, new = read[:, 0], [read[:, 0, :n]]
             net = now["net"] + ops.matmul(new[0], w["recurrent_kernel"])
             extra, rest = None, []
@@ -193,11 +199,11 @@ class Loop:
             h, c = gates(net, read[:, n:], extra)
             if self.fusion:
                 new += [h if self.fusion == "shallow" else context[:, :n]]
-            if pads:
-                is_real = row[:, -1:] > 0
+            if keep is not None:
+                is_real = ops.take(keep, position, axis=1) > 0
                 old = [htilde, *fed]
                 new = [ops.where(is_real, *pair) for pair in zip(new, old, strict=True)]
-            here = (slots == position[:, None] + 1)[..., None]
+            here = (slots == position + 1)[..., None]
             keys = ops.where(here, ops.matmul(h, w["W_h"])[:, None], keys)
             row = ops.concatenate([h, c], axis=-1)[:, None]
             values = ops.where(here, row, values)
@@ -210,7 +216,7 @@ class Loop:
         states = [begin * ops.matmul(h, w["W_h"])[:, None], begin * first[:, None]]
         states += [ops.zeros_like(h)]
         states += {None: [], "shallow": [h], "deep": [ops.zeros_like(h)]}[self.fusion]
-        states += [ops.zeros((batch,), dtype="int32")]
+        states += [ops.zeros((), dtype="int32")]
         outputs, (keys, values, *_) = scan(step, x, states)
         width = ops.shape(outputs)[-1]
         if not self.fusion:
@@ -218,7 +224,7 @@ class Loop:
         width = width - ops.shape(w["source_keys"])[1]
         return (keys, values), outputs[..., :width], outputs[..., width:]
 
-    def _backward(self, w, tapes, kept, alignment, keep, upstream):
+    def _backward(self, w, tapes, kept, alignment, keep, starts, upstream):
         """The gradients of all arguments, by name."""
         keys, values = tapes
         n, fused = self.units, self.fusion is not None
@@ -226,35 +232,29 @@ class Loop:
         transposed = {
             name: ops.transpose(w[name]) for name in self.weights if name not in "vu"
         }
-        before = {"c": n, "d_h": n, "d_c": n}
-        parts = [values[:, 1:, n:], upstream]
-        lengths = {"own": slots}
-        if fused:
-            before |= {"d_alignment": None, "alignment": None}
-            parts += [alignment]
-            lengths |= dict.fromkeys(
-                ("d_alignment", "alignment"), ops.shape(alignment)[2]
-            )
-        if keep is not None:
-            before |= {"keep": 1}
-            parts += [keep]
-        layout = Rows(**before, **self.kept.widths)
+        upstream_rows = Rows(d_h=n, d_c=n, d_alignment=None)
+        longer = ops.shape(alignment)[2] if fused else 0
 
         def step(row, states):
             d_keys, d_values, d_htilde, *others, position = states
-            now, out, stays = layout.split(row, **lengths), {}, [0.0, 0.0]
+            # Rows of tensors that stay where they are: as a sequence of the loop they
+            # would be copied.
+            now = self.kept.split(ops.take(kept, position, axis=1), own=slots)
+            now |= upstream_rows.split(row, d_alignment=longer)
+            c = ops.take(values, position + 1, axis=1)[:, n:]
+            out, stays = {}, [0.0, 0.0]
             if keep is not None:  # what a pad left as it was
-                real = now["keep"]
+                real = ops.take(keep, position, axis=1)
                 stays = [(1 - real) * d for d in (d_htilde, *others[1:])]
                 d_htilde, *others[1:] = (real * d for d in (d_htilde, *others[1:]))
-            out["key"] = ops.take(d_keys, position[0] + 1, axis=1)
-            d_row = ops.take(d_values, position[0] + 1, axis=1)
-            d_h = now["d_h"] + d_row[:, :n] + ops.matmul(out["key"], transposed["W_h"])
+            d_key = ops.take(d_keys, position + 1, axis=1)
+            d_row = ops.take(d_values, position + 1, axis=1)
+            d_h = now["d_h"] + d_row[:, :n] + ops.matmul(d_key, transposed["W_h"])
             if self.fusion == "shallow":
                 d_h = d_h + others[1]
             read = now["read"]
             out["net"], d_memory, d_c = gates_gradient(
-                now["net"], read[:, n:], now["c"], d_h, now["d_c"] + d_row[:, n:]
+                now["net"], read[:, n:], c, d_h, now["d_c"] + d_row[:, n:]
             )
             if fused:
                 d_source_keys, d_fed = others
@@ -273,7 +273,7 @@ class Loop:
                     w["source_keys"],
                     w["u"],
                     w["source_values"],
-                    now["alignment"],
+                    ops.take(alignment, position, axis=1),
                     out["found"],
                     now["d_alignment"],
                 )
@@ -285,17 +285,19 @@ class Loop:
                 now["query"], keys, w["v"], values, now["own"], d_read
             )
             d_values = d_values + now["own"][..., None] * d_read[:, None]
-            d_htilde = ops.matmul(out["query"], transposed["W_htilde"]) + stays[0]
+            d_htilde = ops.matmul(out["query"], transposed["W_htilde"])
+            if starts is not None:
+                begins = ops.take(starts, position, axis=1)[:, None]
+                d_htilde = ops.where(begins, 0.0, d_htilde)
+            d_htilde = d_htilde + stays[0]
             states = [d_keys + more, d_values, d_htilde, *others, position - 1]
             return self.given.join(out), states
 
         states = [ops.zeros_like(keys), ops.zeros_like(values), ops.zeros_like(w["h"])]
         if fused:
             states += [ops.zeros_like(w["source_keys"]), ops.zeros_like(w["h"])]
-        last = ops.shape(kept)[1] - 1
-        states += [ops.full((ops.shape(keys)[0],), last, dtype="int32")]
-        sequence = ops.concatenate([*parts, kept], axis=-1)
-        given, states = scan(step, sequence, states, reverse=True)
+        states += [ops.convert_to_tensor(slots - 2, dtype="int32")]
+        given, states = scan(step, upstream, states, reverse=True)
         given, kept = self.given.split(given), self.kept.split(kept, own=slots)
         return self._sums(w, values, given, kept, alignment, states)
 
@@ -310,9 +312,7 @@ class Loop:
             "c": d_first[:, n:],
             "recurrent_kernel": _product(kept["read"][..., :n], given["net"]),
             "W_htilde": _product(kept["last_htilde"], given["query"]),
-            "W_h": _product(
-                values[..., :n], ops.concatenate([d_keys[:, :1], given["key"]], axis=1)
-            ),
+            "W_h": _product(values[..., :n], d_keys),
             "v": ops.sum(given["v"], axis=(0, 1)),
         }
         if self.fusion:
@@ -335,3 +335,30 @@ def _product(x, d):
     """Σ over rows and steps of x ⊗ d: the gradient of a matrix that x was times."""
     x, d = (ops.reshape(y, (-1, y.shape[-1])) for y in (x, d))
     return ops.matmul(ops.transpose(x), d)
+
+
+def visible(length, keep=None, starts=None):
+    """Which slots of its tape a step sees: its own past, pads left out, and where tapes
+    start anew the last state before.
+
+    Args:
+        length: of the sequence.
+        keep: `(B, T, 1)`, 0 at pads, or None.
+        starts: bool `(B, T)`, true where a tape starts anew, or None.
+
+    Returns:
+        Bool `(B, T, T + 1)`, or `(1, T, T + 1)` where nothing is given.
+    """
+    steps = ops.arange(length, dtype="int32")
+    slots = ops.arange(length + 1, dtype="int32")
+    past = slots[None, None] <= steps[None, :, None]
+    real = slots[None] >= 0
+    if keep is not None:
+        real = ops.concatenate([ops.ones_like(keep[:, :1]), keep], axis=1)[..., 0] > 0
+    seen = ops.logical_and(past, real[:, None])
+    if starts is None:
+        return seen
+    last = ops.max(ops.where(seen, slots, 0), axis=-1)  # the slot before each step
+    before = steps[None, None] <= steps[None, :, None]
+    first = ops.where(ops.logical_and(before, starts[:, None]), last[:, None], 0)
+    return ops.logical_and(seen, slots >= ops.max(first, axis=-1)[..., None])

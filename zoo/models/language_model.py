@@ -16,6 +16,7 @@ from zoo.text.generation import WordPreprocessor
 from zoo.text.tokenizer import END_ID, PAD_ID
 
 CELLS = ("lstm", "gru", "rnn", "lstmn")
+TAPES = ("sentence", "call")
 
 
 def recurrent_layer(cell, units, num_layers, **options):
@@ -51,8 +52,11 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
         hidden_dim: units of each recurrent layer. Paper: 300.
         num_layers: depth. Paper: 1 (and 3).
         cell: "lstm" (with forget gate), "gru" (Cho et al. 2014's), "rnn" (tanh) or
-            "lstmn" (`zoo.layers.LSTMN`), whose tapes are those of one call: of a call
-            before it they have the last state alone, as their first slot.
+            "lstmn" (`zoo.layers.LSTMN`).
+        tapes: how far an LSTMN's go, which the paper doesn't say: "sentence", the
+            default, to the last end token, or "call", to the first word of a call. In
+            both cases they have of what is before it the last state alone, as their
+            first slot.
         dropout: see above. Default 0.
         initializer_range: r. Default 0.05, an option of the paper's code.
         dtype: dtype policy.
@@ -91,6 +95,7 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
         cell="lstm",
         dropout=0.0,
         initializer_range=0.05,
+        tapes="sentence",
         dtype=None,
         **kwargs,
     ):
@@ -104,7 +109,7 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
             },
             rates={"dropout": dropout},
             ranges={"initializer_range": initializer_range},
-            choices={"cell": (cell, CELLS)},
+            choices={"cell": (cell, CELLS), "tapes": (tapes, TAPES)},
         )
         policy = self.dtype_policy
         self.token_embedding = keras.layers.Embedding(
@@ -163,11 +168,19 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
         """One word: `(B,)` ids to `(logits (B, V), states)`. Its states are those of
         `start`."""
         if self.cell == "lstmn":
-            words = self.token_embedding(ops.cast(token_ids, "int32"))
-            outputs, _, states = self.recurrent.step(words, states)
+            token_ids = ops.cast(token_ids, "int32")
+            words = self.token_embedding(token_ids)
+            starts = self._starts(token_ids[:, None]).get("starts")
+            outputs, _, states = self.recurrent.step(words, states, starts=starts)
             return self.output_layer(outputs), states
         outputs, states = self.read(token_ids[:, None], states)
         return self.output_layer(outputs[:, 0]), states
+
+    def _starts(self, token_ids):
+        """Where an LSTMN's tapes start anew, as an argument."""
+        if self.cell != "lstmn" or self.tapes != "sentence":
+            return {}
+        return {"starts": ops.equal(token_ids, END_ID)}
 
     def read(self, token_ids, states=None, training=False):
         """What the output layer reads, `(B, T, hidden_dim)`, and the states."""
@@ -177,6 +190,7 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
             mask=ops.not_equal(token_ids, PAD_ID),
             initial_states=states,
             training=training,
+            **self._starts(token_ids),
         )
         return self.drop(outputs, training=training), states
 
@@ -296,8 +310,8 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
             batch_size: texts scored together.
             carry_over: whether each text is read with the state that the one before
                 left. They are cut into `batch_size` parts of equal length, read at the
-                same time, each of which starts from the state zero. (An LSTMN's tapes
-                go over 35 words, and start with the last state before them.)
+                same time, each of which starts from the state zero. They are read 35
+                words at a time, where an LSTMN's tapes start anew.
 
         Raises:
             TypeError: for a text that is not a str.

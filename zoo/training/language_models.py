@@ -9,6 +9,7 @@ from zoo.training.recipe import at_least
 
 CORPORA = ("generated", "ptb")
 CELLS = ("lstm", "gru", "rnn", "lstmn")
+TAPES = ("sentence", "call")
 NORMALIZE = ("tokens", "sentences")
 PROMPTS = 200  # sentences whose beginnings are continued, to find bad output
 PAPER = {
@@ -24,8 +25,8 @@ class LanguageModeling:
     """The choices of a language model's recipe.
 
     Attributes:
-        cell, embedding_dim, hidden_dim, num_layers, dropout, initializer_range: of
-            `zoo.models.RecurrentLM`.
+        cell, embedding_dim, hidden_dim, num_layers, dropout, initializer_range, tapes:
+            of `zoo.models.RecurrentLM`.
         optimizer: an `Optimizer`.
         epochs: passes over the text.
         corpus: "generated", sentences of a small grammar, or "ptb".
@@ -51,6 +52,7 @@ class LanguageModeling:
     num_layers: int = 1
     dropout: float = 0.0
     initializer_range: float = 0.05
+    tapes: str = "sentence"
     corpus: str = "ptb"
     sentences: int = 0
     batch_size: int = 40
@@ -61,6 +63,7 @@ class LanguageModeling:
 
     def __post_init__(self):
         allowed = {"corpus": CORPORA, "cell": CELLS, "normalize": NORMALIZE}
+        allowed |= {"tapes": TAPES}
         for name, values in allowed.items():
             if (value := getattr(self, name)) not in values:
                 raise ValueError(
@@ -137,13 +140,13 @@ def _work(run, title, equations):
     tokenizer = WordTokenizer(count_words(texts["train"]))
     rows = {split: tokenizer.tokenize(found) for split, found in texts.items()}
     names = ("embedding_dim", "hidden_dim", "num_layers", "cell", "dropout")
-    names += ("initializer_range",)
+    names += ("initializer_range", "tapes")
     backbone = RecurrentLM(
         tokenizer.vocabulary_size(), **{name: getattr(settings, name) for name in names}
     )
     task = RecurrentCausalLM(backbone, RecurrentLMPreprocessor(tokenizer))
 
-    # In segments as in training: an LSTMN's tapes go over one.
+    # In segments as in training: an LSTMN's tapes start with one.
     carried = {"carry_over": True, "length": settings.length}
 
     def validate(model):
