@@ -78,7 +78,8 @@ RECIPE = Recipe(
                 "maxout_dim": 256,
                 "dropout": 0.4,
                 "initializer_range": 0.05,
-            }
+            },
+            rate=2e-3,
         ),
         "paper": paper(ADADELTA, 5, {"batch_size": 80}),
     },

@@ -58,16 +58,16 @@ def small(model, rate=8e-3, **changes):
     return Scale(model=model, **{**fields, **changes})
 
 
-def multi30k(model, **changes):
+def multi30k(model, rate=4e-3, **changes):
     """Multi30k alone, the strict benchmark, English to German; the other direction by
     `--set source=de --set target=en`. Arguments as in `tiny`."""
     fields = {
         "corpora": (("multi30k", 1),),
-        "optimizer": Optimizer("adam", 2e-3, "linear", warmup=400, clip=1.0),
+        "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
         "loss": {"smoothing": 0.1},
-        "epochs": 12,
+        "epochs": 10,
         "vocabulary_size": 4000,
-        "batch": {"batch_tokens": 1024},
+        "batch": {"batch_tokens": 768},
         "max_length": 64,
     }
     return Scale(model=model, **{**fields, **changes})
