@@ -80,7 +80,7 @@ class LanguageModeling:
             raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
 
 
-def recipe(name, cell, file, title, equations, rate=1e-2, small_range=0.05, **changes):
+def recipe(name, cell, file, title, equations, rate=1e-2, small=None, **changes):
     """The `Experiment` of one cell, of the same size and with the same choices as the
     others.
 
@@ -89,7 +89,7 @@ def recipe(name, cell, file, title, equations, rate=1e-2, small_range=0.05, **ch
         cell: of `zoo.models.RecurrentLM`.
         title, equations: str, the card's.
         rate: highest learning rate of its tiny scale.
-        small_range: `initializer_range` of its small scale.
+        small: dict of other fields of its small scale.
         **changes: other fields of its tiny scale.
     """
     tiny = LanguageModeling(
@@ -105,14 +105,14 @@ def recipe(name, cell, file, title, equations, rate=1e-2, small_range=0.05, **ch
         length=20,
     )
     tiny = dataclasses.replace(tiny, **changes)
-    small = LanguageModeling(
+    usual = LanguageModeling(
         cell,
         Optimizer("adam", 3e-3, "linear", warmup=400, clip=5.0),
         epochs=10,
         dropout=0.4,
-        initializer_range=small_range,
         batch_size=20,
     )
+    small = dataclasses.replace(usual, **(small or {}))
     # SGD at 0.65, times 0.85 after an epoch without gain, the norm clipped at 5. That
     # the loss is a stream's, and 40 epochs, are our reading: the paper doesn't say.
     paper = LanguageModeling(
