@@ -80,6 +80,7 @@ RECIPE = Recipe(
                 "initializer_range": 0.05,
             },
             rate=2e-3,
+            batch={"batch_tokens": 1536},
         ),
         "paper": paper(ADADELTA, 5, {"batch_size": 80}),
     },
