@@ -109,9 +109,6 @@ def test_steps_and_the_end_of_their_room():
 
 
 def test_a_source_goes_with_fusion():
-    deep = LSTMN(4, fusion="deep")
-    with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
-        deep.run(INPUTS, source=[{}], starts=np.ones((3, 6), "bool"))
     with pytest.raises(ValueError, match="fusion='deep' and no source"):
         LSTMN(4, fusion="deep")(INPUTS)
     with pytest.raises(ValueError, match=r"in \[0, 1\).*dropout=1"):

@@ -90,6 +90,20 @@ def test_gradients_reach_every_variable(fusion):
         assert np.abs(gradient).max() > 0, variable.path
 
 
+def test_tapes_start_anew_without_fusion_alone():
+    cell, starts = built("deep"), [[True] * 6] * 3
+    with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
+        cell.run(INPUTS, source=source_of(cell), starts=starts)
+    with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
+        states, x = cell.make_states(3, 6), cell.project(INPUTS[:, 0])
+        cell.advance(x, states, source_of(cell), starts=np.ones((3, 1), "bool"))
+    alone = built()
+    close(
+        alone.run(INPUTS, starts=starts)[0],
+        alone.run(INPUTS, starts=np.array(starts))[0],
+    )
+
+
 def test_config_and_bad_arguments():
     copy = same_config(LSTMNCell(4, 3, "deep"))
     assert (copy.attention_units, copy.fusion) == (3, "deep")

@@ -13,7 +13,7 @@ class LSTMN(keras.layers.Layer):
 
     Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its
     attention asks with h_t of layer k. Cost and memory grow with the square of the
-    sequence's length.
+    sequence's length. The gradient is of first order, in reverse mode.
 
     Args:
         units: size of h and c of each layer.
@@ -138,11 +138,6 @@ class LSTMN(keras.layers.Layer):
             raise ValueError(
                 "`source` is for a layer with fusion, and for no other. Received: "
                 f"fusion={self.fusion!r} and {'no' if source is None else 'a'} source"
-            )
-        if self.fusion is not None and starts is not None:
-            raise ValueError(
-                "`starts` is for a layer without fusion. Received: "
-                f"fusion={self.fusion!r} and `starts`"
             )
         inputs = ops.cast(inputs, self.compute_dtype)
         x, tapes, states, weights = inputs, [], [], None

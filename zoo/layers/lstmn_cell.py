@@ -11,7 +11,8 @@ from zoo.layers.functional import (
     one_of,
     positive,
 )
-from zoo.layers.lstmn_loop import Loop, attend, gates
+from zoo.layers.lstmn_loop import Loop
+from zoo.layers.lstmn_step import Step, attend, attend_row
 
 FUSIONS = (None, "shallow", "deep")
 
@@ -28,7 +29,9 @@ class LSTMNCell(keras.layers.Layer):
         c_t   = f * c~_t + i * ĉ,  h_t = o * tanh(c_t)
 
     Slot 0 of the tapes holds the initial h and c, zeros by default, for ever, as in the
-    authors' code (whose encoder leaves W_h~ out). A masked step writes nothing.
+    authors' code (whose encoder leaves W_h~ out). A masked step writes nothing. Where
+    tapes start anew, of all that is on them the last state alone is seen from then on.
+    The gradient is of first order, in reverse mode (`zoo/layers/lstmn_loop.py`).
 
     With `fusion` the cell reads a source too, whose tapes are γ_j (hidden states) and
     α_j (memories), section 4:
@@ -120,6 +123,7 @@ class LSTMNCell(keras.layers.Layer):
         self.bias = self.add_weight(name="bias", shape=(4 * n,), initializer=self._bias)
         if self.fusion == "deep":
             self.b_r = self.add_weight(name="b_r", shape=(n,), initializer="zeros")
+        self.equations = Step(n, a, self.fusion)
         self.built = True
 
     def _bias(self, shape, dtype=None):
@@ -132,15 +136,10 @@ class LSTMNCell(keras.layers.Layer):
 
     def loop_weights(self):
         """What the steps multiply with, in the compute dtype, by name."""
-        names = ["recurrent_kernel", "W_htilde", "v", "W_h"]
-        if self.fusion == "shallow":
-            names += ["W_q", "context_kernel", "u"]
-        if self.fusion == "deep":
-            names += ["W_gammatilde", "u"]
+        names = self.equations.weights
         found = dict(zip(names, self._cast(*names), strict=True))
         if self.fusion == "deep":
-            [W_r] = self._cast("W_r")
-            found["W_r"] = W_r[: self.units]
+            found["W_r"] = found["W_r"][: self.units]
         return found
 
     # === Before the loop ===
@@ -207,35 +206,26 @@ class LSTMNCell(keras.layers.Layer):
             `(B, S)` or None, a list.
         """
         tape, real, last_h, last_c, htilde, *fed, position = states
-        n, a = self.units, self.W_x.shape[-1]
-        w = self.loop_weights()
-        if starts is not None:
-            starts = starts if keep is None else ops.logical_and(starts, keep)
-            tape, real = self._restart(starts, tape, real, last_h, last_c, w["W_h"])
-            htilde = ops.where(starts, 0.0, htilde)
-        net, query, *others = ops.split(
-            x, [4 * n, 4 * n + a, 5 * n + a][: 3 if self.fusion == "deep" else 1], -1
-        )
-        query = query + ops.matmul(htilde, w["W_htilde"])
-        values, keys = tape[..., : 2 * n], tape[..., 2 * n :]
-        read, _ = attend(query[:, None], keys, w["v"], real > 0, values)
-        new_htilde, ctilde = ops.split(read[:, 0], 2, axis=-1)
-        net = net + ops.matmul(new_htilde, w["recurrent_kernel"])
-        extra, alignment, new_fed = None, None, []
-        if self.fusion == "shallow":
-            query = ops.matmul(last_h, w["W_q"])
-            read, alignment = self._read(query, source, w["u"])
-            net = net + ops.matmul(read[:, :n], w["context_kernel"])
-        elif self.fusion == "deep":
-            share, query = others
-            query = query + ops.matmul(fed[0], w["W_gammatilde"])
-            read, alignment = self._read(query, source, w["u"])
-            gamma, alpha = ops.split(read, 2, axis=-1)
-            extra = ops.sigmoid(share + ops.matmul(gamma, w["W_r"])) * alpha
-            new_fed = [gamma]
-        h, c = gates(net, ctilde, extra)
-
+        n, w = self.units, self.loop_weights()
         slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
+        if starts is not None:
+            starts = self._starts(starts, keep)
+            last = ops.max(ops.where(real > 0, slots, 0), axis=1, keepdims=True)
+            real = ops.where(starts, ops.cast(slots == last, real.dtype), real)
+            htilde = ops.where(starts, 0.0, htilde)
+        asking = last_h if self.fusion == "shallow" else (fed[0] if fed else None)
+        values, keys = tape[..., : 2 * n], tape[..., 2 * n :]
+        h, c, found = self.equations(
+            w,
+            x,
+            htilde,
+            asking,
+            lambda query: attend_row(query, keys, w["v"], real > 0, values),
+            lambda query: self._read(query, source, w["u"]),
+        )
+        new_htilde = found["read"][:, :n]
+        new_fed = [found["context"][:, :n]] if self.fusion == "deep" else []
+
         here = slots == position[:, None] + 1
         if keep is not None:
             here = ops.logical_and(here, keep)
@@ -245,15 +235,18 @@ class LSTMNCell(keras.layers.Layer):
         new, old = [h, c, new_htilde, *new_fed], [last_h, last_c, htilde, *fed]
         if keep is not None:
             new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
+        alignment = found.get("alignment")
         return h, c, alignment, [tape, real, *new, position + 1]
 
-    def _restart(self, starts, tape, real, h, c, W_h):
-        """The tapes and which slots are written; where `starts` says so, the last h and
-        c as slot 0 and nothing else."""
-        first = ops.arange(ops.shape(tape)[1], dtype="int32")[None] == 0
-        row = ops.concatenate([h, c, ops.matmul(h, W_h)], axis=-1)[:, None]
-        tape = ops.where(ops.logical_and(starts, first)[..., None], row, tape)
-        return tape, ops.where(starts, ops.cast(first, real.dtype), real)
+    def _starts(self, starts, mask=None):
+        """`starts` as a bool tensor; a pad starts nothing."""
+        if self.fusion is not None:
+            raise ValueError(
+                "`starts` is for a layer without fusion. Received: "
+                f"fusion={self.fusion!r} and `starts`"
+            )
+        starts = ops.cast(ops.convert_to_tensor(starts), "bool")
+        return starts if mask is None else ops.logical_and(starts, mask)
 
     def _read(self, query, source, u):
         """Attention to the source: `(R, 2 units)` and `(R, S)`."""
@@ -272,7 +265,7 @@ class LSTMNCell(keras.layers.Layer):
             inputs: `(B, T, n)`.
             mask: bool `(B, T)`, true where real, or None.
             initial: `[h, c]`, zeros by default.
-            source: from `project_source`, with fusion.
+            source: from `project_source`, with fusion; of as many rows.
             starts: bool `(B, T)`, true where the tapes start anew, as if what follows
                 were run by itself from the last h and c; None, the default, for
                 nowhere. Without fusion.
@@ -281,14 +274,17 @@ class LSTMNCell(keras.layers.Layer):
             `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights
             on the source `(B, T, S)` or None; the last real step's.
         """
+        if mask is not None:
+            mask = ops.cast(ops.convert_to_tensor(mask), "bool")
+        if starts is not None:
+            starts = self._starts(starts, mask)
         x = self.project(inputs)
         zeros = ops.zeros((ops.shape(x)[0], self.units), dtype=x.dtype)
         first = [ops.cast(s, x.dtype) for s in initial] if initial else [zeros, zeros]
-        loop = Loop(self.units, self.W_x.shape[-1], self.fusion)
+        loop = Loop(self.equations, self.W_x.shape[-1])
         h, c, weights = loop.run(x, first, self.loop_weights(), mask, source, starts)
         if mask is None:
             return h, c, weights, [h[:, -1], c[:, -1]]
-        mask = ops.cast(ops.convert_to_tensor(mask), "bool")
         # The place behind the last real step, in the tape; 0 without any.
         steps = ops.arange(ops.shape(x)[1], dtype="int32") + 1
         place = ops.max(ops.where(mask, steps, 0), axis=1)

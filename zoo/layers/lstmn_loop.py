@@ -2,114 +2,39 @@
 
 What a loop's automatic gradient keeps of every step (a copy of the tapes, the hidden
 layers of the attentions) and what it adds up at every step (the matrices' gradients) is
-most of its cost. Here the tapes are kept once, hidden layers are computed again, and
-the gradient of a matrix is one product behind the loop.
+most of its cost: docs/performance.md. Here the tapes are kept once, hidden layers are
+computed again, and the gradient of a matrix is one product behind the loop. What the
+gradient needs is kept in inference as well, a few vectors a step.
+
+It is a gradient of first order in reverse mode: another of it, or forward mode, does
+not see through the loop.
 """
 
 from keras import ops
 
-from zoo.layers.attention import mix
-from zoo.layers.functional import columns, linear, masked_softmax, scan
-
-
-def attend(query, keys, vector, mask, values):
-    """Additive attention, v · tanh(query + keys): `(B, K, a)` and `(B, S, a)` to the
-    weighted sums of the values `(B, K, d)` and the weights `(B, K, S)`."""
-    hidden = ops.tanh(query[:, :, None] + keys[:, None])
-    scores = linear(hidden, vector[:, None])[..., 0]
-    weights = masked_softmax(scores, mask[:, None])
-    return mix(weights, values), weights
-
-
-def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=0.0):
-    """The gradient of `attend` with one query a row, `(B, a)`, whose weights were
-    `(B, S)`: that of the query, of the keys, and each row's share `(B, a)` of that of
-    the vector. (That of the values is weights times `d_read`.)"""
-    d_weights = d_weights + ops.matmul(values, d_read[..., None])[..., 0]
-    mean = ops.sum(weights * d_weights, axis=-1, keepdims=True)
-    d_scores = weights * (d_weights - mean)
-    hidden = ops.tanh(query[:, None] + keys)
-    d_keys = d_scores[..., None] * (vector * (1 - hidden * hidden))
-    d_vector = ops.matmul(d_scores[:, None], hidden)[:, 0]
-    return ops.sum(d_keys, axis=1), d_keys, d_vector
-
-
-def gates(net, memory, extra=None):
-    """`(h, c)` of the gates' inputs `(B, 4 units)` in the order i, f, ĉ, o, of the
-    memory that f lets through, and of what is added to c."""
-    i, f, candidate, o = ops.split(net, 4, axis=-1)
-    c = ops.sigmoid(f) * memory + ops.sigmoid(i) * ops.tanh(candidate)
-    c = c if extra is None else c + extra
-    return ops.sigmoid(o) * ops.tanh(c), c
-
-
-def gates_gradient(net, memory, c, d_h, d_c):
-    """The gradient of `gates`, whose c it was: of its three arguments."""
-    i, f, candidate, o = ops.split(net, 4, axis=-1)
-    i, f, o = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o)
-    candidate, squashed = ops.tanh(candidate), ops.tanh(c)
-    d_c = d_c + d_h * o * (1 - squashed * squashed)
-    parts = [
-        d_c * candidate * i * (1 - i),
-        d_c * memory * f * (1 - f),
-        d_c * i * (1 - candidate * candidate),
-        d_h * squashed * o * (1 - o),
-    ]
-    return ops.concatenate(parts, axis=-1), d_c * f, d_c
-
-
-class Rows:
-    """Tensors `(..., m)` side by side, under names.
-
-    Args:
-        **widths: int by name; None for what is as wide as the call of `split` says.
-    """
-
-    def __init__(self, **widths):
-        self.widths = widths
-
-    def join(self, found):
-        """The tensors of the dict `found` that have a place here, as one."""
-        return ops.concatenate([found[name] for name in self.widths], axis=-1)
-
-    def split(self, joined, **others):
-        found, place = {}, 0
-        for name, width in self.widths.items():
-            if width is None:
-                found[name] = joined[..., place : place + others[name]]
-                place = place + others[name]
-            else:
-                found[name] = columns(joined, place, place + width)
-                place = place + width
-        return found
+from zoo.layers.functional import columns, scan
+from zoo.layers.lstmn_step import Rows, attend_gradient, attend_row, gates_gradient
 
 
 class Loop:
     """A cell's steps over a sequence.
 
     Args:
-        units, attention_units: sizes of h and of the scores' hidden layers.
-        fusion: None, "shallow" or "deep".
+        step: the cell's `Step`.
+        attention_units: size of the scores' hidden layers.
     """
 
-    def __init__(self, units, attention_units, fusion):
-        self.units, self.fusion = units, fusion
-        n, a = units, attention_units
-        self.weights = ["recurrent_kernel", "W_htilde", "W_h", "v"]
-        inputs = {"net": 4 * n, "query": a}
+    def __init__(self, step, attention_units):
+        self.step, self.units, self.fusion = step, step.units, step.fusion
+        n, a = step.units, attention_units
         kept = {"net": 4 * n, "query": a, "read": 2 * n, "last_htilde": n}
         given = {"net": 4 * n, "query": a, "v": a}
-        if fusion:  # `fed` is what asks: h_{t-1}, or γ~_{t-1}
-            self.ask = "W_q" if fusion == "shallow" else "W_gammatilde"
-            self.use = "context_kernel" if fusion == "shallow" else "W_r"
-            self.weights += [self.ask, self.use, "u"]
-            kept |= {"asked": a, "found": 2 * n, "last_fed": n}
-            given |= {"asked": a, "u": a, "found": 2 * n}
-        if fusion == "deep":
-            inputs |= {"share": n, "asked": a}
+        if self.fusion:
+            kept |= {"asked": a, "context": 2 * n, "last_fed": n}
+            given |= {"asked": a, "u": a, "context": 2 * n}
+        if self.fusion == "deep":
             kept |= {"share": n}
             given |= {"share": n}
-        self.inputs = Rows(**inputs)  # as `project` has it
         # What a step leaves for its gradient, with the weights on the tape.
         self.kept = Rows(**kept, own=None)
         self.given = Rows(**given)  # gradients that a step knows
@@ -122,19 +47,16 @@ class Loop:
             first: `(h, c)` of slot 0, each `(B, units)`.
             weights: the cell's `loop_weights()`.
             mask: bool `(B, T)`, true where real, or None.
-            source: of the cell's `project_source`, or None.
-            starts: bool `(B, T)`, true where the tapes start anew, with the last state
-                before as slot 0, or None; without fusion.
+            source: of the cell's `project_source`, with as many rows, or None.
+            starts: bool `(B, T)`, true where the tapes start anew, at no pad, or None.
 
         Returns:
             `(h, c, alignment)`: `(B, T, units)` twice, whatever at pads; the weights on
             the source `(B, T, S)` or None.
         """
         keep = None if mask is None else ops.cast(mask, x.dtype)[..., None]
-        if starts is not None and mask is not None:
-            starts = ops.logical_and(starts, mask)  # a pad starts nothing
-        arguments = [x, *first, *(weights[name] for name in self.weights)]
-        names = ["x", "h", "c", *self.weights]
+        arguments = [x, *first, *(weights[name] for name in self.step.weights)]
+        names = ["x", "h", "c", *self.step.weights]
         if source is not None:
             arguments += [source["keys"], source["values"]]
             names += ["source_keys", "source_values"]
@@ -160,56 +82,44 @@ class Loop:
         h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
         return h, c, None if source is None else outputs[..., 2 * n :]
 
-    def _forward(self, w, keep, source_mask, starts=None):
+    def _forward(self, w, keep, source_mask, starts):
         """`(keys, values)` of the tapes, what is kept, and the alignment."""
         x, n = w["x"], self.units
         slots = ops.arange(ops.shape(x)[1] + 1, dtype="int32")[None]
         seen = visible(ops.shape(x)[1], keep, starts)
+
+        def read_source(query):
+            source = w["source_keys"], w["u"], source_mask, w["source_values"]
+            return attend_row(query, *source)
 
         def step(row, states):
             keys, values, htilde, *fed, position = states
             if starts is not None:
                 begins = ops.take(starts, position, axis=1)[:, None]
                 htilde = ops.where(begins, 0.0, htilde)
-            now, found = self.inputs.split(row), {"last_htilde": htilde}
-            query = now["query"] + ops.matmul(htilde, w["W_htilde"])
             own = ops.take(seen, position, axis=1)
-            read, own = attend(query[:, None], keys, w["v"], own, values)
-            read, new = read[:, 0], [read[:, 0, :n]]
-            net = now["net"] + ops.matmul(new[0], w["recurrent_kernel"])
-            extra, rest = None, []
+            h, c, found = self.step(
+                w,
+                row,
+                htilde,
+                fed[0] if fed else None,
+                lambda query: attend_row(query, keys, w["v"], own, values),
+                read_source,
+            )
+            new = [found["read"][:, :n]]
             if self.fusion:
-                asked = ops.matmul(fed[0], w[self.ask])
-                asked = asked + now["asked"] if "asked" in now else asked
-                context, weights = attend(
-                    asked[:, None],
-                    w["source_keys"],
-                    w["u"],
-                    source_mask,
-                    w["source_values"],
-                )
-                context, rest = context[:, 0], [weights[:, 0]]
-                found |= {"asked": asked, "found": context, "last_fed": fed[0]}
-                product = ops.matmul(context[:, :n], w[self.use])
-                if self.fusion == "shallow":
-                    net = net + product
-                else:
-                    found["share"] = now["share"] + product
-                    extra = ops.sigmoid(found["share"]) * context[:, n:]
-            h, c = gates(net, read[:, n:], extra)
-            if self.fusion:
-                new += [h if self.fusion == "shallow" else context[:, :n]]
+                new += [h if self.fusion == "shallow" else found["context"][:, :n]]
             if keep is not None:
-                is_real = ops.take(keep, position, axis=1) > 0
-                old = [htilde, *fed]
+                is_real, old = ops.take(keep, position, axis=1) > 0, [htilde, *fed]
                 new = [ops.where(is_real, *pair) for pair in zip(new, old, strict=True)]
             here = (slots == position + 1)[..., None]
             keys = ops.where(here, ops.matmul(h, w["W_h"])[:, None], keys)
-            row = ops.concatenate([h, c], axis=-1)[:, None]
-            values = ops.where(here, row, values)
-            found |= {"net": net, "query": query, "read": read, "own": own[:, 0]}
-            output = ops.concatenate([self.kept.join(found), *rest], axis=-1)
-            return output, [keys, values, *new, position + 1]
+            both = ops.concatenate([h, c], axis=-1)[:, None]
+            values = ops.where(here, both, values)
+            outputs = [self.kept.join(found)]
+            outputs += [found["alignment"]] if self.fusion else []
+            states = [keys, values, *new, position + 1]
+            return ops.concatenate(outputs, axis=-1), states
 
         h, first = w["h"], ops.concatenate([w["h"], w["c"]], axis=-1)
         begin = ops.cast(slots == 0, h.dtype)[..., None]
@@ -227,88 +137,97 @@ class Loop:
     def _backward(self, w, tapes, kept, alignment, keep, starts, upstream):
         """The gradients of all arguments, by name."""
         keys, values = tapes
-        n, fused = self.units, self.fusion is not None
-        slots = ops.shape(keys)[1]
-        transposed = {
-            name: ops.transpose(w[name]) for name in self.weights if name not in "vu"
+        n, slots = self.units, ops.shape(keys)[1]
+        turned = {
+            name: ops.transpose(w[name]) for name in self.step.weights if len(name) > 1
         }
-        upstream_rows = Rows(d_h=n, d_c=n, d_alignment=None)
-        longer = ops.shape(alignment)[2] if fused else 0
+        layout = Rows(d_h=n, d_c=n, d_alignment=None)
+        longer = ops.shape(alignment)[2] if self.fusion else 0
 
         def step(row, states):
             d_keys, d_values, d_htilde, *others, position = states
             # Rows of tensors that stay where they are: as a sequence of the loop they
             # would be copied.
             now = self.kept.split(ops.take(kept, position, axis=1), own=slots)
-            now |= upstream_rows.split(row, d_alignment=longer)
+            now |= layout.split(row, d_alignment=longer)
             c = ops.take(values, position + 1, axis=1)[:, n:]
-            out, stays = {}, [0.0, 0.0]
+            if self.fusion:
+                now["alignment"] = ops.take(alignment, position, axis=1)
+            stays = [0.0, 0.0]
             if keep is not None:  # what a pad left as it was
                 real = ops.take(keep, position, axis=1)
                 stays = [(1 - real) * d for d in (d_htilde, *others[1:])]
                 d_htilde, *others[1:] = (real * d for d in (d_htilde, *others[1:]))
             d_key = ops.take(d_keys, position + 1, axis=1)
             d_row = ops.take(d_values, position + 1, axis=1)
-            d_h = now["d_h"] + d_row[:, :n] + ops.matmul(d_key, transposed["W_h"])
+            d_h = now["d_h"] + d_row[:, :n] + ops.matmul(d_key, turned["W_h"])
             if self.fusion == "shallow":
                 d_h = d_h + others[1]
-            read = now["read"]
+            read, out = now["read"], {}
             out["net"], d_memory, d_c = gates_gradient(
                 now["net"], read[:, n:], c, d_h, now["d_c"] + d_row[:, n:]
             )
-            if fused:
+            if self.fusion:
                 d_source_keys, d_fed = others
-                context = now["found"]
-                if self.fusion == "shallow":
-                    d_gamma = ops.matmul(out["net"], transposed[self.use])
-                    d_alpha = ops.zeros_like(d_gamma)
-                else:
-                    gate = ops.sigmoid(now["share"])
-                    out["share"] = d_c * context[:, n:] * gate * (1 - gate)
-                    d_gamma = d_fed + ops.matmul(out["share"], transposed[self.use])
-                    d_alpha = d_c * gate
-                out["found"] = ops.concatenate([d_gamma, d_alpha], axis=-1)
-                out["asked"], more, out["u"] = attend_gradient(
-                    now["asked"],
-                    w["source_keys"],
-                    w["u"],
-                    w["source_values"],
-                    ops.take(alignment, position, axis=1),
-                    out["found"],
-                    now["d_alignment"],
+                found, more = self._source_gradient(
+                    w, turned, now, out["net"], d_c, d_fed
                 )
-                d_fed = ops.matmul(out["asked"], transposed[self.ask]) + stays[1]
+                out |= found
+                d_fed = ops.matmul(out["asked"], turned[self.step.ask]) + stays[1]
                 others = [d_source_keys + more, d_fed]
-            d_htilde = d_htilde + ops.matmul(out["net"], transposed["recurrent_kernel"])
+            d_htilde = d_htilde + ops.matmul(out["net"], turned["recurrent_kernel"])
             d_read = ops.concatenate([d_htilde, d_memory], axis=-1)
             out["query"], more, out["v"] = attend_gradient(
                 now["query"], keys, w["v"], values, now["own"], d_read
             )
             d_values = d_values + now["own"][..., None] * d_read[:, None]
-            d_htilde = ops.matmul(out["query"], transposed["W_htilde"])
+            d_htilde = ops.matmul(out["query"], turned["W_htilde"])
             if starts is not None:
                 begins = ops.take(starts, position, axis=1)[:, None]
                 d_htilde = ops.where(begins, 0.0, d_htilde)
-            d_htilde = d_htilde + stays[0]
-            states = [d_keys + more, d_values, d_htilde, *others, position - 1]
-            return self.given.join(out), states
+            states = [d_keys + more, d_values, d_htilde + stays[0], *others]
+            return self.given.join(out), [*states, position - 1]
 
         states = [ops.zeros_like(keys), ops.zeros_like(values), ops.zeros_like(w["h"])]
-        if fused:
+        if self.fusion:
             states += [ops.zeros_like(w["source_keys"]), ops.zeros_like(w["h"])]
         states += [ops.convert_to_tensor(slots - 2, dtype="int32")]
         given, states = scan(step, upstream, states, reverse=True)
         given, kept = self.given.split(given), self.kept.split(kept, own=slots)
-        return self._sums(w, values, given, kept, alignment, states)
+        return self._sums(turned, values, given, kept, alignment, states)
 
-    def _sums(self, w, values, given, kept, alignment, states):
-        """What is left to do behind the loop."""
+    def _source_gradient(self, w, turned, now, d_net, d_c, d_fed):
+        """What a step knows of the gradients of its reading the source, by name, and
+        that of the source's keys."""
+        n, context, out = self.units, now["context"], {}
+        if self.fusion == "shallow":  # α~ isn't used
+            d_gamma = ops.matmul(d_net, turned[self.step.use])
+            d_alpha = ops.zeros_like(d_gamma)
+        else:
+            gate = ops.sigmoid(now["share"])
+            out["share"] = d_c * context[:, n:] * gate * (1 - gate)
+            d_gamma = d_fed + ops.matmul(out["share"], turned[self.step.use])
+            d_alpha = d_c * gate
+        out["context"] = ops.concatenate([d_gamma, d_alpha], axis=-1)
+        out["asked"], d_keys, out["u"] = attend_gradient(
+            now["asked"],
+            w["source_keys"],
+            w["u"],
+            w["source_values"],
+            now["alignment"],
+            out["context"],
+            now["d_alignment"],
+        )
+        return out, d_keys
+
+    def _sums(self, turned, values, given, kept, alignment, states):
+        """What is left to do behind the loop: the gradients of all arguments."""
         n = self.units
         d_keys, d_values, _, *others, _ = states
         d_first = d_values[:, 0]
         found = {
-            "x": self.inputs.join(given),
-            "h": d_first[:, :n] + ops.matmul(d_keys[:, 0], ops.transpose(w["W_h"])),
+            "x": self.step.inputs.join(given),
+            "h": d_first[:, :n] + ops.matmul(d_keys[:, 0], turned["W_h"]),
             "c": d_first[:, n:],
             "recurrent_kernel": _product(kept["read"][..., :n], given["net"]),
             "W_htilde": _product(kept["last_htilde"], given["query"]),
@@ -316,15 +235,14 @@ class Loop:
             "v": ops.sum(given["v"], axis=(0, 1)),
         }
         if self.fusion:
-            target = given["net" if self.fusion == "shallow" else "share"]
+            used = given["net" if self.fusion == "shallow" else "share"]
+            across = ops.swapaxes(alignment, 1, 2)
             found |= {
-                self.ask: _product(kept["last_fed"], given["asked"]),
-                self.use: _product(kept["found"][..., :n], target),
+                self.step.ask: _product(kept["last_fed"], given["asked"]),
+                self.step.use: _product(kept["context"][..., :n], used),
                 "u": ops.sum(given["u"], axis=(0, 1)),
                 "source_keys": others[0],
-                "source_values": ops.matmul(
-                    ops.swapaxes(alignment, 1, 2), given["found"]
-                ),
+                "source_values": ops.matmul(across, given["context"]),
             }
         if self.fusion == "shallow":
             found["h"] = found["h"] + others[1]

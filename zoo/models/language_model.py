@@ -56,7 +56,8 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
         tapes: how far an LSTMN's go, which the paper doesn't say: "sentence", the
             default, to the last end token, or "call", to the first word of a call. In
             both cases they have of what is before it the last state alone, as their
-            first slot.
+            first slot. A model saved before there was this argument ran with "call":
+            give it.
         dropout: see above. Default 0.
         initializer_range: r. Default 0.05, an option of the paper's code.
         dtype: dtype policy.
@@ -170,27 +171,26 @@ class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
         if self.cell == "lstmn":
             token_ids = ops.cast(token_ids, "int32")
             words = self.token_embedding(token_ids)
-            starts = self._starts(token_ids[:, None]).get("starts")
+            starts = self._starts(token_ids[:, None])
             outputs, _, states = self.recurrent.step(words, states, starts=starts)
             return self.output_layer(outputs), states
         outputs, states = self.read(token_ids[:, None], states)
         return self.output_layer(outputs[:, 0]), states
 
     def _starts(self, token_ids):
-        """Where an LSTMN's tapes start anew, as an argument."""
-        if self.cell != "lstmn" or self.tapes != "sentence":
-            return {}
-        return {"starts": ops.equal(token_ids, END_ID)}
+        """Where an LSTMN's tapes start anew, or None."""
+        return ops.equal(token_ids, END_ID) if self.tapes == "sentence" else None
 
     def read(self, token_ids, states=None, training=False):
         """What the output layer reads, `(B, T, hidden_dim)`, and the states."""
         token_ids = ops.cast(token_ids, "int32")
+        more = {"starts": self._starts(token_ids)} if self.cell == "lstmn" else {}
         outputs, states = self.recurrent(
             self.token_embedding(token_ids),
             mask=ops.not_equal(token_ids, PAD_ID),
             initial_states=states,
             training=training,
-            **self._starts(token_ids),
+            **more,
         )
         return self.drop(outputs, training=training), states
 
@@ -311,7 +311,7 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
             carry_over: whether each text is read with the state that the one before
                 left. They are cut into `batch_size` parts of equal length, read at the
                 same time, each of which starts from the state zero. They are read 35
-                words at a time, where an LSTMN's tapes start anew.
+                words at a time; each such segment starts an LSTMN's tapes anew, too.
 
         Raises:
             TypeError: for a text that is not a str.

@@ -134,7 +134,9 @@ def _write(signatures, folder):
         archive.add_endpoint(name, endpoint, specs)
         if name == signatures.default:
             archive.add_endpoint("serving_default", endpoint, specs)
-    archive.write_out(str(folder), verbose=False)
+    # Served models take no gradients: an LSTMN's, written out, would be saved as well.
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    archive.write_out(str(folder), options, verbose=False)
     _share_pieces(folder)
 
 

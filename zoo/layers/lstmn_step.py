@@ -1,0 +1,155 @@
+"""The equations of one LSTMN step (Cheng, Dong & Lapata 2016), and their gradients."""
+
+import keras
+from keras import ops
+
+from zoo.layers.attention import mix
+from zoo.layers.functional import columns, linear, masked_softmax
+
+
+def attend(query, keys, vector, mask, values):
+    """Additive attention, v · tanh(query + keys): `(B, K, a)` and `(B, S, a)` to the
+    weighted sums of the values `(B, K, d)` and the weights `(B, K, S)`."""
+    hidden = ops.tanh(query[:, :, None] + keys[:, None])
+    scores = linear(hidden, vector[:, None])[..., 0]
+    weights = masked_softmax(scores, mask[:, None])
+    return mix(weights, values), weights
+
+
+def attend_row(query, keys, vector, mask, values):
+    """`attend` with one query a row, `(B, a)`: `(B, d)` and `(B, S)`."""
+    read, weights = attend(query[:, None], keys, vector, mask, values)
+    return read[:, 0], weights[:, 0]
+
+
+def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None):
+    """The gradient of `attend_row`, whose weights were `(B, S)`: that of the query, of
+    the keys, and each row's share `(B, a)` of that of the vector. (That of the values
+    is weights times `d_read`.)"""
+    given = ops.matmul(values, d_read[..., None])[..., 0]
+    given = given if d_weights is None else given + d_weights
+    p, given = _wide(weights), _wide(given)
+    total = ops.maximum(ops.sum(p, axis=-1, keepdims=True), 1e-30)
+    mean = ops.sum(p * given, axis=-1, keepdims=True) / total
+    d_scores = ops.cast(p * (given - mean), weights.dtype)
+    hidden = ops.tanh(query[:, None] + keys)
+    d_keys = d_scores[..., None] * (vector * ((1 - hidden) * (1 + hidden)))
+    d_vector = ops.matmul(d_scores[:, None], hidden)[:, 0]
+    return ops.sum(d_keys, axis=1), d_keys, d_vector
+
+
+def gates(net, memory, extra=None):
+    """`(h, c)` of the gates' inputs `(B, 4 units)` in the order i, f, ĉ, o, of the
+    memory that f lets through, and of what is added to c."""
+    i, f, candidate, o = ops.split(net, 4, axis=-1)
+    c = ops.sigmoid(f) * memory + ops.sigmoid(i) * ops.tanh(candidate)
+    c = c if extra is None else c + extra
+    return ops.sigmoid(o) * ops.tanh(c), c
+
+
+def gates_gradient(net, memory, c, d_h, d_c):
+    """The gradient of `gates`, whose c it was: of its three arguments."""
+    dtype = net.dtype
+    net, memory, c, d_h, d_c = (_wide(part) for part in (net, memory, c, d_h, d_c))
+    i, f, candidate, o = ops.split(net, 4, axis=-1)
+    i, f, o = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o)
+    candidate, squashed = ops.tanh(candidate), ops.tanh(c)
+    d_c = d_c + d_h * o * (1 - squashed * squashed)
+    parts = [
+        d_c * candidate * i * (1 - i),
+        d_c * memory * f * (1 - f),
+        d_c * i * (1 - candidate * candidate),
+        d_h * squashed * o * (1 - o),
+    ]
+    found = ops.concatenate(parts, axis=-1), d_c * f, d_c
+    return tuple(ops.cast(part, dtype) for part in found)
+
+
+def _wide(x):
+    """`x`, half precisions as float32: they would lose differences and small products
+    that a framework's own gradient, rounded once, keeps."""
+    half = "16" in keras.backend.standardize_dtype(x.dtype)
+    return ops.cast(x, "float32") if half else x
+
+
+class Rows:
+    """Tensors `(..., m)` side by side, under names.
+
+    Args:
+        **widths: int by name; None for what is as wide as the call of `split` says.
+    """
+
+    def __init__(self, **widths):
+        self.widths = widths
+
+    def join(self, found):
+        """The tensors of the dict `found` that have a place here, as one."""
+        return ops.concatenate([found[name] for name in self.widths], axis=-1)
+
+    def split(self, joined, **others):
+        found, place = {}, 0
+        for name, width in self.widths.items():
+            if width is None:
+                found[name] = joined[..., place : place + others[name]]
+                place = place + others[name]
+            else:
+                found[name] = columns(joined, place, place + width)
+                place = place + width
+        return found
+
+
+class Step:
+    """One step's equations; see `LSTMNCell`.
+
+    Args:
+        units, attention_units: sizes of h and of the scores' hidden layers.
+        fusion: None, "shallow" or "deep".
+    """
+
+    def __init__(self, units, attention_units, fusion):
+        self.units, self.fusion = units, fusion
+        self.weights = ["recurrent_kernel", "W_htilde", "W_h", "v"]
+        inputs = {"net": 4 * units, "query": attention_units}
+        if fusion:  # what asks is `fed`: h_{t-1}, or γ~_{t-1}
+            self.ask = "W_q" if fusion == "shallow" else "W_gammatilde"
+            self.use = "context_kernel" if fusion == "shallow" else "W_r"
+            self.weights += [self.ask, self.use, "u"]
+        if fusion == "deep":
+            inputs |= {"share": units, "asked": attention_units}
+        self.inputs = Rows(**inputs)  # as `project` has it
+
+    def __call__(self, w, row, htilde, fed, read_tape, read_source):
+        """One step.
+
+        Args:
+            w: dict of the cell's `loop_weights`.
+            row: `(B, m)` of its `project`.
+            htilde: h~_{t-1}, `(B, units)`.
+            fed: h_{t-1} with shallow fusion, γ~_{t-1} with deep.
+            read_tape, read_source: functions of a query `(B, a)` that return what the
+                attention reads, h~ and c~ or γ~ and α~ side by side `(B, 2 units)`, and
+                its weights.
+
+        Returns:
+            `(h, c, found)`: `(B, units)` twice, and what else was computed, by name.
+        """
+        now, n, extra = self.inputs.split(row), self.units, None
+        query = now["query"] + ops.matmul(htilde, w["W_htilde"])
+        read, own = read_tape(query)
+        net = now["net"] + ops.matmul(read[:, :n], w["recurrent_kernel"])
+        found = {"query": query, "read": read, "own": own, "last_htilde": htilde}
+        if self.fusion:
+            asked = ops.matmul(fed, w[self.ask])
+            asked = asked + now["asked"] if "asked" in now else asked
+            context, alignment = read_source(asked)
+            product = ops.matmul(context[:, :n], w[self.use])
+            if self.fusion == "shallow":
+                net = net + product
+            else:
+                share = now["share"] + product
+                extra = ops.sigmoid(share) * context[:, n:]
+                found["share"] = share
+            found |= {"asked": asked, "context": context, "last_fed": fed}
+            found |= {"alignment": alignment}
+        h, c = gates(net, read[:, n:], extra)
+        return h, c, found | {"net": net}
