@@ -91,17 +91,18 @@ def test_gradients_reach_every_variable(fusion):
 
 
 def test_tapes_start_anew_without_fusion_alone():
-    cell, starts = built("deep"), [[True] * 6] * 3
+    cell, starts = built("deep"), np.ones((3, 6), "bool")
     with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
         cell.run(INPUTS, source=source_of(cell), starts=starts)
     with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
         states, x = cell.make_states(3, 6), cell.project(INPUTS[:, 0])
         cell.advance(x, states, source_of(cell), starts=np.ones((3, 1), "bool"))
-    alone = built()
-    close(
-        alone.run(INPUTS, starts=starts)[0],
-        alone.run(INPUTS, starts=np.array(starts))[0],
-    )
+
+
+def test_starts_may_be_a_list():
+    cell, starts = built(), [[True] * 6] * 3
+    wanted = cell.run(INPUTS, starts=np.array(starts))[0]
+    close(cell.run(INPUTS, starts=starts)[0], wanted)
 
 
 def test_config_and_bad_arguments():

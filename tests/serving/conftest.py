@@ -33,7 +33,7 @@ def make_translator():
 
 def make_language_model():
     tokenizer = WordTokenizer("a dog cat runs sees".split())
-    backbone = RecurrentLM(9, embedding_dim=5, hidden_dim=4, cell="gru")
+    backbone = RecurrentLM(9, embedding_dim=5, hidden_dim=4, cell="lstmn")
     randomize(backbone, seed=2)
     preprocessor = RecurrentLMPreprocessor(tokenizer, sequence_length=12)
     return RecurrentCausalLM(backbone, preprocessor)

@@ -13,7 +13,7 @@ class LSTMN(keras.layers.Layer):
 
     Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its
     attention asks with h_t of layer k. Cost and memory grow with the square of the
-    sequence's length. The gradient is of first order, in reverse mode.
+    sequence's length. The gradient's limits are in `zoo/layers/lstmn_loop.py`.
 
     Args:
         units: size of h and c of each layer.

@@ -29,9 +29,9 @@ class LSTMNCell(keras.layers.Layer):
         c_t   = f * c~_t + i * ĉ,  h_t = o * tanh(c_t)
 
     Slot 0 of the tapes holds the initial h and c, zeros by default, for ever, as in the
-    authors' code (whose encoder leaves W_h~ out). A masked step writes nothing. Where
+    authors' code (whose encoder leaves W_h~ out). Nothing sees a masked step. Where
     tapes start anew, of all that is on them the last state alone is seen from then on.
-    The gradient is of first order, in reverse mode (`zoo/layers/lstmn_loop.py`).
+    The limits of a sequence's gradient are in `zoo/layers/lstmn_loop.py`.
 
     With `fusion` the cell reads a source too, whose tapes are γ_j (hidden states) and
     α_j (memories), section 4:
@@ -123,7 +123,8 @@ class LSTMNCell(keras.layers.Layer):
         self.bias = self.add_weight(name="bias", shape=(4 * n,), initializer=self._bias)
         if self.fusion == "deep":
             self.b_r = self.add_weight(name="b_r", shape=(n,), initializer="zeros")
-        self.equations = Step(n, a, self.fusion)
+        self.step = Step(n, a, self.fusion)
+        self.loop = Loop(self.step)
         self.built = True
 
     def _bias(self, shape, dtype=None):
@@ -136,7 +137,7 @@ class LSTMNCell(keras.layers.Layer):
 
     def loop_weights(self):
         """What the steps multiply with, in the compute dtype, by name."""
-        names = self.equations.weights
+        names = self.step.weights
         found = dict(zip(names, self._cast(*names), strict=True))
         if self.fusion == "deep":
             found["W_r"] = found["W_r"][: self.units]
@@ -200,6 +201,7 @@ class LSTMNCell(keras.layers.Layer):
                 consecutive ones (a beam's hypotheses) share a sentence.
             keep: `(B, 1)` bool, false where the step is a pad; None for no pads.
             starts: `(B, 1)` bool, true where the tapes start anew; None for nowhere.
+                A pad starts nothing. Without fusion.
 
         Returns:
             `(h, c, alignment, states)`: `(B, units)` twice, the weights on the source
@@ -209,13 +211,13 @@ class LSTMNCell(keras.layers.Layer):
         n, w = self.units, self.loop_weights()
         slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
         if starts is not None:
-            starts = self._starts(starts, keep)
+            starts = self._checked_starts(starts, keep)
             last = ops.max(ops.where(real > 0, slots, 0), axis=1, keepdims=True)
             real = ops.where(starts, ops.cast(slots == last, real.dtype), real)
             htilde = ops.where(starts, 0.0, htilde)
         asking = last_h if self.fusion == "shallow" else (fed[0] if fed else None)
         values, keys = tape[..., : 2 * n], tape[..., 2 * n :]
-        h, c, found = self.equations(
+        h, c, found = self.step(
             w,
             x,
             htilde,
@@ -223,8 +225,7 @@ class LSTMNCell(keras.layers.Layer):
             lambda query: attend_row(query, keys, w["v"], real > 0, values),
             lambda query: self._read(query, source, w["u"]),
         )
-        new_htilde = found["read"][:, :n]
-        new_fed = [found["context"][:, :n]] if self.fusion == "deep" else []
+        new_fed = [found["fed"]] if fed else []
 
         here = slots == position[:, None] + 1
         if keep is not None:
@@ -232,13 +233,13 @@ class LSTMNCell(keras.layers.Layer):
         row = ops.concatenate([h, c, ops.matmul(h, w["W_h"])], axis=-1)
         tape = ops.where(here[..., None], row[:, None], tape)
         real = ops.where(here, ops.ones_like(real), real)
-        new, old = [h, c, new_htilde, *new_fed], [last_h, last_c, htilde, *fed]
+        new, old = [h, c, found["htilde"], *new_fed], [last_h, last_c, htilde, *fed]
         if keep is not None:
             new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
         alignment = found.get("alignment")
         return h, c, alignment, [tape, real, *new, position + 1]
 
-    def _starts(self, starts, mask=None):
+    def _checked_starts(self, starts, mask=None):
         """`starts` as a bool tensor; a pad starts nothing."""
         if self.fusion is not None:
             raise ValueError(
@@ -277,12 +278,13 @@ class LSTMNCell(keras.layers.Layer):
         if mask is not None:
             mask = ops.cast(ops.convert_to_tensor(mask), "bool")
         if starts is not None:
-            starts = self._starts(starts, mask)
+            starts = self._checked_starts(starts, mask)
         x = self.project(inputs)
         zeros = ops.zeros((ops.shape(x)[0], self.units), dtype=x.dtype)
         first = [ops.cast(s, x.dtype) for s in initial] if initial else [zeros, zeros]
-        loop = Loop(self.equations, self.W_x.shape[-1])
-        h, c, weights = loop.run(x, first, self.loop_weights(), mask, source, starts)
+        h, c, weights = self.loop.run(
+            x, first, self.loop_weights(), mask, source, starts
+        )
         if mask is None:
             return h, c, weights, [h[:, -1], c[:, -1]]
         # The place behind the last real step, in the tape; 0 without any.

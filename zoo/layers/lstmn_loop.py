@@ -2,42 +2,26 @@
 
 What a loop's automatic gradient keeps of every step (a copy of the tapes, the hidden
 layers of the attentions) and what it adds up at every step (the matrices' gradients) is
-most of its cost: docs/performance.md. Here the tapes are kept once, hidden layers are
-computed again, and the gradient of a matrix is one product behind the loop. What the
-gradient needs is kept in inference as well, a few vectors a step.
+most of its cost: `tools/bench_lstmn.py`. Here the tapes are kept once, hidden layers
+are computed again, and the gradient of a matrix is one product behind the loop. What
+the gradient needs is kept in inference as well: a few vectors a step, and the weights
+on the tape.
 
-It is a gradient of first order in reverse mode: another of it, or forward mode, does
-not see through the loop.
+Under torch a gradient of this gradient is wrong, without an error. JAX has no forward
+mode through it.
 """
 
 from keras import ops
 
 from zoo.layers.functional import columns, scan
-from zoo.layers.lstmn_step import Rows, attend_gradient, attend_row, gates_gradient
+from zoo.layers.lstmn_step import Rows, attend_row
 
 
 class Loop:
-    """A cell's steps over a sequence.
+    """A cell's steps over a sequence; `step`: its `Step`."""
 
-    Args:
-        step: the cell's `Step`.
-        attention_units: size of the scores' hidden layers.
-    """
-
-    def __init__(self, step, attention_units):
+    def __init__(self, step):
         self.step, self.units, self.fusion = step, step.units, step.fusion
-        n, a = step.units, attention_units
-        kept = {"net": 4 * n, "query": a, "read": 2 * n, "last_htilde": n}
-        given = {"net": 4 * n, "query": a, "v": a}
-        if self.fusion:
-            kept |= {"asked": a, "context": 2 * n, "last_fed": n}
-            given |= {"asked": a, "u": a, "context": 2 * n}
-        if self.fusion == "deep":
-            kept |= {"share": n}
-            given |= {"share": n}
-        # What a step leaves for its gradient, with the weights on the tape.
-        self.kept = Rows(**kept, own=None)
-        self.given = Rows(**given)  # gradients that a step knows
 
     def run(self, x, first, weights, mask=None, source=None, starts=None):
         """All steps.
@@ -54,45 +38,45 @@ class Loop:
             `(h, c, alignment)`: `(B, T, units)` twice, whatever at pads; the weights on
             the source `(B, T, S)` or None.
         """
-        keep = None if mask is None else ops.cast(mask, x.dtype)[..., None]
-        arguments = [x, *first, *(weights[name] for name in self.step.weights)]
-        names = ["x", "h", "c", *self.step.weights]
+        given = {"x": x, "h": first[0], "c": first[1]}
+        given |= {name: weights[name] for name in self.step.weights}
+        # Arguments too, though without a gradient: what a function with a gradient of
+        # its own closes over, JAX can't lead out of a compiled one.
+        if mask is not None:
+            given["keep"] = ops.cast(mask, x.dtype)[..., None]
+        if starts is not None:
+            given["starts"] = starts
         if source is not None:
-            arguments += [source["keys"], source["values"]]
-            names += ["source_keys", "source_values"]
+            given |= {f"source_{name}": value for name, value in source.items()}
 
         @ops.custom_gradient
         def steps(*arguments):
-            w = dict(zip(names, arguments, strict=True))
-            tapes, kept, alignment = self._forward(
-                w, keep, source and source["mask"], starts
-            )
+            w = dict(zip(given, arguments, strict=True))
+            tapes, kept, alignment = self._forward(w)
             outputs = [tapes[1][:, 1:]] + ([] if alignment is None else [alignment])
 
             def gradient(*args, upstream=None):
                 upstream = args[0] if upstream is None else upstream
-                found = self._backward(
-                    w, tapes, kept, alignment, keep, starts, upstream
-                )
-                return tuple(found[name] for name in names)
+                found = self._backward(w, tapes, kept, alignment, upstream)
+                return tuple(found.get(name) for name in given)
 
             return ops.concatenate(outputs, axis=-1), gradient
 
-        outputs, n = steps(*arguments), self.units
+        outputs, n = steps(*given.values()), self.units
         h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
         return h, c, None if source is None else outputs[..., 2 * n :]
 
-    def _forward(self, w, keep, source_mask, starts):
+    def _forward(self, w):
         """`(keys, values)` of the tapes, what is kept, and the alignment."""
-        x, n = w["x"], self.units
+        x, keep, starts = w["x"], w.get("keep"), w.get("starts")
         slots = ops.arange(ops.shape(x)[1] + 1, dtype="int32")[None]
         seen = visible(ops.shape(x)[1], keep, starts)
 
         def read_source(query):
-            source = w["source_keys"], w["u"], source_mask, w["source_values"]
+            source = w["source_keys"], w["u"], w["source_mask"], w["source_values"]
             return attend_row(query, *source)
 
-        def step(row, states):
+        def forward_step(row, states):
             keys, values, htilde, *fed, position = states
             if starts is not None:
                 begins = ops.take(starts, position, axis=1)[:, None]
@@ -106,9 +90,7 @@ class Loop:
                 lambda query: attend_row(query, keys, w["v"], own, values),
                 read_source,
             )
-            new = [found["read"][:, :n]]
-            if self.fusion:
-                new += [h if self.fusion == "shallow" else found["context"][:, :n]]
+            new = [found["htilde"]] + ([found["fed"]] if fed else [])
             if keep is not None:
                 is_real, old = ops.take(keep, position, axis=1) > 0, [htilde, *fed]
                 new = [ops.where(is_real, *pair) for pair in zip(new, old, strict=True)]
@@ -116,7 +98,7 @@ class Loop:
             keys = ops.where(here, ops.matmul(h, w["W_h"])[:, None], keys)
             both = ops.concatenate([h, c], axis=-1)[:, None]
             values = ops.where(here, both, values)
-            outputs = [self.kept.join(found)]
+            outputs = [self.step.kept.join(found)]
             outputs += [found["alignment"]] if self.fusion else []
             states = [keys, values, *new, position + 1]
             return ops.concatenate(outputs, axis=-1), states
@@ -127,126 +109,97 @@ class Loop:
         states += [ops.zeros_like(h)]
         states += {None: [], "shallow": [h], "deep": [ops.zeros_like(h)]}[self.fusion]
         states += [ops.zeros((), dtype="int32")]
-        outputs, (keys, values, *_) = scan(step, x, states)
+        outputs, (keys, values, *_) = scan(forward_step, x, states)
         width = ops.shape(outputs)[-1]
         if not self.fusion:
             return (keys, values), outputs, None
         width = width - ops.shape(w["source_keys"])[1]
         return (keys, values), outputs[..., :width], outputs[..., width:]
 
-    def _backward(self, w, tapes, kept, alignment, keep, starts, upstream):
-        """The gradients of all arguments, by name."""
+    def _backward(self, w, tapes, kept, alignment, upstream):
+        """The gradients of all arguments that have one, by name."""
         keys, values = tapes
+        keep, starts = w.get("keep"), w.get("starts")
         n, slots = self.units, ops.shape(keys)[1]
-        turned = {
-            name: ops.transpose(w[name]) for name in self.step.weights if len(name) > 1
-        }
+        matrices = [name for name in self.step.weights if len(w[name].shape) == 2]
+        transposed = {name: ops.transpose(w[name]) for name in matrices}
         layout = Rows(d_h=n, d_c=n, d_alignment=None)
         longer = ops.shape(alignment)[2] if self.fusion else 0
 
-        def step(row, states):
+        def backward_step(row, states):
             d_keys, d_values, d_htilde, *others, position = states
             # Rows of tensors that stay where they are: as a sequence of the loop they
             # would be copied.
-            now = self.kept.split(ops.take(kept, position, axis=1), own=slots)
+            now = self.step.kept.split(ops.take(kept, position, axis=1), own=slots)
             now |= layout.split(row, d_alignment=longer)
             c = ops.take(values, position + 1, axis=1)[:, n:]
             if self.fusion:
                 now["alignment"] = ops.take(alignment, position, axis=1)
-            stays = [0.0, 0.0]
+            d_fed, stays = others[1] if self.fusion else None, [0.0, 0.0]
             if keep is not None:  # what a pad left as it was
                 real = ops.take(keep, position, axis=1)
-                stays = [(1 - real) * d for d in (d_htilde, *others[1:])]
-                d_htilde, *others[1:] = (real * d for d in (d_htilde, *others[1:]))
+                stays[0], d_htilde = (1 - real) * d_htilde, real * d_htilde
+                if self.fusion:
+                    stays[1], d_fed = (1 - real) * d_fed, real * d_fed
             d_key = ops.take(d_keys, position + 1, axis=1)
             d_row = ops.take(d_values, position + 1, axis=1)
-            d_h = now["d_h"] + d_row[:, :n] + ops.matmul(d_key, turned["W_h"])
-            if self.fusion == "shallow":
-                d_h = d_h + others[1]
-            read, out = now["read"], {}
-            out["net"], d_memory, d_c = gates_gradient(
-                now["net"], read[:, n:], c, d_h, now["d_c"] + d_row[:, n:]
+            found, passed = self.step.gradient(
+                w,
+                transposed,
+                now,
+                tapes,
+                c,
+                now["d_h"] + d_row[:, :n] + ops.matmul(d_key, transposed["W_h"]),
+                now["d_c"] + d_row[:, n:],
+                d_htilde,
+                d_fed,
             )
-            if self.fusion:
-                d_source_keys, d_fed = others
-                found, more = self._source_gradient(
-                    w, turned, now, out["net"], d_c, d_fed
-                )
-                out |= found
-                d_fed = ops.matmul(out["asked"], turned[self.step.ask]) + stays[1]
-                others = [d_source_keys + more, d_fed]
-            d_htilde = d_htilde + ops.matmul(out["net"], turned["recurrent_kernel"])
-            d_read = ops.concatenate([d_htilde, d_memory], axis=-1)
-            out["query"], more, out["v"] = attend_gradient(
-                now["query"], keys, w["v"], values, now["own"], d_read
-            )
-            d_values = d_values + now["own"][..., None] * d_read[:, None]
-            d_htilde = ops.matmul(out["query"], turned["W_htilde"])
+            d_values = d_values + now["own"][..., None] * passed["read"][:, None]
+            d_htilde = passed["htilde"]
             if starts is not None:
                 begins = ops.take(starts, position, axis=1)[:, None]
                 d_htilde = ops.where(begins, 0.0, d_htilde)
-            states = [d_keys + more, d_values, d_htilde + stays[0], *others]
-            return self.given.join(out), [*states, position - 1]
+            if self.fusion:
+                others = [others[0] + passed["source_keys"], passed["fed"] + stays[1]]
+            states = [d_keys + passed["keys"], d_values, d_htilde + stays[0], *others]
+            return self.step.gradients.join(found), [*states, position - 1]
 
         states = [ops.zeros_like(keys), ops.zeros_like(values), ops.zeros_like(w["h"])]
         if self.fusion:
             states += [ops.zeros_like(w["source_keys"]), ops.zeros_like(w["h"])]
         states += [ops.convert_to_tensor(slots - 2, dtype="int32")]
-        given, states = scan(step, upstream, states, reverse=True)
-        given, kept = self.given.split(given), self.kept.split(kept, own=slots)
-        return self._sums(turned, values, given, kept, alignment, states)
+        found, states = scan(backward_step, upstream, states, reverse=True)
+        found = self.step.gradients.split(found)
+        kept = self.step.kept.split(kept, own=slots)
+        return self._sums(transposed, values, found, kept, alignment, states)
 
-    def _source_gradient(self, w, turned, now, d_net, d_c, d_fed):
-        """What a step knows of the gradients of its reading the source, by name, and
-        that of the source's keys."""
-        n, context, out = self.units, now["context"], {}
-        if self.fusion == "shallow":  # α~ isn't used
-            d_gamma = ops.matmul(d_net, turned[self.step.use])
-            d_alpha = ops.zeros_like(d_gamma)
-        else:
-            gate = ops.sigmoid(now["share"])
-            out["share"] = d_c * context[:, n:] * gate * (1 - gate)
-            d_gamma = d_fed + ops.matmul(out["share"], turned[self.step.use])
-            d_alpha = d_c * gate
-        out["context"] = ops.concatenate([d_gamma, d_alpha], axis=-1)
-        out["asked"], d_keys, out["u"] = attend_gradient(
-            now["asked"],
-            w["source_keys"],
-            w["u"],
-            w["source_values"],
-            now["alignment"],
-            out["context"],
-            now["d_alignment"],
-        )
-        return out, d_keys
-
-    def _sums(self, turned, values, given, kept, alignment, states):
+    def _sums(self, transposed, values, found, kept, alignment, states):
         """What is left to do behind the loop: the gradients of all arguments."""
         n = self.units
         d_keys, d_values, _, *others, _ = states
         d_first = d_values[:, 0]
-        found = {
-            "x": self.step.inputs.join(given),
-            "h": d_first[:, :n] + ops.matmul(d_keys[:, 0], turned["W_h"]),
+        gradients = {
+            "x": self.step.inputs.join(found),
+            "h": d_first[:, :n] + ops.matmul(d_keys[:, 0], transposed["W_h"]),
             "c": d_first[:, n:],
-            "recurrent_kernel": _product(kept["read"][..., :n], given["net"]),
-            "W_htilde": _product(kept["last_htilde"], given["query"]),
+            "recurrent_kernel": _product(kept["read"][..., :n], found["net"]),
+            "W_htilde": _product(kept["last_htilde"], found["query"]),
             "W_h": _product(values[..., :n], d_keys),
-            "v": ops.sum(given["v"], axis=(0, 1)),
+            "v": ops.sum(found["v"], axis=(0, 1)),
         }
         if self.fusion:
-            used = given["net" if self.fusion == "shallow" else "share"]
+            used = found["net" if self.fusion == "shallow" else "share"]
             across = ops.swapaxes(alignment, 1, 2)
-            found |= {
-                self.step.ask: _product(kept["last_fed"], given["asked"]),
+            gradients |= {
+                self.step.ask: _product(kept["last_fed"], found["asked"]),
                 self.step.use: _product(kept["context"][..., :n], used),
-                "u": ops.sum(given["u"], axis=(0, 1)),
+                "u": ops.sum(found["u"], axis=(0, 1)),
                 "source_keys": others[0],
-                "source_values": ops.matmul(across, given["context"]),
+                "source_values": ops.matmul(across, found["context"]),
             }
         if self.fusion == "shallow":
-            found["h"] = found["h"] + others[1]
-        return found
+            gradients["h"] = gradients["h"] + others[1]
+        return gradients
 
 
 def _product(x, d):

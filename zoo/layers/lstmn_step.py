@@ -26,12 +26,12 @@ def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None
     """The gradient of `attend_row`, whose weights were `(B, S)`: that of the query, of
     the keys, and each row's share `(B, a)` of that of the vector. (That of the values
     is weights times `d_read`.)"""
-    given = ops.matmul(values, d_read[..., None])[..., 0]
-    given = given if d_weights is None else given + d_weights
-    p, given = _wide(weights), _wide(given)
+    through = ops.matmul(values, d_read[..., None])[..., 0]
+    d_weights = through if d_weights is None else through + d_weights
+    p, d_weights = _wide(weights), _wide(d_weights)
     total = ops.maximum(ops.sum(p, axis=-1, keepdims=True), 1e-30)
-    mean = ops.sum(p * given, axis=-1, keepdims=True) / total
-    d_scores = ops.cast(p * (given - mean), weights.dtype)
+    mean = ops.sum(p * d_weights, axis=-1, keepdims=True) / total
+    d_scores = ops.cast(p * (d_weights - mean), weights.dtype)
     hidden = ops.tanh(query[:, None] + keys)
     d_keys = d_scores[..., None] * (vector * ((1 - hidden) * (1 + hidden)))
     d_vector = ops.matmul(d_scores[:, None], hidden)[:, 0]
@@ -63,6 +63,12 @@ def gates_gradient(net, memory, c, d_h, d_c):
     ]
     found = ops.concatenate(parts, axis=-1), d_c * f, d_c
     return tuple(ops.cast(part, dtype) for part in found)
+
+
+def gate_gradient(net, x, d):
+    """The gradient of σ(net) x: of both."""
+    gate, x, d = ops.sigmoid(_wide(net)), _wide(x), _wide(d)
+    return ops.cast(d * x * gate * (1 - gate), net.dtype), ops.cast(d * gate, net.dtype)
 
 
 def _wide(x):
@@ -99,7 +105,7 @@ class Rows:
 
 
 class Step:
-    """One step's equations; see `LSTMNCell`.
+    """One step's equations, and their gradient; see `LSTMNCell`.
 
     Args:
         units, attention_units: sizes of h and of the scores' hidden layers.
@@ -107,16 +113,26 @@ class Step:
     """
 
     def __init__(self, units, attention_units, fusion):
+        n, a = units, attention_units
         self.units, self.fusion = units, fusion
         self.weights = ["recurrent_kernel", "W_htilde", "W_h", "v"]
-        inputs = {"net": 4 * units, "query": attention_units}
+        inputs = {"net": 4 * n, "query": a}
+        kept = inputs | {"read": 2 * n, "last_htilde": n}
+        gradients = inputs | {"v": a}
         if fusion:  # what asks is `fed`: h_{t-1}, or γ~_{t-1}
             self.ask = "W_q" if fusion == "shallow" else "W_gammatilde"
             self.use = "context_kernel" if fusion == "shallow" else "W_r"
             self.weights += [self.ask, self.use, "u"]
+            kept |= {"asked": a, "context": 2 * n, "last_fed": n}
+            gradients |= {"asked": a, "u": a, "context": 2 * n}
         if fusion == "deep":
-            inputs |= {"share": units, "asked": attention_units}
+            inputs |= {"share": n, "asked": a}
+            kept |= {"share": n}
+            gradients |= {"share": n}
         self.inputs = Rows(**inputs)  # as `project` has it
+        # What a step leaves for its gradient, with the weights on the tape.
+        self.kept = Rows(**kept, own=None)
+        self.gradients = Rows(**gradients)
 
     def __call__(self, w, row, htilde, fed, read_tape, read_source):
         """One step.
@@ -131,13 +147,15 @@ class Step:
                 its weights.
 
         Returns:
-            `(h, c, found)`: `(B, units)` twice, and what else was computed, by name.
+            `(h, c, found)`: `(B, units)` twice, and what else was computed, by name;
+            `htilde` and `fed` are the next step's.
         """
         now, n, extra = self.inputs.split(row), self.units, None
         query = now["query"] + ops.matmul(htilde, w["W_htilde"])
         read, own = read_tape(query)
         net = now["net"] + ops.matmul(read[:, :n], w["recurrent_kernel"])
         found = {"query": query, "read": read, "own": own, "last_htilde": htilde}
+        found |= {"htilde": read[:, :n], "fed": None}
         if self.fusion:
             asked = ops.matmul(fed, w[self.ask])
             asked = asked + now["asked"] if "asked" in now else asked
@@ -152,4 +170,57 @@ class Step:
             found |= {"asked": asked, "context": context, "last_fed": fed}
             found |= {"alignment": alignment}
         h, c = gates(net, read[:, n:], extra)
+        if self.fusion:
+            found["fed"] = h if self.fusion == "shallow" else context[:, :n]
         return h, c, found | {"net": net}
+
+    def gradient(self, w, transposed, now, tape, c, d_h, d_c, d_htilde, d_fed):
+        """The gradient of a step.
+
+        Args:
+            w, transposed: dicts of its weights, and of its matrices transposed.
+            now: dict of what the step found, and of its weights' own gradient
+                `d_alignment` with fusion.
+            tape: `(keys, values)` that it read.
+            c: its memory, `(B, units)`.
+            d_h, d_c, d_htilde, d_fed: gradients of what it returned, `(B, units)`.
+
+        Returns:
+            `(gradients, passed)`: dicts of what is summed behind the loop, and of what
+            goes to earlier steps: the gradients of `read`, `keys`, `htilde`, `fed` and
+            `source_keys`.
+        """
+        n, read, found, passed = self.units, now["read"], {}, {}
+        if self.fusion == "shallow":  # h asks next
+            d_h = d_h + d_fed
+        found["net"], d_memory, d_c = gates_gradient(
+            now["net"], read[:, n:], c, d_h, d_c
+        )
+        if self.fusion:
+            if self.fusion == "shallow":  # α~ isn't used
+                d_gamma = ops.matmul(found["net"], transposed[self.use])
+                d_alpha = ops.zeros_like(d_gamma)
+            else:
+                found["share"], d_alpha = gate_gradient(
+                    now["share"], now["context"][:, n:], d_c
+                )
+                d_gamma = d_fed + ops.matmul(found["share"], transposed[self.use])
+            found["context"] = ops.concatenate([d_gamma, d_alpha], axis=-1)
+            found["asked"], passed["source_keys"], found["u"] = attend_gradient(
+                now["asked"],
+                w["source_keys"],
+                w["u"],
+                w["source_values"],
+                now["alignment"],
+                found["context"],
+                now["d_alignment"],
+            )
+            passed["fed"] = ops.matmul(found["asked"], transposed[self.ask])
+        d_htilde = d_htilde + ops.matmul(found["net"], transposed["recurrent_kernel"])
+        passed["read"] = ops.concatenate([d_htilde, d_memory], axis=-1)
+        keys, values = tape
+        found["query"], passed["keys"], found["v"] = attend_gradient(
+            now["query"], keys, w["v"], values, now["own"], passed["read"]
+        )
+        passed["htilde"] = ops.matmul(found["query"], transposed["W_htilde"])
+        return found, passed

@@ -134,9 +134,10 @@ def _write(signatures, folder):
         archive.add_endpoint(name, endpoint, specs)
         if name == signatures.default:
             archive.add_endpoint("serving_default", endpoint, specs)
-    # Served models take no gradients: an LSTMN's, written out, would be saved as well.
+    # An LSTMN's gradient, written out, would be saved as well. `tf.saved_model.load`
+    # warns that there is none; who serves needs none.
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-    archive.write_out(str(folder), options, verbose=False)
+    archive.write_out(str(folder), options=options, verbose=False)
     _share_pieces(folder)
 
 
