@@ -1,6 +1,7 @@
 """The bundled presets do what their cards say, on the backend at hand."""
 
 import json
+import re
 from pathlib import Path
 
 import keras
@@ -35,7 +36,9 @@ def test_its_card_is_complete(name):
     assert card.bytes <= 20e6
     assert card.equations and card.configuration and card.examples and card.speed
     assert card.scores and card.weaknesses and card.intended_use
-    assert len(card.commit) == 40 and f"--seed {card.seed}" in card.recipe
+    assert f"--seed {card.seed}" in card.recipe
+    # Several, where a run was resumed by later code.
+    assert all(re.fullmatch("[0-9a-f]{40}", part) for part in card.commit.split(", "))
 
 
 def test_translators_share_one_tokenizer():
