@@ -70,3 +70,5 @@ def test_a_published_figure_stands_beside_its_like(tool):
     assert line in german and line not in english
     assert "| LividWo/Revisit-MMT: transformer-tiny |  |  |  |  | 41.02 |  |" in english
     assert text.count("- `python recipes/bahdanau.py --scale multi30k`: 30 min") == 2
+    missing = text.split("Not run yet: ")[1]
+    assert "luong_local en-de" in missing and "bahdanau" not in missing

@@ -20,6 +20,8 @@ from pathlib import Path
 import zoo
 
 ROOT = Path(__file__).resolve().parent.parent
+RECIPES = ("bahdanau", "luong_global", "luong_local", "transformer")
+DIRECTIONS = ("en-de", "de-en")
 SPLIT = "test_2016_flickr"
 # (words, whether lower-cased): the heading of its column.
 WAYS = {
@@ -156,6 +158,10 @@ def page(rows):
             for found in rows
         )
     )
+    found = {(row["name"], row["direction"]) for row in rows}
+    wanted = [(name, direction) for name in RECIPES for direction in DIRECTIONS]
+    if missing := [" ".join(pair) for pair in wanted if pair not in found]:
+        parts.append(f"Not run yet: {', '.join(missing)}.")
     return "\n\n".join(parts) + "\n"
 
 
