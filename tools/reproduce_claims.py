@@ -32,7 +32,15 @@ def _more(results, better, worse):
     said = ", ".join(
         f"{corpus} {one[corpus]:.1f} against {other[corpus]:.1f}" for corpus in one
     )
+    rates = [_rate(results, name) for name in (better, worse)]
+    if rates[0] != rates[1]:
+        said += f"; but trained with rates of {rates[0]} and {rates[1]}"
     return _verdict(gains), said
+
+
+def _rate(results, name):
+    configuration = results.get("cards", {}).get(name, {}).get("configuration", {})
+    return configuration.get("optimizer", {}).get("learning_rate")
 
 
 def _verdict(gains, noise=NOISE):

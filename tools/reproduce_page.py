@@ -47,6 +47,8 @@ def _translators(results):
             f"`{name}`",
             f"{results['cards'][name]['sizes']['parameters']:,}",
             results["cards"][name]["configuration"]["epochs"],
+            str(_at(results, name, "optimizer", "learning_rate")),
+            _at(results, name, "batch", "batch_tokens"),
             results["cards"][name]["training_time"],
             *(found[corpus] for corpus in ("multi30k", "tatoeba")),
             *(results["chrf"][name][corpus] for corpus in ("multi30k", "tatoeba")),
@@ -55,10 +57,15 @@ def _translators(results):
             results["bleu"].items(), key=lambda pair: -pair[1]["multi30k"]
         )
     ]
-    heads = ["preset", "parameters", "epochs", "training"]
+    heads = ["preset", "parameters", "epochs", "rate", "pieces a batch", "training"]
     heads += ["BLEU, Multi30k", "BLEU, Tatoeba", "chrF, Multi30k", "chrF, Tatoeba"]
     told = "Beam 5, English to German. All are trained on the same text"
     return "## Translators", f"{told}{_unlike(results)}.", table(heads, rows)
+
+
+def _at(results, name, part, key):
+    """A choice of a preset's configuration, None where it made none."""
+    return results["cards"][name]["configuration"].get(part, {}).get(key)
 
 
 def _unlike(results):
