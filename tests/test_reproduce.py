@@ -21,7 +21,11 @@ def results(**bleu):
         name: {
             "training_time": "84 minutes",
             "sizes": {"parameters": 5_000_000},
-            "configuration": {"epochs": 3},
+            "configuration": {
+                "epochs": 3,
+                "optimizer": {"learning_rate": 4e-3},
+                "batch": {"batch_tokens": 768},
+            },
         }
         for name in (*NAMES, "lstm", "lstmn_lm")
     }
@@ -81,7 +85,7 @@ def test_every_section_has_its_figures():
     text = page(results())
     for line in (
         "Made by `python tools/reproduce.py` from the presets",
-        "| `luong_local` | 5,000,000 | 3 | 84 minutes | 35.2 | 39.2 | 60.0 | 57.0 |",
+        "| `luong_local` | 5,000,000 | 3 | 0.004 | 768 | 84 minutes | 35.2 | 39.2 |",
         "| words of the source | 1–8 | 9+ | 2 joined | 4 joined |",
         "| sentences | 30 | 0 |  |  |",
         "| `seq2seq` | 18.0 | – | 5.9 | 5.8 |",
@@ -98,6 +102,15 @@ def test_every_section_has_its_figures():
         "![BLEU by length](reproduction/lengths.svg)",
     ):
         assert line in text, line
+
+
+def test_unlike_rates_are_told():
+    found = results()
+    assert "but trained with" not in page(found)
+    found["cards"]["luong_global"]["configuration"]["optimizer"] = {
+        "learning_rate": 8e-3
+    }
+    assert "; but trained with rates of 0.004 and 0.008 |" in page(found)
 
 
 def test_unlike_budgets_are_told():
