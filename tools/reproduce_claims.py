@@ -32,15 +32,18 @@ def _more(results, better, worse):
     said = ", ".join(
         f"{corpus} {one[corpus]:.1f} against {other[corpus]:.1f}" for corpus in one
     )
-    rates = [_rate(results, name) for name in (better, worse)]
+    rates = [
+        choice(results, name, "optimizer", "learning_rate") for name in (better, worse)
+    ]
     if rates[0] != rates[1]:
         said += f"; but trained with rates of {rates[0]} and {rates[1]}"
     return _verdict(gains), said
 
 
-def _rate(results, name):
+def choice(results, name, part, key):
+    """A choice of a preset's configuration, None where it made none."""
     configuration = results.get("cards", {}).get(name, {}).get("configuration", {})
-    return configuration.get("optimizer", {}).get("learning_rate")
+    return configuration.get(part, {}).get(key)
 
 
 def _verdict(gains, noise=NOISE):

@@ -1,6 +1,6 @@
 """The page docs/reproduction.md, from the figures of tools/reproduce.py."""
 
-from reproduce_claims import judge
+from reproduce_claims import choice, judge
 
 WITHOUT_ATTENTION = ("rnn_encoder_decoder", "seq2seq")
 
@@ -47,8 +47,8 @@ def _translators(results):
             f"`{name}`",
             f"{results['cards'][name]['sizes']['parameters']:,}",
             results["cards"][name]["configuration"]["epochs"],
-            str(_at(results, name, "optimizer", "learning_rate")),
-            _at(results, name, "batch", "batch_tokens"),
+            str(choice(results, name, "optimizer", "learning_rate")),
+            choice(results, name, "batch", "batch_tokens"),
             results["cards"][name]["training_time"],
             *(found[corpus] for corpus in ("multi30k", "tatoeba")),
             *(results["chrf"][name][corpus] for corpus in ("multi30k", "tatoeba")),
@@ -61,11 +61,6 @@ def _translators(results):
     heads += ["BLEU, Multi30k", "BLEU, Tatoeba", "chrF, Multi30k", "chrF, Tatoeba"]
     told = "Beam 5, English to German. All are trained on the same text"
     return "## Translators", f"{told}{_unlike(results)}.", table(heads, rows)
-
-
-def _at(results, name, part, key):
-    """A choice of a preset's configuration, None where it made none."""
-    return results["cards"][name]["configuration"].get(part, {}).get(key)
 
 
 def _unlike(results):

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from zoo.layers.activations import get_activation
-from zoo.layers.functional import cast_weights, linear, step_product
+from zoo.layers.functional import cast_weights, linear, step_product, wide
 
 
 def as_list(states):
@@ -193,30 +193,48 @@ class LSTMCell(_OneProduct, keras.layers.LSTMCell):
         return config
 
 
+def activate_gates(net):
+    """i, f, ĉ and o of the gates' inputs `(B, 4 * units)`."""
+    i, f, candidate, o = ops.split(net, 4, axis=-1)
+    return ops.sigmoid(i), ops.sigmoid(f), ops.tanh(candidate), ops.sigmoid(o)
+
+
+def memory_gradient(gates, old, squashed, d_h, d_c):
+    """The gradient of h = o * tanh(c), c = f * old + i * ĉ + what was added.
+
+    Args:
+        gates: from `activate_gates`.
+        old, squashed: the old c and tanh(c), `(B, units)`.
+        d_h, d_c: gradients of h and, by what comes later, of c.
+
+    Returns:
+        Of the gates' inputs `(B, 4 * units)`, of the old c, and of what was added;
+        half precisions as float32.
+    """
+    i, f, candidate, o = (wide(gate) for gate in gates)
+    old, squashed, d_h, d_c = (wide(x) for x in (old, squashed, d_h, d_c))
+    d_c = d_c + d_h * o * (1 - squashed * squashed)
+    parts = [
+        d_c * candidate * i * (1 - i),
+        d_c * old * f * (1 - f),
+        d_c * i * (1 - candidate * candidate),
+        d_h * squashed * o * (1 - o),
+    ]
+    return ops.concatenate(parts, axis=-1), d_c * f, d_c
+
+
 @ops.custom_gradient
-def lstm_states(gates, c):
+def lstm_states(net, c):
     """`[h, c]` `(B, 2 * units)` of the gates' inputs `(B, 4 * units)` and the old c,
     with the gradient written out: of a step little else is kept."""
-    i, f, candidate, o = ops.split(gates, 4, axis=-1)
-    i, f, o = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o)
-    candidate = ops.tanh(candidate)
+    gates = i, f, candidate, o = activate_gates(net)
     new = f * c + i * candidate
     squashed = ops.tanh(new)
 
     def gradient(*args, upstream=None):
         upstream = args[0] if upstream is None else upstream
-        d_h, d_new = ops.split(upstream, 2, axis=-1)
-        d_new = d_new + d_h * o * (1 - squashed * squashed)
-        d_gates = ops.concatenate(
-            [
-                d_new * candidate * i * (1 - i),
-                d_new * c * f * (1 - f),
-                d_new * i * (1 - candidate * candidate),
-                d_h * squashed * o * (1 - o),
-            ],
-            axis=-1,
-        )
-        return d_gates, d_new * f
+        found = memory_gradient(gates, c, squashed, *ops.split(upstream, 2, axis=-1))
+        return tuple(ops.cast(part, net.dtype) for part in found[:2])
 
     return ops.concatenate([o * squashed, new], axis=-1), gradient
 

@@ -64,10 +64,10 @@ def masked_softmax(scores, mask=None):
     Returns:
         Tensor of the shape and dtype of `scores`.
     """
-    dtype = keras.backend.standardize_dtype(scores.dtype)
-    if "16" in dtype:
+    dtype = scores.dtype
+    if is_half(scores):
         # Where the score itself overflowed, the largest still wins.
-        scores = ops.clip(ops.cast(scores, "float32"), -1e29, 1e29)
+        scores = ops.clip(wide(scores), -1e29, 1e29)
     if mask is None:
         return ops.cast(ops.softmax(scores, axis=-1), dtype)
     # A finite minimum: -inf minus -inf would make an empty row NaN.
@@ -76,6 +76,17 @@ def masked_softmax(scores, mask=None):
     exponentials = ops.exp(shifted) * ops.cast(mask, shifted.dtype)
     total = ops.sum(exponentials, axis=-1, keepdims=True)
     return ops.cast(exponentials / ops.maximum(total, 1e-30), dtype)
+
+
+def is_half(x):
+    """Whether the tensor's dtype is of half precision: float16 or bfloat16."""
+    return "16" in keras.backend.standardize_dtype(x.dtype)
+
+
+def wide(x):
+    """`x`, half precisions as float32: for what would lose differences and small
+    products in them, and is rounded once behind."""
+    return ops.cast(x, "float32") if is_half(x) else x
 
 
 def linear(x, kernel):

@@ -1,10 +1,10 @@
 """The equations of one LSTMN step (Cheng, Dong & Lapata 2016), and their gradients."""
 
-import keras
 from keras import ops
 
 from zoo.layers.attention import mix
-from zoo.layers.functional import columns, linear, masked_softmax
+from zoo.layers.cells import activate_gates, memory_gradient
+from zoo.layers.functional import columns, linear, masked_softmax, wide
 
 
 def attend(query, keys, vector, mask, values):
@@ -28,7 +28,7 @@ def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None
     is weights times `d_read`.)"""
     through = ops.matmul(values, d_read[..., None])[..., 0]
     d_weights = through if d_weights is None else through + d_weights
-    p, d_weights = _wide(weights), _wide(d_weights)
+    p, d_weights = wide(weights), wide(d_weights)
     total = ops.maximum(ops.sum(p, axis=-1, keepdims=True), 1e-30)
     mean = ops.sum(p * d_weights, axis=-1, keepdims=True) / total
     d_scores = ops.cast(p * (d_weights - mean), weights.dtype)
@@ -41,41 +41,23 @@ def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None
 def gates(net, memory, extra=None):
     """`(h, c)` of the gates' inputs `(B, 4 units)` in the order i, f, ĉ, o, of the
     memory that f lets through, and of what is added to c."""
-    i, f, candidate, o = ops.split(net, 4, axis=-1)
-    c = ops.sigmoid(f) * memory + ops.sigmoid(i) * ops.tanh(candidate)
+    i, f, candidate, o = activate_gates(net)
+    c = f * memory + i * candidate
     c = c if extra is None else c + extra
-    return ops.sigmoid(o) * ops.tanh(c), c
+    return o * ops.tanh(c), c
 
 
 def gates_gradient(net, memory, c, d_h, d_c):
     """The gradient of `gates`, whose c it was: of its three arguments."""
-    dtype = net.dtype
-    net, memory, c, d_h, d_c = (_wide(part) for part in (net, memory, c, d_h, d_c))
-    i, f, candidate, o = ops.split(net, 4, axis=-1)
-    i, f, o = ops.sigmoid(i), ops.sigmoid(f), ops.sigmoid(o)
-    candidate, squashed = ops.tanh(candidate), ops.tanh(c)
-    d_c = d_c + d_h * o * (1 - squashed * squashed)
-    parts = [
-        d_c * candidate * i * (1 - i),
-        d_c * memory * f * (1 - f),
-        d_c * i * (1 - candidate * candidate),
-        d_h * squashed * o * (1 - o),
-    ]
-    found = ops.concatenate(parts, axis=-1), d_c * f, d_c
-    return tuple(ops.cast(part, dtype) for part in found)
+    opened = activate_gates(wide(net))
+    found = memory_gradient(opened, memory, ops.tanh(wide(c)), d_h, d_c)
+    return tuple(ops.cast(part, net.dtype) for part in found)
 
 
 def gate_gradient(net, x, d):
     """The gradient of σ(net) x: of both."""
-    gate, x, d = ops.sigmoid(_wide(net)), _wide(x), _wide(d)
+    gate, x, d = ops.sigmoid(wide(net)), wide(x), wide(d)
     return ops.cast(d * x * gate * (1 - gate), net.dtype), ops.cast(d * gate, net.dtype)
-
-
-def _wide(x):
-    """`x`, half precisions as float32: they would lose differences and small products
-    that a framework's own gradient, rounded once, keeps."""
-    half = "16" in keras.backend.standardize_dtype(x.dtype)
-    return ops.cast(x, "float32") if half else x
 
 
 class Rows:
@@ -95,12 +77,9 @@ class Rows:
     def split(self, joined, **others):
         found, place = {}, 0
         for name, width in self.widths.items():
-            if width is None:
-                found[name] = joined[..., place : place + others[name]]
-                place = place + others[name]
-            else:
-                found[name] = columns(joined, place, place + width)
-                place = place + width
+            width = others[name] if width is None else width
+            found[name] = columns(joined, place, place + width)
+            place = place + width
         return found
 
 
