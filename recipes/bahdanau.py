@@ -15,7 +15,7 @@ RNNencdec, the paper's other model: `--set model.attention=false`.
 import sys
 
 from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import card, multi30k, paper, small, task, tiny
+from zoo.training.translators import SHORT, card, multi30k, paper, small, task, tiny
 
 # Appendix B.2: the norm clipped at 1. The rate is the paper's 1, not Keras's 0.001.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
@@ -44,6 +44,7 @@ RECIPE = Recipe(
             "year": 2015,
             "url": "https://arxiv.org/abs/1409.0473",
         },
+        [SHORT],
     ),
     scales={
         "tiny": tiny(

@@ -13,7 +13,7 @@ Shallow fusion: `--set model.fusion=shallow`.
 import sys
 
 from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import card, paper, small, task, tiny
+from zoo.training.translators import LOOPS, SHORT, card, paper, small, task, tiny
 
 ADAM = Optimizer("adam", 1e-3, clip=5.0)
 
@@ -36,6 +36,7 @@ RECIPE = Recipe(
             "year": 2016,
             "url": "https://arxiv.org/abs/1601.06733",
         },
+        [SHORT, LOOPS],
     ),
     scales={
         "tiny": tiny({"hidden_dim": 64, "embedding_dim": 32}),

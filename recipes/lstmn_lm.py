@@ -6,9 +6,9 @@ tiny:  sentences of a small grammar whose entropy is known, under two minutes.
 small: the Penn Treebank, Adam and dropout.
 paper: the Penn Treebank with the choices of Cheng, Dong & Lapata 2016, section 4.1.
 
-All language models have the same size. The tapes go over a sentence (over the words of
-a segment of 35 that belong to it) and start with the last state before them: the paper
-doesn't say how far its go. `--set tapes=call` is for tapes over the whole segment.
+All language models are of the same widths. The tapes go over a sentence (over the words
+of a segment of 35 that belong to it) and start with the last state before them: the
+paper doesn't say how far its go. `--set tapes=call` is for tapes over all of it.
 """
 
 import sys

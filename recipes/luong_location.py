@@ -8,7 +8,7 @@ Its scales are those of luong_local.py: the attention alone differs.
 import sys
 
 from zoo.training import run
-from zoo.training.translators import luong
+from zoo.training.translators import LOOPS, SHORT, luong
 
 RECIPE = luong(
     "luong_location",
@@ -20,6 +20,7 @@ RECIPE = luong(
         "Global attention by the location score (equation 8), which never looks at "
         "the source's states"
     ),
+    weaknesses=("It can attend to the first 50 pieces of a source only.", SHORT, LOOPS),
 )
 
 

@@ -14,7 +14,7 @@ The authors' code instead of the paper: `--set model.variant=groundhog`.
 import sys
 
 from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import card, paper, small, task, tiny
+from zoo.training.translators import LOOPS, SHORT, card, paper, small, task, tiny
 
 # Section 4.1: Adadelta, its rate 1; the norm clipped at 1 as in the authors' code.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
@@ -48,8 +48,10 @@ RECIPE = Recipe(
             "url": "https://arxiv.org/abs/1406.1078",
         },
         [
-            "All of the source is in one vector: long sentences come out fluent and "
-            "about something else."
+            "All of the source is in one vector: the translation is often about "
+            "something else, of short sentences too, and loses numbers.",
+            SHORT,
+            LOOPS,
         ],
     ),
     scales={

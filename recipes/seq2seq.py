@@ -38,8 +38,8 @@ RECIPE = Recipe(
             "url": "https://arxiv.org/abs/1409.3215",
         },
         [
-            "All of the source is in the final states: long sentences come out fluent "
-            "and about something else."
+            "All of the source is in the final states: the translation is often about "
+            "something else, of short sentences too, and loses numbers."
         ],
     ),
     scales={

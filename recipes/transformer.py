@@ -14,7 +14,16 @@ paper: the base model and its schedule (section 5), on the same text as small. T
 import sys
 
 from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import card, multi30k, paper, small, task, tiny
+from zoo.training.translators import (
+    LOOPS,
+    SHORT,
+    card,
+    multi30k,
+    paper,
+    small,
+    task,
+    tiny,
+)
 
 # Section 5.3. The norm is not clipped there.
 ADAM = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
@@ -28,7 +37,8 @@ RECIPE = Recipe(
         "Encoder and decoder of multi-head attention and feed-forward layers, with "
         "sinusoidal positions and one matrix for all word vectors and the output, as "
         "in the paper, at a small size. Layer normalisation stands before each "
-        "sub-layer, which needs a shorter warm-up.",
+        "sub-layer, which needs a shorter warm-up. Its rate rises and falls linearly "
+        "instead of by the paper's inverse square root.",
         "Equations 1 and 2, multi-head attention (section 3.2.2), sinusoidal "
         "positions (3.5), one matrix for all word vectors and the output (3.4). "
         "Pre-norm, as the authors' later code has it; the paper prints post-norm.",
@@ -41,6 +51,7 @@ RECIPE = Recipe(
             "year": 2017,
             "url": "https://arxiv.org/abs/1706.03762",
         },
+        [SHORT, LOOPS],
     ),
     scales={
         "tiny": tiny(

@@ -6,8 +6,8 @@ BLEU of every translator, by the length of the source and by the size of the bea
 ensemble against its best member; alignments side by side; the perplexity of the
 language models; the artificial tasks of 1997, trained on the spot; and which of the
 papers' claims hold for presets of this size.
-Translations are kept in a folder (`--work`), by the sha256 of the weights and of the
-code: a run that was stopped goes on.
+Translations are kept in a folder (`--work`), by the sha256 of the presets' files and of
+the code: a run that was stopped goes on.
 """
 
 import argparse
@@ -20,10 +20,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from reproduce_claims import compared  # noqa: E402
 from reproduce_page import page  # noqa: E402
 
 import zoo  # noqa: E402
-from zoo.cards import read_card  # noqa: E402
+from zoo.cards import digest, read_card  # noqa: E402
 from zoo.files import write_bytes  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +34,7 @@ BEAMS = (1, 2, 5, 12)
 LENGTHS = (1, 9, 11, 13, 16, 20)
 JOINED = (2, 3, 4)  # captions in one source, for lengths that the test set hasn't
 ARTIFICIAL = ("birnn_tasks", "lstm_tasks")  # recipes that leave no preset
+PROMPTS = ("the stock market", "analysts said the company", "the president of")
 ALIGNED = (
     "bahdanau",
     "luong_global",
@@ -58,10 +60,10 @@ def main(argv=None):
     cards = [read_card(path.parent) for path in presets()]
     work = Work(arguments.work, arguments.limit)
     results = measure(work, cards)
+    results["made"] = made(arguments.limit)
     pictures = arguments.output / "reproduction"
     pictures.mkdir(parents=True, exist_ok=True)
     results["pictures"] = draw(work, results, pictures)
-    results["made"] = made(arguments.limit)
     (arguments.output / "reproduction.md").write_text(page(results), encoding="utf-8")
     return 0
 
@@ -83,7 +85,9 @@ def measure(work, cards):
         "beams": {},
         "lengths": {},
         "joined": {},
+        "joined_sources": {n: work.joined_sources(n) for n in JOINED},
         "perplexity": {name: work.perplexity(name) for name in models},
+        "continuations": {name: work.continuations(name) for name in models},
         "artificial": {name: work.recipe(name) for name in ARTIFICIAL},
     }
     for name in translators:
@@ -94,11 +98,15 @@ def measure(work, cards):
         beams = {beam: work.scores([name], "multi30k", beam)["bleu"] for beam in BEAMS}
         results["beams"][name] = beams
         results["lengths"][name] = by_length(work, name)
-        joined = {n: work.scores([name], "multi30k", joined=n)["bleu"] for n in JOINED}
+        joined = {n: work.scores([name], "multi30k", joined=n) for n in JOINED}
         results["joined"][name] = joined
     if len(recurrent) > 1:
         scores = {corpus: work.scores(recurrent, corpus)["bleu"] for corpus in TESTS}
         results["ensemble"] = {"members": recurrent, "bleu": scores}
+    results["p"] = {
+        corpus: {pair: work.p(results, *pair, corpus) for pair in pairs}
+        for corpus, pairs in compared(results).items()
+    }
     return results
 
 
@@ -122,7 +130,12 @@ def score(texts, references):
     from zoo.training.evaluation import corpus_scores
 
     found = corpus_scores(texts, references)
-    return {name: found[name]["score"] for name in ("bleu", "chrf")}
+    words = sum(len(text.split()) for text in texts)
+    wanted = sum(len(several[0].split()) for several in references)
+    return {
+        **{name: found[name]["score"] for name in ("bleu", "chrf")},
+        "length": words / wanted,  # words for each of the (first) reference
+    }
 
 
 class Work:
@@ -137,7 +150,7 @@ class Work:
         import keras
 
         self.folder, self.limit, self._loaded = folder, limit, {}
-        self._code = [_digest_of_zoo(), keras.backend.backend()]
+        self._code = [_digest_of_zoo(DECODING), keras.backend.backend()]
         folder.mkdir(parents=True, exist_ok=True)
 
     def data(self, corpus, joined=1):
@@ -156,6 +169,28 @@ class Work:
             ],
         }
 
+    def joined_sources(self, joined):
+        """How many sources there are, and their mean number of words."""
+        words = [len(text.split()) for text in self.data("multi30k", joined)["sources"]]
+        return len(words), sum(words) / len(words)
+
+    def p(self, results, one, other, corpus):
+        """How likely a difference of BLEU as great as that of these two is by chance:
+        sacreBLEU's paired bootstrap over the sentences."""
+        from sacrebleu.metrics import BLEU
+        from sacrebleu.significance import PairedTest
+
+        from zoo.training.evaluation import reference_streams
+
+        members = {"ensemble": results.get("ensemble", {}).get("members")}
+        systems = [
+            (name, self.translate(members.get(name, [name]), corpus))
+            for name in (one, other)
+        ]
+        references = reference_streams(self.data(corpus)["references"])
+        test = PairedTest(systems, {"BLEU": BLEU()}, references, "bs", n_samples=1000)
+        return test()[1]["BLEU"][1].p_value
+
     def scores(self, names, corpus, beam=5, joined=1):
         texts = self.translate(names, corpus, beam, joined)
         return score(texts, self.data(corpus, joined)["references"])
@@ -168,7 +203,7 @@ class Work:
             sources = self.data(corpus, joined)["sources"]
             return self.model(names).translate(sources, beam_size=beam)
 
-        return self._kept([self._weights(n) for n in names], corpus, beam, joined, run)
+        return self._kept(names, corpus, beam, joined, run)
 
     def perplexity(self, name):
         from zoo.data.texts import load_ptb
@@ -178,13 +213,28 @@ class Work:
             texts = load_ptb("test")[: self.limit]
             return self.model([name]).perplexity(texts, batch_size=1, carry_over=True)
 
-        return self._kept([self._weights(name)], "ptb", 0, 0, run)
+        return self._kept([name], "ptb", run)
+
+    def continuations(self, name):
+        """`[likeliest, drawn]` of each prompt."""
+        from keras_hub.samplers import TopPSampler
+
+        def run():
+            model = self.model([name])
+            model.compile(sampler="greedy")
+            likeliest = model.generate(list(PROMPTS), max_length=16)
+            model.compile(sampler=TopPSampler(p=0.8, seed=1))
+            drawn = model.generate(list(PROMPTS), max_length=16)
+            return [list(pair) for pair in zip(likeliest, drawn, strict=True)]
+
+        return self._kept([name], "continuations", PROMPTS, run)
 
     def recipe(self, name):
         """The results of a recipe on artificial data, trained now."""
         path = ROOT / "recipes" / f"{name}.py"
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        output = self.folder / f"{name}-{digest}"
+        code = [_digest_of_zoo(TRAINING), path.read_text(encoding="utf-8"), *self._code]
+        key = hashlib.sha256(json.dumps(code).encode()).hexdigest()[:12]
+        output = self.folder / f"{name}-{key}"
         results = output / "results.json"
         if not results.exists():
             print(f"{name}: training", flush=True)
@@ -204,27 +254,27 @@ class Work:
             )
         return self._loaded[tuple(names)]
 
-    def _weights(self, name):
-        card = read_card(ROOT / "savedmodels" / name)
-        return card.files["model.weights.h5"]["sha256"]
-
-    def _kept(self, weights, *what):
+    def _kept(self, names, *what):
         *what, run = what
-        key = json.dumps([weights, what, self.limit, *self._code]).encode()
+        files = [digest(ROOT / "savedmodels" / name) for name in names]
+        key = json.dumps([files, what, self.limit, *self._code]).encode()
         path = self.folder / f"{hashlib.sha256(key).hexdigest()[:24]}.json"
         if not path.exists():
             write_bytes(path, json.dumps(run(), ensure_ascii=False).encode())
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _digest_of_zoo():
-    """What tells the code that decodes from an earlier one."""
-    digest = hashlib.sha256()
-    parts = ("decoding/*.py", "layers/*.py", "models/*.py", "text/*.py", "strings.py")
+DECODING = ("decoding/*.py", "layers/*.py", "models/*.py", "text/*.py", "strings.py")
+TRAINING = ("training/*.py", "data/*.py")
+
+
+def _digest_of_zoo(parts):
+    """What tells this code from an earlier one."""
+    found = hashlib.sha256()
     for part in parts:
         for path in sorted((ROOT / "zoo").glob(part)):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+            found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 # === Pictures ===
@@ -264,7 +314,8 @@ def _curves(results, path):
         rows = [row for row in rows if row[3] is not None]
         labels = [f"{low}–{high}" if high else f"{low}+" for low, high, *_ in rows]
         axes[0].plot(labels, [row[3] for row in rows], **style)
-        joined = {1: results["bleu"][name]["multi30k"], **results["joined"][name]}
+        joined = {n: found["bleu"] for n, found in results["joined"][name].items()}
+        joined = {1: results["bleu"][name]["multi30k"], **joined}
         axes[1].plot([str(n) for n in joined], list(joined.values()), **style)
     axes[0].set(xlabel="words of the source", ylabel="BLEU", title="Multi30k test")
     axes[1].set(xlabel="captions in one source", title="captions joined")
@@ -289,8 +340,9 @@ def made(limit):
     from zoo.training.configuration import cpu
 
     command = f"KERAS_BACKEND={keras.backend.backend()} python tools/reproduce.py"
+    # With "-dirty" where something differs from the commit.
     found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
+        ["git", "describe", "--always", "--dirty", "--exclude=*"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -1,12 +1,13 @@
 """Scores runs on Multi30k alone beside published figures, and writes docs/multi30k.md.
 
     pip install sacremoses spacy
+    export KERAS_BACKEND=jax
     for recipe in bahdanau luong_global luong_local transformer; do
         python recipes/$recipe.py --scale multi30k --output runs/$recipe-en-de
         python recipes/$recipe.py --scale multi30k --output runs/$recipe-de-en \\
             --set source=de --set target=en
     done
-    KERAS_BACKEND=jax python tools/strict_benchmark.py runs/*-en-de runs/*-de-en
+    python tools/strict_benchmark.py runs/*-en-de runs/*-de-en
 
 Each run's preset translates test_2016_flickr with beam 5, and is scored as the
 published figures are: cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words.
@@ -15,6 +16,7 @@ published figures are: cased and lower-cased, on sacreBLEU's, Moses's and spaCy'
 import argparse
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import zoo
@@ -32,8 +34,8 @@ WAYS = {
     ("spacy", True): "spaCy, lower-cased",
 }
 # Repositories of github.com, the direction, BLEU, and the column that it is nearest
-# to: bentrevett's notebooks cut by spaCy and lower-case; LividWo says "tokenized", of
-# 12,103 words of references; msarmi9 doesn't say.
+# to: bentrevett's notebooks cut by spaCy and lower-case; LividWo scores the words of
+# its prepared files, 12,103 of references; msarmi9 doesn't say.
 PUBLISHED = (
     ("bentrevett/pytorch-seq2seq: no attention", "de-en", 13.8, ("spacy", True)),
     ("bentrevett/pytorch-seq2seq: GRU", "de-en", 20.6, ("spacy", True)),
@@ -134,9 +136,10 @@ def page(rows):
         "commands. Trained on the 29,000 captions of Multi30k and nothing else, scored "
         "on test_2016_flickr, beam 5. A published figure (of a repository of "
         "github.com) stands in the column whose scoring is nearest to its own: "
-        'bentrevett cuts words by spaCy and lower-cases, LividWo says "tokenized" with '
-        "12,103 words of references, msarmi9 doesn't say. BLEU over words of spaCy or "
-        "Moses is that of detokenised output cut again.",
+        "bentrevett cuts words by spaCy and lower-cases; LividWo scores the words of "
+        "its prepared files, 12,103 of references, doesn't tell the case, and takes the "
+        "mean of ten checkpoints; msarmi9 doesn't say. BLEU over words of spaCy or Moses "
+        f"is that of detokenised output cut again. sacreBLEU {version('sacrebleu')}.",
     ]
     for direction in dict.fromkeys(row["direction"] for row in rows):
         lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]

@@ -121,10 +121,10 @@ def test_the_worst_tags_are_the_most():
 def test_the_worst_continuations_repeat_themselves():
     class Model:
         def generate(self, prompts):
-            assert prompts == ["a b", "c d", "e f"]
-            return ["a b x y z", "c d x x x", "e f <unk> y <unk>"]
+            assert prompts == ["a b", "c d", "e f", "g h"]
+            return ["a b x y z", "c d x x x", "e f <unk> y <unk>", "g h"]
 
-    texts = ["a b c", "c d e", "e f", "e f g h"]
+    texts = ["a b c", "c d e", "e f", "e f g h", "g h ends at once"]
     assert worst_continuations(Model(), texts, words=2, count=2) == [
         {"source": "c d", "reference": "e", "output": "x x x"},
         {"source": "e f", "reference": "g h", "output": "<unk> y <unk>"},

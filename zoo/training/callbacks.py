@@ -297,6 +297,7 @@ class Checkpoint(keras.callbacks.Callback):
         worst = math.inf if mode == "min" else -math.inf
         self.best = resumed.get("best", worst)
         self.best_epoch = resumed.get("best_epoch", -1)
+        self.epochs = resumed.get("epoch", 0)  # that are done
         self.seconds = resumed.get("seconds", 0.0)
         self.generator = resumed.get("generator")
         self.rollback = resumed.get("rollback")
@@ -311,6 +312,7 @@ class Checkpoint(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         logs = logs or {}
         self.seconds += logs.get("seconds", 0.0)
+        self.epochs = epoch + 1
         if self.better(logs[self.monitor], self.best):
             self.best, self.best_epoch = logs[self.monitor], epoch
             with averaged_weights(self.model):

@@ -37,16 +37,28 @@ def corpus_scores(hypotheses, references):
                 "`references` must hold a list of at least one str for each "
                 f"hypothesis. Received: references[{row}]={alternatives!r}"
             )
-    # sacreBLEU wants one stream per reference; None where a sentence has no more.
-    streams = [
-        [refs[k] if k < len(refs) else None for refs in references]
-        for k in range(max(map(len, references)))
-    ]
-    scores = {}
+    streams, scores = reference_streams(references), {}
     for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
         score = metric.corpus_score(list(hypotheses), streams).score
         scores[name] = {"score": score, "signature": str(metric.get_signature())}
     return scores
+
+
+def reference_streams(references):
+    """The references as sacreBLEU wants them: one list per reference, None where a
+    sentence has no more.
+
+    Args:
+        references: for each sentence a list of one or more references.
+
+    Example:
+        >>> reference_streams([["a", "b"], ["c"]])
+        [['a', 'c'], ['b', None]]
+    """
+    return [
+        [several[k] if k < len(several) else None for several in references]
+        for k in range(max(map(len, references)))
+    ]
 
 
 def worst_translations(sources, references, texts, count=2):
@@ -111,7 +123,8 @@ def worst_tags(found, tags, count=3):
 
 def worst_continuations(model, texts, words=4, count=3):
     """The texts that a language model goes on with least well, for its card: those with
-    the least share of words that differ and are known.
+    the least share of words that differ and are known. Those that it ends at once show
+    nothing and are left out.
 
     Args:
         model: a `zoo.models.RecurrentCausalLM`.
@@ -128,8 +141,9 @@ def worst_continuations(model, texts, words=4, count=3):
     prompts = [" ".join(row[:words]) for row in cut]
     ranked = []
     for row, prompt, text in zip(cut, prompts, model.generate(prompts), strict=True):
-        found = text.split()[words:]
-        good = len(set(found) - {"<unk>"}) / max(len(found), 1)
+        if not (found := text.split()[words:]):
+            continue
+        good = len(set(found) - {"<unk>"}) / len(found)
         example = {"source": prompt, "reference": " ".join(row[words:])}
         ranked.append((good, {**example, "output": " ".join(found)}))
     ranked.sort(key=lambda pair: pair[0])

@@ -11,7 +11,9 @@ from zoo.training.settings import plain
 
 NAMES = {"en": "English", "de": "German", "fr": "French"}
 # Of translations into a language, whatever the model.
-WEAKNESSES = {"de": ["It picks the formal or the familiar form of address at random."]}
+WEAKNESSES = {
+    "de": ["It can't know which form of address is meant, the formal or the familiar."]
+}
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
 
 
@@ -34,7 +36,7 @@ def card_facts(run, results):
                     "data": corpus,
                     "split": TESTS[corpus],
                     "metric": title,
-                    "value": round(found[metric]["score"], 2),
+                    "value": round(found[metric]["score"], 4),
                     "signature": found[metric]["signature"],
                     "command": command,
                 }
@@ -83,9 +85,16 @@ def origin(run):
         "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
         "date": datetime.date.today().isoformat(),
         "machine": f"{machine()}, Keras {keras.__version__}",
-        "training_time": f"{minutes:.0f} minutes, {saved.best_epoch + 1} "
-        f"of {run.loop.epochs} epochs",
+        "training_time": f"{minutes:.0f} minutes, {_epochs(run.loop)}",
     }
+
+
+def _epochs(loop):
+    """How many epochs were trained, in words."""
+    done, best = loop.checkpoint.epochs, loop.checkpoint.best_epoch + 1
+    planned = "" if done == loop.epochs else f" of {loop.epochs}"
+    chosen = "" if best == done else f", weights of epoch {best}"
+    return f"{done}{planned} epochs{chosen}"
 
 
 def training_command(run):
@@ -108,6 +117,6 @@ def training_command(run):
             if not text.startswith("epochs="):
                 command += f" --set {shlex.quote(text)}"
         if number + 1 < len(plans):
-            command += f" (stopped after epoch {plans[number + 1][0]})"
+            command += f" (stopped within epoch {plans[number + 1][0] + 1})"
         commands.append(command)
     return ", then ".join(commands)

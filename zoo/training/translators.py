@@ -96,6 +96,14 @@ def paper(optimizer, epochs, batch, model=None, **changes):
     return Scale(model=model or {}, **{**fields, **given, **changes})
 
 
+# Of some models: what their cards' examples and `tools/reproduce.py` show.
+SHORT = (
+    "What is longer than its training sentences, as several captions in one text, "
+    "comes out too short."
+)
+LOOPS = "Now and then it repeats a word, or a piece of one, up to the limit of length."
+
+
 def card(title, description, equations, paper, weaknesses=()):
     """What the card of a translator says that no run can know.
 
@@ -118,7 +126,8 @@ def card(title, description, equations, paper, weaknesses=()):
             *weaknesses,
             "Long sentences, and anything unlike captions and everyday phrases: news, "
             "law, technical text.",
-            "Names and rare words are spelled out in pieces and often come out wrong.",
+            "Names, rare words and numbers of several digits are spelled out in pieces "
+            "and often come out wrong.",
         ],
         "license": "cc-by-nc-4.0",
         "paper": paper,
@@ -126,7 +135,7 @@ def card(title, description, equations, paper, weaknesses=()):
     }
 
 
-def luong(name, file, attention, score, words, equations):
+def luong(name, file, attention, score, words, equations, weaknesses=()):
     """Luong et al. 2015 with one of its attentions.
 
     Args:
@@ -134,6 +143,7 @@ def luong(name, file, attention, score, words, equations):
         attention, score: see `zoo.models.Luong`.
         words: the attention in words, for the card.
         equations: the paper's for it.
+        weaknesses: as in `card`.
     """
     kind = {"attention": attention, "score": score}
     # The paper's 0.1 is for a thousand cells: smaller sums need larger weights.
@@ -166,6 +176,7 @@ def luong(name, file, attention, score, words, equations):
                 "year": 2015,
                 "url": "https://arxiv.org/abs/1508.04025",
             },
+            weaknesses,
         ),
         scales={
             "tiny": tiny(
