@@ -137,9 +137,10 @@ def page(rows):
         "on test_2016_flickr, beam 5. A published figure (of a repository of "
         "github.com) stands in the column whose scoring is nearest to its own: "
         "bentrevett cuts words by spaCy and lower-cases; LividWo scores the words of "
-        "its prepared files, 12,103 of references, doesn't tell the case, and takes the "
-        "mean of ten checkpoints; msarmi9 doesn't say. BLEU over words of spaCy or Moses "
-        f"is that of detokenised output cut again. sacreBLEU {version('sacrebleu')}.",
+        "its prepared files, 12,103 of references, doesn't tell the case, and takes "
+        "the mean of ten checkpoints; msarmi9 doesn't say. BLEU over words of spaCy or "
+        "Moses is that of detokenised output cut again. sacreBLEU "
+        f"{version('sacrebleu')}.",
     ]
     for direction in dict.fromkeys(row["direction"] for row in rows):
         lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
