@@ -160,7 +160,7 @@ def test_table_is_put_between_the_markers(tmp_path):
     assert new.startswith("before\n<!-- presets:start -->\n| preset |")
     assert new.endswith(" |\n<!-- presets:end -->\nafter\n")
     assert "old" not in new
-    assert "Lovelace et al. 2015" in new and "1.2 M" in new
+    assert "Lovelace & Turing 2015" in new and "1.2 M" in new
     assert replace_table(new, [card]) == new
     assert presets_table([card, card]).count("savedmodels/tiny") == 2
 
@@ -185,4 +185,10 @@ def test_scores_and_paper_on_one_line(tmp_path):
     assert format_scores(card) == (
         "BLEU 12.3, chrF 40.0 (multi30k test_2016_flickr); chrF 40.0 (multi30k valid)"
     )
-    assert short_paper(card) == "Lovelace et al. 2015"
+    assert short_paper(card) == "Lovelace & Turing 2015"
+    several = {**card.paper, "authors": "Ada Lovelace, Alan Turing, Grace Hopper"}
+    assert short_paper(make_preset(tmp_path / "b", paper=several)) == (
+        "Lovelace et al. 2015"
+    )
+    alone = {**card.paper, "authors": "Ada Lovelace"}
+    assert short_paper(make_preset(tmp_path / "c", paper=alone)) == "Lovelace 2015"

@@ -75,7 +75,7 @@ def test_list(tiny, capsys):
     heads = ["name", "paper", "task", "parameters", "size", "scores", "training"]
     assert header.split() == [*heads, "CPU", "speed"]
     assert row.split("  ")[0] == "tiny"
-    assert "Lovelace et al. 2015" in row and "1,234,567" in row
+    assert "Lovelace & Turing 2015" in row and "1,234,567" in row
     assert "BLEU 12.3 (multi30k test_2016_flickr)  3 s, a laptop  52 " in row
     assert row.endswith("52 sentences/s")
     assert row.index("1,234,567") == header.index("parameters")

@@ -282,8 +282,8 @@ def short_machine(card):
 
 
 def short_paper(card):
-    """Returns a paper as "Luong et al. 2015", from the first author's surname."""
-    authors = [name.strip() for name in card.paper["authors"].split(",")]
-    surname = authors[0].split()[-1]
-    others = " et al." if len(authors) > 1 else ""
-    return f"{surname}{others} {card.paper['year']}"
+    """Returns a paper as "Luong et al. 2015", or with both authors if it has two."""
+    authors = [name for name in card.paper["authors"].split(",") if name.strip()]
+    authors = [name.split()[-1] for name in authors]
+    shown = " & ".join(authors) if len(authors) < 3 else f"{authors[0]} et al."
+    return f"{shown} {card.paper['year']}"
