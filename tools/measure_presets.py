@@ -48,9 +48,9 @@ def main(argv=None, root=ROOT):
         facts["examples"] = found["examples"]
         for score, value in zip(facts["scores"], found["scores"], strict=True):
             value, signature = value
-            if round(value, 2) != score["value"]:
+            if round(value, 2) != round(score["value"], 2):
                 print(f"{name}: {score['metric']} {score['value']}, now {value:.2f}")
-            score["value"] = round(value, 2)
+            score["value"] = round(value, 4)
             score["signature"] = signature or score["signature"]
         make_card.write_facts(folder, facts, root)
         print(f"{name}: {facts['speed']['value']} {found['unit']}", flush=True)
