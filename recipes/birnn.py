@@ -115,7 +115,7 @@ def _write_card(run, tagger, results):
         "data": UD_ENGLISH.name,
         "split": "test",
         "metric": "accuracy",
-        "value": round(100 * results["test"]["accuracy"], 2),
+        "value": round(100 * results["test"]["accuracy"], 4),
         "signature": f"UPOS, {results['test']['words']} words as the treebank has them",
         "command": f"zoo evaluate birnn --data {UD_ENGLISH.name} --split test",
     }

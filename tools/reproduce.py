@@ -34,6 +34,7 @@ BEAMS = (1, 2, 5, 12)
 LENGTHS = (1, 9, 11, 13, 16, 20)
 JOINED = (2, 3, 4)  # captions in one source, for lengths that the test set hasn't
 ARTIFICIAL = ("birnn_tasks", "lstm_tasks")  # recipes that leave no preset
+SAMPLER, WORDS = {"p": 0.8, "seed": 1}, 16  # of what goes on with the prompts
 PROMPTS = ("the stock market", "analysts said the company", "the president of")
 ALIGNED = (
     "bahdanau",
@@ -57,6 +58,8 @@ def main(argv=None):
     parser.add_argument("--output", type=Path, default=ROOT / "docs")
     parser.add_argument("--limit", type=int, help="sentences of each test set")
     arguments = parser.parse_args(argv)
+    if arguments.limit is not None and arguments.limit < max(JOINED):
+        parser.error(f"--limit must be at least {max(JOINED)}")
     cards = [read_card(path.parent) for path in presets()]
     work = Work(arguments.work, arguments.limit)
     results = measure(work, cards)
@@ -74,7 +77,7 @@ def presets():
 
 
 def measure(work, cards):
-    """All figures of the page, as a dict that JSON can hold."""
+    """All figures of the page."""
     translators = [card.name for card in cards if card.task == "translate"]
     models = [card.name for card in cards if card.task == "generate"]
     recurrent = [name for name in translators if name != "transformer"]
@@ -175,8 +178,8 @@ class Work:
         return len(words), sum(words) / len(words)
 
     def p(self, results, one, other, corpus):
-        """How likely a difference of BLEU as great as that of these two is by chance:
-        sacreBLEU's paired bootstrap over the sentences."""
+        """The p of the difference of BLEU of these two, by sacreBLEU's paired bootstrap
+        over the sentences."""
         from sacrebleu.metrics import BLEU
         from sacrebleu.significance import PairedTest
 
@@ -200,34 +203,35 @@ class Work:
 
         def run():
             print(f"{'+'.join(names)}: {corpus} × {joined}, beam {beam}", flush=True)
-            sources = self.data(corpus, joined)["sources"]
             return self.model(names).translate(sources, beam_size=beam)
 
-        return self._kept(names, corpus, beam, joined, run)
+        sources = self.data(corpus, joined)["sources"]
+        told = hashlib.sha256("\n".join(sources).encode()).hexdigest()
+        return self._kept(names, told, beam, run)
 
     def perplexity(self, name):
         from zoo.data.texts import load_ptb
 
         def run():
             print(f"{name}: perplexity", flush=True)
-            texts = load_ptb("test")[: self.limit]
             return self.model([name]).perplexity(texts, batch_size=1, carry_over=True)
 
-        return self._kept([name], "ptb", run)
+        texts = load_ptb("test")[: self.limit]
+        told = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+        return self._kept([name], told, run)
 
     def continuations(self, name):
         """`[likeliest, drawn]` of each prompt."""
         from keras_hub.samplers import TopPSampler
 
         def run():
-            model = self.model([name])
-            model.compile(sampler="greedy")
-            likeliest = model.generate(list(PROMPTS), max_length=16)
-            model.compile(sampler=TopPSampler(p=0.8, seed=1))
-            drawn = model.generate(list(PROMPTS), max_length=16)
-            return [list(pair) for pair in zip(likeliest, drawn, strict=True)]
+            model, found = self.model([name]), []
+            for sampler in ("greedy", TopPSampler(**SAMPLER)):
+                model.compile(sampler=sampler)
+                found.append(model.generate(list(PROMPTS), max_length=WORDS))
+            return [list(pair) for pair in zip(*found, strict=True)]
 
-        return self._kept([name], "continuations", PROMPTS, run)
+        return self._kept([name], "continuations", PROMPTS, SAMPLER, WORDS, run)
 
     def recipe(self, name):
         """The results of a recipe on artificial data, trained now."""

@@ -8,6 +8,8 @@ ALIKE = (
     ("rates", ("optimizer", "learning_rate")),
     ("batches", ("batch", "batch_tokens")),
     ("initial ranges", ("initializer_range",)),
+    ("initial ranges", ("model", "initializer_range")),
+    ("units", ("model", "hidden_dim")),
 )
 
 
@@ -34,10 +36,11 @@ def judge(results):
 def compared(results):
     """The pairs whose difference has to be tested, by test set."""
     corpora = next(iter(results["bleu"].values()), ())
+    pairs = [test.pair for *_, test in CLAIMS if hasattr(test, "pair")]
     return {
         corpus: [
             (one, others[corpus])
-            for one, other in PAIRS
+            for one, other in pairs
             if (others := _others(results, one, other))
         ]
         for corpus in corpora
@@ -91,6 +94,7 @@ def _better(one, other):
         verdict = "no" if all(sure) and max(gains) < 0 else "undecided"
         return verdict, ", ".join(said)
 
+    test.pair = one, other  # to be tested: see `compared`
     return test
 
 
@@ -166,7 +170,7 @@ def _beam_two(results):
     beams = results["beams"]
     if not beams:
         return None
-    most = [n for n, found in beams.items() if found[2] - found[1] >= _beyond(found)]
+    most = [name for name, found in beams.items() if _most(found)]
     said = [
         f"{name}: 1 to 2 {found[2] - found[1]:+.1f}, 2 to 12 {_beyond(found):+.1f}"
         for name, found in beams.items()
@@ -174,6 +178,11 @@ def _beam_two(results):
     ]
     said.append(f"a beam of 2 brings most to {len(most)} of {len(beams)} presets")
     return _all_or_none(len(most), len(beams)), "; ".join(said)
+
+
+def _most(found):
+    """Whether a beam of 2 brings something, and one of 12 no more than that again."""
+    return found[2] > found[1] and found[2] - found[1] >= _beyond(found)
 
 
 def _beyond(found):
@@ -224,17 +233,6 @@ def _all_or_none(count, of):
 
 
 SINGLE = ("for_", "back_", "merge_")
-PAIRS = (
-    ("bahdanau", "rnn_encoder_decoder"),
-    ("luong_global", "seq2seq"),
-    ("luong_local", "luong_global"),
-    ("luong_local", "luong_local_m"),
-    ("luong_dot", "luong_location"),
-    ("luong_dot", "luong_global"),
-    ("luong_global", "luong_concat"),
-    ("transformer", "best"),
-    ("ensemble", "best"),
-)
 CLAIMS = (
     (
         "attention is better than one fixed vector",

@@ -83,12 +83,16 @@ def row(run, name, languages, config, limit=None):
     texts = model.translate(list(data.sources)[:limit])
     references = [several[0] for several in data.references][:limit]
     cut = tokenizer("moses", languages[1])
+    average = config["hyper_parameters"].get("average")
+    averaged = ""
+    if average:
+        averaged = f", the mean of the {average['which']} {average['keep']} epochs"
     return {
         "name": name,
         "direction": "-".join(languages),
         "parameters": model.backbone.count_params(),
         "command": card["recipe"],
-        "training": f"{card['training_time']}, {card['machine']}",
+        "training": f"{card['training_time']}{averaged}, {card['machine']}",
         "commit": card["commit"],
         "bleu": {way: bleu(texts, references, languages[1], *way) for way in WAYS},
         "reference_words": sum(len(cut(text).split()) for text in references),

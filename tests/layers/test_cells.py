@@ -21,6 +21,7 @@ from zoo.layers import (
     RecurrentStack,
     SimpleRNNCell,
 )
+from zoo.layers.cells import activate_gates, lstm_states
 from zoo.layers.recurrent import hoist, run_cell
 
 RNG = np.random.default_rng(3)
@@ -34,6 +35,35 @@ def built(**options):
     cell = GRUCell(4, **options)
     cell.build((None, 5))
     return randomize(cell)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_loses_no_more_than_the_frameworks_gradient(dtype):
+    net, c = RNG.normal(size=(64, 32)) * 3, RNG.normal(size=(64, 8))
+    w = RNG.normal(size=(64, 16)).astype("float32")
+
+    def gradients_of(states, dtype):
+        given = [keras.Variable(x, dtype=dtype) for x in (net, c)]
+
+        def loss():
+            found = states(*(variable + 0 for variable in given))
+            return ops.sum(ops.multiply(w, ops.cast(found, "float32")))
+
+        return gradients(given, loss)[1]
+
+    def plain(net, c):
+        i, f, candidate, o = activate_gates(net)
+        c = f * c + i * candidate
+        return ops.concatenate([o * ops.tanh(c), c], axis=-1)
+
+    exact = gradients_of(plain, "float32")
+    close(gradients_of(lstm_states, "float32")[0], exact[0])
+
+    def error(states):
+        pairs = zip(gradients_of(states, dtype), exact, strict=True)
+        return sum(np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in pairs)
+
+    assert error(lstm_states) < 1.05 * error(plain)
 
 
 @pytest.mark.parametrize("use_bias", [True, False])

@@ -40,7 +40,7 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
     assert card.sizes["parameters"] == tagger.count_params()
     assert card.recipe.endswith("python recipes/birnn.py --scale tiny --seed 1")
     accuracy = results["test"]["accuracy"]
-    assert card.scores[0]["value"] == round(100 * accuracy, 2)
+    assert card.scores[0]["value"] == round(100 * accuracy, 4)
     # As scored: with the weights as they are stored, on other sentences.
     test = toy_sentences(500, (1, 2))
     assert sum(map(len, test.tags)) == results["test"]["words"]

@@ -384,7 +384,7 @@ def test_the_card_tells_of_the_run(straight):
     found = {(s["data"], s["split"], s["metric"]): s["value"] for s in card.scores}
     results = straight.results
     assert found == {
-        (name, split, title): round(results[name][metric]["score"], 2)
+        (name, split, title): round(results[name][metric]["score"], 4)
         for name, split in (("multi30k", "test_2016_flickr"), ("tatoeba", "test"))
         for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
     }

@@ -85,16 +85,18 @@ def origin(run):
         "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
         "date": datetime.date.today().isoformat(),
         "machine": f"{machine()}, Keras {keras.__version__}",
-        "training_time": f"{minutes:.0f} minutes, {_epochs(run.loop)}",
+        "training_time": f"{minutes:.0f} minutes, {_epochs(run)}",
     }
 
 
-def _epochs(loop):
-    """How many epochs were trained, in words."""
-    done, best = loop.checkpoint.epochs, loop.checkpoint.best_epoch + 1
-    planned = "" if done == loop.epochs else f" of {loop.epochs}"
-    chosen = "" if best == done else f", weights of epoch {best}"
-    return f"{done}{planned} epochs{chosen}"
+def _epochs(run):
+    """How many epochs were trained, and whose weights were taken, in words."""
+    saved, planned = run.loop.checkpoint, run.loop.epochs
+    done, best = saved.epochs, saved.best_epoch + 1
+    text = f"{done} of {planned} epochs" if done < planned else f"{done} epochs"
+    if averaged := getattr(run, "epoch_weights", None):
+        return f"{text}, the mean of {len(averaged.paths())} epochs' weights"
+    return text if best == done else f"{text}, weights of epoch {best}"
 
 
 def training_command(run):
@@ -117,6 +119,6 @@ def training_command(run):
             if not text.startswith("epochs="):
                 command += f" --set {shlex.quote(text)}"
         if number + 1 < len(plans):
-            command += f" (stopped within epoch {plans[number + 1][0] + 1})"
+            command += f" (epochs done: {plans[number + 1][0]})"
         commands.append(command)
     return ", then ".join(commands)

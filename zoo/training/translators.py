@@ -96,7 +96,8 @@ def paper(optimizer, epochs, batch, model=None, **changes):
     return Scale(model=model or {}, **{**fields, **given, **changes})
 
 
-# Of some models: what their cards' examples and `tools/reproduce.py` show.
+# Of some models: below 0.8 words for one of the reference on four captions in one
+# source (tools/reproduce.py), and what examples of bad output show.
 SHORT = (
     "What is longer than its training sentences, as several captions in one text, "
     "comes out too short."

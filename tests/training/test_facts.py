@@ -1,0 +1,52 @@
+"""What a run tells its card: here from runs that are made up; test_trainer.py and
+test_experiment.py have real ones."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from zoo.training.facts import origin, training_command
+
+
+def run(plans, done=3, best=2, epochs=3, **others):
+    """A run that `facts` can read; plans: (first epoch, epochs, backend, commit)."""
+    checkpoint = SimpleNamespace(
+        plans=plans, seconds=3600.0, epochs=done, best_epoch=best
+    )
+    recipe = SimpleNamespace(name="tiny", scales={"small": SimpleNamespace(epochs=3)})
+    fields = {"precision": "float32", "changes": (), "seed": 1, "scale_name": "small"}
+    loop = SimpleNamespace(checkpoint=checkpoint, epochs=epochs)
+    return SimpleNamespace(**{**fields, "recipe": recipe, "loop": loop, **others})
+
+
+ONE = [(0, 3, "jax", "abc")]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "60 minutes, 3 epochs"),
+        ({"best": 1}, "60 minutes, 3 epochs, weights of epoch 2"),
+        ({"done": 3, "epochs": 9}, "60 minutes, 3 of 9 epochs"),
+        ({"done": 4, "best": 3, "epochs": 3}, "60 minutes, 4 epochs"),
+        (
+            {"epoch_weights": SimpleNamespace(paths=lambda: ["a", "b"])},
+            "60 minutes, 3 epochs, the mean of 2 epochs' weights",
+        ),
+    ],
+)
+def test_the_time_tells_how_many_epochs_and_whose_weights(options, text):
+    assert origin(run(ONE, **options))["training_time"] == text
+
+
+def test_a_command_for_each_plan():
+    plans = [(0, 5, "jax", "abc"), (2, 3, "torch", "def")]
+    found = run(plans, changes=("epochs=3", "model.score=a b"), precision="mixed")
+    assert training_command(found) == (
+        "KERAS_BACKEND=jax python recipes/tiny.py --scale small --seed 1 --epochs 5 "
+        "--precision mixed --set 'model.score=a b' (epochs done: 2), then "
+        "KERAS_BACKEND=torch python recipes/tiny.py --scale small --seed 1 --epochs 3 "
+        "--precision mixed --set 'model.score=a b'"
+    )
+    assert origin(found)["commit"] == "abc, def"
+    assert "--epochs" not in training_command(run(ONE))
