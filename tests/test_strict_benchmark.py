@@ -1,6 +1,8 @@
 """The strict benchmark's page, from runs that are made up."""
 
 import json
+import os
+from types import SimpleNamespace
 
 import pytest
 from sacrebleu.metrics import BLEU
@@ -72,3 +74,47 @@ def test_a_published_figure_stands_beside_its_like(tool):
     assert text.count("- `python recipes/bahdanau.py --scale multi30k`: 30 min") == 2
     missing = text.split("Not run yet: ")[1]
     assert "luong_local en-de" in missing and "bahdanau" not in missing
+
+
+TOLD = {"name": "bahdanau", "direction": "de-en", "parameters": 5, "command": "python"}
+
+
+@pytest.fixture
+def two_sentences(tool, monkeypatch):
+    data = SimpleNamespace(references=[["A dog runs ."], ["Two men walk slowly ."]])
+    monkeypatch.setattr(tool.zoo.data, "load", lambda *args, **kwargs: data)
+    monkeypatch.setattr(tool, "tokenizer", lambda words, language: str)
+
+
+def test_translations_are_kept_and_scored(tool, tmp_path, two_sentences):
+    tool.keep(tmp_path, TOLD, ["A dog\u2028runs .", ""])
+    lines = (tmp_path / "bahdanau-de-en.txt").read_bytes()
+    assert lines == b"A dog runs .\n\n"
+    other = {**TOLD, "direction": "en-de", "name": "transformer"}
+    tool.keep(tmp_path, other, ["A dog runs .", "Two men walk slowly ."])
+    first, second = (tool.row(*found) for found in tool.records(tmp_path))
+    assert (first["name"], second["name"]) == ("transformer", "bahdanau")
+    assert first["bleu"]["13a", False] == pytest.approx(100)
+    assert second["bleu"]["13a", False] < 50
+    assert second["reference_words"] == 9
+
+
+def test_a_truncated_record_is_refused(tool, tmp_path, two_sentences):
+    tool.keep(tmp_path, TOLD, ["A dog runs ."])
+    (found,) = tool.records(tmp_path)
+    with pytest.raises(SystemExit, match="each of the 2 sentences.*Received: 1 lines"):
+        tool.row(*found)
+
+
+@pytest.mark.skipif(not os.environ.get("ZOO_DATA_DIR"), reason="no real corpora here")
+def test_the_committed_page_has_the_kept_scores(tool):
+    kept = tool.records(tool.ROOT / "docs" / "multi30k")
+    page = (tool.ROOT / "docs" / "multi30k.md").read_text(encoding="utf-8")
+    assert kept
+    for told, texts in kept:
+        source, target = told["direction"].split("-")
+        data = tool.zoo.data.load("multi30k", source, target, split=tool.SPLIT)
+        references = [several[0] for several in data.references]
+        found = tool.bleu(texts, references, target, "13a", lower=False)
+        part = page.split(f"## {told['direction']}")[1]
+        assert f"| `{told['name']}` | {told['parameters']:,} | {found:.2f} |" in part

@@ -1,4 +1,4 @@
-"""Scores runs on Multi30k alone beside published figures, and writes docs/multi30k.md.
+"""Scores models of Multi30k alone beside published figures: docs/multi30k.md.
 
     pip install sacremoses spacy
     export KERAS_BACKEND=jax
@@ -9,8 +9,10 @@
     done
     python tools/strict_benchmark.py runs/*-en-de runs/*-de-en
 
-Each run's preset translates test_2016_flickr with beam 5, and is scored as the
-published figures are: cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words.
+Each run's preset translates test_2016_flickr with beam 5. Its translations and what is
+told of it are kept in docs/multi30k/, and the page is made of all that stands there:
+cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words, as the published
+figures are. Without a run it is made anew from the kept translations, without Keras.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import zoo
+from zoo.files import write_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ("bahdanau", "luong_global", "luong_local", "transformer")
@@ -49,16 +52,17 @@ PUBLISHED = (
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="+", type=Path, help="folders of finished runs")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "multi30k.md")
-    parser.add_argument("--limit", type=int, help="sentences of the test set")
+    parser.add_argument("runs", nargs="*", type=Path, help="folders of finished runs")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs")
     arguments = parser.parse_args(argv)
+    kept = arguments.output / "multi30k"
     told = [read(run) for run in arguments.runs]  # all of them, before any work
-    rows = []
     for run, (name, languages, config) in zip(arguments.runs, told, strict=True):
         print(f"{run}: {name} {'-'.join(languages)}", file=sys.stderr, flush=True)
-        rows.append(row(run, name, languages, config, arguments.limit))
-    arguments.output.write_text(page(rows), encoding="utf-8")
+        keep(kept, *translated(run, name, languages, config))
+    rows = [row(*found) for found in records(kept)]
+    text = page(rows).encode()
+    write_bytes(arguments.output / "multi30k.md", text)
     return 0
 
 
@@ -75,26 +79,63 @@ def read(run):
     return name, (choices["source"], choices["target"]), config
 
 
-def row(run, name, languages, config, limit=None):
-    """What the page says of a run."""
+def translated(run, name, languages, config):
+    """What is told of a run, and its translations of the test set."""
     data = zoo.data.load("multi30k", *languages, split=SPLIT)
     model = zoo.load(run / "preset" / name)
     card = json.loads((run / "preset" / name / "card.json").read_text())
-    texts = model.translate(list(data.sources)[:limit])
-    references = [several[0] for several in data.references][:limit]
-    cut = tokenizer("moses", languages[1])
     average = config["hyper_parameters"].get("average")
     averaged = ""
     if average:
         averaged = f", the mean of the {average['which']} {average['keep']} epochs"
-    return {
+    told = {
         "name": name,
         "direction": "-".join(languages),
         "parameters": model.backbone.count_params(),
         "command": card["recipe"],
         "training": f"{card['training_time']}{averaged}, {card['machine']}",
         "commit": card["commit"],
-        "bleu": {way: bleu(texts, references, languages[1], *way) for way in WAYS},
+    }
+    return told, model.translate(list(data.sources))
+
+
+def keep(folder, told, texts):
+    """Writes a run's record and its translations, a line each."""
+    path = folder / f"{told['name']}-{told['direction']}"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = "".join(" ".join(text.split()) + "\n" for text in texts)
+    write_bytes(path.with_suffix(".txt"), lines.encode())
+    record = json.dumps(told, ensure_ascii=False, indent=2)
+    write_bytes(path.with_suffix(".json"), f"{record}\n".encode())
+
+
+def records(folder):
+    """`[(what is told, translations)]` of all kept runs, in the page's order."""
+    found = []
+    for direction in DIRECTIONS:
+        for name in RECIPES:
+            path = folder / f"{name}-{direction}"
+            if path.with_suffix(".json").exists():
+                told = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+                texts = path.with_suffix(".txt").read_text(encoding="utf-8").split("\n")
+                found.append((told, texts[:-1]))
+    return found
+
+
+def row(told, texts):
+    """What the page says of a run."""
+    source, target = told["direction"].split("-")
+    data = zoo.data.load("multi30k", source, target, split=SPLIT)
+    references = [several[0] for several in data.references]
+    if len(texts) != len(references):
+        raise SystemExit(
+            f"{told['name']}-{told['direction']}.txt has not a line for each of the "
+            f"{len(references)} sentences of {SPLIT}. Received: {len(texts)} lines"
+        )
+    cut = tokenizer("moses", target)
+    return {
+        **told,
+        "bleu": {way: bleu(texts, references, target, *way) for way in WAYS},
         "reference_words": sum(len(cut(text).split()) for text in references),
     }
 
@@ -137,13 +178,14 @@ def page(rows):
     parts = [
         "# Multi30k alone",
         "Made by `python tools/strict_benchmark.py`, whose first lines have all "
-        "commands. Trained on the 29,000 captions of Multi30k and nothing else, scored "
-        "on test_2016_flickr, beam 5. A published figure (of a repository of "
-        "github.com) stands in the column whose scoring is nearest to its own: "
-        "bentrevett cuts words by spaCy and lower-cases; LividWo scores the words of "
-        "its prepared files, 12,103 of references, doesn't tell the case, and takes "
-        "the mean of ten checkpoints; msarmi9 doesn't say. BLEU over words of spaCy or "
-        "Moses is that of detokenised output cut again. sacreBLEU "
+        "commands, from the translations in [docs/multi30k](multi30k). Trained on the "
+        "29,000 captions of Multi30k and nothing else, scored on test_2016_flickr, "
+        "beam 5. A published figure (of a repository of github.com) stands in the "
+        "column whose scoring is nearest to its own: bentrevett cuts words by spaCy "
+        "and lower-cases; LividWo scores the words of its prepared files, 12,103 of "
+        "references, doesn't tell the case, and takes the mean of ten checkpoints; "
+        "msarmi9 doesn't say. BLEU over words of spaCy or Moses is that of "
+        "detokenised output cut again. sacreBLEU "
         f"{version('sacrebleu')}.",
     ]
     for direction in dict.fromkeys(row["direction"] for row in rows):
