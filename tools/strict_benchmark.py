@@ -57,9 +57,9 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     kept = arguments.output / "multi30k"
     told = [read(run) for run in arguments.runs]  # all of them, before any work
-    for run, (name, languages, config) in zip(arguments.runs, told, strict=True):
+    for run, (name, languages) in zip(arguments.runs, told, strict=True):
         print(f"{run}: {name} {'-'.join(languages)}", file=sys.stderr, flush=True)
-        keep(kept, *translated(run, name, languages, config))
+        keep(kept, *translated(run, name, languages))
     rows = [row(*found) for found in records(kept)]
     text = page(rows).encode()
     write_bytes(arguments.output / "multi30k.md", text)
@@ -67,7 +67,7 @@ def main(argv=None):
 
 
 def read(run):
-    """The recipe's name, the languages and the configuration of a finished run."""
+    """The recipe's name and the languages of a finished run."""
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     choices, name = config["hyper_parameters"], config["recipe"]["name"]
     if [corpus for corpus, _ in choices["corpora"]] != ["multi30k"]:
@@ -76,24 +76,20 @@ def read(run):
         )
     if not (run / "preset" / name).is_dir():
         raise SystemExit(f"{run} has no preset yet: the run is not finished")
-    return name, (choices["source"], choices["target"]), config
+    return name, (choices["source"], choices["target"])
 
 
-def translated(run, name, languages, config):
+def translated(run, name, languages):
     """What is told of a run, and its translations of the test set."""
     data = zoo.data.load("multi30k", *languages, split=SPLIT)
     model = zoo.load(run / "preset" / name)
     card = json.loads((run / "preset" / name / "card.json").read_text())
-    average = config["hyper_parameters"].get("average")
-    averaged = ""
-    if average:
-        averaged = f", the mean of the {average['which']} {average['keep']} epochs"
     told = {
         "name": name,
         "direction": "-".join(languages),
         "parameters": model.backbone.count_params(),
         "command": card["recipe"],
-        "training": f"{card['training_time']}{averaged}, {card['machine']}",
+        "training": f"{card['training_time']}, {card['machine']}",
         "commit": card["commit"],
     }
     return told, model.translate(list(data.sources))

@@ -30,8 +30,8 @@ ONE = [(0, 3, "jax", "abc")]
         ({"done": 3, "epochs": 9}, "60 minutes, 3 of 9 epochs"),
         ({"done": 4, "best": 3, "epochs": 3}, "60 minutes, 4 epochs"),
         (
-            {"epoch_weights": SimpleNamespace(paths=lambda: ["a", "b"])},
-            "60 minutes, 3 epochs, the mean of 2 epochs' weights",
+            {"epoch_weights": SimpleNamespace(paths=lambda: ["a", "b"], which="last")},
+            "60 minutes, 3 epochs, the mean of the last 2 epochs' weights",
         ),
     ],
 )

@@ -95,7 +95,8 @@ def _epochs(run):
     done, best = saved.epochs, saved.best_epoch + 1
     text = f"{done} of {planned} epochs" if done < planned else f"{done} epochs"
     if averaged := getattr(run, "epoch_weights", None):
-        return f"{text}, the mean of {len(averaged.paths())} epochs' weights"
+        count = len(averaged.paths())
+        return f"{text}, the mean of the {averaged.which} {count} epochs' weights"
     return text if best == done else f"{text}, weights of epoch {best}"
 
 
