@@ -28,7 +28,7 @@ RECIPE = recipe(
     epochs=10,
     # At lstm's rate and range it learns more slowly than lstm does.
     small={
-        "optimizer": Optimizer("adam", 5e-3, "linear", warmup=400, clip=5.0),
+        "optimizer": Optimizer("adam", 3.5e-3, "linear", warmup=400, clip=5.0),
         "initializer_range": 0.15,
     },
 )

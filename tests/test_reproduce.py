@@ -3,12 +3,19 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from reproduce import Work  # noqa: E402
-from reproduce_claims import WITHOUT_ATTENTION, compared, judge  # noqa: E402
+from reproduce import Work, paired_p  # noqa: E402
+from reproduce_claims import (  # noqa: E402
+    WITHOUT_ATTENTION,
+    compared,
+    compared_models,
+    judge,
+)
 from reproduce_page import page  # noqa: E402
 
 NAMES = ("bahdanau", "luong_global", "rnn_encoder_decoder", "seq2seq", "luong_local")
@@ -85,6 +92,7 @@ def results(**bleu):
     found["p"] = {
         corpus: dict.fromkeys(pairs, 0.01) for corpus, pairs in compared(found).items()
     }
+    found["p"]["ptb"] = dict.fromkeys(compared_models(found), 0.01)
     return found
 
 
@@ -136,9 +144,7 @@ def test_unlike_rates_are_told():
     }
     assert ", with unlike rates: 0.004 and 0.008 |" in page(found)
     found["cards"]["lstmn_lm"]["configuration"]["initializer_range"] = 0.15
-    assert "106.5 against 104.0, with unlike initial ranges: 0.15 and None" in page(
-        found
-    )
+    assert "104.0 (p 0.010), with unlike initial ranges: 0.15 and None" in page(found)
 
 
 def test_unlike_models_are_told():
@@ -235,6 +241,29 @@ def test_a_difference_counts_if_it_is_hardly_by_chance(local, p, verdict):
     claim = "local-p is better than global attention (both general)"
     assert verdicts(found)[claim] == verdict
     assert f"tatoeba {local + 4:.1f} against 39.0 (p {p:.3f})" in page(found)
+
+
+@pytest.mark.parametrize(
+    ("perplexity", "p", "verdict"),
+    [(103.0, 0.01, "yes"), (106.5, 0.01, "no"), (103.9, 0.6, "undecided")],
+)
+def test_a_difference_of_perplexity_counts_likewise(perplexity, p, verdict):
+    found = results()
+    found["perplexity"]["lstmn_lm"] = perplexity
+    found["p"]["ptb"]["lstmn_lm", "lstm"] = p
+    assert verdicts(found)["LSTMN has a lower perplexity than LSTM"] == verdict
+    assert f"| {perplexity:.1f} against 104.0 (p {p:.3f})" in page(found)
+
+
+def test_the_paired_test():
+    draw = np.random.default_rng(1)
+    some = draw.normal(-160, 30, 2000)
+    noise = draw.normal(0, 2, 2000)
+    expected = stats.ttest_rel(some, some + 0.05 + noise).pvalue
+    assert 0.05 < expected < 0.95
+    assert paired_p(some, some + 0.05 + noise) == pytest.approx(expected, abs=1e-3)
+    assert paired_p(some, some + 0.5 + noise) < 1e-6
+    assert paired_p(some, some) == 1 and paired_p(some, some + 1) == 0
 
 
 def test_what_the_test_sets_disagree_on_is_undecided():

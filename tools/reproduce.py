@@ -14,13 +14,14 @@ import argparse
 import datetime
 import hashlib
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from reproduce_claims import compared  # noqa: E402
+from reproduce_claims import compared, compared_models  # noqa: E402
 from reproduce_page import page  # noqa: E402
 
 import zoo  # noqa: E402
@@ -90,6 +91,7 @@ def measure(work, cards):
         "joined": {},
         "joined_sources": {n: work.joined_sources(n) for n in JOINED},
         "perplexity": {name: work.perplexity(name) for name in models},
+        "p": {},
         "continuations": {name: work.continuations(name) for name in models},
         "artificial": {name: work.recipe(name) for name in ARTIFICIAL},
     }
@@ -106,10 +108,10 @@ def measure(work, cards):
     if len(recurrent) > 1:
         scores = {corpus: work.scores(recurrent, corpus)["bleu"] for corpus in TESTS}
         results["ensemble"] = {"members": recurrent, "bleu": scores}
-    results["p"] = {
-        corpus: {pair: work.p(results, *pair, corpus) for pair in pairs}
-        for corpus, pairs in compared(results).items()
-    }
+    for corpus, pairs in compared(results).items():
+        results["p"][corpus] = {pair: work.p(results, *pair, corpus) for pair in pairs}
+    pairs = compared_models(results)
+    results["p"]["ptb"] = {pair: work.p_of_segments(*pair) for pair in pairs}
     return results
 
 
@@ -127,6 +129,17 @@ def by_length(work, name):
         bleu = score([texts[row] for row in rows], references)["bleu"] if rows else None
         found.append((low, high and high - 1, len(rows), bleu))
     return found
+
+
+def paired_p(some, others):
+    """The p of a difference of means: a paired t-test, of so many pairs that its t is
+    normal."""
+    differences = [one - other for one, other in zip(some, others, strict=True)]
+    error = statistics.stdev(differences) / len(differences) ** 0.5
+    difference = abs(statistics.fmean(differences))
+    if error == 0:
+        return 0.0 if difference else 1.0
+    return 2 * (1 - statistics.NormalDist().cdf(difference / error))
 
 
 def score(texts, references):
@@ -210,15 +223,31 @@ class Work:
         return self._kept(names, told, beam, run)
 
     def perplexity(self, name):
+        from zoo.decoding.score import perplexity_from
+
+        found = self.segments(name)
+        return perplexity_from(sum(found["scores"]), found["words"])
+
+    def segments(self, name):
+        """Log-probabilities of the segments of the test text, which are read one after
+        another, and the number of words and ends of sentences."""
         from zoo.data.texts import load_ptb
+        from zoo.decoding.score import document_scores
 
         def run():
             print(f"{name}: perplexity", flush=True)
-            return self.model([name]).perplexity(texts, batch_size=1, carry_over=True)
+            model = self.model([name])
+            rows = model.encoded(texts)
+            scores = document_scores(model, rows)[:, 0].tolist()
+            return {"scores": scores, "words": sum(len(row) + 1 for row in rows)}
 
         texts = load_ptb("test")[: self.limit]
         told = hashlib.sha256("\n".join(texts).encode()).hexdigest()
         return self._kept([name], told, run)
+
+    def p_of_segments(self, one, other):
+        """The p of the difference of perplexity of these two."""
+        return paired_p(*(self.segments(name)["scores"] for name in (one, other)))
 
     def continuations(self, name):
         """`[likeliest, drawn]` of each prompt."""

@@ -47,6 +47,12 @@ def compared(results):
     }
 
 
+def compared_models(results):
+    """The pairs of language models whose difference has to be tested."""
+    pairs = [test.models for *_, test in CLAIMS if hasattr(test, "models")]
+    return [pair for pair in pairs if set(pair) <= set(results["perplexity"])]
+
+
 def choice(results, name, *keys):
     """A choice of a preset's configuration, None where it made none."""
     found = results["cards"].get(name, {}).get("configuration", {})
@@ -113,10 +119,13 @@ def _lower_perplexity(one, other):
         found = results["perplexity"]
         if one not in found or other not in found:
             return None
-        said = [f"{found[one]:.1f} against {found[other]:.1f}"]
+        p = results["p"]["ptb"][one, other]
+        said = [f"{found[one]:.1f} against {found[other]:.1f} (p {p:.3f})"]
         said += _unlike(results, one, other)
-        return ("yes" if found[one] < found[other] else "no"), ", ".join(said)
+        verdict = "yes" if found[one] < found[other] else "no"
+        return (verdict if p < SURE else "undecided"), ", ".join(said)
 
+    test.models = one, other  # to be tested: see `compared_models`
     return test
 
 

@@ -73,7 +73,7 @@ def perplexity_of(task, rows, batch_size=32, carry_over=False, length=SEGMENT):
     if not rows:
         raise ValueError("There must be a text. Received: none")
     if carry_over:
-        total = document_score(task, rows, batch_size, length)
+        total = np.sum(document_scores(task, rows, batch_size, length))
     else:
         total = np.sum(score_rows(task, rows, batch_size))
     return perplexity_from(total, sum(len(row) + 1 for row in rows))
@@ -85,8 +85,8 @@ def perplexity_from(total, count):
     return math.exp(mean) if mean < 700 else math.inf
 
 
-def document_score(task, rows, streams=1, length=SEGMENT):
-    """Log-probability of rows that are one text, the state going on from one to the
+def document_scores(task, rows, streams=1, length=SEGMENT):
+    """Log-probabilities of rows that are one text, the state going on from one to the
     next, read in segments.
 
     Args:
@@ -95,8 +95,11 @@ def document_score(task, rows, streams=1, length=SEGMENT):
         streams: in how many parts of equal length, each of which starts from the state
             zero, they are read at the same time.
         length: words of a segment.
+
+    Returns:
+        NumPy array of floats `(segments, streams)`; their sum is the text's.
     """
-    backbone, total = task.backbone, 0.0
+    backbone, scores = task.backbone, []
     inputs, labels = lay_out(rows, streams, length)
     start = keras.tree.map_structure(
         ops.convert_to_numpy, backbone.initial_states(streams)
@@ -114,8 +117,8 @@ def document_score(task, rows, streams=1, length=SEGMENT):
         part = slice(place, place + length)
         run = compiled(task, "document", segment)
         found, *states = run(inputs[:, part], labels[:, part], *states)
-        total += float(found.sum())
-    return total
+        scores.append(np.asarray(found, "float64"))
+    return np.stack(scores)
 
 
 def _scores(backbone):
