@@ -75,7 +75,7 @@ RECIPE = Recipe(
             },
             rate=1e-3,
         ),
-        # The size of the published one (transformer-tiny of LividWo/Revisit-MMT).
+        # The layers of the published one (transformer-tiny of LividWo/Revisit-MMT).
         "multi30k": multi30k(
             {
                 "num_layers": 4,

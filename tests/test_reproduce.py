@@ -1,5 +1,6 @@
 """The page of figures: its tables and its verdicts, from figures that are made up."""
 
+import math
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from reproduce import Work, paired_p  # noqa: E402
+from reproduce import Work, blocks, paired_p  # noqa: E402
 from reproduce_claims import (  # noqa: E402
     WITHOUT_ATTENTION,
     compared,
@@ -117,7 +118,7 @@ def test_every_section_has_its_figures():
         "| sources | 500 |  | 250 |  |",
         "| words of a source | 23.8 |  | 47.5 |  |",
         "| `seq2seq` | 9.0 | 0.80 | 4.5 | 0.80 |",
-        "5 of 5 presets write less than 90% of them",
+        "0 of 5 presets write less than 80% of them",
         "| preset | 1 | 2 | 5 | 12 |",
         "| `bahdanau` | 33.0 | 33.8 | 34.0 | 34.0 |",
         "| multi30k | `luong_local` | 35.2 | 36.9 |",
@@ -263,7 +264,19 @@ def test_the_paired_test():
     assert 0.05 < expected < 0.95
     assert paired_p(some, some + 0.05 + noise) == pytest.approx(expected, abs=1e-3)
     assert paired_p(some, some + 0.5 + noise) < 1e-6
-    assert paired_p(some, some) == 1 and paired_p(some, some + 1) == 0
+    assert paired_p([1.0, 2.0], [1.0, 2.0]) == 1
+    assert paired_p([1.0, 2.0], [2.0, 3.0]) == 0
+
+
+def test_perplexities_are_compared_block_by_block(tmp_path, monkeypatch):
+    assert blocks(list(range(45))) == [190, 590, 210]
+    work = Work(tmp_path)
+    kept = {"lstm": [-1.0] * 40, "lstmn_lm": [-1.0] * 20 + [-1.1] * 20}
+    segments = {name: {"scores": s, "words": 80} for name, s in kept.items()}
+    monkeypatch.setattr(work, "segments", segments.get)
+    assert work.perplexity("lstm") == pytest.approx(math.exp(0.5))
+    expected = math.erfc(1 / 2**0.5)  # differences of 0 and 2: their mean is its error
+    assert work.p_of_segments("lstmn_lm", "lstm") == pytest.approx(expected)
 
 
 def test_what_the_test_sets_disagree_on_is_undecided():

@@ -14,6 +14,7 @@ import argparse
 import datetime
 import hashlib
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -34,6 +35,9 @@ BEAMS = (1, 2, 5, 12)
 # Words of a source: from the first number on, below the next.
 LENGTHS = (1, 9, 11, 13, 16, 20)
 JOINED = (2, 3, 4)  # captions in one source, for lengths that the test set hasn't
+# Segments of 35 words that count as one in the test of perplexities: neighbours are of
+# one article, and differ alike.
+BLOCK = 20
 ARTIFICIAL = ("birnn_tasks", "lstm_tasks")  # recipes that leave no preset
 SAMPLER, WORDS = {"p": 0.8, "seed": 1}, 16  # of what goes on with the prompts
 PROMPTS = ("the stock market", "analysts said the company", "the president of")
@@ -139,7 +143,13 @@ def paired_p(some, others):
     difference = abs(statistics.fmean(differences))
     if error == 0:
         return 0.0 if difference else 1.0
-    return 2 * (1 - statistics.NormalDist().cdf(difference / error))
+    return math.erfc(difference / error / 2**0.5)
+
+
+def blocks(scores):
+    """The sums of `BLOCK` neighbours each, and of the rest."""
+    starts = range(0, len(scores), BLOCK)
+    return [sum(scores[start : start + BLOCK]) for start in starts]
 
 
 def score(texts, references):
@@ -247,7 +257,7 @@ class Work:
 
     def p_of_segments(self, one, other):
         """The p of the difference of perplexity of these two."""
-        return paired_p(*(self.segments(name)["scores"] for name in (one, other)))
+        return paired_p(*(blocks(self.segments(n)["scores"]) for n in (one, other)))
 
     def continuations(self, name):
         """`[likeliest, drawn]` of each prompt."""

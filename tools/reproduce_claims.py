@@ -92,7 +92,7 @@ def _better(one, other):
             sure.append(p < SURE)
             of = f" of {name}" if other == "best" else ""
             told = f"{bleu[one][corpus]:.1f} against {bleu[name][corpus]:.1f}{of}"
-            said.append(f"{corpus} {told} (p {p:.3f})")
+            said.append(f"{corpus} {told} ({_p(p)})")
         if other != "best":
             said += _unlike(results, one, other)
         if all(sure) and min(gains) > 0:
@@ -102,6 +102,10 @@ def _better(one, other):
 
     test.pair = one, other  # to be tested: see `compared`
     return test
+
+
+def _p(p):
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
 
 
 def _unlike(results, *names):
@@ -120,7 +124,7 @@ def _lower_perplexity(one, other):
         if one not in found or other not in found:
             return None
         p = results["p"]["ptb"][one, other]
-        said = [f"{found[one]:.1f} against {found[other]:.1f} (p {p:.3f})"]
+        said = [f"{found[one]:.1f} against {found[other]:.1f} ({_p(p)})"]
         said += _unlike(results, one, other)
         verdict = "yes" if found[one] < found[other] else "no"
         return (verdict if p < SURE else "undecided"), ", ".join(said)

@@ -11,8 +11,8 @@ def page(results):
         f"Made by `{made['command']}` from the presets of `savedmodels/` at commit "
         f"{made['commit']}, {made['date']}, {made['machine']}. What holds at the "
         "papers' sizes and data need not hold at these, nor the reverse. BLEU is "
-        "sacreBLEU's, cased, 13a. There is one run of each: what another seed would "
-        "bring isn't known.",
+        "sacreBLEU's, cased, 13a. There is one seed of each: what another would bring "
+        "isn't known.",
         *_translators(results),
         *_lengths(results),
         *_beams(results),
@@ -76,7 +76,7 @@ def _in_parts(results, name):
     return ", then " in results["cards"][name].get("recipe", "")
 
 
-EARLY = 0.9  # words for each of the references
+EARLY = 0.8  # words for each of the references; `SHORT` in zoo/training/translators.py
 TIMES = "The machine often did other work as well: times can't be compared."
 
 
@@ -263,8 +263,8 @@ def _claims(results):
         "them are compared by BLEU, a difference counts if it would hardly be by "
         f"chance (p below {SURE}, sacreBLEU's paired bootstrap over the sentences) on "
         "both test sets; that the best of several is the best by chance p doesn't "
-        "tell. Perplexities are compared by a paired t-test over the segments of 35 "
-        "words; lengths, beams and errors as they stand.",
+        "tell. Perplexities are compared by a paired t-test over blocks of 700 words; "
+        "lengths, beams and errors as they stand. p tells of the text, not of seeds.",
         table(["claim", "source", "here", "figures"], rows).replace("---:", "---"),
     )
 

@@ -14,6 +14,7 @@ from tests.harness import (
     to_numpy,
 )
 from tests.layers import reference
+from zoo.decoding.score import document_scores
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
 from zoo.text import WordTokenizer
 
@@ -240,6 +241,18 @@ def test_perplexity_of_one_document(task):
     for batch_size, parts in ((1, [(3, text)]), (2, halves)):
         got = task.perplexity(TEXTS, batch_size=batch_size, carry_over=True)
         assert got == pytest.approx(perplexity(parts), rel=1e-5)
+
+
+def test_scores_of_a_document_by_segment_and_stream(task):
+    rows = task.preprocessor.encode(TEXTS)
+    text = [i for row in rows for i in [*row, 3]]
+    found = document_scores(task, rows, streams=2, length=4)
+    assert found.shape == (2, 2)
+    for stream, (first, words) in enumerate([(3, text[:7]), (text[6], text[7:])]):
+        logs, _ = log_probabilities(task.backbone, [first, *words[:-1]])
+        each = [logs[t, word] for t, word in enumerate(words)]
+        expected = [sum(each[:4]), sum(each[4:])]
+        np.testing.assert_allclose(found[:, stream], expected, rtol=1e-5)
 
 
 def test_fit_takes_strings(task):
