@@ -143,9 +143,10 @@ def _examples(card):
         (e["source"], e["reference"], e["output"] or nothing) for e in card.examples
     ]
     lines = [f"| {' | '.join(map(_cell, row))} |\n" for row in rows]
+    how = " (the likeliest words behind the first four of a sentence)"
     return (
-        "\nBad output:\n\n| source | reference | output |\n| --- | --- | --- |\n"
-        + "".join(lines)
+        f"\nBad output{how if card.task == 'generate' else ''}:\n\n"
+        "| source | reference | output |\n| --- | --- | --- |\n" + "".join(lines)
     )
 
 
