@@ -126,7 +126,7 @@ def test_every_section_has_its_figures():
         "| `lstm` | the bank said | the bank lost money |",
         "| `for_0` | 0.001302 | 0.001300 | 0.190000 | 0.188000 |",
         "| `merge_0` | 0.000900 | – | – | – |",
-        "always answers the mean errs by 0.003870: `for_15` hardly do better.",
+        "always answers the mean errs by 0.003870; hardly better: `for_15`.",
         "| `adding` | 1 | 24,000 | 1 | 74,000 |",
         "| `order` | 9 | not solved | 1 | 31,390 |",
         "| `reber` | 100% of strings right | 34,048 | – | 8,440 |",

@@ -210,8 +210,8 @@ def _directions(results):
         for name, found in tasks["regression"].items()
         if found["error"] > 0.9 * variance
     ]
-    told = f"A net that always answers the mean errs by {variance:.6f}: "
-    told += f"{', '.join(stuck)} hardly do better." if stuck else "all do better."
+    told = f"A net that always answers the mean errs by {variance:.6f}; "
+    told += f"hardly better: {', '.join(stuck)}." if stuck else "all do better."
     heads = ["net", "regression: error", "least possible"]
     heads += ["classification: wrong", "least possible"]
     return (
