@@ -264,18 +264,19 @@ def test_the_paired_test():
     assert 0.05 < expected < 0.95
     assert paired_p(some, some + 0.05 + noise) == pytest.approx(expected, abs=1e-3)
     assert paired_p(some, some + 0.5 + noise) < 1e-6
-    assert paired_p([1.0, 2.0], [1.0, 2.0]) == 1
-    assert paired_p([1.0, 2.0], [2.0, 3.0]) == 0
+    assert paired_p([1.0, 2.0] * 15, [1.0, 2.0] * 15) == 1
+    assert paired_p([1.0, 2.0] * 15, [2.0, 3.0] * 15) == 0
+    assert paired_p([1.0], [2.0]) == paired_p([1.0] * 29, [2.0] * 29) == 1
 
 
 def test_perplexities_are_compared_block_by_block(tmp_path, monkeypatch):
     assert blocks(list(range(45))) == [190, 590, 210]
     work = Work(tmp_path)
-    kept = {"lstm": [-1.0] * 40, "lstmn_lm": [-1.0] * 20 + [-1.1] * 20}
-    segments = {name: {"scores": s, "words": 80} for name, s in kept.items()}
+    kept = {"lstm": [-1.0] * 1200, "lstmn_lm": ([-1.0] * 20 + [-1.1] * 20) * 30}
+    segments = {name: {"scores": s, "words": 2400} for name, s in kept.items()}
     monkeypatch.setattr(work, "segments", segments.get)
     assert work.perplexity("lstm") == pytest.approx(math.exp(0.5))
-    expected = math.erfc(1 / 2**0.5)  # differences of 0 and 2: their mean is its error
+    expected = math.erfc(59**0.5 / 2**0.5)  # 30 differences of 0 and 30 of 2
     assert work.p_of_segments("lstmn_lm", "lstm") == pytest.approx(expected)
 
 

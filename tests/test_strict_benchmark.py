@@ -66,8 +66,9 @@ def test_a_published_figure_stands_beside_its_like(tool):
     }
     no_greedy = {way: bleu for way, bleu in row["bleu"].items() if bleu < 37}
     text = tool.page([row, {**row, "direction": "en-de", "bleu": no_greedy}])
+    assert "greedy: `" not in tool.page([{**row, "bleu": no_greedy}])
     line = "| `bahdanau` | 5,000,000 | 31.00 | 32.00 | 33.00 | 34.00 | 35.00 |"
-    assert f"{line} 37.00 |" in text and f"{line}  |" in text
+    assert f"{line} 37.00 |" in text and f"{line} – |" in text
     german, english = text.split("## en-de")
     line = "pytorch-seq2seq): Transformer (older) | 9.0 M |  |  |  |  |  | 36.52 |"
     assert line in german and line not in english
@@ -124,9 +125,13 @@ def test_the_committed_page_has_the_kept_scores(tool):
         source, target = told["direction"].split("-")
         data = tool.zoo.data.load("multi30k", source, target, split=tool.SPLIT)
         references = [several[0] for several in data.references]
-        found = tool.bleu(found[5], references, target, "13a", lower=False)
-        part = page.split(f"## {told['direction']}")[1]
-        assert f"| `{told['name']}` | {told['parameters']:,} | {found:.2f} |" in part
+        cased, lower = (
+            tool.bleu(found[5], references, target, "13a", lower=lower)
+            for lower in (False, True)
+        )
+        part = page.split(f"\n## {told['direction']}\n")[1].split("\n## ")[0]
+        line = f"| `{told['name']}` | {told['parameters']:,} | {cased:.2f} |"
+        assert f"{line} {lower:.2f} |" in part
 
 
 def test_a_run_is_translated_by_beam_and_greedily(tool, tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from reproduce_claims import compared, compared_models  # noqa: E402
+from reproduce_claims import BLOCK, compared, compared_models  # noqa: E402
 from reproduce_page import page  # noqa: E402
 
 import zoo  # noqa: E402
@@ -35,9 +35,6 @@ BEAMS = (1, 2, 5, 12)
 # Words of a source: from the first number on, below the next.
 LENGTHS = (1, 9, 11, 13, 16, 20)
 JOINED = (2, 3, 4)  # captions in one source, for lengths that the test set hasn't
-# Segments of 35 words that count as one in the test of perplexities: neighbours are of
-# one article, and differ alike.
-BLOCK = 20
 ARTIFICIAL = ("birnn_tasks", "lstm_tasks")  # recipes that leave no preset
 SAMPLER, WORDS = {"p": 0.8, "seed": 1}, 16  # of what goes on with the prompts
 PROMPTS = ("the stock market", "analysts said the company", "the president of")
@@ -137,7 +134,9 @@ def by_length(work, name):
 
 def paired_p(some, others):
     """The p of a difference of means: a paired t-test, of so many pairs that its t is
-    normal."""
+    normal. 1, which decides nothing, of less than 30."""
+    if len(some) < 30:
+        return 1.0
     differences = [one - other for one, other in zip(some, others, strict=True)]
     error = statistics.stdev(differences) / len(differences) ** 0.5
     difference = abs(statistics.fmean(differences))

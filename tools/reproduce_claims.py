@@ -1,6 +1,9 @@
 """Claims of the papers, and whether the presets' figures bear them out."""
 
 SURE = 0.05  # p of a difference above which it may be chance
+# Segments of 35 words that count as one in the test of perplexities: neighbours are of
+# one article, and differ alike.
+BLOCK = 20
 HELD = 0.9  # share of its BLEU that a model keeps which doesn't fall with length
 WITHOUT_ATTENTION = ("rnn_encoder_decoder", "seq2seq")
 # What two compared presets should have in common.

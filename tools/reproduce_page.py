@@ -1,6 +1,6 @@
 """The page docs/reproduction.md, from the figures of tools/reproduce.py."""
 
-from reproduce_claims import SURE, choice, judge
+from reproduce_claims import BLOCK, SURE, choice, judge
 
 
 def page(results):
@@ -263,7 +263,8 @@ def _claims(results):
         "them are compared by BLEU, a difference counts if it would hardly be by "
         f"chance (p below {SURE}, sacreBLEU's paired bootstrap over the sentences) on "
         "both test sets; that the best of several is the best by chance p doesn't "
-        "tell. Perplexities are compared by a paired t-test over blocks of 700 words; "
+        "tell. Perplexities are compared by a paired t-test over blocks of "
+        f"{BLOCK * 35} words; "
         "lengths, beams and errors as they stand. p tells of the text, not of seeds.",
         table(["claim", "source", "here", "figures"], rows).replace("---:", "---"),
     )

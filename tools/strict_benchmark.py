@@ -59,7 +59,7 @@ DIFFERENCES = {
     "LividWo/Revisit-MMT": (
         "Its layers are those of `transformer` here; its BPE, its post-norm and its "
         "schedule aren't, and it trains for up to 8,000 updates of 4,096 tokens on "
-        "each of two GPUs: some hundred epochs for 30 here."
+        "each of two GPUs, more than 100 epochs, where `transformer` here has 30."
     )
 }
 
@@ -211,8 +211,10 @@ def page(rows):
         "# Multi30k alone",
         "Made by `python tools/strict_benchmark.py` from the translations in "
         "[docs/multi30k](multi30k). Trained on the 29,000 captions of Multi30k and "
-        "nothing else, one seed, the weights chosen on the validation set; scored on "
-        f"test_2016_flickr, beam {BEAM} but for the last column. A published figure "
+        "nothing else, one seed; the recurrent nets have the weights of the epoch that "
+        "is best on the validation set, `transformer` the mean of its last five. "
+        f"Scored on test_2016_flickr, beam {BEAM} but for the last column, where a "
+        "dash tells that no greedy search was kept. A published figure "
         "stands in the column whose scoring is nearest to its own: bentrevett cuts "
         "words by spaCy, lower-cases and decodes greedily; LividWo scores the words of "
         "its prepared files, 12,103 of references, doesn't tell the case, and takes "
@@ -224,7 +226,7 @@ def page(rows):
         found = [row for row in rows if row["direction"] == direction]
         lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
         for row in found:
-            values = [_figure(row["bleu"].get(way)) for way in WAYS]
+            values = [_figure(row["bleu"].get(way)) or "–" for way in WAYS]
             lines.append([f"`{row['name']}`", f"{row['parameters']:,}", *values])
         for who, what, parameters, where, value, way in PUBLISHED:
             if where == direction:
@@ -235,7 +237,7 @@ def page(rows):
         parts.append(f"## {direction}")
         parts.append(f"References of {counts} words by Moses.")
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-        parts += [_reached(published, found) for published in _best(direction)]
+        parts += filter(None, (_reached(best, found) for best in _best(direction)))
     parts.append("## Runs")
     parts.append(
         "The machines were not the same and did other work as well: times can't be "
@@ -266,11 +268,13 @@ def _best(direction):
 
 
 def _reached(published, rows):
-    """What the best run has beside a published figure, in words."""
+    """What the best run has beside a published figure, in words; None where no run was
+    scored so."""
     who, what, _, _, value, way = published
-    name, best = max(
-        ((row["name"], row["bleu"].get(way, 0.0)) for row in rows), key=lambda x: x[1]
-    )
+    scored = [(row["bleu"][way], row["name"]) for row in rows if way in row["bleu"]]
+    if not scored:
+        return None
+    best, name = max(scored)
     text = f"{WAYS[way]}: `{name}` has {best:.2f}, {abs(best - value):.2f} "
     text += f"{'more' if best >= value else '**less**'} than {who}'s {what}."
     return f"{text} {DIFFERENCES[who]}" if who in DIFFERENCES else text
