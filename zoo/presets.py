@@ -265,11 +265,12 @@ def build(cls, folder, kwargs):
     """
     # zoo's own `from_preset` would verify the folder once more.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
+    casts = {} if "dtype" in kwargs else _casts(folder)
     try:
         with warnings.catch_warnings():
             # Keras only warns when it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
-            return from_folder(str(folder), **kwargs)
+            return from_folder(str(folder), **kwargs, **casts)
     # Whatever a file that does not fit makes Keras or h5py raise.
     except (ValueError, TypeError, KeyError, OSError, UserWarning) as error:
         reason = " ".join(str(error).split())
@@ -282,6 +283,20 @@ def build(cls, folder, kwargs):
         raise PresetError(
             f"the files of {folder} do not make a {cls.__name__}: {reason}"
         ) from error
+
+
+def _casts(folder):
+    """The dtype to load a preset in that was saved in mixed precision: Keras's policy,
+    as KerasHub does with what was saved in any other floating-point precision."""
+    import keras
+
+    try:
+        config = json.loads((Path(folder) / _CONFIG_FILE).read_text(encoding="utf-8"))
+        name = config["config"]["dtype"]["config"]["name"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}  # told of when the file is read as a whole
+    mixed = isinstance(name, str) and name.startswith("mixed_")
+    return {"dtype": keras.config.dtype_policy()} if mixed else {}
 
 
 def _task_class(folder):

@@ -11,7 +11,8 @@ def check_texts(texts, name="texts"):
     """Strings as a list, or a `TypeError` that names what is not one.
 
     Args:
-        texts: a str, or a list or other ordered iterable of str (it is read once).
+        texts: a str, or a list or other ordered iterable of str (it is read once), as
+            is the column of a table.
         name: what the error calls it. Default `"texts"`.
 
     Returns:
@@ -34,7 +35,8 @@ def check_texts(texts, name="texts"):
     # These can be iterated, but not as texts in an order.
     unsuitable = (bytes, bytearray, collections.abc.Mapping, collections.abc.Set)
     try:
-        items = None if isinstance(texts, unsuitable) else list(texts)
+        table = getattr(texts, "ndim", 1) != 1  # iterated, it gives columns or rows
+        items = None if table or isinstance(texts, unsuitable) else list(texts)
     except TypeError:
         items = None
     if items is None:

@@ -52,8 +52,10 @@ class Model:
     def __init__(self, folder, source, target):
         self.tf = tf = load_library()
         text = package("tensorflow_text")
-        [library] = glob.glob(f"{text}/**/_sentencepiece_tokenizer.so", recursive=True)
-        self.check(lambda status: tf.TF_LoadLibrary(library.encode(), status))
+        for name in ("_sentencepiece_tokenizer", "_normalize_ops"):
+            [library] = glob.glob(f"{text}/**/{name}.so", recursive=True)
+            path = library.encode()
+            self.check(lambda status, path=path: tf.TF_LoadLibrary(path, status))
         options = ctypes.c_void_p(tf.TF_NewSessionOptions())
         self.graph = ctypes.c_void_p(tf.TF_NewGraph())
         tags = (ctypes.c_char_p * 1)(b"serve")

@@ -35,9 +35,13 @@ def test_prompts():
     assert found["token_ids"].tolist() == [[3, 4, 5, 0], [3, 0, 0, 0]]
     assert found["padding_mask"].tolist() == [[1, 1, 1, 0], [1, 0, 0, 0]]
     ids = np.array([[3, 4, 5, 3, 6], [3, 1, 0, 2, 6]])
-    texts = preprocessor.generate_postprocess({"token_ids": ids})
-    assert texts == ["a dog", "<unk> runs"]
-    assert preprocessor.generate_postprocess({"token_ids": ids[0]}) == "a dog"
+    mask = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], bool)
+    outputs = {"token_ids": ids, "padding_mask": mask}
+    assert preprocessor.generate_postprocess(outputs) == ["a dog", "<unk> runs"]
+    first = {name: array[0] for name, array in outputs.items()}
+    assert preprocessor.generate_postprocess(first) == "a dog"
+    every = {"token_ids": ids, "padding_mask": np.ones_like(mask)}
+    assert preprocessor.generate_postprocess(every)[0] == "a dog runs"
 
 
 def test_bad_arguments():

@@ -21,6 +21,10 @@ SENTENCES = [
     "a\u00a0b\x85c\x1cd\u2003e\u200bf",
     "über naïve ½ ²³ x² ①② Ⅷ.Ⅷ. ½.¾.n't 日本語 עברית ٣٫٥ ٣.٥ हिन्दी 👍👍🏽",
     "_a_b __ a_b's 'tis o'clock d'être \x00\x01\x01 \ufffd\ufffd",
+    "cafe\u0301 nai\u0308ve a\u0301\u0323b n\u0303't \u0301 हिन्दी क्षत्रिय",
+    "\u1100\u1161\u11a8 1\ufe0f\u20e3 #\ufe0f\u20e3 ❤\ufe0f\u200d🔥! a\ufe0f",
+    "👨\u200d👩\u200d👧 👍🏽👍🏽 👍👍🏽 🇩🇪🇫🇷 🇩🇪🇩🇪🇩",
+    "🏴\U000e0067\U000e0062\U000e007f x👍👍\u200da \u200d\u200d '\u0301 ''\u0301",
 ]
 
 
@@ -29,6 +33,7 @@ def odd_sentences(count):
     parts = (
         "a b Z n't n’t N'T 's 'll ' ’ '' . .. , : 3 50 7. .5 @ @x .de www. http:// / _"
         " - + ! !! é ½ ² Ⅷ 日 \u00a0 \u2003 \u200b \x1f \n Ⓐ ⓐ 👍 ſ K"
+        " e\u0301 \u0301 \u0323 \u200d \u200c \ufe0f \u20e3 🏽 🇩 🇪 👩 ❤ हि \U000e0067"
     )
     parts = [*parts.split(" "), " ", " "]
     return ["".join(rng.choices(parts, k=rng.randrange(12))) for _ in range(count)]

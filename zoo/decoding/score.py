@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from zoo.decoding.compiled import compiled
+from zoo.layers.functional import positive
 from zoo.text.generation import lay_out
 from zoo.text.preprocessor import pad_rows
 from zoo.text.tokenizer import END_ID, PAD_ID
@@ -54,6 +55,7 @@ def classify_ids(task, rows, batch_size=32):
 def _by_length(rows, batch_size):
     """Places of rows of like length, `batch_size` at most, and a length that has room
     for each and a token more."""
+    positive("batch_size", batch_size)
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for start in range(0, len(rows), batch_size):
         chosen = order[start : start + batch_size]
@@ -72,6 +74,7 @@ def perplexity_of(task, rows, batch_size=32, carry_over=False, length=SEGMENT):
     over; it changes the perplexity of an LSTMN alone."""
     if not rows:
         raise ValueError("There must be a text. Received: none")
+    positive("batch_size", batch_size)
     if carry_over:
         total = np.sum(document_scores(task, rows, batch_size, length))
     else:

@@ -47,6 +47,8 @@ def translate(
         )
     single = isinstance(texts, str)
     texts = check_texts([texts] if single else texts)
+    if prefix is not None and not isinstance(prefix, str):
+        prefix = check_texts(prefix, "prefix")  # it is read more than once
     prefixes = read_prefixes(preprocessor, prefix, len(texts), max_length)
     sources = preprocessor.encode(texts)
     found = search_ids(model, sources, search, max_length, batch_size, prefixes)

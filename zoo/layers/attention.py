@@ -8,33 +8,61 @@ keys that are projected once per sentence are a value, passed in by `keys=`.
 import keras
 from keras import initializers, ops
 
-from zoo.layers.functional import fresh, linear, masked_softmax, positive
+from zoo.layers.functional import (
+    clear_masked,
+    fresh,
+    linear,
+    masked_softmax,
+    positive,
+    read_mask,
+)
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
 
-class Attention(keras.layers.Layer):
+class MemoryLayer(keras.layers.Layer):
+    """Base class of the layers called as `layer(inputs, memory, …, mask=None)`.
+
+    `mask` is the memory's. Keras takes a keyword of this name for the mask of the first
+    argument and attaches it to the outputs, so it reaches `call` as `memory_mask`,
+    which Keras fills with the memory's own mask where none is given. The first output
+    carries the Keras mask of the first argument, or none.
+    """
+
+    def __call__(self, *args, mask=None, **kwargs):
+        if mask is not None:
+            kwargs["memory_mask"] = mask
+        return super().__call__(*args, **kwargs)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask, None
+
+
+class Attention(MemoryLayer):
     """Base class of the attention layers.
 
     A subclass gives `attend(query, memory, mask, keys, position)` for a query
-    `(B, T, d)`; this class adds the single-step form, projected keys and masks.
+    `(B, T, d)`, a mask `(B, 1 or T, S)` and sizes above 0; this class adds the
+    single-step form, projected keys and masks.
 
     Call arguments:
         query: `(B, d)`, one decoder state a sentence, or `(B, T, d)`.
         memory: `(B, S, d_m)`, the source annotations.
-        mask: bool `(B, S)`, true where a source position is real. Defaults to
+        mask: bool `(B, S)`, true where a source position is real, or `(B, 1, S)`; of
+            the global kinds also `(B, T, S)`, a mask for each query. Defaults to
             memory's Keras mask where it has one, else every position is real. Real
             positions come first (right padding).
-        keys: `project(memory)`, if it is at hand already.
+        keys: `project(memory)`, if it is at hand already. What stands on masked
+            positions of the memory must then be finite; without keys it may be NaN.
         position: target positions, used by `LocalMonotonicAttention` only.
 
     Returns:
         `context` `(B[, T], d_m)` and `weights` `(B[, T], S)`. Weights are exactly 0
-        on masked positions; a row with nothing to attend to gives zeros.
-    """
+        on masked positions; a row with nothing to attend to gives zeros. The context
+        carries the query's Keras mask, if it has one.
 
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.supports_masking = True
+    Raises:
+        ValueError: for a query, memory or mask of another shape.
+    """
 
     def project(self, memory):
         """Keys of `memory`: what the score needs of the source, computed once.
@@ -50,18 +78,20 @@ class Attention(keras.layers.Layer):
             )
         return self.score_layer.project(memory)
 
-    def call(
-        self, query, memory, mask=None, keys=None, position=None, memory_mask=None
-    ):
-        mask = memory_mask if mask is None else mask
-        if mask is not None:
-            mask = ops.cast(mask, "bool")
+    def call(self, query, memory, memory_mask=None, keys=None, position=None):
         single = len(query.shape) == 2
         if single:
             query = ops.expand_dims(query, 1)
+        mask = read_mask(memory_mask, query, memory.shape[1])
         if keys is None:
+            memory = clear_masked(memory, mask)
             keys = self.project(memory)
-        context, weights = self.attend(query, memory, mask, keys, position)
+        if 0 in (*query.shape[:2], memory.shape[1]):
+            rows = ops.shape(query)[:2]
+            context = ops.zeros((*rows, memory.shape[-1]))
+            weights = ops.zeros((*rows, ops.shape(memory)[1]))
+        else:
+            context, weights = self.attend(query, memory, mask, keys, position)
         context = ops.cast(context, self.compute_dtype)
         weights = ops.cast(weights, self.compute_dtype)
         if single:
@@ -85,9 +115,6 @@ class Attention(keras.layers.Layer):
     def compute_output_shape(self, query_shape, memory_shape):
         lead = tuple(query_shape[:-1])
         return (*lead, memory_shape[-1]), (*lead, memory_shape[1])
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return previous_mask, None
 
 
 def mix(weights, values):
@@ -134,7 +161,7 @@ class _GlobalAttention(Attention):
 
     def attend(self, query, memory, mask, keys, position):
         scores = self.score_layer(query, keys)  # (B, T, S)
-        weights = masked_softmax(scores, None if mask is None else mask[:, None])
+        weights = masked_softmax(scores, mask)
         return mix(weights, memory), weights
 
 
@@ -311,7 +338,7 @@ class LocationAttention(Attention):
         scores = ops.take(scores, ops.minimum(places, self.max_length - 1), axis=-1)
         real = (places < self.max_length)[None, None]
         if mask is not None:
-            real = ops.logical_and(real, mask[:, None])
+            real = ops.logical_and(real, mask)
         weights = masked_softmax(scores, real)
         return mix(weights, memory), weights
 

@@ -4,7 +4,13 @@ import keras
 from keras import ops
 
 from zoo.layers.activations import get_activation
-from zoo.layers.functional import cast_weights, linear, step_product, wide
+from zoo.layers.functional import (
+    cast_weights,
+    custom_gradient,
+    linear,
+    step_product,
+    wide,
+)
 
 
 def as_list(states):
@@ -223,7 +229,7 @@ def memory_gradient(gates, old, squashed, d_h, d_c):
     return ops.concatenate(parts, axis=-1), d_c * f, d_c
 
 
-@ops.custom_gradient
+@custom_gradient
 def lstm_states(net, c):
     """`[h, c]` `(B, 2 * units)` of the gates' inputs `(B, 4 * units)` and the old c,
     with the gradient written out: of a step little else is kept."""
@@ -231,8 +237,7 @@ def lstm_states(net, c):
     new = f * c + i * candidate
     squashed = ops.tanh(new)
 
-    def gradient(*args, upstream=None):
-        upstream = args[0] if upstream is None else upstream
+    def gradient(upstream):
         found = memory_gradient(gates, c, squashed, *ops.split(upstream, 2, axis=-1))
         return tuple(ops.cast(part, net.dtype) for part in found[:2])
 

@@ -3,14 +3,21 @@
 import keras
 from keras import ops
 
-from zoo.layers.attention import Attention, attend_rows
+from zoo.layers.attention import Attention, MemoryLayer, attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
-from zoo.layers.functional import cast_weights, columns, linear, scan, zero_or_above
+from zoo.layers.functional import (
+    cast_weights,
+    clear_masked,
+    columns,
+    linear,
+    scan,
+    zero_or_above,
+)
 from zoo.layers.recurrent import CellRunner, hoist
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ContextCell(keras.layers.Layer):
+class ContextCell(MemoryLayer):
     """One step of Bahdanau et al. 2015's decoder (section 3.1, appendix A.2.2).
 
     The order is s_{i-1} → a_i → c_i → s_i: attention, asked with the previous state,
@@ -74,10 +81,6 @@ class ContextCell(keras.layers.Layer):
         self.gate = gate
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.output_size = cell.output_size
-        self.supports_masking = True
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None
 
     def build(self, inputs_shape, memory_shape):
         if not self.cell.built:
@@ -103,8 +106,9 @@ class ContextCell(keras.layers.Layer):
         states = [ops.cast(s, self.compute_dtype) for s in as_list(cell_states)]
         return [*states, ops.zeros((batch_size,), dtype="int32")]
 
-    def call(self, inputs, states, memory, mask=None, keys=None):
+    def call(self, inputs, states, memory, memory_mask=None, keys=None):
         if keys is None:
+            memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
 
         def step(x, own, context):
@@ -113,7 +117,7 @@ class ContextCell(keras.layers.Layer):
             return new[0], as_list(new[1])
 
         inputs = ops.cast(inputs, self.compute_dtype)
-        return self.advance(inputs, states, step, memory, mask, keys)
+        return self.advance(inputs, states, step, memory, memory_mask, keys)
 
     def advance(self, x, states, step, memory, mask, keys, paired=None, **others):
         """A step, with `x` and `step` as from `hoist`, and further arguments of the
@@ -167,7 +171,7 @@ class ContextDecoder(CellRunner):
         mask: bool `(B, S)`, true where a source position is real; memory's Keras mask
             by default.
         steps_mask: bool `(B, T)`, true where a target step is real, for the penalty;
-            None, the default, for all.
+            the inputs' Keras mask by default.
         noise: `(B, T, S + 1)`, for `HardAttention`.
         initial_states: the cell's states; zeros by default.
         keys: the attention's `project(memory)`, if it is at hand already.
@@ -176,7 +180,8 @@ class ContextDecoder(CellRunner):
 
     Returns:
         `(outputs, contexts, states)`: s_1 … s_T `(B, T, units)`, c_1 … c_T
-        `(B, T, d_m)`, the final states; with alignments `(B, T, S)` behind them.
+        `(B, T, d_m)`, the final states; with alignments `(B, T, S)` behind them. The
+        outputs and the contexts carry the inputs' Keras mask, if they have one.
 
     Raises:
         ValueError: for another kind of cell, or λ below 0.
@@ -205,20 +210,21 @@ class ContextDecoder(CellRunner):
         self,
         inputs,
         memory,
-        mask=None,
+        memory_mask=None,
         initial_states=None,
         keys=None,
         training=False,
-        memory_mask=None,
         return_alignments=False,
         steps_mask=None,
         noise=None,
+        inputs_mask=None,
     ):
-        cell = self.cell
+        cell, mask = self.cell, memory_mask
+        steps_mask = inputs_mask if steps_mask is None else steps_mask
         penalize = training and self.doubly_stochastic
         keep_alignments = return_alignments or penalize
-        mask = memory_mask if mask is None else mask
         if keys is None:
+            memory = clear_masked(memory, mask)
             keys = cell.attention.project(memory)
         states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
         # Time first, as a loop reads it: only the narrow inputs are turned round.
@@ -251,6 +257,9 @@ class ContextDecoder(CellRunner):
         if return_alignments:
             return outputs, contexts, states, alignments
         return outputs, contexts, states
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask, previous_mask
 
     def compute_output_shape(self, inputs_shape, memory_shape):
         batch, time = inputs_shape[:2]
@@ -302,7 +311,7 @@ class FixedContextDecoder(CellRunner):
 
     Returns:
         `(outputs, contexts)`: `(B, T, units)`, and the context for every step,
-        `(B, T, d)`.
+        `(B, T, d)`. Both carry the inputs' Keras mask, if they have one.
 
     Raises:
         ValueError: for another kind of cell, or `reset_context` with a cell whose reset
@@ -361,6 +370,9 @@ class FixedContextDecoder(CellRunner):
         added = ops.concatenate([gates, ops.zeros_like(reset)], axis=-1)
         sequence, step = hoist(self.cell, inputs, training, added=added)
         return sequence, lambda x, states: step(x, states, reset=reset)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask, previous_mask
 
     def compute_output_shape(self, inputs_shape, context_shape, initial_state_shape):
         lead = tuple(inputs_shape[:2])

@@ -5,12 +5,13 @@ import itertools
 import keras
 from keras import ops
 
-from zoo.layers.attention import attend_rows
+from zoo.layers.attention import MemoryLayer, attend_rows
 from zoo.layers.cells import LSTMCell, as_list
 from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.functional import (
     LoopKernel,
     cast_weights,
+    clear_masked,
     fresh,
     linear,
     loop_kernels,
@@ -22,7 +23,7 @@ from zoo.layers.recurrent import CellRunner
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionCell(keras.layers.Layer):
+class AttentionCell(MemoryLayer):
     """One step of a recurrent decoder with attention (Luong et al. 2015, section 3).
 
     The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, asked with h_t,
@@ -97,10 +98,6 @@ class AttentionCell(keras.layers.Layer):
         self.counts = [len(as_list(cell.state_size)) for cell in self.cells]
         self.hoists = all(isinstance(cell, LSTMCell) for cell in self.cells)
         self.output_size = self.units
-        self.supports_masking = True
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None
 
     def build(self, inputs_shape, memory_shape):
         size = inputs_shape[-1] + (self.units if self.input_feeding else 0)
@@ -139,12 +136,13 @@ class AttentionCell(keras.layers.Layer):
         inputs,
         states,
         memory,
-        mask=None,
+        memory_mask=None,
         keys=None,
         kernels=None,
         training=False,
     ):
         if keys is None:
+            memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
         if kernels is None:
             kernels = self.loop_kernels()
@@ -152,7 +150,7 @@ class AttentionCell(keras.layers.Layer):
         drops = self.draw_drops(ops.shape(inputs)[:1], training)
         first = self.project(self.drop(inputs, training=training))
         added = self.additions(first)
-        return self.advance(added, states, memory, mask, keys, kernels, drops)
+        return self.advance(added, states, memory, memory_mask, keys, kernels, drops)
 
     def compute_output_spec(self, inputs, states, memory, *args, **kwargs):
         output, alignment, states = self.compute_output_shape(
@@ -338,6 +336,8 @@ class AttentionDecoder(CellRunner):
     Returns:
         `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
         states, and `(B, T, S)`; only the first two if `return_alignments` is False.
+        The outputs carry the inputs' Keras mask, which changes nothing else: padding
+        of the target stands behind it, at the right.
 
     Example:
         >>> import numpy as np
@@ -364,18 +364,17 @@ class AttentionDecoder(CellRunner):
         self,
         inputs,
         memory,
-        mask=None,
+        memory_mask=None,
         initial_states=None,
         keys=None,
         training=False,
-        memory_mask=None,
         return_alignments=None,
     ):
         if return_alignments is None:
             return_alignments = self.return_alignments
-        cell = self.cell
-        mask = memory_mask if mask is None else mask
+        cell, mask = self.cell, memory_mask
         if keys is None:
+            memory = clear_masked(memory, mask)
             keys = cell.attention.project(memory)
         batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
         states = cell.get_initial_state(batch, initial_states)

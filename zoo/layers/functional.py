@@ -15,6 +15,16 @@ def integer(name, value, least):
     return int(value)
 
 
+def is_below(tensor, least):
+    """Whether an element of a tensor is below `least`; False where its values are not
+    known, since a graph is being traced."""
+    try:
+        values = ops.convert_to_numpy(tensor)
+    except Exception:  # each backend's tracer has an error class of its own
+        return False
+    return bool((values < least).any())
+
+
 def positive(name, value):
     """Returns a positive integer as an int, or raises a `ValueError`."""
     return integer(name, value, 1)
@@ -64,6 +74,8 @@ def masked_softmax(scores, mask=None):
     Returns:
         Tensor of the shape and dtype of `scores`.
     """
+    if scores.shape[-1] == 0:
+        return scores
     dtype = scores.dtype
     if is_half(scores):
         # Where the score itself overflowed, the largest still wins.
@@ -76,6 +88,49 @@ def masked_softmax(scores, mask=None):
     exponentials = ops.exp(shifted) * ops.cast(mask, shifted.dtype)
     total = ops.sum(exponentials, axis=-1, keepdims=True)
     return ops.cast(exponentials / ops.maximum(total, 1e-30), dtype)
+
+
+def read_mask(mask, query, length):
+    """The mask of a memory as bool `(B, 1 or T, S)`, or None.
+
+    Args:
+        mask: `(B, S)`, `(B, 1, S)` or `(B, T, S)`, B may be 1, true where real; or None.
+        query: `(B, T, d)`.
+        length: S.
+
+    Raises:
+        ValueError: for a mask of another shape.
+    """
+    if mask is None:
+        return None
+    shape = tuple(mask.shape)
+    if len(shape) == 2:
+        mask = ops.expand_dims(mask, 1)
+    wanted = ((1, query.shape[0]), (1, query.shape[1]), (length,))
+    if len(mask.shape) != 3 or not all(
+        size is None or None in allowed or size in allowed
+        for size, allowed in zip(mask.shape, wanted, strict=True)
+    ):
+        raise ValueError(
+            "A mask must have the shape (B, S), (B, 1, S) or (B, T, S). Received: "
+            f"mask {shape}, B={query.shape[0]}, T={query.shape[1]}, S={length}"
+        )
+    return ops.cast(mask, "bool")
+
+
+def clear_masked(memory, mask):
+    """`memory` `(B, S, d)` with zeros where it is masked: NaN there would get through a
+    weight of 0.
+
+    Args:
+        mask: bool `(B, S)` or `(B, 1 or T, S)`, or None. What some query sees stays.
+    """
+    if mask is None:
+        return memory
+    mask = ops.cast(mask, "bool")
+    if len(mask.shape) == 3:
+        mask = ops.any(mask, axis=1)
+    return ops.where(mask[..., None], memory, 0.0)
 
 
 def is_half(x):
@@ -135,10 +190,9 @@ class LoopKernel:
         the kernel's gradient: `(B, T, m + n)`."""
         n, m = self.shape
 
-        @ops.custom_gradient
+        @custom_gradient
         def join(added, kernel):
-            def gradient(*args, upstream=None):
-                upstream = args[0] if upstream is None else upstream
+            def gradient(upstream):
                 rows = ops.reshape(upstream, (-1, m + n))
                 wanted = ops.matmul(ops.transpose(rows[:, m:]), rows[:, :m])
                 return upstream[..., :m], wanted
@@ -152,16 +206,47 @@ class LoopKernel:
         """One step: x · kernel plus this step's slice of the widened sequence."""
         m = self.shape[1]
 
-        @ops.custom_gradient
+        @custom_gradient
         def multiply(x, kernel, transposed, added):
-            def gradient(*args, upstream=None):
-                upstream = args[0] if upstream is None else upstream
+            def gradient(upstream):
                 rows = ops.concatenate([upstream, x], axis=-1)
                 return ops.matmul(upstream, transposed), None, None, rows
 
             return ops.matmul(x, kernel) + added[:, :m], gradient
 
         return multiply(x, self.kernel, self.transposed, added)
+
+
+def custom_gradient(function):
+    """`ops.custom_gradient`, which torch can differentiate again as well.
+
+    Args:
+        function: takes tensors and returns a tensor and its gradient: a function of the
+            output's gradient that returns a tuple, None for an argument without one.
+
+    Under torch a gradient of the gradient would take what `function` has computed for
+    constants, so where one will be asked for, it is computed again.
+    """
+
+    def forward(*inputs):
+        output, gradient = function(*inputs)
+
+        def backward(*upstream_or_inputs, upstream=None):
+            if upstream is None:  # TensorFlow and JAX pass nothing else
+                return gradient(*upstream_or_inputs)
+            if any(is_recorded(x) for x in upstream_or_inputs):
+                return function(*upstream_or_inputs)[1](upstream)
+            return gradient(upstream)
+
+        return output, backward
+
+    return ops.custom_gradient(forward)
+
+
+def is_recorded(x):
+    """Whether torch records what is computed of a tensor, for a gradient; False under
+    the other backends."""
+    return getattr(x, "requires_grad", False) and x[None].requires_grad
 
 
 def loop_kernels(kernels, training):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from zoo.layers.attention import Attention, mix
+from zoo.layers.functional import clear_masked
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -87,15 +88,16 @@ class HardAttention(Attention):
         self,
         query,
         memory,
-        mask=None,
+        memory_mask=None,
         keys=None,
         position=None,
-        memory_mask=None,
         noise=None,
     ):
-        mask = memory_mask if mask is None else mask
+        if keys is None:
+            memory = clear_masked(memory, memory_mask)
+            keys = self.project(memory)
         _, alpha = self.attention(
-            query, memory, mask=mask, keys=keys, position=position
+            query, memory, mask=memory_mask, keys=keys, position=position
         )
         weights = choose(alpha, noise)
         single = len(query.shape) == 2
@@ -120,6 +122,8 @@ class HardAttention(Attention):
 def choose(alpha, noise=None):
     """One place of each row of α `(..., S)`, one-hot: drawn with noise `(..., S + 1)`,
     or α itself where its coin says so; without noise the most probable one."""
+    if 0 in alpha.shape:
+        return alpha
     scores = ops.log(ops.maximum(ops.cast(alpha, "float32"), 1e-30))
     if noise is not None:
         scores = scores + noise[..., :-1]  # the Gumbel-max trick

@@ -13,6 +13,7 @@ from zoo.layers.functional import (
     fresh,
     gather_rows,
     integer,
+    is_below,
     linear,
     masked_softmax,
     positive,
@@ -59,14 +60,19 @@ class _LocalAttention(Attention):
     def attend(self, query, memory, mask, keys, position):
         length = ops.shape(memory)[1]
         if mask is None:
-            mask = ops.ones(ops.shape(memory)[:2], dtype="bool")
-        lengths = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]  # (B, 1)
+            mask = ops.ones((ops.shape(memory)[0], 1, length), dtype="bool")
+        if mask.shape[1] != 1:
+            raise ValueError(
+                "Local attention takes one mask a sentence, (B, S) or (B, 1, S): its "
+                f"window lies within the sentence. Received: mask {tuple(mask.shape)}"
+            )
+        lengths = ops.sum(ops.cast(mask, "int32"), axis=2)  # (B, 1)
         centre, focus = self.place(query, lengths, position)
         if self._gathers(memory.shape[1]):
             return self._gathered(query, memory, lengths, keys, centre, focus)
         places = ops.arange(length, dtype="int32")[None, None]
         near = ops.abs(places - centre[..., None]) <= self.window
-        near = ops.logical_and(near, mask[:, None])
+        near = ops.logical_and(near, mask)
         weights = masked_softmax(self.score_layer(query, keys), near)
         weights = self._gaussian(weights, places, focus)
         return mix(weights, memory), weights
@@ -140,14 +146,15 @@ class LocalMonotonicAttention(_LocalAttention):
     Call arguments (beside those of every attention layer):
         position: target positions: an int (or a tensor of no axis, or of `(B,)`)
             with a `(B, d)` query; a tensor `(T,)` or `(B, T)` with a `(B, T, d)`
-            query, where it defaults to 0, 1, ... T - 1.
+            query, where it defaults to 0, 1, ... T - 1. In a compiled function its
+            values can't be checked.
 
     Variables: those of the score.
 
     Raises:
         ValueError: for an unknown score or a window that is not a positive integer;
-            when called with a `(B, d)` query and no position, or with a number that
-            is no position.
+            when called with a `(B, d)` query and no position, with a position below 0,
+            or with a mask `(B, T, S)`.
 
     Example:
         >>> import numpy as np
@@ -169,9 +176,7 @@ class LocalMonotonicAttention(_LocalAttention):
         super().__init__(score, window, kernel_initializer, **kwargs)
         self.reverse = bool(reverse)
 
-    def call(
-        self, query, memory, mask=None, keys=None, position=None, memory_mask=None
-    ):
+    def call(self, query, memory, memory_mask=None, keys=None, position=None):
         if position is None and len(query.shape) == 2:
             raise ValueError(
                 "LocalMonotonicAttention needs `position=` (the target position) with "
@@ -179,7 +184,11 @@ class LocalMonotonicAttention(_LocalAttention):
             )
         if isinstance(position, numbers.Number):
             position = integer("position", position, 0)
-        return super().call(query, memory, mask, keys, position, memory_mask)
+        elif position is not None and is_below(position, 0):
+            raise ValueError(
+                f"`position` must be from 0. Received: position={position}"
+            )
+        return super().call(query, memory, memory_mask, keys, position)
 
     def place(self, query, lengths, position):
         if position is None:
@@ -218,7 +227,7 @@ class LocalPredictiveAttention(_LocalAttention):
 
     Raises:
         ValueError: for an unknown score, or a window or units that are not positive
-            integers.
+            integers; when called with a mask `(B, T, S)`.
 
     Example:
         >>> import numpy as np

@@ -28,7 +28,7 @@ class LSTMN(keras.layers.Layer):
 
     Call arguments:
         inputs: `(B, T, n)`.
-        mask: bool `(B, T)`, true where real, or None: then every step is.
+        mask: bool `(B, T)`, true where real; the inputs' Keras mask by default.
         initial_states: list of `[h, c]`, one a layer; zeros by default.
         source: with fusion, `project_source(…)`.
         starts: without fusion, bool `(B, T)`, true where the tapes start anew (in a
@@ -38,6 +38,7 @@ class LSTMN(keras.layers.Layer):
     Returns:
         `(outputs, states)`: h of the top layer `(B, T, units)` with zeros at pads, and
         the last real step's `[h, c]` of each layer. (`run` gives the tapes as well.)
+        The outputs carry the mask.
 
     Raises:
         ValueError: as `LSTMNCell`; when called with fusion and without a source, or
@@ -104,15 +105,25 @@ class LSTMN(keras.layers.Layer):
         source=None,
         training=False,
         starts=None,
+        inputs_mask=None,
     ):
+        # Keras fills `inputs_mask`, and not `mask`, beside other tensors.
+        mask = inputs_mask if mask is None else mask
         tapes, _, states = self.run(
             inputs, mask, initial_states, source, training, starts
         )
         return tapes[-1][0], states
 
     def project_source(self, tapes, mask):
-        """What the layers need of the source: `tapes` of an `LSTMN` of the same depth,
-        as `run` returns them, and its mask, bool `(B, S)`."""
+        """The layers' keys and values of a source.
+
+        Args:
+            tapes: those of an `LSTMN` of the same depth, as `run` returns them.
+            mask: bool `(B, S)`, true where the source is real.
+
+        Returns:
+            A list with a dict for each layer.
+        """
         return [
             cell.project_source(*tape, mask)
             for cell, tape in zip(self.cells, tapes, strict=True)
@@ -181,7 +192,7 @@ class LSTMN(keras.layers.Layer):
         return (*inputs_shape[:2], self.units), states
 
     def compute_mask(self, inputs, previous_mask=None):
-        return None
+        return previous_mask, None
 
     def get_config(self):
         return {

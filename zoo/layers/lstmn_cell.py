@@ -5,6 +5,7 @@ from keras import ops
 
 from zoo.layers.functional import (
     cast_weights,
+    clear_masked,
     fresh,
     gather_rows,
     linear,
@@ -159,7 +160,10 @@ class LSTMNCell(keras.layers.Layer):
     def project_source(self, hidden, memory, mask):
         """What a cell with fusion needs of the source: γ `(B, S, units)`, α of the same
         shape, mask bool `(B, S)`."""
-        hidden, memory = (ops.cast(x, self.compute_dtype) for x in (hidden, memory))
+        hidden, memory = (
+            clear_masked(ops.cast(x, self.compute_dtype), mask)
+            for x in (hidden, memory)
+        )
         [W_gamma] = self._cast("W_gamma")
         return {
             "keys": linear(hidden, W_gamma),

@@ -7,13 +7,12 @@ are computed again, and the gradient of a matrix is one product behind the loop.
 the gradient needs is kept in inference as well: a few vectors a step, and the weights
 on the tape.
 
-Under torch a gradient of this gradient is wrong, without an error. JAX has no forward
-mode through it.
+JAX has no forward mode through it.
 """
 
 from keras import ops
 
-from zoo.layers.functional import columns, scan
+from zoo.layers.functional import columns, custom_gradient, scan
 from zoo.layers.lstmn_step import Rows, attend_row
 
 
@@ -49,14 +48,13 @@ class Loop:
         if source is not None:
             given |= {f"source_{name}": value for name, value in source.items()}
 
-        @ops.custom_gradient
+        @custom_gradient
         def steps(*arguments):
             w = dict(zip(given, arguments, strict=True))
             tapes, kept, alignment = self._forward(w)
             outputs = [tapes[1][:, 1:]] + ([] if alignment is None else [alignment])
 
-            def gradient(*args, upstream=None):
-                upstream = args[0] if upstream is None else upstream
+            def gradient(upstream):
                 found = self._backward(w, tapes, kept, alignment, upstream)
                 return tuple(found.get(name) for name in given)
 

@@ -5,7 +5,14 @@ import math
 import keras
 from keras import ops
 
-from zoo.layers.functional import fresh, masked_softmax, positive
+from zoo.layers.attention import MemoryLayer
+from zoo.layers.functional import (
+    clear_masked,
+    fresh,
+    masked_softmax,
+    positive,
+    read_mask,
+)
 
 
 def sinusoids(positions, size, dtype="float32"):
@@ -38,7 +45,7 @@ def sinusoids(positions, size, dtype="float32"):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(MemoryLayer):
     """Vaswani et al. 2017, section 3.2.
 
         Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V              equation 1
@@ -55,19 +62,20 @@ class MultiHeadAttention(keras.layers.Layer):
     Call arguments:
         query: `(B, T, d)`.
         memory: `(B, S, d_m)`, of which keys and values are made.
-        mask: bool `(B, S)`, true where memory is real, or `(B or 1, T, S)`; memory's
-            Keras mask by default.
+        mask: bool `(B, S)`, true where memory is real, or `(B or 1, 1 or T, S)`;
+            memory's Keras mask by default.
         keys: `project(memory)`, if it is at hand already.
 
     Returns:
         `(output, weights)`: `(B, T, d)` and `(B, h, T, S)`. Weights are exactly 0 where
-        masked; with nothing to attend to the heads are zeros.
+        masked; with nothing to attend to the heads are zeros. The output carries the
+        query's Keras mask, if it has one.
 
     Variables: the kernels (and biases) of `W_Q`, `W_K`, `W_V` and `W_O`.
 
     Raises:
         ValueError: if `num_heads` is not a positive integer, or, when built, does not
-            divide the query's size.
+            divide the query's size; when called with a mask of another shape.
 
     Example:
         >>> import numpy as np
@@ -84,7 +92,6 @@ class MultiHeadAttention(keras.layers.Layer):
         self.num_heads = positive("num_heads", num_heads)
         self.use_bias = use_bias
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.supports_masking = True
 
     def build(self, query_shape, memory_shape):
         size = query_shape[-1]
@@ -112,19 +119,18 @@ class MultiHeadAttention(keras.layers.Layer):
         `(B, h, S, d_k)`."""
         return [self._laid_out(layer(memory)) for layer in (self.W_K, self.W_V)]
 
-    def call(self, query, memory, mask=None, keys=None, memory_mask=None):
-        mask = memory_mask if mask is None else mask
-        return self.attend(query, keys or self.project(memory), mask)
+    def call(self, query, memory, memory_mask=None, keys=None):
+        if keys is None:
+            keys = self.project(clear_masked(memory, memory_mask))
+        return self.attend(query, keys, memory_mask)
 
     def attend(self, query, keys, mask=None):
         """Attention to keys and values as from `project`."""
         keys, values = keys
         queries = self._heads(self.W_Q(query)) * self.head_size**-0.5
         scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
-        if mask is not None:
-            mask = ops.cast(mask, "bool")
-            mask = mask[:, None, None] if len(mask.shape) == 2 else mask[:, None]
-        weights = masked_softmax(scores, mask)
+        mask = read_mask(mask, query, keys.shape[2])
+        weights = masked_softmax(scores, None if mask is None else mask[:, None])
         heads = ops.swapaxes(ops.matmul(weights, values), 1, 2)
         lead = ops.shape(heads)[:2]
         joined = ops.reshape(heads, (*lead, self.num_heads * self.head_size))
@@ -140,15 +146,12 @@ class MultiHeadAttention(keras.layers.Layer):
         """`_heads`, in memory in that order: torch would put it so in each product."""
         heads = self._heads(x)
         batch, _, length, _ = ops.shape(heads)
-        flat = ops.reshape(heads, (-1, length, self.head_size))
+        flat = ops.reshape(heads, (batch * self.num_heads, length, self.head_size))
         return ops.reshape(flat, (batch, self.num_heads, length, self.head_size))
 
     def compute_output_shape(self, query_shape, memory_shape):
         batch, time = query_shape[:2]
         return tuple(query_shape), (batch, self.num_heads, time, memory_shape[1])
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None, None
 
     def get_config(self):
         return {

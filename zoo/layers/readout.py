@@ -26,7 +26,7 @@ class MaxoutReadout(keras.layers.Layer):
         context: `(..., d)`.
 
     Returns:
-        `(..., units)`.
+        `(..., units)`, with the state's Keras mask, if it has one.
 
     Variables: `U_o` (n, 2 l), `V_o` (m, 2 l), `C_o` (d, 2 l), `b_o` (2 l,).
 
@@ -63,6 +63,9 @@ class MaxoutReadout(keras.layers.Layer):
                 name="b_o", shape=(2 * self.units,), initializer="zeros"
             )
         self.built = True
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask
 
     def call(self, state, embedding, context):
         parts = [state, embedding, context]

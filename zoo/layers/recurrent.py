@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from zoo.layers.activations import get_activation
+from zoo.layers.attention import MemoryLayer
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
 from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.functional import (
@@ -106,8 +107,8 @@ def run_cell(
     return scan(masked, sequence, initial_states, reverse)
 
 
-class CellRunner(keras.layers.Layer):
-    """Base of the layers that run one cell over sequences and put out no mask.
+class CellRunner(MemoryLayer):
+    """Base of the layers that run one cell over target sequences.
 
     Args:
         cell: a layer, which the config contains.
@@ -116,10 +117,6 @@ class CellRunner(keras.layers.Layer):
     def __init__(self, cell, **kwargs):
         super().__init__(**kwargs)
         self.cell = cell
-        self.supports_masking = True
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None
 
     def get_config(self):
         cell = keras.saving.serialize_keras_object(self.cell)
@@ -192,14 +189,15 @@ class RecurrentStack(keras.layers.Layer):
 
     Call arguments:
         inputs: `(B, T, n)`.
-        mask: bool `(B, T)`, true where real, or None.
+        mask: bool `(B, T)`, true where real; the inputs' Keras mask by default.
         initial_states: list of `[h, c]` pairs, `[h]` for cells other than LSTMs, one a
             layer; zeros by default. Not for a bidirectional stack.
 
     Returns:
         `(outputs, states)`: `(B, T, units)` with zeros at pads, standing at the
         position that they belong to, and a list of `[h, c]` pairs, or `[h]`, one a
-        layer, each `(B, units)`; a bidirectional layer's final states are joined.
+        layer, each `(B, units)`; a bidirectional layer's final states are joined. The
+        outputs carry the mask.
 
     Raises:
         ValueError: if units or layers are not positive integers, the dropout is not in
@@ -297,7 +295,11 @@ class RecurrentStack(keras.layers.Layer):
             size = self.units
         self.built = True
 
-    def call(self, inputs, mask=None, initial_states=None, training=False):
+    def call(
+        self, inputs, mask=None, initial_states=None, training=False, inputs_mask=None
+    ):
+        # Keras fills `inputs_mask`, and not `mask`, where there are initial states.
+        mask = inputs_mask if mask is None else mask
         if initial_states is not None and (
             self.bidirectional or len(initial_states) != self.num_layers
         ):
@@ -337,7 +339,7 @@ class RecurrentStack(keras.layers.Layer):
         return (*inputs_shape[:2], self.units), states
 
     def compute_mask(self, inputs, previous_mask=None):
-        return None
+        return previous_mask, None
 
     def get_config(self):
         return {

@@ -22,6 +22,9 @@ class Score(keras.layers.Layer):
     `(B, T, S)` or `(B, T, W)`.
     """
 
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask
+
     def build(self, query_shape, memory_shape):
         self.built = True
 

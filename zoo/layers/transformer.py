@@ -3,7 +3,15 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import above_zero, fresh, one_of, positive, rate
+from zoo.layers.attention import MemoryLayer
+from zoo.layers.functional import (
+    above_zero,
+    clear_masked,
+    fresh,
+    one_of,
+    positive,
+    rate,
+)
 from zoo.layers.multi_head import MultiHeadAttention
 
 NORMS = ("post", "pre")
@@ -91,9 +99,6 @@ class _TransformerLayer(keras.layers.Layer):
         """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, equation 2."""
         return self.outer(self.inner(x))
 
-    def compute_mask(self, inputs, previous_mask=None):
-        return None
-
     def get_config(self):
         return {
             **super().get_config(),
@@ -130,7 +135,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         mask: bool `(B, S)`, true where real; the inputs' Keras mask by default.
 
     Returns:
-        `(B, S, d)`; at pads, numbers without a meaning.
+        `(B, S, d)`; values at padding are undefined. It carries the mask.
 
     Raises:
         ValueError: for another norm, sizes that are not positive integers, ε not above
@@ -160,7 +165,7 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class TransformerDecoderLayer(_TransformerLayer):
+class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
     """One layer of the decoder: self-attention to the past, attention to the source, a
     feed-forward network.
 
@@ -174,7 +179,8 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     Returns:
         `(outputs, weights)`: `(B, T, d)`, and the weights on the source, the mean of
-        the heads, `(B, T, S)`.
+        the heads, `(B, T, S)`. The outputs carry the inputs' Keras mask, if they have
+        one.
 
     Raises: as `TransformerEncoderLayer`.
 
@@ -199,13 +205,10 @@ class TransformerDecoderLayer(_TransformerLayer):
         self,
         inputs,
         memory,
-        mask=None,
+        memory_mask=None,
         keys=None,
         training=False,
-        inputs_mask=None,
-        memory_mask=None,
     ):
-        mask = memory_mask if mask is None else mask
         steps = ops.arange(ops.shape(inputs)[1], dtype="int32")
         past = (steps[None] <= steps[:, None])[None]  # no attention to the future
 
@@ -214,8 +217,9 @@ class TransformerDecoderLayer(_TransformerLayer):
 
         x = ops.cast(inputs, self.compute_dtype)
         x = self.sublayer("self_attention", x, attend, training)
-        keys = keys or self.project(memory)
-        return self._read(x, keys, mask, training)
+        if keys is None:
+            keys = self.project(clear_masked(memory, memory_mask))
+        return self._read(x, keys, memory_mask, training)
 
     def _read(self, x, keys, mask, training=False):
         """The two sub-layers behind self-attention. With K consecutive rows for each
@@ -271,6 +275,3 @@ class TransformerDecoderLayer(_TransformerLayer):
     def compute_output_shape(self, inputs_shape, memory_shape):
         batch, time = inputs_shape[:2]
         return tuple(inputs_shape), (batch, time, memory_shape[1])
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None, None

@@ -1,6 +1,10 @@
 """What all the zoo's models and tasks have in common."""
 
+import contextlib
+
 import keras
+import keras_hub
+from keras import ops
 
 from zoo.layers.functional import above_zero, one_of, positive, rate
 
@@ -52,8 +56,65 @@ def _is_functional(cls):
     )
 
 
-class Presets(metaclass=SubclassedModel):
-    """`from_preset` with zoo's names and zoo's checks."""
+class KeptValues:
+    """Gives a model its values back when `fit`, `evaluate` or `predict` raises.
+
+    Keras's trainer for JAX takes the values out of a model's variables while it runs. A
+    step or a callback that raises would leave them without any.
+    """
+
+    def make_train_function(self, force=False):
+        self._make("train", force)
+
+    def make_test_function(self, force=False):
+        self._make("test", force)
+
+    def make_predict_function(self, force=False):
+        self._make("predict", force)
+
+    def _make(self, kind, force):
+        name, make = f"{kind}_function", f"make_{kind}_function"
+        before = getattr(self, name, None)
+        getattr(super(), make)(force)
+        made = getattr(self, name)
+        if keras.backend.backend() == "jax" and made is not before:
+            setattr(self, name, self._giving_back(made, kind))
+
+    def _giving_back(self, function, kind):
+        def step(state, iterator):
+            try:
+                return function(state, iterator)
+            except BaseException:
+                taken = [self.trainable_variables, self.non_trainable_variables]
+                taken += [self.optimizer.variables] if kind == "train" else []
+                taken += [] if kind == "predict" else [self.metrics_variables]
+                for variables, values in zip(taken, state, strict=True):
+                    for variable, value in zip(variables, values, strict=True):
+                        variable.assign(value)
+                raise
+
+        return step
+
+    def evaluate(self, *args, **kwargs):
+        with self.values_kept():
+            return super().evaluate(*args, **kwargs)
+
+    def predict(self, *args, **kwargs):
+        with self.values_kept():
+            return super().predict(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def values_kept(self):
+        """The context in which `keras.Model`'s `evaluate` and `predict` run."""
+        try:
+            yield
+        finally:
+            if keras.backend.backend() == "jax":
+                self.jax_state_sync()  # as Keras's own `fit` does
+
+
+class Presets(KeptValues, metaclass=SubclassedModel):
+    """`from_preset` with zoo's names and zoo's checks, `save_to_preset` in float32."""
 
     @classmethod
     def from_preset(cls, preset, **kwargs):
@@ -73,6 +134,59 @@ class Presets(metaclass=SubclassedModel):
     @classmethod
     def _from_folder(cls, folder, **kwargs):
         return super().from_preset(folder, **kwargs)
+
+    def save_to_preset(self, preset_dir, **kwargs):
+        """KerasHub's `save_to_preset`. A model in mixed precision is saved as one that
+        computes in float32, which a preset does unless it is loaded with a `dtype`."""
+        if self.dtype_policy.name.startswith("mixed_"):
+            in_float32(self).save_to_preset(preset_dir, **kwargs)
+        else:
+            super().save_to_preset(preset_dir, **kwargs)
+
+
+def in_float32(model):
+    """The model itself, or for one of another precision its copy that computes in
+    float32.
+
+    Args:
+        model: a task or a backbone; a quantized one is left as it is.
+
+    Returns:
+        A model with the same weights and the same preprocessor.
+    """
+    backbone = getattr(model, "backbone", model)
+    policy = backbone.dtype_policy
+    if policy.quantization_mode or policy.name == "float32":
+        return model
+    around = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("float32")  # for what asks for no policy of its own
+    try:
+        config = {**backbone.get_config(), "dtype": "float32"}
+        copy = type(backbone).from_config(config)
+        if backbone is not model:
+            own = {"backbone": copy, "preprocessor": model.preprocessor}
+            copy = type(model).from_config({**model.get_config(), **own})
+        copy.set_weights(model.get_weights())
+        return copy
+    finally:
+        keras.config.set_dtype_policy(around)
+
+
+def until_stop(token_ids, generated, stop_token_ids):
+    """Which tokens of generated texts count: bool `(B, T)`, true up to each row's first
+    stop token, which counts too.
+
+    Args:
+        token_ids: int `(B, T)`.
+        generated: bool `(B, T)`, false on the prompt, in which nothing stops.
+        stop_token_ids: list of int, or None for no stop.
+    """
+    if stop_token_ids is None or not len(stop_token_ids):
+        return ops.ones_like(generated)
+    stops = ops.convert_to_tensor(list(stop_token_ids), dtype="int32")
+    found = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
+    found = ops.cast(ops.logical_and(found, generated), "int32")
+    return ops.equal(ops.cumsum(found, axis=1) - found, 0)
 
 
 class Servable:
@@ -146,3 +260,63 @@ class Configured:
     def get_config(self):
         own = {name: getattr(self, name) for name in self.argument_names}
         return {**super().get_config(), **own}
+
+
+class Backbone(Configured, Presets, keras_hub.models.Backbone):
+    """Base class of the zoo's backbones."""
+
+    def default_lora_layer_names(self):
+        """Names of the layers that `enable_lora` adapts unless it is given others: the
+        projections of attention, where they are layers, and the output layer."""
+        output = self.output_layer
+        output = self.token_embedding if output is None else output
+        return ["W_Q", "W_K", "W_V", "W_O", output.name]
+
+    def enable_lora(self, rank, target_layer_names=None):
+        """KerasHub's `enable_lora`: freezes all weights and adds trainable ones of low
+        rank to some layers.
+
+        Args:
+            rank: int.
+            target_layer_names: list of str; `default_lora_layer_names()` by default.
+
+        Raises:
+            ValueError: if none of these layers can be adapted; nothing is frozen then.
+        """
+        super().enable_lora(rank, target_layer_names)
+        if not self._has_lora():
+            self.trainable = True  # all that it contains, too
+            raise ValueError(
+                "`target_layer_names` must hold names of Dense or Embedding layers of "
+                f"the backbone. Received: {target_layer_names}"
+            )
+
+    def save_lora_weights(self, filepath):
+        """KerasHub's `save_lora_weights`, which knows no LoRA of word vectors.
+
+        Raises:
+            ValueError: if there is no LoRA, or one of an Embedding; for a file name
+                that doesn't end in `.lora.h5`.
+        """
+        if any(v.name.startswith("lora_embeddings") for v in self.variables):
+            raise ValueError(
+                "LoRA weights of word vectors can't be saved by themselves: use "
+                f"`save_weights`. Received: filepath={filepath!r}"
+            )
+        super().save_lora_weights(filepath)
+
+    def load_lora_weights(self, filepath):
+        """KerasHub's `load_lora_weights`, for a model with `enable_lora(rank)`.
+
+        Raises:
+            ValueError: if the model has no LoRA, or another rank.
+        """
+        if not self._has_lora():
+            raise ValueError(
+                "The model has no LoRA weights to load into: call `enable_lora(rank)` "
+                f"first. Received: filepath={filepath!r}"
+            )
+        super().load_lora_weights(filepath)
+
+    def _has_lora(self):
+        return any(v.name.startswith("lora_") for v in self.variables)

@@ -1,20 +1,19 @@
 """Schuster & Paliwal 1997, "Bidirectional Recurrent Neural Networks"."""
 
 import keras
-import keras_hub
 from keras import ops
 
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
 from zoo.layers.functional import gather_rows, integer
 from zoo.layers.recurrent import run_cell
-from zoo.models.base import Configured, Presets
+from zoo.models.base import Backbone
 
 CELLS = {"rnn": SimpleRNNCell, "lstm": LSTMCell, "gru": GRUCell}
 DIRECTIONS = ("both", "forward", "backward")
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class BiRNN(Configured, Presets, keras_hub.models.Backbone):
+class BiRNN(Backbone):
     """Two chains of states that never feed each other, and one output layer for both.
 
         hf_t = tanh(W_f x_t + U_f hf_{t-1} + b_f)      t = 1 … T, from hf_0 = 0.5
@@ -173,7 +172,7 @@ class BiRNN(Configured, Presets, keras_hub.models.Backbone):
         return (*inputs_shape[:2], self.output_dim)
 
     def compute_mask(self, inputs, previous_mask=None):
-        return None
+        return previous_mask
 
     def get_config(self):
         own = {"delay": self.delay, "initial_state": self.initial_state}

@@ -10,7 +10,7 @@ import keras_hub
 from keras import ops
 
 from zoo.layers import LSTMN, RecurrentStack
-from zoo.models.base import Configured, Presets
+from zoo.models.base import Backbone, until_stop
 from zoo.models.words import WordTask
 from zoo.text.generation import WordPreprocessor
 from zoo.text.tokenizer import END_ID, PAD_ID
@@ -34,7 +34,7 @@ def recurrent_layer(cell, units, num_layers, **options):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentLM(Configured, Presets, keras_hub.models.Backbone):
+class RecurrentLM(Backbone):
     """A recurrent language model over words w_1 … w_T (Mikolov et al. 2010).
 
         h_t          = cell(E w_t, h_{t-1})      `num_layers` of them, one on another
@@ -241,7 +241,17 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
     preprocessor_cls = RecurrentLMPreprocessor
 
     def compile(self, optimizer="auto", loss="auto", *, sampler="greedy", **kwargs):
-        """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default."""
+        """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default.
+
+        Raises:
+            ValueError: for a search that is for translators, such as
+                `zoo.decoding.BeamSearch`.
+        """
+        if hasattr(sampler, "generate"):
+            raise ValueError(
+                "`sampler` must be a name or a sampler of KerasHub; beam search is for "
+                f"translators. Received: sampler={sampler!r}"
+            )
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
 
     def next_word(self, token_ids, states):
@@ -257,10 +267,11 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         Args:
             inputs: dict of `token_ids` int (B, T), the prompts, and `padding_mask`
                 (B, T), true where they are.
-            stop_token_ids: ids that end a text.
+            stop_token_ids: ids that end a text; None for none.
 
         Returns:
-            The same dict, filled up.
+            The same dict, filled up; the mask is true up to each row's first stop
+            token.
         """
         token_ids = ops.cast(inputs["token_ids"], "int32")
         mask = ops.cast(inputs["padding_mask"], "bool")
@@ -280,7 +291,8 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
             stop_token_ids=stop_token_ids,
             model=self,
         )
-        return {"token_ids": token_ids, "padding_mask": mask}
+        counts = until_stop(token_ids, ops.logical_not(mask), stop_token_ids)
+        return {"token_ids": token_ids, "padding_mask": counts}
 
     def score(self, texts, batch_size=32):
         """Log-probability of each text, its end token included, each by itself.

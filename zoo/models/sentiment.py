@@ -4,7 +4,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.models.base import Configured, Presets
+from zoo.models.base import Backbone
 from zoo.models.language_model import CELLS, recurrent_layer
 from zoo.models.words import WordTask
 from zoo.text.sentiment import SentimentPreprocessor
@@ -12,7 +12,7 @@ from zoo.text.tokenizer import PAD_ID
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentClassifier(Configured, Presets, keras_hub.models.Backbone):
+class RecurrentClassifier(Backbone):
     """Words w_1 … w_T read by a recurrent net; its mean hidden state has the class.
 
         h_t      = cell(E w_t, h_{t-1})      `num_layers` of them, one on another

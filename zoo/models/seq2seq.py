@@ -17,7 +17,7 @@ import keras_hub
 from keras import ops
 
 from zoo.layers.functional import cast_weights, one_of
-from zoo.models.base import Configured, Presets, Servable, holds_ids
+from zoo.models.base import Backbone, Presets, Servable, holds_ids, until_stop
 from zoo.models.translating import Translating
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -26,7 +26,7 @@ __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
 TIES = (None, "target", "all")
 
 
-class Seq2SeqBackbone(Configured, Presets, keras_hub.models.Backbone):
+class Seq2SeqBackbone(Backbone):
     """Base class of the papers' architectures: the four methods of the contract.
 
     `memory` and `state` are nested structures of tensors. The rows of `state` may be a
@@ -63,13 +63,22 @@ class Seq2SeqBackbone(Configured, Presets, keras_hub.models.Backbone):
         return self.output_layer(features)
 
     def output_weights(self):
-        """The output layer's matrix `(d, V)`, and its bias `(V,)` or None."""
+        """The matrix `(d, V)` of an output layer that is not quantized, and its bias
+        `(V,)` or None."""
         if self.output_layer is None:
             kernel, bias = ops.transpose(self.token_embedding.embeddings), None
         else:
             kernel, bias = self.output_layer.kernel, self.output_layer.bias
         bias = None if bias is None else cast_weights(bias, self.compute_dtype)
         return cast_weights(kernel, self.compute_dtype), bias
+
+    @property
+    def has_plain_output(self):
+        """Whether the product with the `output_weights` is all that the output layer
+        does: it is not quantized."""
+        layer = self.output_layer
+        layer = self.token_embedding if layer is None else layer
+        return layer.quantization_mode is None
 
     def call(self, inputs, training=False):
         return self.logits(self.features(inputs, training=training))
@@ -236,7 +245,8 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
             optimizer,
             loss,
             metrics=metrics,
-            weighted_metrics=weighted_metrics,
+            # With None Keras would keep the metrics of the last `compile`.
+            weighted_metrics=[] if weighted_metrics is None else weighted_metrics,
             sampler=sampler,
             **kwargs,
         )
@@ -252,10 +262,10 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
         Args:
             inputs: dict of `source_ids` (B, S) and, where a length is wanted,
                 `target_ids` (B, T): the start token, then 0.
-            stop_token_ids: ids that end a sentence.
+            stop_token_ids: ids that end a sentence; None for none.
 
         Returns:
-            `{"token_ids": (B, T)}`.
+            `{"token_ids": (B, T)}`, 0 behind a row's first stop token.
         """
         if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
             found = self.sampler.generate(self, inputs, stop_token_ids)
@@ -286,6 +296,8 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
         # Nothing to read gives nothing: such a row stays as it began.
         real = ops.any(ops.not_equal(inputs["source_ids"], PAD_ID), axis=1)
         prompt = ops.cast(prompt, token_ids.dtype)
+        counts = until_stop(token_ids, ops.equal(prompt, PAD_ID), stop_token_ids)
+        token_ids = ops.where(counts, token_ids, PAD_ID)
         return {"token_ids": ops.where(real[:, None], token_ids, prompt)}
 
     def _takes_ids(self, x):
@@ -295,7 +307,7 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
         """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
         `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data
         without a preprocessor) go as they are."""
-        self._projects = self._wants_no_logits
+        self._projects = self._wants_no_logits and self.backbone.has_plain_output
         try:
             if self._takes_ids(x):
                 return keras.Model.fit(self, x, *args, **kwargs)
@@ -306,13 +318,15 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
     def evaluate(self, x=None, *args, **kwargs):
         """`keras.Model.evaluate`, with the choice that `fit` makes."""
         if self._takes_ids(x):
-            return keras.Model.evaluate(self, x, *args, **kwargs)
+            with self.values_kept():
+                return keras.Model.evaluate(self, x, *args, **kwargs)
         return super().evaluate(x, *args, **kwargs)
 
     def predict(self, x=None, *args, **kwargs):
         """`keras.Model.predict`, with the choice that `fit` makes."""
         if self._takes_ids(x):
-            return keras.Model.predict(self, x, *args, **kwargs)
+            with self.values_kept():
+                return keras.Model.predict(self, x, *args, **kwargs)
         return super().predict(x, *args, **kwargs)
 
 

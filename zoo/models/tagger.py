@@ -4,14 +4,16 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.models.base import Configured, Presets, Servable, needed_preprocessor
+from zoo.layers.functional import positive
+from zoo.models.base import Backbone, needed_preprocessor
 from zoo.models.birnn import CELLS, BiRNN
+from zoo.models.words import TextTask
 from zoo.text.tags import TaggerPreprocessor
 from zoo.text.tokenizer import PAD_ID, UNKNOWN_ID
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class BiRNNWords(Configured, Presets, keras_hub.models.Backbone):
+class BiRNNWords(Backbone):
     """Words, by their vectors and their letters, read by a `BiRNN`.
 
         e_t = [E w_t; max_j tanh(K c_{j..j+k})]        the word's vector and letters
@@ -145,6 +147,11 @@ class BiRNNWords(Configured, Presets, keras_hub.models.Backbone):
         frames = ops.concatenate([words, letters], axis=-1)
         return self.birnn(frames, mask=mask, training=training)
 
+    @property
+    def output_layer(self):
+        """The layer that gives the tags' logits, that of the `BiRNN`."""
+        return self.birnn.output_layer
+
     def read_letters(self, character_ids):
         """Features of each word's letters: `(B, T, C)` to `(B, T, filters)`."""
         ids = ops.cast(character_ids, "int32")
@@ -170,7 +177,7 @@ class BiRNNWords(Configured, Presets, keras_hub.models.Backbone):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class BiRNNTagger(Servable, Presets, keras_hub.models.Task):
+class BiRNNTagger(TextTask, keras_hub.models.Task):
     """Tags the words of sentences with a `BiRNNWords`.
 
     Args:
@@ -216,12 +223,6 @@ class BiRNNTagger(Servable, Presets, keras_hub.models.Task):
                     f"{size}. Received: {name}={received}"
                 )
 
-    def build(self, input_shape=None):
-        self.built = True
-
-    def call(self, inputs, training=False):
-        return self.backbone(inputs, training=training)
-
     def tag(self, sentences, batch_size=64):
         """The part of speech of each word.
 
@@ -236,8 +237,10 @@ class BiRNNTagger(Servable, Presets, keras_hub.models.Task):
 
         Raises:
             TypeError: for a sentence that is neither; its position is named.
-            ValueError: without a preprocessor.
+            ValueError: without a preprocessor, or for a batch size that is not a
+                positive integer.
         """
+        positive("batch_size", batch_size)
         single = isinstance(sentences, str)
         rows = needed_preprocessor(self, "`tag`").split(
             [sentences] if single else sentences

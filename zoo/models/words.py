@@ -1,17 +1,72 @@
-"""What the tasks that read words have in common."""
+"""The tasks that read words."""
 
 import keras
+import numpy as np
 
 from zoo.models.base import Presets, Servable, holds_ids, needed_preprocessor
 
 
-class WordTask(Servable, Presets):
-    """A backbone and a preprocessor whose tokenizer is a `zoo.text.WordTokenizer`.
+class TextTask(Servable, Presets):
+    """A backbone and a preprocessor that turns text into arrays.
 
-    `fit`, `evaluate` and `predict` work on strings, which the preprocessor turns into
-    arrays all at once, or on ids: a `keras.utils.PyDataset`, a `tf.data.Dataset`
-    without strings, or any data without a preprocessor.
+    `fit`, `evaluate` and `predict` work on text, which the preprocessor turns into
+    arrays all at once, or batch by batch from a `tf.data.Dataset`; or on ids: a
+    `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data without a
+    preprocessor. The same holds for `validation_data`.
     """
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def call(self, inputs, training=False):
+        return self.backbone(inputs, training=training)
+
+    def _arrays(self, x, y=None, sample_weight=None):
+        y, sample_weight = (
+            np.asarray(v) if isinstance(v, (list, tuple)) and _is_plain(v) else v
+            for v in (y, sample_weight)
+        )
+        if self.preprocessor is None or holds_ids(x):
+            return x, y, sample_weight
+        if hasattr(x, "element_spec"):
+            return x.map(self.preprocessor), y, sample_weight
+        found = self.preprocessor(x, y=y, sample_weight=sample_weight)
+        return keras.utils.unpack_x_y_sample_weight(found)
+
+    def fit(self, x=None, y=None, *args, sample_weight=None, **kwargs):
+        """`keras.Model.fit`."""
+        x, y, weights = self._arrays(x, y, sample_weight)
+        if kwargs.get("validation_data") is not None:
+            parts = keras.utils.unpack_x_y_sample_weight(kwargs["validation_data"])
+            found = self._arrays(*parts)
+            kwargs["validation_data"] = found[0] if found[1] is None else found
+        options = {"sample_weight": weights, **kwargs}
+        return keras.Model.fit(self, x, y, *args, **options)
+
+    def evaluate(self, x=None, y=None, *args, sample_weight=None, **kwargs):
+        """`keras.Model.evaluate`."""
+        if not kwargs.get("_use_cached_eval_dataset"):  # by `fit`, which has arrays
+            x, y, sample_weight = self._arrays(x, y, sample_weight)
+        options = {"sample_weight": sample_weight, **kwargs}
+        with self.values_kept():
+            return keras.Model.evaluate(self, x, y, *args, **options)
+
+    def predict(self, x=None, *args, **kwargs):
+        """`keras.Model.predict`."""
+        with self.values_kept():
+            return keras.Model.predict(self, self._arrays(x)[0], *args, **kwargs)
+
+
+def _is_plain(values):
+    """Whether a list is of numbers, or of lists of them of equal length."""
+    try:
+        return np.asarray(values).dtype.kind in "iufb"
+    except ValueError:
+        return False
+
+
+class WordTask(TextTask):
+    """A `TextTask` whose preprocessor's tokenizer is a `zoo.text.WordTokenizer`."""
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
         # Before any attribute: layers set earlier are not tracked under torch.
@@ -20,12 +75,6 @@ class WordTask(Servable, Presets):
         self.backbone = backbone
         self.preprocessor = preprocessor
         self.build(None)
-
-    def build(self, input_shape=None):
-        self.built = True
-
-    def call(self, inputs, training=False):
-        return self.backbone(inputs, training=training)
 
     @classmethod
     def _from_folder(cls, folder, **kwargs):
@@ -49,27 +98,3 @@ class WordTask(Servable, Presets):
     def encoded(self, texts):
         """The words' ids of each text: a list of lists of int."""
         return needed_preprocessor(self, "Reading text").encode(texts)
-
-    def _arrays(self, x, y, sample_weight):
-        if self.preprocessor is None or holds_ids(x):
-            return x, y, sample_weight
-        found = self.preprocessor(x, y=y, sample_weight=sample_weight)
-        return keras.utils.unpack_x_y_sample_weight(found)
-
-    def fit(self, x=None, y=None, *args, sample_weight=None, **kwargs):
-        """`keras.Model.fit`."""
-        x, y, weights = self._arrays(x, y, sample_weight)
-        options = {"sample_weight": weights, **kwargs}
-        return keras.Model.fit(self, x, y, *args, **options)
-
-    def evaluate(self, x=None, y=None, *args, sample_weight=None, **kwargs):
-        """`keras.Model.evaluate`."""
-        x, y, weights = self._arrays(x, y, sample_weight)
-        options = {"sample_weight": weights, **kwargs}
-        return keras.Model.evaluate(self, x, y, *args, **options)
-
-    def predict(self, x=None, *args, **kwargs):
-        """`keras.Model.predict`."""
-        return keras.Model.predict(
-            self, self._arrays(x, None, None)[0], *args, **kwargs
-        )

@@ -313,7 +313,8 @@ class ShowAttendTellTranslator(Translator):
         if not self._projects:
             raise ValueError(
                 "Hard attention is trained by `fit` with zoo.training."
-                "SmoothedCrossEntropy, without metrics, in float32 or bfloat16. "
+                "SmoothedCrossEntropy, without metrics, in float32 or bfloat16, "
+                "not quantized. "
                 f"Received: loss={getattr(self, 'loss', None)!r}, "
                 f"dtype={self.backbone.compute_dtype}"
             )

@@ -5,6 +5,7 @@ import keras_hub
 import numpy as np
 
 from zoo.strings import check_texts
+from zoo.text import graph
 from zoo.text.preprocessor import check_length, pad_rows, python_ids
 from zoo.text.tokenizer import END_ID, PAD_ID, read_texts
 from zoo.text.words import SPECIAL_WORDS, WordTokenizer, check_words, cut_rows
@@ -18,7 +19,7 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
     `x["token_ids"]` int32 `(B, T)`, the end token of the text before and then the
     words; `y` `(B, T)`, the words and the end token; `sample_weight`, 1 where `y` is
     real. They are padded with 0 to `sequence_length`; longer texts are cut, with one
-    warning a call.
+    warning a call. Inside a `tf.data` map they are TensorFlow tensors.
 
     Args:
         tokenizer: a `WordTokenizer`.
@@ -50,6 +51,16 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
 
     def call(self, x, y=None, sample_weight=None, sequence_length=None):
         length = self.sequence_length if sequence_length is None else sequence_length
+        if graph.in_graph():
+            import tensorflow as tf
+
+            shape = (length,) if x.shape.rank == 0 else (None, length)
+            ids, weights = (tf.TensorSpec(shape, t) for t in ("int32", "float32"))
+            shapes = {"token_ids": ids}, ids, weights
+            return graph.by_python(lambda x: self._arrays(x, length), [x], shapes)
+        return self._arrays(x, length)
+
+    def _arrays(self, x, length):
         texts, single = read_texts(x, "x")
         rows = cut_rows(self.encode(texts), length - 1)
         ids = pad_rows([[END_ID, *row] for row in rows], length)
@@ -83,18 +94,18 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
         }
 
     def generate_postprocess(self, x):
-        """Strings from what `generate_step` gave: a list, or one str."""
-        ids = python_ids(x["token_ids"])
-        single = bool(ids) and isinstance(ids[0], int)
-        texts = [self._text(row) for row in ([ids] if single else ids)]
-        return texts[0] if single else texts
+        """Strings from what `generate_step` gave, the words where `padding_mask` is
+        true: a list, or one str."""
+        ids, mask = python_ids(x["token_ids"]), python_ids(x["padding_mask"])
+        if ids and isinstance(ids[0], int):
+            return self._text(ids, mask)
+        return [self._text(*row) for row in zip(ids, mask, strict=True)]
 
-    def _text(self, row):
-        row = row[1:]
-        row = row[: row.index(END_ID)] if END_ID in row else row
-        unknown = self.tokenizer.unk_token_id
-        kept = [i for i in row if i >= len(SPECIAL_WORDS) or i == unknown]
-        return self.tokenizer.detokenize(kept)
+    def _text(self, ids, mask):
+        words = range(len(SPECIAL_WORDS), self.tokenizer.vocabulary_size())
+        kept = {*words, self.tokenizer.unk_token_id}
+        row = [i for i, real in zip(ids, mask, strict=True) if real and i in kept]
+        return self.tokenizer.detokenize(row)
 
     def get_config(self):
         config = super().get_config()

@@ -18,6 +18,31 @@ def in_graph():
     return tensorflow is not None and not tensorflow.executing_eagerly()
 
 
+def by_python(function, inputs, shapes):
+    """Calls a function of NumPy arrays from a graph, as in a `tf.data` map. Such a
+    graph can't be exported.
+
+    Args:
+        function: returns arrays in a nested structure.
+        inputs: list of tensors, or None for an argument that is None.
+        shapes: the structure that it returns, with a `tf.TensorSpec` for each array.
+    """
+    import tensorflow as tf
+
+    given = [x for x in inputs if x is not None]
+
+    def run(*arrays):
+        arrays = iter(arrays)
+        found = function(*(None if x is None else next(arrays) for x in inputs))
+        return tf.nest.flatten(found)
+
+    specs = tf.nest.flatten(shapes)
+    found = tf.numpy_function(run, given, [spec.dtype for spec in specs])
+    for tensor, spec in zip(found, specs, strict=True):
+        tensor.set_shape(spec.shape)
+    return tf.nest.pack_sequence_as(shapes, found)
+
+
 def tokenize(tokenizer, text, limit, name=None):
     """Pieces of each text, at most `limit`; a line on standard error if any is cut.
 

@@ -5,37 +5,31 @@ TensorFlow is imported on use: without it, everything else of `zoo.text` works.
 """
 
 from zoo.text.graph import before_end, pad_to_longest
-from zoo.text.tags import _FIRST
+from zoo.text.tags import _FIRST, LETTERS, MARKS, SPACE, sign_pattern
 from zoo.text.tokenizer import END_ID, UNKNOWN_ID
 from zoo.text.words import SPECIAL_WORDS
-
-# What Python's `str.split` and `\s` take as white space; RE2's `\s` is ASCII's alone.
-_SPACE = (
-    r"\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}"
-    r"\x{205f}\x{3000}"
-)
-_WORD = r"\pL\pN_"  # Python's `\w`
 
 # Noncharacters of Unicode, which no text may hold: the end of a run of word characters,
 # the place before an "n't", and the end of a word found.
 _END, _NOT, _CUT = "\ufdd0", "\ufdd1", "\ufdd2"
-_MARKS = f"{_END}{_NOT}{_CUT}"
+_OWN = f"{_END}{_NOT}{_CUT}"
 
 # `split_words` in RE2, which can look neither ahead nor back at what it has matched:
 # the marks say what follows. A run of one sign comes out as single signs, which are
 # joined afterwards; apostrophes apart, since "'s" would begin with the last of them.
 _WORDS = "|".join(
     (
-        rf"(?:(?i:https?){_END}://|(?i:www){_END}\.)[^{_SPACE}]*[{_WORD}]{_END}",
-        rf"[{_WORD}.+\-{_END}{_NOT}]+@[{_WORD}\-{_END}{_NOT}]+"
-        rf"(?:\.[{_WORD}\-{_END}{_NOT}]+)+",
+        rf"(?:(?i:https?){_END}://|(?i:www){_END}\.)[^{SPACE}]*"
+        rf"[{LETTERS}][{MARKS}]*{_END}",
+        rf"[{LETTERS}{MARKS}.+\-{_END}{_NOT}]+@[{LETTERS}{MARKS}\-{_END}{_NOT}]+"
+        rf"(?:\.[{LETTERS}{MARKS}\-{_END}{_NOT}]+)+",
         rf"(?:[\pL\p{{Nl}}\p{{No}}]{_END}\.){{2,}}",
         rf"\p{{Nd}}+(?:{_END}[.,:]\p{{Nd}}+)+{_END}",
         rf"{_NOT}[nN]{_END}['’][tT]{_END}",
         rf"['’](?i:s|m|d|re|ve|ll){_END}",
-        rf"[{_WORD}]+{_END}?",
+        rf"[{LETTERS}][{LETTERS}{MARKS}]*{_END}?",
         "'+|’+",
-        rf"[^{_WORD}{_SPACE}{_END}{_NOT}]",
+        sign_pattern(_END + _NOT),
     )
 )
 
@@ -51,7 +45,7 @@ def white_space_words(text):
     """What `str.split` gives: ragged tf.string `(B, None)` for `(B,)`."""
     import tensorflow as tf
 
-    text = tf.strings.regex_replace(valid_text(text), f"[{_SPACE}]+", " ")
+    text = tf.strings.regex_replace(valid_text(text), f"[{SPACE}]+", " ")
     return tf.strings.split(text)
 
 
@@ -62,17 +56,19 @@ def sentence_words(text):
     those of the Unicode version that TensorFlow has, which may not be Python's.
     """
     import tensorflow as tf
+    import tensorflow_text
 
     def replace(text, pattern, rewrite):
         return tf.strings.regex_replace(text, pattern, rewrite)
 
-    text = replace(valid_text(text), f"[{_MARKS}]", "\ufffd")
-    text = replace(text, f"[{_WORD}]+", rf"\0{_END}")
+    text = tensorflow_text.normalize_utf8(valid_text(text), "NFC")
+    text = replace(text, f"[{_OWN}]", "\ufffd")
+    text = replace(text, f"[{LETTERS}][{LETTERS}{MARKS}]*", rf"\0{_END}")
     text = replace(text, f"([nN])({_END}['’][tT]{_END})", rf"{_NOT}\1\2")
     text = replace(text, f"(?:{_WORDS})", rf"\0{_CUT}")
     # White space stays as parts of its own, so that signs next to it are told from
     # signs next to each other.
-    text = replace(text, f"[{_SPACE}]+", rf" {_CUT}")
+    text = replace(text, f"[{SPACE}]+", rf" {_CUT}")
     text = replace(text, f"[{_END}{_NOT}]", "")
     parts = tf.strings.split(text, _CUT)
     parts = tf.ragged.boolean_mask(parts, parts != "")  # behind the last mark
@@ -85,7 +81,7 @@ def _join_signs(parts):
 
     flat, rows = parts.flat_values, parts.value_rowids()
     # As a pattern that ignores case compares: Ⓐ is ⓐ.
-    sign = tf.strings.regex_full_match(flat, f"[^{_WORD}{_SPACE}]")
+    sign = tf.strings.regex_full_match(flat, sign_pattern())
     lower = tf.strings.lower(flat, encoding="utf-8")
     same = (lower[1:] == lower[:-1]) & sign[1:] & sign[:-1] & (rows[1:] == rows[:-1])
     first = tf.concat([tf.ones_like(sign[:1]), ~same], axis=0)

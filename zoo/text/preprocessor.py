@@ -303,15 +303,18 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         """Strings from what `generate_step` gave.
 
         Args:
-            x: int ids `(B, T)` or `(T,)`, or `{"token_ids": ...}` with them.
+            x: int ids `(B, T)` or `(T,)`, or `{"token_ids": ...}` with them. End tokens
+                are left out; what stands behind one counts, unless it is a pad.
 
         Returns:
             A list of B strings, or one str.
         """
         ids = python_ids(x["token_ids"] if isinstance(x, dict) else x)
-        if ids and isinstance(ids[0], int):
-            return self.decode([ids])[0]
-        return self.decode(ids)
+        single, end = bool(ids) and isinstance(ids[0], int), self.tokenizer.end_token_id
+        texts = self.decode(
+            [[i for i in row if i != end] for row in ([ids] if single else ids)]
+        )
+        return texts[0] if single else texts
 
 
 def _check_tokenizer(tokenizer):

@@ -4,6 +4,7 @@ import keras
 import keras_hub
 
 from zoo.strings import check_texts
+from zoo.text import graph
 from zoo.text.preprocessor import check_length, pad_rows
 from zoo.text.tokenizer import read_texts
 from zoo.text.words import WordTokenizer, check_words, cut_rows
@@ -15,7 +16,7 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
 
     Called with strings, and labels if there are any, it gives `{"token_ids"}`, int32
     `(B, sequence_length)`, or `(x, y, sample_weight)` that `fit` takes. Longer texts
-    are cut, with one warning a call.
+    are cut, with one warning a call. Inside a `tf.data` map these are TensorFlow's.
 
     Args:
         tokenizer: a `WordTokenizer`.
@@ -45,11 +46,22 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         self.built = True
 
     def call(self, x, y=None, sample_weight=None):
+        if graph.in_graph():
+            import tensorflow as tf
+
+            length = self.sequence_length
+            shape = (length,) if x.shape.rank == 0 else (None, length)
+            shapes = {"token_ids": tf.TensorSpec(shape, "int32")}
+            inputs = graph.by_python(self._arrays, [x], shapes)
+        else:
+            inputs = self._arrays(x)
+        return keras.utils.pack_x_y_sample_weight(inputs, y, sample_weight)
+
+    def _arrays(self, x):
         texts, single = read_texts(x, "x")
         rows = cut_rows(self.encode(texts), self.sequence_length)
         ids = pad_rows(rows, self.sequence_length)
-        inputs = {"token_ids": ids[0] if single else ids}
-        return keras.utils.pack_x_y_sample_weight(inputs, y, sample_weight)
+        return {"token_ids": ids[0] if single else ids}
 
     def encode(self, texts):
         """Ids of the words of each text: a list of lists of int, whatever its length.

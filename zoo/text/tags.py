@@ -3,54 +3,92 @@
 import collections
 import json
 import os
-import re
+import unicodedata
 
 import keras
 import keras_hub
 import numpy as np
+import regex
 
-from zoo.text.tokenizer import UNKNOWN_ID
+from zoo.text import graph
+from zoo.text.tokenizer import UNKNOWN_ID, read_texts
 
 _FIRST = UNKNOWN_ID + 1  # the ids below stand for pads and for what is unknown
 _FOLDER, _FILE = "assets", "tagger.json"
-_WORDS = re.compile(
-    r"""
-      (?:https?://|www\.)\S*\w          # addresses
-    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
-    | (?:[^\W\d_]\.){2,}                # U.S.
-    | \d+(?:[.,:]\d+)+(?!\w)            # 3.50, 10:30
-    | \w+?(?=n['’]t\b)|n['’]t\b         # do n't
-    | ['’](?:s|m|d|re|ve|ll)\b          # it 's
-    | \w+
-    | ([^\w\s])\1*                      # punctuation, the same again with it
+
+# Sets of characters, written so that TensorFlow's RE2 reads them too (graph_words.py).
+SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+LETTERS = r"\p{L}\p{N}_"  # a word begins with one
+MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners: a word goes on
+_SIGNS = f"^{LETTERS}{SPACE}'’"  # all but letters and apostrophes
+_ON_SIGNS = "\\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags
+
+
+def sign_pattern(excluded=""):
+    """The pattern of a sign as a reader sees it: one character with its marks, skin
+    tone or tag, and what is joined to it; a flag is two characters.
+
+    Args:
+        excluded: further characters that are no signs.
+    """
+    one = f"[{_SIGNS}{excluded}][{_ON_SIGNS}]*"
+    return f"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{one}(?:\u200d{one})*)"
+
+
+_WORDS = regex.compile(
+    rf"""
+      (?:https?://|www\.)[^{SPACE}]*[{LETTERS}][{MARKS}]*      # addresses
+    | [{LETTERS}{MARKS}.+-]+@[{LETTERS}{MARKS}-]+(?:\.[{LETTERS}{MARKS}-]+)+
+    | (?:[\p{{L}}\p{{Nl}}\p{{No}}]\.){{2,}}                     # U.S.
+    | \d+(?:[.,:]\d+)+(?![{LETTERS}{MARKS}])                   # 3.50, 10:30
+    | [{LETTERS}][{LETTERS}{MARKS}]*?(?=n['’]t(?![{LETTERS}{MARKS}]))
+    | n['’]t(?![{LETTERS}{MARKS}])                             # do n't
+    | ['’](?:s|m|d|re|ve|ll)(?![{LETTERS}{MARKS}])             # it 's
+    | [{LETTERS}][{LETTERS}{MARKS}]*
+    | (['’])\1*
+    # punctuation, the same again with it
+    | ({sign_pattern()})(?:\2(?![{_ON_SIGNS}]|\u200d[{_SIGNS}]))*
     """,
-    re.VERBOSE | re.IGNORECASE,
+    regex.VERBOSE | regex.IGNORECASE,
 )
 
 
 def split_words(text):
     """Cuts a text into words about as the English treebanks do.
 
-    Words are runs of letters and digits; "n't", "'s", "'m", "'d", "'re", "'ve" and
-    "'ll" stand by themselves, so do signs ("..." is one); numbers as 3.50 and 10:30,
-    abbreviations as U.S., and addresses stay whole.
+    Words are runs of letters and digits, with the marks on them; "n't", "'s", "'m",
+    "'d", "'re", "'ve" and "'ll" stand by themselves, so do signs ("..." is one, so is
+    an emoji of several characters); numbers as 3.50 and 10:30, abbreviations as U.S.,
+    and addresses stay whole.
 
     Args:
         text: a str.
 
     Returns:
-        List of str, which together are the text but for its white space.
+        List of str, which together are the text in Unicode's normal form C but for
+        its white space.
 
     Example:
         >>> split_words("I don't know, it's 3.50...")
         ['I', 'do', "n't", 'know', ',', 'it', "'s", '3.50', '...']
     """
-    return [match[0] for match in _WORDS.finditer(text)]
+    return [match[0] for match in _WORDS.finditer(_composed(text))]
+
+
+def _composed(text):
+    """The text in normal form C: an accent is one character with its letter."""
+    return unicodedata.normalize("NFC", text)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
 class TaggerPreprocessor(keras_hub.models.Preprocessor):
     """Words to the ids that a tagger reads, and ids to tags.
+
+    Called with sentences it gives `{"word_ids", "character_ids"}`; with their tags as
+    well `(x, y, sample_weight)`, which `fit` takes. They are as wide as the longest
+    sentence. A sentence is a str, which `split_words` cuts, or a list of words; its
+    tags are a list of str, as many. Inside a `tf.data` map, sentences are strings
+    `(B,)` and their tags strings `(B, T)`, with empty ones at the end of short rows.
 
     A word has the id of its lower-case form, 1 if that is unknown, and the ids of its
     characters as they are; of a word that is too long the first and the last. Pads are
@@ -179,12 +217,55 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
 
     def call(self, x, y=None, sample_weight=None):
         """Ids of sentences `x`; with their tags `y` also the labels and weights."""
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is made from the tags and must be None. "
+                f"Received: {str(sample_weight)[:60]}"
+            )
+        if graph.in_graph():
+            return self._in_graph(x, y)
+        return self._arrays(x, y)
+
+    def _arrays(self, x, y=None):
+        if not isinstance(x, (str, list, tuple)):
+            x, _ = read_texts(x, "x")
         rows = self.split([x] if isinstance(x, str) else x)
         length = max([1, *map(len, rows)])
         inputs = self.arrays(rows, length)
         if y is None:
             return inputs
+        if hasattr(y, "shape"):  # strings (B, T), as a tensor or an array
+            flat, _ = read_texts(np.reshape(np.asarray(y), -1), "y")
+            width = y.shape[-1]
+            y = [flat[i : i + width] for i in range(0, len(flat), width)]
+            y = [[tag for tag in row if tag] for row in y]
+        for place, (row, tags) in enumerate(zip(rows, y, strict=True)):
+            if len(row) != len(tags):
+                raise ValueError(
+                    "A sentence must have a tag for each word. Received: sentence "
+                    f"{place} of {len(row)} words, {len(tags)} tags"
+                )
         return inputs, *self.labels(y, length)
+
+    def _in_graph(self, x, y):
+        import tensorflow as tf
+
+        words, letters, weights = (
+            tf.TensorSpec(shape, dtype)
+            for shape, dtype in (
+                ([None, None], "int32"),
+                ([None, None, self.word_length], "int32"),
+                ([None, None], "float32"),
+            )
+        )
+        shapes = {"word_ids": words, "character_ids": letters}
+        shapes = shapes if y is None else (shapes, words, weights)
+        single = x.shape.rank == 0
+        given = [None if v is None else v[None] if single else v for v in (x, y)]
+        outputs = graph.by_python(self._arrays, given, shapes)
+        if single:
+            return tf.nest.map_structure(lambda batch: batch[0], outputs)
+        return outputs
 
     def arrays(self, rows, length):
         """int32 `word_ids` `(B, length)` and `character_ids` `(B, length, C)` of
@@ -193,7 +274,7 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
         words = np.zeros((len(rows), length), "int32")
         characters = np.zeros((len(rows), length, self.word_length), "int32")
         for b, row in enumerate(rows):
-            for t, word in enumerate(row):
+            for t, word in enumerate(map(_composed, row)):
                 words[b, t] = self._word_ids.get(word.lower(), UNKNOWN_ID)
                 ids = [self._character_ids.get(c, UNKNOWN_ID) for c in self._cut(word)]
                 characters[b, t, : len(ids)] = ids
@@ -236,16 +317,24 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
         super().save_to_preset(preset_dir)
         folder = os.path.join(preset_dir, _FOLDER)
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, _FILE), "w", encoding="utf-8") as file:
-            json.dump(self.get_vocabularies(), file, ensure_ascii=False, indent=0)
+        self.save_assets(folder)
 
     def load_preset_assets(self, preset):
-        """Reads the vocabularies of a preset's folder.
+        """Reads the vocabularies of a preset's folder: see `load_assets`."""
+        self.load_assets(os.path.join(preset, _FOLDER))
+
+    def save_assets(self, dir_path):
+        """Writes the vocabularies into a folder, as a `.keras` file has one."""
+        with open(os.path.join(dir_path, _FILE), "w", encoding="utf-8") as file:
+            json.dump(self.get_vocabularies(), file, ensure_ascii=False, indent=0)
+
+    def load_assets(self, dir_path):
+        """Reads the vocabularies of a folder.
 
         Raises:
-            ValueError: if the file isn't what `save_to_preset` writes.
+            ValueError: if the file isn't what `save_assets` writes.
         """
-        path = os.path.join(preset, _FOLDER, _FILE)
+        path = os.path.join(dir_path, _FILE)
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
         if not isinstance(found, dict) or set(found) != {"words", "characters", "tags"}:

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from zoo.layers.functional import custom_gradient, is_recorded
+
 # Logits of a slice: 64 MB in float32. Every smaller step is one slice.
 SLICE_SIZE = 2**24
 
@@ -31,7 +33,7 @@ def projected_cross_entropy(features, kernel, bias, labels, weights, smoothing=0
     labels, weights = ops.cast(labels, "int32"), ops.convert_to_tensor(weights)
     length = slice_length(features.shape, kernel.shape[-1])
 
-    @ops.custom_gradient
+    @custom_gradient
     def loss(features, kernel, labels, weights, *bias):
         inputs = (features, labels, weights)
         if length is None:
@@ -41,8 +43,7 @@ def projected_cross_entropy(features, kernel, bias, labels, weights, smoothing=0
                 length, inputs, kernel, bias, smoothing
             )
 
-        def gradient(*args, upstream=None):
-            upstream = args[0] if upstream is None else upstream
+        def gradient(upstream):
             d_kernel, *d_bias = (ops.cast(upstream, g.dtype) * g for g in others)
             scale = ops.cast(upstream, d_features.dtype)
             return scale * d_features, d_kernel, None, None, *d_bias
@@ -114,7 +115,7 @@ def _part(features, labels, weights, kernel, bias, smoothing):
     if bias:
         logits = logits + ops.cast(bias[0], "float32")
     with_gradient = _with_gradient
-    if keras.backend.backend() == "torch":
+    if keras.backend.backend() == "torch" and not is_recorded(logits):
         with_gradient = _with_gradient_in_place
     losses, gradient = with_gradient(logits, labels, weights, smoothing)
     d_bias = [ops.cast(ops.sum(gradient, axis=0), b.dtype) for b in bias]
