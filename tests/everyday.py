@@ -154,9 +154,7 @@ def _kerashub_tests():
         def runTest(self):
             """Nothing: the methods are called one by one."""
 
-    tests = Tests()
-    tests.setUp()
-    return tests
+    return Tests()
 
 
 def kerashub_layer_test(cls, options, inputs, **others):

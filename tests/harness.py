@@ -47,6 +47,12 @@ def close(got, wanted, atol=1e-5, rtol=1e-5):
     np.testing.assert_allclose(to_numpy(got), to_numpy(wanted), atol=atol, rtol=rtol)
 
 
+def both_close(got, wanted, **tolerance):
+    """`close` of two pairs, of context and weights say."""
+    for one, other in zip(got, wanted, strict=True):
+        close(one, other, **tolerance)
+
+
 def randomize(layer, scale=0.7, seed=0):
     """Gives every variable values large enough to make mistakes visible."""
     rng = np.random.default_rng(seed)
@@ -93,6 +99,36 @@ def gradients(variables, function):
         value.backward()
         found = [variable.value.grad for variable in variables]
     return float(to_numpy(value)), [to_numpy(gradient) for gradient in found]
+
+
+def penalty_gradients(variables, function, x):
+    """The gradient, for each of the variables, of Σ (d function(x) / dx)²: that of a
+    gradient. `function` gives a scalar."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        def penalty(values):
+            mapping = list(zip(variables, values, strict=True))
+            with keras.StatelessScope(state_mapping=mapping):
+                return (jax.grad(function)(x) ** 2).sum()
+
+        return to_numpy(jax.jit(jax.grad(penalty))([v.value for v in variables]))
+    x, values = ops.convert_to_tensor(x), [v.value for v in variables]
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                value = function(x)
+            penalty = tf.reduce_sum(inner.gradient(value, x) ** 2)
+        return to_numpy(outer.gradient(penalty, values))
+    import torch
+
+    x.requires_grad_(True)
+    [gradient] = torch.autograd.grad(function(x), x, create_graph=True)
+    return to_numpy(list(torch.autograd.grad((gradient**2).sum(), values)))
 
 
 def same_config(instance):

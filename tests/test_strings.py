@@ -39,6 +39,19 @@ def test_check_texts_names_the_position_and_the_type(texts, message):
         check_texts(texts)
 
 
+def test_a_table_is_no_list_of_texts():
+    class Table:  # as a data frame: iterated, it gives the names of its columns
+        ndim = 2
+
+        def __iter__(self):
+            return iter(["en", "de"])
+
+    for table in (Table(), np.array([["a", "b"]])):
+        with pytest.raises(TypeError, match="must be a str or a list of str"):
+            check_texts(table)
+    assert check_texts(np.array(["a", "b"])) == ["a", "b"]
+
+
 def test_check_texts_uses_the_name_it_is_given_and_shortens_what_it_shows():
     with pytest.raises(TypeError, match=r"^source\[1\] must") as error:
         check_texts(["a", list(range(10_000))], name="source")

@@ -56,6 +56,12 @@ def test_a_translation_begins_with_its_prefix(terse, texts):
     )
 
 
+def test_prefixes_may_come_from_a_generator(reader, texts):
+    prefixes = ["ein", "", "q"] + ["ein hund"] * (len(texts) - 3)
+    found = reader.translate(texts, prefix=(p for p in prefixes), max_length=7)
+    assert found == reader.translate(texts, prefix=prefixes, max_length=7)
+
+
 def test_a_prefix_longer_than_the_usual_limit(translator, terse):
     prefix = "hund " * 30
     [own] = translator.preprocessor.encode_targets([prefix])

@@ -3,11 +3,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import check_layer, close, randomize, to_numpy
+from tests.harness import both_close, check_layer, close, randomize, to_numpy
 from tests.layers import reference
 from zoo.layers import (
     AdditiveAttention,
     ConcatAttention,
+    HardAttention,
     LocalMonotonicAttention,
     LocalPredictiveAttention,
     LocationAttention,
@@ -34,6 +35,7 @@ EVERY = [
     lambda **k: LocalMonotonicAttention("general", 2, **k),
     lambda **k: LocalPredictiveAttention("general", 2, **k),
 ]
+HARD = [*EVERY, lambda **k: HardAttention(AdditiveAttention(3), **k)]
 
 
 def memory_for(kind):
@@ -219,3 +221,69 @@ def test_projecting_an_unbuilt_layer_says_what_to_do():
 def test_bad_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("make", HARD)
+def test_a_mask_of_the_memory_is_not_the_contexts(make):
+    """Keras takes a keyword `mask` for that of the first argument."""
+    query, source = (
+        keras.layers.Embedding(9, 6, mask_zero=True)(np.array(ids))
+        for ids in ([[3, 4, 0]], [[5, 6, 7, 0, 0]])
+    )
+    mask, position = np.array([[True, True, False, False, False]]), {}
+    context, _ = make()(query, source, mask=mask)
+    after = keras.layers.GlobalAveragePooling1D()(context)
+    close(after, to_numpy(context)[:, :2].mean(1))
+    # Of one state a sentence there is no mask to carry, though B may be S.
+    square = keras.Input((5,), batch_size=5), keras.Input((5, 6), batch_size=5)
+    flags = keras.Input((5,), batch_size=5, dtype="bool")
+    if "Monotonic" in type(make()).__name__:
+        position = {"position": 1}
+    state = keras.layers.Dense(6)(square[0])
+    output, _ = make()(state, square[1], mask=flags, **position)
+    model = keras.Model([*square, flags], output)
+    model.compile("sgd", "mse")
+    inputs = [np.ones((5, 5)), np.ones((5, 5, 6)), np.tri(5) > 0]
+    wanted = np.mean(to_numpy(model(inputs)) ** 2)
+    found = model.evaluate(inputs, np.zeros((5, 6)), batch_size=5, verbose=0)
+    assert found == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("make", HARD)
+def test_a_mask_with_an_axis_for_the_queries(make):
+    layer = make()
+    wanted = to_numpy(layer(QUERY, EQUAL, mask=MASK))
+    both_close(layer(QUERY, EQUAL, mask=MASK[:, None]), wanted)
+    each = np.arange(7) <= np.arange(5)[None, :, None] + np.arange(4)[:, None, None]
+    if "Local" in type(layer).__name__:
+        with pytest.raises(ValueError, match=r"one mask a sentence.*mask \(4, 5, 7\)"):
+            layer(QUERY, EQUAL, mask=each)
+    else:
+        found = to_numpy(layer(QUERY, EQUAL, mask=each))
+        for t in range(5):
+            alone = layer(QUERY[:, t], EQUAL, mask=each[:, t])
+            both_close([part[:, t] for part in found], alone)
+    for wrong in (MASK[:, :6], MASK[:3], each[:, :2], each[..., None]):
+        with pytest.raises(ValueError, match=r"the shape \(B, S\).*Received: mask \("):
+            layer(QUERY, EQUAL, mask=wrong)
+
+
+@pytest.mark.parametrize("make", HARD)
+@pytest.mark.parametrize("sizes", [(0, 5, 7), (4, 0, 7), (4, 5, 0)])
+def test_nothing_to_attend_to_gives_zeros(make, sizes):
+    batch, time, length = sizes
+    layer = make()
+    layer(QUERY, EQUAL)
+    query, memory = np.ones((batch, time, 6)), np.ones((batch, length, 6))
+    for mask in (None, np.ones((batch, length), bool)):
+        context, weights = to_numpy(layer(query, memory, mask=mask))
+        assert context.shape == (batch, time, 6) and not context.any()
+        assert weights.shape == (batch, time, length)
+
+
+@pytest.mark.parametrize("make", HARD)
+def test_nan_behind_the_mask_reaches_nothing(make):
+    layer = make()
+    wanted = to_numpy(layer(QUERY, EQUAL, mask=MASK))
+    spoiled = np.where(MASK[..., None], EQUAL, np.nan)
+    both_close(layer(QUERY, spoiled, mask=MASK), wanted)

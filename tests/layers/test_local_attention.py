@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -111,6 +112,19 @@ def test_position_in_every_form_it_may_take():
         to_numpy(flat)[:, 3],
         layer(QUERY[:, 3], memory, mask=MASK, position=7)[1],
     )
+
+
+def test_a_position_below_zero_is_refused_in_every_form():
+    layer = LocalMonotonicAttention("dot", window=2)
+    query, memory = np.ones((2, 3, 4)), np.ones((2, 5, 4))
+    for position in (
+        np.array([0, 1, -1]),
+        keras.ops.convert_to_tensor([[0, 1, 2], [0, -3, 1]]),
+    ):
+        with pytest.raises(ValueError, match="`position` must be from 0. Received: "):
+            layer(query, memory, position=position)
+    with pytest.raises(ValueError, match="position=-1"):
+        layer(query[:, 0], memory, position=-1)
 
 
 def test_local_p_ignores_position():

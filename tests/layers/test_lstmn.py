@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import check_layer, close, randomize, to_numpy
+from tests.harness import (
+    check_layer,
+    close,
+    penalty_gradients,
+    randomize,
+    to_numpy,
+)
 from tests.layers import reference
 from zoo.layers import LSTMN
 
@@ -113,3 +119,23 @@ def test_a_source_goes_with_fusion():
         LSTMN(4, fusion="deep")(INPUTS)
     with pytest.raises(ValueError, match=r"in \[0, 1\).*dropout=1"):
         LSTMN(4, dropout=1)
+
+
+def test_a_gradient_of_the_gradient_is_that_of_the_steps():
+    layer = LSTMN(4, num_layers=2)
+    layer.build(INPUTS.shape)
+    randomize(layer)
+
+    def stepped(x):
+        states, total = layer.make_states(3, 6), 0.0
+        for t in range(6):
+            h, _, states = layer.step(x[:, t], states)
+            total = total + ops.sum(h**2)
+        return total
+
+    found, wanted = (
+        penalty_gradients(layer.trainable_variables, function, INPUTS)
+        for function in (lambda x: ops.sum(layer(x)[0] ** 2), stepped)
+    )
+    for got, own in zip(found, wanted, strict=True):
+        close(got, own, atol=1e-5 * np.abs(own).max(), rtol=1e-4)

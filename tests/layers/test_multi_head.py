@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.harness import check_layer, close, randomize, to_numpy
+from tests.harness import both_close, check_layer, close, randomize, to_numpy
 from zoo.layers import MultiHeadAttention, sinusoids
 
 RNG = np.random.default_rng(5)
@@ -92,3 +92,27 @@ def test_bad_arguments():
         MultiHeadAttention(0)
     with pytest.raises(ValueError, match="must divide.*num_heads=4, size=6"):
         MultiHeadAttention(4).build(QUERY.shape, MEMORY.shape)
+
+
+def test_nothing_to_attend_to_and_nan_behind_the_mask():
+    layer = MultiHeadAttention(2)
+    query, memory = np.ones((2, 3, 4)), np.ones((2, 5, 4))
+    mask = np.array([[True, True, False, False, False], [True] * 5])
+    wanted = to_numpy(layer(query, memory, mask=mask))
+    both_close(
+        layer(query, np.where(mask[..., None], memory, np.nan), mask=mask), wanted
+    )
+    for sizes in ((0, 3, 5), (2, 0, 5), (2, 3, 0)):
+        batch, time, length = sizes
+        output, weights = to_numpy(
+            layer(np.ones((batch, time, 4)), np.ones((batch, length, 4)))
+        )
+        assert (
+            output.shape == (batch, time, 4)
+            and not output[:, :, : 4 * (not length)].any()
+        )
+        assert weights.shape == (batch, 2, time, length)
+    with pytest.raises(
+        ValueError, match=r"the shape \(B, S\).*Received: mask \(2, 4\)"
+    ):
+        layer(query, memory, mask=mask[:, :4])

@@ -155,6 +155,8 @@ def test_it_tags(tagger):
         found,
     ]
     assert tagger.tag([]) == [] and tagger.tag("") == []
+    with pytest.raises(ValueError, match="positive integer. Received: batch_size=0"):
+        tagger.tag("A dog", batch_size=0)
     # The batch never changes a result.
     many = [["dog", "cat", "a"][: n % 4] + ["runs"] * (n % 11) for n in range(30)]
     alone = [tagger.tag([row])[0] for row in many]

@@ -1,4 +1,5 @@
 import json
+import unicodedata
 
 import numpy as np
 import pytest
@@ -22,12 +23,24 @@ TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "PUNCT"]]
         ("well-known naïve größe 東京", "well - known naïve größe 東京"),
         ("'tis rock 'n' roll", "' tis rock ' n ' roll"),
         (" \n\t ", ""),
+        ("cafe\u0301, nai\u0308ve", "caf\u00e9 , na\u00efve"),
+        ("n\u0303a\u0323\u0302n't हिन्दी", "\u00f1\u1ead n't हिन्दी"),
+        ("👍🏽👍👍! 👨\u200d👩\u200d👧🇩🇪🇫🇷", "👍🏽 👍👍 ! 👨\u200d👩\u200d👧 🇩🇪 🇫🇷"),
+        ("1\ufe0f\u20e3 ❤\ufe0f\u200d🔥.", "1\ufe0f\u20e3 ❤\ufe0f\u200d🔥 ."),
     ],
 )
 def test_words_are_split_as_documented(text, words):
     found = split_words(text)
     assert found == words.split()
-    assert "".join(found) == "".join(text.split())
+    assert "".join(found) == "".join(unicodedata.normalize("NFC", text).split())
+
+
+def test_a_word_is_looked_up_as_it_looks():
+    preprocessor = TaggerPreprocessor(["caf\u00e9"], ["c", "\u00e9"], ["X"])
+    for word in ("caf\u00e9", "cafe\u0301"):
+        inputs = preprocessor([[word]])
+        assert inputs["word_ids"].tolist() == [[2]]
+        assert inputs["character_ids"][0, 0, :5].tolist() == [2, 1, 1, 3, 0]
 
 
 def test_words_letters_and_tags_become_ids():

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import gradients
-from zoo.training import projection
+from tests.harness import gradients, penalty_gradients
+from zoo.training import SmoothedCrossEntropy, projection
 
 B, T, D, V = 3, 7, 5, 11
 
@@ -60,3 +60,25 @@ def test_loss_and_gradients(monkeypatch, slice_size, smoothing):
     np.testing.assert_allclose(value, 2 * expected[0], rtol=1e-5)
     for gradient, wanted in zip(found, expected[1:], strict=True):
         np.testing.assert_allclose(gradient, 2 * wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_gradient_of_the_gradient_is_that_of_the_loss_with_logits():
+    features, kernel, bias, labels, weights = _inputs()
+    variables = [keras.Variable(x, dtype="float32") for x in (kernel, bias)]
+    weights, loss = weights.astype("float32"), SmoothedCrossEntropy(0.1)
+
+    def projected(x):
+        kernel, bias = (v.value for v in variables)
+        return loss.projected(x, kernel, bias, labels, weights)
+
+    def plain(x):
+        logits = ops.matmul(x, variables[0]) + variables[1]
+        return loss(labels, logits, sample_weight=weights)
+
+    found, wanted = (
+        penalty_gradients(variables, function, features.astype("float32"))
+        for function in (projected, plain)
+    )
+    for got, own in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(got, own, atol=1e-6)
+        assert np.abs(own).max() > 1e-4

@@ -82,7 +82,7 @@ class Attention(MemoryLayer):
         single = len(query.shape) == 2
         if single:
             query = ops.expand_dims(query, 1)
-        mask = read_mask(memory_mask, query, memory.shape[1])
+        mask = read_mask(memory_mask, *query.shape[:2], memory.shape[1])
         if keys is None:
             memory = clear_masked(memory, mask)
             keys = self.project(memory)

@@ -90,13 +90,12 @@ def masked_softmax(scores, mask=None):
     return ops.cast(exponentials / ops.maximum(total, 1e-30), dtype)
 
 
-def read_mask(mask, query, length):
+def read_mask(mask, batch, time, length):
     """The mask of a memory as bool `(B, 1 or T, S)`, or None.
 
     Args:
-        mask: `(B, S)`, `(B, 1, S)` or `(B, T, S)`, B may be 1, true where real; or None.
-        query: `(B, T, d)`.
-        length: S.
+        mask: `(B or 1, S)` or `(B or 1, 1 or T, S)`, true where real, or None.
+        batch, time, length: B, T and S, None where they aren't known.
 
     Raises:
         ValueError: for a mask of another shape.
@@ -106,30 +105,29 @@ def read_mask(mask, query, length):
     shape = tuple(mask.shape)
     if len(shape) == 2:
         mask = ops.expand_dims(mask, 1)
-    wanted = ((1, query.shape[0]), (1, query.shape[1]), (length,))
+    wanted = ((1, batch), (1, time), (length,))
     if len(mask.shape) != 3 or not all(
         size is None or None in allowed or size in allowed
         for size, allowed in zip(mask.shape, wanted, strict=True)
     ):
         raise ValueError(
             "A mask must have the shape (B, S), (B, 1, S) or (B, T, S). Received: "
-            f"mask {shape}, B={query.shape[0]}, T={query.shape[1]}, S={length}"
+            f"mask {shape}, B={batch}, T={time}, S={length}"
         )
     return ops.cast(mask, "bool")
 
 
 def clear_masked(memory, mask):
-    """`memory` `(B, S, d)` with zeros where it is masked: NaN there would get through a
-    weight of 0.
+    """`memory` `(B, S, d)` with zeros where no query sees it: NaN there would get
+    through a weight of 0.
 
     Args:
-        mask: bool `(B, S)` or `(B, 1 or T, S)`, or None. What some query sees stays.
+        mask: as in `read_mask`.
     """
     if mask is None:
         return memory
-    mask = ops.cast(mask, "bool")
-    if len(mask.shape) == 3:
-        mask = ops.any(mask, axis=1)
+    mask = read_mask(mask, memory.shape[0], None, memory.shape[1])
+    mask = mask[:, 0] if mask.shape[1] == 1 else ops.any(mask, axis=1)
     return ops.where(mask[..., None], memory, 0.0)
 
 

@@ -129,7 +129,7 @@ class MultiHeadAttention(MemoryLayer):
         keys, values = keys
         queries = self._heads(self.W_Q(query)) * self.head_size**-0.5
         scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
-        mask = read_mask(mask, query, keys.shape[2])
+        mask = read_mask(mask, *query.shape[:2], keys.shape[2])
         weights = masked_softmax(scores, None if mask is None else mask[:, None])
         heads = ops.swapaxes(ops.matmul(weights, values), 1, 2)
         lead = ops.shape(heads)[:2]

@@ -206,6 +206,27 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
         self._check()
         self.build(None)
 
+    def compile(
+        self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs
+    ):
+        """`keras.Model.compile`.
+
+        Args:
+            optimizer: "auto", the default, for Adam with a rate of 1e-3.
+            loss: "auto", the default, for the cross-entropy of the tags.
+            weighted_metrics: "auto", the default, for the accuracy.
+            **kwargs: further arguments.
+        """
+        if optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3)
+        if loss == "auto":
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        if weighted_metrics == "auto":
+            weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
+        super().compile(
+            optimizer, loss, weighted_metrics=weighted_metrics or [], **kwargs
+        )
+
     @classmethod
     def _from_folder(cls, folder, **kwargs):
         task = super()._from_folder(folder, **kwargs)

@@ -1,0 +1,337 @@
+"""Every task and backbone as anybody uses a Keras model, and under KerasHub's tests."""
+
+import copy
+import pickle
+import warnings
+
+import keras
+import numpy as np
+import pytest
+
+from tests.everyday import kerashub_backbone_test, kerashub_task_test
+from tests.harness import SOURCE, TARGET, VOCABULARY, close, randomize, to_numpy
+from tests.models import (
+    test_language_model,
+    test_sentiment,
+    test_tagger,
+)
+from tests.models.test_everywhere import TRANSLATORS
+from zoo import models
+from zoo.decoding import BeamSearch
+from zoo.training import SmoothedCrossEntropy
+
+INPUTS = {"source_ids": SOURCE, "target_ids": TARGET}
+LABELS = np.roll(TARGET, -1, axis=1)
+WEIGHTS = (LABELS > 0).astype("float32")
+SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 8}
+TAGS = [["DET", "NOUN"], ["X"]]
+
+
+def translator(cls=models.LuongTranslator, tokenizer=None, dtype=None, **changes):
+    options = TRANSLATORS[cls] if cls is not models.LuongTranslator else SMALL
+    options = {"vocabulary_size": VOCABULARY, **options, **changes}
+    backbone = randomize(cls.backbone_cls(**options, dtype=dtype))
+    lengths = {"source_length": 6, "target_length": 6, "dtype": "float32"}
+    return cls(backbone, tokenizer and cls.preprocessor_cls(tokenizer, **lengths))
+
+
+def without_logits(task, rate=0.0, **options):
+    options = {"weighted_metrics": [], **options}
+    task.compile(keras.optimizers.SGD(rate), SmoothedCrossEntropy(0.1), **options)
+    return task
+
+
+def fit(task, **options):
+    options = {"sample_weight": WEIGHTS, "batch_size": len(LABELS), **options}
+    return task.fit(INPUTS, LABELS, **options, verbose=0).history
+
+
+# === Training ===
+@pytest.mark.filterwarnings("ignore:.*have a `quantize` method", "ignore:Invalid quant")
+@pytest.mark.parametrize("tie", [None, "all"])
+@pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
+def test_a_quantized_model_is_fine_tuned_by_its_own_loss(mode, tie):
+    if mode == "float8" and tie:
+        pytest.skip("Keras has no float8 for word vectors")
+    task = translator(tie_embeddings=tie, dropout=0.0)
+    task.quantize(mode)
+    without_logits(task)
+    wanted = task.evaluate(INPUTS, LABELS, sample_weight=WEIGHTS, verbose=0)
+    assert fit(task)["loss"][0] == pytest.approx(wanted, rel=1e-4)
+    losses = fit(without_logits(task, rate=0.1), epochs=4)["loss"]
+    assert losses[-1] < losses[0] < 1.01 * wanted
+
+
+def test_without_metrics_there_are_none():
+    """Keras keeps the metrics of the compilation before."""
+    for metrics in ([], None):
+        task = without_logits(translator(), weighted_metrics=metrics)
+        assert set(fit(task)) == {"loss"}
+    task = without_logits(translator(dropout=0.0), weighted_metrics=["accuracy"])
+    hits = (to_numpy(task(INPUTS)).argmax(-1) == LABELS)[LABELS > 0]
+    assert fit(task)["accuracy"][0] == pytest.approx(hits.mean())
+
+
+@pytest.mark.parametrize(
+    ("cls", "names"),
+    [
+        (models.LuongTranslator, {"W_s"}),
+        (models.TransformerTranslator, {"W_Q", "W_K", "W_V", "W_O", "target_embed"}),
+    ],
+)
+def test_lora_trains_projections_and_is_loaded(cls, names, tmp_path):
+    task = translator(cls, **({"tie_embeddings": "all"} if len(names) > 1 else {}))
+    path = str(tmp_path / "own.lora.h5")
+    with pytest.raises(ValueError, match="call `enable_lora.* Received: filepath"):
+        task.backbone.load_lora_weights(path)
+    with pytest.raises(ValueError, match="names of Dense or .*Received: .'nothing'"):
+        task.backbone.enable_lora(2, ["nothing"])
+    assert all(v.trainable for v in task.backbone.trainable_variables)
+    before = to_numpy(task(INPUTS))
+    task.backbone.enable_lora(2)
+    adapted = [v for v in task.trainable_variables if v.name.startswith("lora_")]
+    assert {v.path.split("/")[-2][:12] for v in adapted} == names
+    close(task(INPUTS), before)  # LoRA starts at zero
+    losses = fit(without_logits(task, rate=1.0), epochs=4)["loss"]
+    assert losses[-1] < losses[0]
+    if len(names) > 1:  # the word vectors' own can't be saved by themselves
+        with pytest.raises(ValueError, match="use `save_weights`"):
+            task.backbone.save_lora_weights(path)
+        return
+    task.backbone.save_lora_weights(path)
+    other = translator(cls)
+    other.backbone.enable_lora(2)
+    other.backbone.load_lora_weights(path)
+    close(other(INPUTS), task(INPUTS))
+
+
+@pytest.mark.parametrize("method", ["fit", "evaluate", "predict"])
+@pytest.mark.parametrize("place", ["step", "first batch", "last batch"])
+def test_a_model_keeps_its_values_when_training_raises(method, place):
+    class Raises(keras.callbacks.Callback):
+        def raises(self, batch, logs=None):
+            if batch == (place == "last batch"):
+                raise ArithmeticError
+
+        on_train_batch_end = on_test_batch_end = on_predict_batch_end = raises
+
+    class Broken(SmoothedCrossEntropy):
+        def sums(self, *args):
+            raise ArithmeticError
+
+    if (method, place) == ("predict", "step"):
+        pytest.skip("no loss is computed in prediction")
+    task = translator()
+    wanted = to_numpy(task(INPUTS))
+    loss = Broken() if place == "step" else SmoothedCrossEntropy()
+    task.compile(keras.optimizers.Adam(0.0), loss, weighted_metrics=["accuracy"])
+    callbacks = [] if place == "step" else [Raises()]
+    rows = [np.concatenate([x, x]) for x in (*INPUTS.values(), LABELS)]
+    data = [dict(zip(INPUTS, rows, strict=False)), rows[2]]
+    with pytest.raises(ArithmeticError):
+        arguments = data[: 1 if method == "predict" else 2]
+        getattr(task, method)(*arguments, batch_size=5, callbacks=callbacks, verbose=0)
+    close(task(INPUTS), wanted)
+    task.compile(task.optimizer, SmoothedCrossEntropy(), weighted_metrics=[])
+    assert np.isfinite(fit(task)["loss"]).all()
+
+
+# === Generation ===
+@pytest.mark.parametrize("kind", ["translator", "language_model"])
+def test_each_text_ends_at_its_own_stop(kind, tokenizer):
+    if kind == "translator":
+        task, texts = translator(tokenizer=tokenizer), ["ab cd", "ba", "dad cab", "c"]
+    else:
+        task, texts = test_language_model.task_of(), ["a dog", "cat", "runs", ""]
+    size = task.preprocessor.tokenizer.vocabulary_size()
+    ids = {}
+    for stop in range(3, size):
+        together = task.generate(texts, max_length=9, stop_token_ids=[stop])
+        alone = [
+            task.generate(text, max_length=9, stop_token_ids=[stop]) for text in texts
+        ]
+        assert together == alone
+        ids[stop] = together
+    assert len({tuple(found) for found in ids.values()}) > 1
+    # Without a stop a text goes on behind an end token.
+    longest = task.generate(texts, max_length=9, stop_token_ids=None)
+    for found in ids.values():
+        for text, whole in zip(found, longest, strict=True):
+            assert whole.startswith(text)
+
+
+def test_a_language_model_returns_all_that_it_wrote_without_the_prompt():
+    task = test_language_model.task_of()
+    for prompt in ("a dog", "", "cat"):
+        whole = task.generate(prompt, max_length=9)
+        new = task.generate(prompt, max_length=9, strip_prompt=True)
+        assert f"{prompt} {new}".split() == whole.split()
+    both = task.generate(["a dog", "cat"], max_length=9, strip_prompt=True)
+    assert both == [
+        task.generate(prompt, max_length=9, strip_prompt=True)
+        for prompt in ("a dog", "cat")
+    ]
+
+
+def test_beam_search_is_refused_by_a_language_model():
+    with pytest.raises(ValueError, match="for translators. Received: sampler=<zoo"):
+        test_language_model.task_of().compile(sampler=BeamSearch(3))
+
+
+# === Saving ===
+@pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*automatically con")
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_a_model_in_mixed_precision_is_saved_so_that_it_loads(
+    policy, tokenizer, tmp_path
+):
+    task = translator(tokenizer=tokenizer, dtype=policy)
+    task.save_to_preset(str(tmp_path / "new"))
+    again = models.LuongTranslator.from_preset(tmp_path / "new")
+    assert again.dtype_policy.name == "float32"
+    for got, own in zip(again.get_weights(), task.get_weights(), strict=True):
+        np.testing.assert_array_equal(got, own)
+    # As one was saved before: with the policy that it computed in.
+    config = tmp_path / "new" / "config.json"
+    old = config.read_text().replace('"float32"', f'"{policy}"')
+    config.write_text(old)
+    assert policy in old
+    loaded = models.LuongTranslator.from_preset(tmp_path / "new")
+    close(loaded(INPUTS), again(INPUTS))
+    half = models.LuongTranslator.from_preset(tmp_path / "new", dtype=policy)
+    assert half.backbone.compute_dtype == policy.removeprefix("mixed_")
+
+
+def tasks(tokenizer):
+    """Each kind of task, and what it makes of some text."""
+
+    def score(task):
+        return [round(float(x), 3) for x in task.score(["a dog", "runs"])]
+
+    return {
+        "translator": (
+            translator(tokenizer=tokenizer),
+            lambda task: task.translate(["ab", "cd ba"], beam_size=2, max_length=5),
+        ),
+        "language_model": (test_language_model.task_of(), score),
+        "classifier": (
+            test_sentiment.task_of("lstm"),
+            lambda task: task.classify(test_sentiment.TEXTS),
+        ),
+        "tagger": (test_tagger.task_of(), lambda task: task.tag("A dog runs.")),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", ["translator", "language_model", "classifier", "tagger"]
+)
+def test_a_task_is_copied_with_all_that_it_knows(kind, tokenizer, tmp_path):
+    task, use = tasks(tokenizer)[kind]
+    wanted, path = use(task), tmp_path / "task.keras"
+    task.save(path)
+    pickled = pickle.loads(pickle.dumps(task))
+    for other in (keras.models.load_model(path), pickled, copy.deepcopy(task)):
+        assert type(other) is type(task)
+        assert use(other) == wanted
+
+
+# === Text ===
+def test_a_classifier_takes_lists_of_labels_and_text_to_validate_on():
+    task, texts = test_sentiment.task_of("lstm"), test_sentiment.TEXTS
+    labels = [0, 1, 2, 1]
+    history = task.fit(texts, labels, validation_data=(texts, labels), verbose=0)
+    assert {"loss", "val_loss"} <= set(history.history)
+    arrays = task.preprocessor(texts)
+    wanted = keras.Model.evaluate(task, arrays, np.array(labels), verbose=0)
+    assert task.evaluate(texts, labels, verbose=0) == pytest.approx(wanted, rel=1e-5)
+    assert history.history["val_loss"][0] == pytest.approx(wanted[0], rel=1e-5)
+
+
+def test_a_language_model_validates_on_text():
+    task = test_language_model.task_of()
+    texts = test_language_model.TEXTS
+    history = task.fit(texts, validation_data=(texts,), verbose=0).history
+    assert history["val_loss"][0] == pytest.approx(task.evaluate(texts, verbose=0)[0])
+
+
+def test_a_tagger_is_trained_on_sentences_and_tags():
+    task, sentences = test_tagger.task_of(), ["A dog", ["cat"]]
+    task.compile(keras.optimizers.Adam(0.0))
+    history = task.fit(
+        sentences, TAGS, validation_data=(sentences, TAGS), verbose=0
+    ).history
+    logits = keras.Model.predict(task, task.preprocessor(sentences), verbose=0)
+    tags = [[0, 1], [2]]
+    chances = np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
+    total = -sum(
+        chances[b, t, tag] for b, row in enumerate(tags) for t, tag in enumerate(row)
+    )
+    # Keras divides by all real steps, 3 of the 4: the logits carry the words' mask.
+    assert history["val_loss"][0] == pytest.approx(total / 3, rel=1e-5)
+    hits = [[tag for _, tag in row] for row in task.tag(sentences)]
+    hits = [
+        a == b
+        for row, own in zip(hits, TAGS, strict=True)
+        for a, b in zip(row, own, strict=True)
+    ]
+    wanted = np.mean(hits)
+    assert history["val_sparse_categorical_accuracy"][0] == pytest.approx(wanted)
+    with pytest.raises(
+        ValueError, match="a tag for each word.*sentence 1 of 1 words, 2"
+    ):
+        task.fit(sentences, [TAGS[0], TAGS[0]], verbose=0)
+
+
+# === KerasHub's own tests ===
+def backbone_cases():
+    for cls, options in TRANSLATORS.items():
+        options = {"vocabulary_size": VOCABULARY, **options}
+        yield pytest.param(cls.backbone_cls, options, INPUTS, id=cls.__name__)
+    ids = TARGET
+    words = {"vocabulary_size": 20, "embedding_dim": 4, "hidden_dim": 4}
+    for cell in ("lstm", "lstmn"):
+        options = {**words, "cell": cell}
+        yield pytest.param(models.RecurrentLM, options, {"token_ids": ids}, id=cell)
+    yield pytest.param(
+        models.RecurrentClassifier, words, {"token_ids": ids}, id="classifier"
+    )
+    letters = np.repeat(ids[..., None], 3, axis=-1)
+    yield pytest.param(
+        models.BiRNNWords,
+        {"vocabulary_size": 20, "character_size": 20, "output_dim": 3},
+        {"word_ids": ids, "character_ids": letters},
+        id="tagger",
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("cls", "options", "inputs"), list(backbone_cases()))
+def test_kerashub_finds_no_fault_in_a_backbone(cls, options, inputs):
+    kerashub_backbone_test(cls, options, inputs)
+
+
+def as_options(task):
+    return {"backbone": task.backbone, "preprocessor": task.preprocessor}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "kind", ["translator", "language_model", "classifier", "tagger"]
+)
+def test_kerashub_finds_no_fault_in_a_task(kind, tokenizer, monkeypatch):
+    pytest.importorskip("tensorflow", reason="its data are a tf.data.Dataset")
+    task, _ = tasks(tokenizer)[kind]
+    texts = ["a dog", "a cat", "dog runs"]
+    data, names = {
+        "translator": ({"source": texts, "target": texts}, INPUTS),
+        "language_model": (texts, {"token_ids": 0}),
+        "classifier": (texts, {"token_ids": 0}),
+        "tagger": (texts, {"word_ids": 0, "character_ids": 0}),
+    }[kind]
+    data = (data,)
+    if kind == "classifier":
+        data += (np.array([0, 1, 1]),)
+    if kind == "tagger":
+        data += (np.array([["DET", "NOUN"], ["DET", "X"], ["X", "X"]]),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kerashub_task_test(type(task), as_options(task), data, names, monkeypatch)
