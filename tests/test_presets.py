@@ -3,6 +3,7 @@ import sys
 import types
 
 import h5py
+import keras_hub
 import numpy as np
 import pytest
 
@@ -364,6 +365,32 @@ def test_truncated_weights_without_a_card_are_refused(model, saved):
             load(saved)
     with pytest.raises(PresetError, match="do not make a Luong:"):
         type(model.backbone).from_preset(saved)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_are_refused(model, saved, number):
+    with h5py.File(saved / WEIGHTS, "a") as file:
+        names = []
+        file["encoder"].visit(names.append)
+        [name, *_] = (n for n in names if isinstance(file["encoder"][n], h5py.Dataset))
+        file["encoder"][name][0, 0] = number
+    (saved / "card.json").unlink()
+    for load in (zoo.load, type(model).from_preset):
+        with pytest.raises(
+            PresetError, match="luong/encoder/.* must be finite.* are NaN"
+        ):
+            load(saved)
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_a_folder_named_like_a_preset_of_kerashub_is_loaded(model, saved, places):
+    (saved / "card.json").unlink()
+    name = "bert_base_en"
+    assert name in keras_hub.models.Backbone.presets
+    saved.rename(places.here / name)
+    for load in (zoo.load, type(model).from_preset):
+        np.testing.assert_allclose(logits(load(name)), logits(model), atol=1e-6)
 
 
 def test_backbone_alone_is_no_task(saved):

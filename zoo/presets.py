@@ -270,7 +270,9 @@ def build(cls, folder, kwargs):
         with warnings.catch_warnings():
             # Keras only warns when it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
-            return from_folder(str(folder), **kwargs, **casts)
+            # By its whole path: a bare name may be one of KerasHub's own presets, which
+            # it would fetch.
+            model = from_folder(str(Path(folder).absolute()), **kwargs, **casts)
     # Whatever a file that does not fit makes Keras or h5py raise.
     except (ValueError, TypeError, KeyError, OSError, UserWarning) as error:
         reason = " ".join(str(error).split())
@@ -283,6 +285,25 @@ def build(cls, folder, kwargs):
         raise PresetError(
             f"the files of {folder} do not make a {cls.__name__}: {reason}"
         ) from error
+    _check_finite(model, folder)
+    return model
+
+
+def _check_finite(model, folder):
+    """Refuses weights that are NaN or infinite: a model with them answers nonsense."""
+    import keras
+    import numpy as np
+
+    for variable in model.variables:
+        if not keras.backend.is_float_dtype(variable.dtype):
+            continue
+        values = keras.ops.convert_to_numpy(variable.value)
+        if not np.isfinite(values).all():
+            raise PresetError(
+                f"the weights of {folder} are damaged: {variable.path} must be finite, "
+                f"received {int((~np.isfinite(values)).sum())} numbers of "
+                f"{values.size} that are NaN or infinite"
+            )
 
 
 def _casts(folder):

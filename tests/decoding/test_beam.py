@@ -605,3 +605,22 @@ def test_searches_share_a_program_when_their_arguments_are_equal():
     assert len({search.key() for search in [BeamSearch(3, 1), *others]}) == 10
     for search in others:
         assert BeamSearch(**search.get_config()).key() == search.key()
+
+
+def test_limits_and_steps_have_defaults_and_no_gradient_is_kept():
+    model = Luong(9, num_layers=1, hidden_dim=8, embedding_dim=6, initializer_range=0.9)
+    source = np.array([[4, 5, 6], [7, 0, 0]], "int32")
+    search, limits = BeamSearch(2), np.array([16, 12], "int32")
+    wanted = search(model, source, limits, 16)
+    for found in (search(model, source), search(model, source, limits)):
+        for got, own in zip(found, wanted, strict=True):
+            # As arrays at once: under torch that fails where a gradient is kept.
+            np.testing.assert_array_equal(np.asarray(got), np.asarray(own))
+    ids, _ = BeamSearch(2, min_length=20)(model, source)
+    assert ids.shape == (2, 2, 20)
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        spec = tf.TensorSpec([None, None], "int32")
+        with pytest.raises(ValueError, match="`steps` must be given.*steps=None"):
+            tf.function(lambda ids: search(model, ids)).get_concrete_function(spec)

@@ -5,7 +5,13 @@ import numpy as np
 from keras import ops, tree
 
 from zoo.decoding.ties import top_k
-from zoo.layers.functional import integer, one_of, positive, zero_or_above
+from zoo.layers.functional import (
+    integer,
+    one_of,
+    positive,
+    values_of,
+    zero_or_above,
+)
 from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
 
 LOW = -1e9  # log-probability of a hypothesis that does not exist
@@ -18,6 +24,10 @@ def longest_translation(length):
     """Most tokens of a translation, the end token included, for a source of `length`
     pieces (an int, or a tensor of them), where no limit is given."""
     return 2 * length + 10
+
+
+def _without_gradient(x):
+    return None if x is None else ops.stop_gradient(x)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -63,8 +73,12 @@ class BeamSearch:
         ValueError: for values out of range, before any computation.
 
     Example:
-        >>> BeamSearch(beam_size=5, length_penalty=0.6).beam_size
-        5
+        >>> from zoo.models import Luong
+        >>> model = Luong(20, num_layers=1, hidden_dim=8, embedding_dim=8)
+        >>> search = BeamSearch(beam_size=3, length_penalty=0.6)
+        >>> ids, scores = search(model, np.array([[4, 5, 6], [7, 8, 0]]))
+        >>> ids.shape, scores.shape  # the width is the longest translation's
+        ((2, 3, 16), (2, 3))
     """
 
     variables = ()  # of a KerasHub sampler: nothing here is random
@@ -143,8 +157,8 @@ class BeamSearch:
         self,
         model,
         source_ids,
-        limits,
-        steps,
+        limits=None,
+        steps=None,
         prefix=None,
         banned=None,
         settings=None,
@@ -156,8 +170,10 @@ class BeamSearch:
                 `zoo.models.Seq2SeqBackbone`), a model of your own too; where it has
                 `start_for`, that is called with the steps.
             source_ids: int `(B, S)`, padded with 0.
-            limits: int `(B,)`, each sentence's longest translation, end included.
-            steps: int, at least every limit: the width of the result.
+            limits: int `(B,)`, each sentence's longest translation, end included; by
+                default twice its pieces plus 10, or `min_length` if that is more.
+            steps: int, at least every limit: the width of the result. By default the
+                highest limit that S pieces can have, or that was given.
             prefix: int `(B, steps)`: tokens that every hypothesis has in their places,
                 0 where it is free; None for none. Their log-probabilities count. At
                 the limit the end token is taken all the same.
@@ -169,7 +185,24 @@ class BeamSearch:
         Returns:
             `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 behind the
             end token, and float32 `(B, K)`; a place without a hypothesis scores -1e9.
+            No gradient passes through them.
+
+        Raises:
+            ValueError: without `steps` where they can't be told, since a graph is being
+                traced for unknown lengths.
         """
+        source_ids = ops.convert_to_tensor(source_ids)
+        if limits is None:
+            limits = self._limits(source_ids)
+            if steps is None and source_ids.shape[1] is not None:
+                steps = self._most_steps(source_ids.shape[1])
+        elif steps is None and values_of(limits) is not None:
+            steps = int(values_of(limits).max(initial=1))
+        if steps is None:
+            raise ValueError(
+                "`steps` must be given where the lengths are not known. Received: "
+                f"source_ids {tuple(source_ids.shape)}, steps=None"
+            )
         beams = self.beam_size
         batch = ops.shape(source_ids)[0]
         memory = model.encode(source_ids)
@@ -233,6 +266,15 @@ class BeamSearch:
         ids = ops.take_along_axis(values["done_ids"], order[..., None], axis=1)
         return ids, scores
 
+    def _limits(self, source_ids):
+        """Each sentence's longest translation, int32 `(B,)`."""
+        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
+        return ops.maximum(longest_translation(ops.sum(real, axis=1)), self.min_length)
+
+    def _most_steps(self, length):
+        """The longest translation of a source of `length` pieces."""
+        return max(longest_translation(length), self.min_length)
+
     def generate(self, model, inputs, stop_token_ids=None):
         """The best translation of each source, as a Translator's `generate` asks.
 
@@ -256,16 +298,15 @@ class BeamSearch:
                 f"Received: stop_token_ids={stop_token_ids}"
             )
         source_ids = ops.cast(inputs["source_ids"], "int32")
-        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
-        length = ops.sum(real, axis=1)
+        real = ops.any(ops.not_equal(source_ids, PAD_ID), axis=1)
         if inputs.get("target_ids") is None:
             prefix = None
-            limits = ops.maximum(longest_translation(length), self.min_length)
-            steps = max(longest_translation(source_ids.shape[1]), self.min_length)
+            limits = self._limits(source_ids)
+            steps = self._most_steps(source_ids.shape[1])
         else:
             prefix = ops.cast(inputs["target_ids"], "int32")[:, 1:]
             steps = prefix.shape[1]
-            limits = ops.full_like(length, steps)
+            limits = ops.full(ops.shape(real), steps, dtype="int32")
         if self.min_length > steps:
             raise ValueError(
                 "`max_length` must leave room for `min_length` and the start token. "
@@ -274,10 +315,10 @@ class BeamSearch:
         if not steps:
             return ops.cast(inputs["target_ids"], "int32")
         # A row without a source ends at once, as one that is full does.
-        limits = ops.where(length > 0, limits, 1)
+        limits = ops.where(real, limits, 1)
         ids, _ = self(model, source_ids, limits, steps, prefix)
         nothing = 0 if prefix is None else prefix
-        ids = ops.where(length[:, None] > 0, ids[:, 0], nothing)
+        ids = ops.where(real[:, None], ids[:, 0], nothing)
         return ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
 
     def _advance(
@@ -299,7 +340,9 @@ class BeamSearch:
     ):
         beams, step = self.beam_size, loop["step"]
         batch = ops.shape(limits)[0]
-        logits, state, weights = model.step(loop["tokens"], loop["state"], memory)
+        found = model.step(loop["tokens"], loop["state"], memory)
+        # Under torch a search outside `no_grad` would keep each step for a gradient.
+        logits, state, weights = tree.map_structure(_without_gradient, found)
         logits = ops.cast(logits, "float32")
         total = ops.logsumexp(logits, axis=-1, keepdims=True)
         # Log-probabilities are what they were before: no other word gets the share of

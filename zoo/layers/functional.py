@@ -15,14 +15,13 @@ def integer(name, value, least):
     return int(value)
 
 
-def is_below(tensor, least):
-    """Whether an element of a tensor is below `least`; False where its values are not
-    known, since a graph is being traced."""
+def values_of(tensor):
+    """A tensor's values as a NumPy array; None while a graph is being traced, which has
+    none yet."""
     try:
-        values = ops.convert_to_numpy(tensor)
+        return ops.convert_to_numpy(tensor)
     except Exception:  # each backend's tracer has an error class of its own
-        return False
-    return bool((values < least).any())
+        return None
 
 
 def positive(name, value):

@@ -13,11 +13,11 @@ from zoo.layers.functional import (
     fresh,
     gather_rows,
     integer,
-    is_below,
     linear,
     masked_softmax,
     positive,
     take_last,
+    values_of,
 )
 from zoo.layers.scores import make_score
 
@@ -184,10 +184,12 @@ class LocalMonotonicAttention(_LocalAttention):
             )
         if isinstance(position, numbers.Number):
             position = integer("position", position, 0)
-        elif position is not None and is_below(position, 0):
-            raise ValueError(
-                f"`position` must be from 0. Received: position={position}"
-            )
+        elif position is not None:
+            values = values_of(position)
+            if values is not None and (values < 0).any():
+                raise ValueError(
+                    f"`position` must be from 0. Received: position={position}"
+                )
         return super().call(query, memory, memory_mask, keys, position)
 
     def place(self, query, lengths, position):
