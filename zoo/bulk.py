@@ -321,7 +321,7 @@ class Translator:
 
     def __init__(self, preset, digest, search):
         from zoo import presets
-        from zoo.training.process import tune_process
+        from zoo.training.process import start_backend, tune_process
 
         found = preset_digest(presets.find(preset))
         if found != digest:
@@ -330,6 +330,7 @@ class Translator:
                 f"was expected. Received: {found}"
             )
         tune_process()
+        start_backend()
         self._task = presets.load(preset)
         self._arguments = argparse.Namespace(n_best=1, alignments=False, **search)
 

@@ -35,12 +35,12 @@ def load_task(name, backend, **options):
             if running != backend:
                 raise BadInput(f"Keras runs on {running} already, received {backend!r}")
         os.environ["KERAS_BACKEND"] = backend
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from zoo import presets
-    from zoo.training.process import tune_process
+    from zoo.training.process import start_backend, tune_process
 
     tune_process()
     progress(f"loading {name}")
+    start_backend()
     # An OSError is the disk's or a hub's, also where it is a ValueError as well.
     with bad_input(keep=(presets.PresetError, OSError)):
         return presets.load(name, **options)

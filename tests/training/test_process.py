@@ -4,9 +4,12 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import keras
 import pytest
+
+from zoo.training.process import start_backend
 
 _SCRIPT = """
 import ctypes, json, os, sys
@@ -102,3 +105,27 @@ def test_training_is_what_it_was():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert float(done.stdout.splitlines()[-1]) == 64.0**3
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_backend_says_as_it_starts_is_shown_if_it_fails(
+    fails, monkeypatch, capfd
+):
+    def zeros(shape):
+        os.write(2, b"no GPU here\n")
+        if fails:
+            raise RuntimeError("no CPU either")
+
+    fake = types.ModuleType("keras")
+    fake.ops = types.SimpleNamespace(zeros=zeros)
+    monkeypatch.setitem(sys.modules, "keras", fake)
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")
+    if fails:
+        with pytest.raises(RuntimeError, match="no CPU either"):
+            start_backend()
+    else:
+        start_backend()
+    assert capfd.readouterr().err == ("no GPU here\n" if fails else "")
+    os.write(2, b"later\n")
+    assert capfd.readouterr().err == "later\n"
+    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "1"

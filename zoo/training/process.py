@@ -1,10 +1,13 @@
 """Settings of a process that trains or decodes: memory, XLA's flags for the CPU."""
 
+import contextlib
 import ctypes
 import importlib.metadata
 import math
 import os
 import platform
+import sys
+import tempfile
 
 from zoo.configured import configured_backend
 
@@ -40,6 +43,53 @@ def tune_process():
     """
     _keep_memory()
     _set_xla_flags()
+
+
+def start_backend(devices=True):
+    """Imports Keras and what it brings along, their start-up messages kept back: a
+    dozen lines of TensorFlow's, most of them about GPUs that a machine hasn't got. Where
+    the start fails, they are shown.
+
+    Every command of `zoo` that loads a preset and every recipe call it. In Python set
+    `TF_CPP_MIN_LOG_LEVEL=2` in the environment before Keras is imported.
+
+    Args:
+        devices: whether the devices are looked for now, which has messages of its own.
+            Not before a distributed run has been set up.
+
+    Raises:
+        ImportError: if the backend, or a package that it needs, is missing.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with _standard_error_kept():
+        import keras
+        import keras_hub  # noqa: F401  (it imports TensorFlow where that is installed)
+
+        if devices:
+            keras.ops.zeros(())
+            if tensorflow := sys.modules.get("tensorflow"):
+                tensorflow.config.list_physical_devices()
+
+
+@contextlib.contextmanager
+def _standard_error_kept():
+    """Keeps what is written to standard error, by C++ too, and shows it on an error."""
+    try:
+        own = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            kept.seek(0)
+            os.write(own, kept.read())
+            raise
+        finally:
+            os.dup2(own, 2)
+            os.close(own)
 
 
 def give_back_large_buffers(model):

@@ -179,12 +179,13 @@ def run(recipe, argv=None, work=None):
 def _train(recipe, args, command, work):
     """Returns the exit code."""
     from zoo.training import interrupts
-    from zoo.training.process import tune_process
+    from zoo.training.process import start_backend, tune_process
 
     # While a backend is being imported, an exception of a signal's would crash it.
     interrupts.hold()
     try:
         tune_process()
+        start_backend(devices="distribute" not in recipe.arguments)
         from zoo.data import CorpusError
         from zoo.training.checkpoint import CheckpointError
         from zoo.training.distribute import DistributionError
@@ -218,10 +219,12 @@ def _run(recipe, args, command):
 
     from zoo.training import distribute
     from zoo.training.arguments import recorded
+    from zoo.training.process import start_backend
     from zoo.training.settings import override
 
     # First of all: an engine must start before its backend computes anything.
     distribution = distribute.start(args.distribute)
+    start_backend()
     from zoo.training.trainer import Trainer
 
     scale = override(recipe, recipe.scales[args.scale], args.set)
