@@ -46,9 +46,9 @@ def tune_process():
 
 
 def start_backend(devices=True):
-    """Imports Keras and what it brings along, their start-up messages kept back: a
-    dozen lines of TensorFlow's, most of them about GPUs that a machine hasn't got. Where
-    the start fails, they are shown.
+    """Imports Keras and what it brings along, and keeps their start-up messages back: a
+    dozen lines of TensorFlow's, most of them about GPUs that a machine hasn't got. They
+    are shown if the start fails.
 
     Every command of `zoo` that loads a preset and every recipe call it. In Python set
     `TF_CPP_MIN_LOG_LEVEL=2` in the environment before Keras is imported.
