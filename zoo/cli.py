@@ -169,7 +169,8 @@ def _parser():
         nargs=argparse.REMAINDER,
         help="arguments of the recipe, as --scale small --set model.hidden_dim=512 "
         "(all of them: zoo train RECIPE --help); --resume DIR goes on with the run in "
-        "DIR, --list prints the names of the recipes",
+        "DIR (of a recipe of your own: zoo train FILE.py --resume DIR), --list prints "
+        "the names of the recipes",
     )
 
     command = add("report", _report, "write a run's curves, scores and samples")

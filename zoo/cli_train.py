@@ -1,11 +1,10 @@
 """The command `zoo train`: finds a recipe, by name, path or run, and runs it."""
 
 import importlib.util
-import os
 from pathlib import Path
 
 from zoo.cli import BadInput, Parser, bad_input
-from zoo.training.configuration import digest, read_configuration
+from zoo.training.configuration import read_configuration
 
 _OTHERS = ("bulk_translate",)  # recipes that train nothing
 
@@ -71,14 +70,11 @@ def _recipe_of_run(options):
             f"[{', '.join(recipes())}], or the path of a .py file"
         )
     with bad_input():
-        recipe = read_configuration(folder)["recipe"]
-    # The one that ran; where there is none any more, the one of its name.
-    own, file = recipes().get(recipe["name"]), recipe.get("file") or ""
-    places = [path for path in (own, file) if path and os.path.isfile(path)]
-    if not places:
-        raise BadInput(
-            f"the recipe of {folder} is not among zoo's [{', '.join(recipes())}], and "
-            f"its file {file} is gone; received {recipe['name']!r}"
-        )
-    same = [path for path in places if digest(path) == recipe.get("sha256")]
-    return str((same or places[::-1])[0])
+        name = read_configuration(folder)["recipe"]["name"]
+    if name in recipes():
+        return name
+    # A folder says what was run, and not what is to be run now.
+    raise BadInput(
+        f"the recipe of {folder} is none of zoo's [{', '.join(recipes())}]: name its "
+        f"file, zoo train FILE.py --resume {folder}; received {name!r}"
+    )

@@ -244,7 +244,14 @@ def test_the_command_line_runs_and_resumes_it(tmp_path, capsys):
     assert main(["train", str(path), "--output", str(folder)]) == 0
     results = json.loads(capsys.readouterr().out)
     assert results == json.loads((folder / "results.json").read_text())
-    assert main(["train", "--resume", str(folder), "--epochs", "3"]) == 0
+    config = folder / "config.json"
+    told = json.loads(config.read_text())
+    # What a stranger might put there: neither is followed.
+    told["arguments"] |= {"output": str(tmp_path / "elsewhere"), "restart": True}
+    config.write_text(json.dumps(told))
+    resume = ["train", str(path), "--resume", str(folder), "--epochs", "3"]
+    assert main(resume) == 0
+    assert not (tmp_path / "elsewhere").exists()
     assert json.loads(capsys.readouterr().out)["loss"] < results["loss"]
     told = read_configuration(folder)
     assert told["before"][0]["command"] == f"zoo train mine --output {folder}"

@@ -143,7 +143,8 @@ def _resumed(recipe, parser, args):
     if told["recipe"]["sha256"] != (recipe.file and digest(recipe.file)):
         _say(recipe, "the recipe's file has changed since the run began")
     argv = [f"--output={args.resume}", *(["--finish"] * args.finish)]
-    arguments = dict(told["arguments"])
+    # Nothing else that may stand there: it would be an argument too.
+    arguments = {k: v for k, v in told["arguments"].items() if k in recipe.arguments}
     if getattr(args, "distribute", None) is not None:
         arguments["distribute"] = args.distribute
     for name, value in arguments.items():

@@ -9,8 +9,10 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
+import zoo
 from zoo.training.configuration import (
     FREE,
     ConfigurationError,
@@ -169,11 +171,19 @@ def run(recipe, argv=None, work=None):
             output = args and output_of(recipe, args)
             told = output and os.path.exists(os.path.join(output, "config.json"))
             if told and checkpoints(output):
-                command = shlex.join(["zoo", "train", "--resume", output])
+                own = [] if _is_bundled(recipe) else [recipe.file]
+                command = shlex.join(["zoo", "train", *own, "--resume", output])
             elif backend := os.environ.get("KERAS_BACKEND"):
                 command = f"KERAS_BACKEND={backend} {command}"
             print(f"{recipe.name}: {stop}. Go on with:\n  {command}", file=sys.stderr)
             return stop.exit_code
+
+
+def _is_bundled(recipe):
+    """Whether a recipe is one of the zoo's, beside the package or in a wheel in it."""
+    package = Path(zoo.__file__).resolve().parent
+    folder = recipe.file and Path(recipe.file).resolve().parent
+    return folder in (None, package.parent / "recipes", package / "_recipes")
 
 
 def _train(recipe, args, command, work):
