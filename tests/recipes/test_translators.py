@@ -7,19 +7,20 @@ import pytest
 from tests.harness import load_recipe, proved_under
 
 # The share of 200 unseen sentences that must come out right, and the backend on which a
-# recipe is proved. luong_local's is in tests/training/test_recipe.py, under all three.
+# recipe is proved; few under torch, which takes several times as long for so small a
+# model. luong_local's is in tests/training/test_recipe.py, under all three.
 LEARNED = {
     "bahdanau": (0.95, "tensorflow"),
-    "lstmn": (0.95, "torch"),
-    "luong_concat": (0.95, "torch"),
+    "lstmn": (0.95, "tensorflow"),
+    "luong_concat": (0.95, "tensorflow"),
     "luong_dot": (0.95, "torch"),
     "luong_global": (0.95, "jax"),
-    "luong_local_m": (0.95, "torch"),
-    "luong_location": (0.95, "torch"),
+    "luong_local_m": (0.95, "tensorflow"),
+    "luong_location": (0.95, "tensorflow"),
     "rnn_encoder_decoder": (0.85, "jax"),
     "seq2seq": (0.85, "jax"),
     "show_attend_tell": (0.85, "jax"),
-    "transformer": (0.95, "torch"),
+    "transformer": (0.95, "tensorflow"),
 }
 
 
