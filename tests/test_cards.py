@@ -116,6 +116,33 @@ def test_unknown_fact_is_refused_when_writing(tmp_path):
         write_card(tmp_path, {**FACTS, "wekanesses": []})
 
 
+@pytest.mark.parametrize(
+    "name", ["../../escaped", "/etc", "a/b", "..", ".x", "a b", ""]
+)
+def test_a_name_stays_in_its_folder(tmp_path, name):
+    make_preset(tmp_path)
+    change(tmp_path, name=name)
+    with pytest.raises(PresetError, match="'name' should be letters"):
+        read_card(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("title", "\x1b]0;mine\x07"),
+        ("weaknesses", ["none", "a\rb"]),
+        ("paper", {**FACTS["paper"], "authors": "\x9b31m"}),
+        ("examples", [{"source": "\0", "reference": "", "output": ""}]),
+        ("configuration", {"\x1b[2J": 1}),
+    ],
+)
+def test_control_characters_reach_no_terminal(tmp_path, field, value):
+    make_preset(tmp_path)
+    change(tmp_path, **{field: value})
+    with pytest.raises(PresetError, match=f"'{field}' should hold no control char"):
+        read_card(tmp_path)
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "3"])
 def test_what_is_no_card_is_refused_by_name(tmp_path, content):
     (tmp_path / "card.json").write_text(content)

@@ -10,9 +10,13 @@ from it.
 import dataclasses
 import hashlib
 import json
+import re
 from pathlib import Path, PurePosixPath
 
 CARD_FILE = "card.json"
+# A name becomes a folder's when the preset is exported.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
 
 # Field: its type, and for records the keys that each of them must have
 FIELDS = {
@@ -131,7 +135,8 @@ def make_card(facts, where):
         A `Card`.
 
     Raises:
-        PresetError: if a field is missing or has the wrong type.
+        PresetError: if a field is missing, has the wrong type or holds a control
+            character, or if the name could lead out of a folder.
     """
     if not isinstance(facts, dict):
         raise PresetError(
@@ -157,10 +162,28 @@ def make_card(facts, where):
                     f"{where}: {field!r} needs {', '.join(keys)}; "
                     f"missing {', '.join(missing)} in {record!r}"
                 )
+        _check_text(value, field, where)
         values[field] = value
+    if not _NAME.fullmatch(values["name"]):
+        raise PresetError(
+            f"{where}: 'name' should be letters, digits, '.', '_' and '-' alone and "
+            f"begin with a letter or digit, received {values['name']!r}"
+        )
     for path, entry in values["files"].items():
         _check_file_entry(path, entry, where)
     return Card(**values)
+
+
+def _check_text(value, field, where):
+    """Refuses control characters, which a terminal would obey."""
+    if isinstance(value, str) and (found := _CONTROL.search(value)):
+        raise PresetError(
+            f"{where}: {field!r} should hold no control characters, received "
+            f"{found[0]!r}"
+        )
+    parts = [*value, *value.values()] if isinstance(value, dict) else value
+    for part in parts if isinstance(parts, list) else ():
+        _check_text(part, field, where)
 
 
 def _check_file_entry(path, entry, where):
