@@ -2,7 +2,8 @@
 
     python tools/run_tests.py [--backend jax --backend torch] [ARGUMENTS OF PYTEST ...]
 
-The files of tests are shared out between one process per core, four at most.
+Tests that no backend changes run under the first one alone. The files of tests are
+shared out between one process per core, four at most.
 
 The last line is `N passed, N failed, N skipped` over all backends. The exit code is 1
 if anything failed, or if a backend ran no test.
@@ -25,7 +26,8 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", action="append", choices=BACKENDS)
     arguments, pytest_arguments = parser.parse_known_args(argv)
-    rows = [run(backend, pytest_arguments) for backend in arguments.backend or BACKENDS]
+    backends = arguments.backend or BACKENDS
+    rows = [run(name, pytest_arguments, name == backends[0]) for name in backends]
 
     print(f"\n{'backend':<12}{'passed':>8}{'failed':>8}{'skipped':>8}{'seconds':>9}")
     for backend, passed, failed, skipped, seconds, _ in rows:
@@ -35,8 +37,13 @@ def main(argv=None):
     return 0 if all(row[5] for row in rows) else 1
 
 
-def run(backend, pytest_arguments):
+def run(backend, pytest_arguments, whole=True):
     """Runs pytest once, its output shown as it comes.
+
+    Args:
+        backend: Keras's.
+        pytest_arguments: list of str.
+        whole: False leaves out what no backend changes, by tests/conftest.py.
 
     Returns:
         (backend, passed, failed, skipped, seconds, whether all is well). A run that
@@ -55,6 +62,7 @@ def run(backend, pytest_arguments):
         "XLA_FLAGS": "--xla_backend_optimization_level=0",
         **os.environ,
         "KERAS_BACKEND": backend,
+        "ZOO_TESTS": "all" if whole else "of-a-backend",
     }
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
