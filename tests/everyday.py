@@ -7,6 +7,7 @@ import copy
 import json
 import pickle
 import sys
+import tempfile
 import types
 import warnings
 
@@ -38,8 +39,8 @@ def in_a_model(connect, implicit=True, dtype=None):
         connect: function `(x, memory, mask) -> outputs (B, T, SIZE)` that makes the
             layer and calls it; it may read the one or both, `mask` is {} or the
             argument of an explicit mask.
-        implicit: whether the mask comes with the word vectors. If not, that of what the
-            layer's `mask=` is for is given.
+        implicit: whether the mask comes from the embeddings; otherwise it is passed as
+            `mask=`.
     """
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(dtype or around)
@@ -113,15 +114,17 @@ def fitted_loss(model, inputs, labels, rate=0.1):
 
 
 def check_copies(model, inputs):
-    """A `.keras` file, a pickle and a deep copy have the model's weights and config,
-    and the first gives its outputs."""
+    """A `.keras` file, a pickle and a deep copy have the model's weights and config.
+    The first gives its outputs."""
     config = json.dumps(model.get_config())
-    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(f"{folder}/model.keras")
+        loaded = keras.models.load_model(f"{folder}/model.keras")
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), loaded):
         assert json.dumps(other.get_config()) == config
         for got, own in zip(other.get_weights(), model.get_weights(), strict=True):
             np.testing.assert_array_equal(got, own)
-        same = other
-    close(compiled(same)(inputs), compiled(model)(inputs), atol=1e-6)
+    close(compiled(loaded)(inputs), compiled(model)(inputs), atol=1e-6)
 
 
 def check_fine_tuned_when_quantized(model, inputs, labels):

@@ -307,15 +307,15 @@ def _check_finite(model, folder):
 
 
 def _casts(folder):
-    """The dtype to load a preset in that was saved in mixed precision: Keras's policy,
-    as KerasHub does with what was saved in any other floating-point precision."""
+    """The dtype for loading a preset saved in mixed precision: Keras's current policy,
+    as KerasHub has it for every other floating-point precision."""
     import keras
 
     try:
         config = json.loads((Path(folder) / _CONFIG_FILE).read_text(encoding="utf-8"))
         name = config["config"]["dtype"]["config"]["name"]
     except (OSError, ValueError, KeyError, TypeError):
-        return {}  # told of when the file is read as a whole
+        return {}  # reported when the preset is loaded
     mixed = isinstance(name, str) and name.startswith("mixed_")
     return {"dtype": keras.config.dtype_policy()} if mixed else {}
 

@@ -160,3 +160,17 @@ def test_bad_arguments():
         ContextCell(keras.layers.SimpleRNNCell(4), AdditiveAttention(8))
     with pytest.raises(ValueError, match="must be a zoo.layers.GRUCell.*LSTMCell"):
         FixedContextDecoder(LSTMCell(4))
+
+
+def test_a_mask_of_either_form_gives_the_same_penalty():
+    cell = ContextCell(GRUCell(4), AdditiveAttention(3))
+    decoder = ContextDecoder(cell, doubly_stochastic=1.0)
+    inputs, memory = (np.random.normal(size=(2, n, 3)) for n in (6, 5))
+    mask = np.array([[True, True, False, False, False], [True] * 5])
+    penalties = []
+    for own in (mask, mask[:, None]):
+        decoder(inputs, memory, mask=own, training=True)
+        penalties += [float(to_numpy(sum(decoder.losses)))]
+    assert penalties[0] == pytest.approx(penalties[1]) and penalties[0] > 0
+    with pytest.raises(ValueError, match=r"\(B, 1, S\).*mask \(2, 6, 5\)"):
+        decoder(inputs, memory, mask=np.repeat(mask[:, None], 6, axis=1))

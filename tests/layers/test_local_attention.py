@@ -121,7 +121,9 @@ def test_a_position_below_zero_is_refused_in_every_form():
         np.array([0, 1, -1]),
         keras.ops.convert_to_tensor([[0, 1, 2], [0, -3, 1]]),
     ):
-        with pytest.raises(ValueError, match="`position` must be from 0. Received: "):
+        with pytest.raises(
+            ValueError, match="`position` must be 0 or more. Received: "
+        ):
             layer(query, memory, position=position)
     with pytest.raises(ValueError, match="position=-1"):
         layer(query[:, 0], memory, position=-1)

@@ -108,7 +108,7 @@ class Double:
             version = self.labels[name, label]
         version = version or max(versions, default=None)
         if version not in versions:
-            message = f"Servable not found for request: Specific({name}, {version})"
+            message = f"TaskMethods not found for request: Specific({name}, {version})"
             raise Failure("NOT_FOUND", message)
         return versions[version](signature or "serving_default", inputs)
 

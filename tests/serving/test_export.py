@@ -163,7 +163,7 @@ def test_words_and_tags_are_those_of_the_tagger(tasks, signatures):
 # === The folder ===
 @needs_tensorflow
 @pytest.mark.parametrize("name", ["translator", "language_model", "tagger"])
-def test_of_operations_beside_the_core_it_has_what_the_server_links(exported, name):
+def test_the_graph_uses_only_operations_that_the_server_links(exported, name):
     import tensorflow as tf
     from tensorflow.core.protobuf import saved_model_pb2
 

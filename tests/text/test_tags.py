@@ -41,6 +41,10 @@ def test_a_word_is_looked_up_as_it_looks():
         inputs = preprocessor([[word]])
         assert inputs["word_ids"].tolist() == [[2]]
         assert inputs["character_ids"][0, 0, :5].tolist() == [2, 1, 1, 3, 0]
+        made = TaggerPreprocessor.of([[word]], [["X"]])
+        assert made.get_vocabularies()["words"] == ["caf\u00e9"]
+    old = TaggerPreprocessor(["cafe\u0301"], ["e"], ["X"])
+    assert old([["caf\u00e9"]])["word_ids"].tolist() == [[2]]
 
 
 def test_words_letters_and_tags_become_ids():

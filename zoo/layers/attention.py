@@ -47,12 +47,12 @@ class Attention(MemoryLayer):
     Call arguments:
         query: `(B, d)`, one decoder state a sentence, or `(B, T, d)`.
         memory: `(B, S, d_m)`, the source annotations.
-        mask: bool `(B, S)`, true where a source position is real, or `(B, 1, S)`; of
-            the global kinds also `(B, T, S)`, a mask for each query. Defaults to
+        mask: bool `(B, S)`, true where a source position is real, or `(B, 1, S)`;
+            global attention also takes `(B, T, S)`, one mask per query. Defaults to
             memory's Keras mask where it has one, else every position is real. Real
             positions come first (right padding).
-        keys: `project(memory)`, if it is at hand already. What stands on masked
-            positions of the memory must then be finite; without keys it may be NaN.
+        keys: `project(memory)`, if already computed. Masked positions of the memory
+            must then be finite; otherwise they may be NaN.
         position: target positions, used by `LocalMonotonicAttention` only.
 
     Returns:

@@ -11,6 +11,7 @@ from zoo.layers.functional import (
     columns,
     linear,
     scan,
+    sentence_mask,
     zero_or_above,
 )
 from zoo.layers.recurrent import CellRunner, hoist
@@ -151,7 +152,7 @@ class ContextCell(MemoryLayer):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ContextDecoder(CellRunner):
+class ContextDecoder(MemoryLayer, CellRunner):
     """Runs a `ContextCell` over whole target sequences (teacher forcing).
 
     Keys and the input product stay outside the time loop.
@@ -219,7 +220,7 @@ class ContextDecoder(CellRunner):
         noise=None,
         inputs_mask=None,
     ):
-        cell, mask = self.cell, memory_mask
+        cell, mask = self.cell, sentence_mask(memory_mask, memory)
         steps_mask = inputs_mask if steps_mask is None else steps_mask
         penalize = training and self.doubly_stochastic
         keep_alignments = return_alignments or penalize

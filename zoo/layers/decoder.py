@@ -17,6 +17,7 @@ from zoo.layers.functional import (
     loop_kernels,
     positive,
     scan,
+    sentence_mask,
     step_product,
 )
 from zoo.layers.recurrent import CellRunner
@@ -312,7 +313,7 @@ def _state_specs(shapes, dtype):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionDecoder(CellRunner):
+class AttentionDecoder(MemoryLayer, CellRunner):
     """Runs an `AttentionCell` over whole target sequences (teacher forcing).
 
     What does not depend on the step stays outside the time loop: keys, the input
@@ -336,8 +337,8 @@ class AttentionDecoder(CellRunner):
     Returns:
         `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
         states, and `(B, T, S)`; only the first two if `return_alignments` is False.
-        The outputs carry the inputs' Keras mask, which changes nothing else: padding
-        of the target stands behind it, at the right.
+        The outputs carry the inputs' Keras mask. It doesn't affect the computation:
+        target padding is on the right.
 
     Example:
         >>> import numpy as np
@@ -372,7 +373,7 @@ class AttentionDecoder(CellRunner):
     ):
         if return_alignments is None:
             return_alignments = self.return_alignments
-        cell, mask = self.cell, memory_mask
+        cell, mask = self.cell, sentence_mask(memory_mask, memory)
         if keys is None:
             memory = clear_masked(memory, mask)
             keys = cell.attention.project(memory)

@@ -101,6 +101,7 @@ def read_mask(mask, batch, time, length):
     """
     if mask is None:
         return None
+    mask = ops.convert_to_tensor(mask)
     shape = tuple(mask.shape)
     if len(shape) == 2:
         mask = ops.expand_dims(mask, 1)
@@ -116,9 +117,38 @@ def read_mask(mask, batch, time, length):
     return ops.cast(mask, "bool")
 
 
+def sentence_mask(mask, memory):
+    """The mask of a memory `(B, S, d)` that is the same for all queries, bool `(B, S)`,
+    or None.
+
+    Raises:
+        ValueError: for a mask of another shape than `(B, S)` and `(B, 1, S)`.
+    """
+    if mask is None:
+        return None
+    return read_mask(mask, memory.shape[0], 1, memory.shape[1])[:, 0]
+
+
+def steps_mask(mask, inputs):
+    """The mask of a sequence `(B, T, n)` as bool `(B, T)`, or None.
+
+    Raises:
+        ValueError: for a mask of another rank.
+    """
+    if mask is None:
+        return None
+    mask = ops.convert_to_tensor(mask)
+    if len(mask.shape) != 2:
+        raise ValueError(
+            "A sequence's mask must have the shape (B, T). Received: mask "
+            f"{tuple(mask.shape)}, inputs {tuple(inputs.shape)}"
+        )
+    return ops.cast(mask, "bool")
+
+
 def clear_masked(memory, mask):
-    """`memory` `(B, S, d)` with zeros where no query sees it: NaN there would get
-    through a weight of 0.
+    """Zeroes the memory `(B, S, d)` where every query is masked, since NaN times a
+    weight of 0 is NaN.
 
     Args:
         mask: as in `read_mask`.
@@ -215,14 +245,14 @@ class LoopKernel:
 
 
 def custom_gradient(function):
-    """`ops.custom_gradient`, which torch can differentiate again as well.
+    """`ops.custom_gradient` that also supports second-order gradients under torch.
 
     Args:
         function: takes tensors and returns a tensor and its gradient: a function of the
             output's gradient that returns a tuple, None for an argument without one.
 
-    Under torch a gradient of the gradient would take what `function` has computed for
-    constants, so where one will be asked for, it is computed again.
+    Torch would treat what `function` computed as constants, so the forward pass is
+    repeated where a second gradient will be asked for.
     """
 
     def forward(*inputs):

@@ -146,8 +146,8 @@ class LocalMonotonicAttention(_LocalAttention):
     Call arguments (beside those of every attention layer):
         position: target positions: an int (or a tensor of no axis, or of `(B,)`)
             with a `(B, d)` query; a tensor `(T,)` or `(B, T)` with a `(B, T, d)`
-            query, where it defaults to 0, 1, ... T - 1. In a compiled function its
-            values can't be checked.
+            query, where it defaults to 0, 1, ... T - 1. In a compiled function,
+            values are not checked.
 
     Variables: those of the score.
 
@@ -188,7 +188,7 @@ class LocalMonotonicAttention(_LocalAttention):
             values = values_of(position)
             if values is not None and (values < 0).any():
                 raise ValueError(
-                    f"`position` must be from 0. Received: position={position}"
+                    f"`position` must be 0 or more. Received: position={position}"
                 )
         return super().call(query, memory, memory_mask, keys, position)
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import fresh, positive, rate
+from zoo.layers.functional import fresh, positive, rate, steps_mask
 from zoo.layers.lstmn_cell import LSTMNCell
 
 
@@ -108,7 +108,7 @@ class LSTMN(keras.layers.Layer):
         inputs_mask=None,
     ):
         # Keras fills `inputs_mask`, and not `mask`, beside other tensors.
-        mask = inputs_mask if mask is None else mask
+        mask = steps_mask(inputs_mask if mask is None else mask, inputs)
         tapes, _, states = self.run(
             inputs, mask, initial_states, source, training, starts
         )

@@ -6,7 +6,6 @@ import keras
 from keras import ops
 
 from zoo.layers.activations import get_activation
-from zoo.layers.attention import MemoryLayer
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
 from zoo.layers.cudnn import has_cudnn, run_lstm
 from zoo.layers.functional import (
@@ -16,6 +15,7 @@ from zoo.layers.functional import (
     positive,
     rate,
     scan,
+    steps_mask,
     widen,
 )
 
@@ -107,7 +107,7 @@ def run_cell(
     return scan(masked, sequence, initial_states, reverse)
 
 
-class CellRunner(MemoryLayer):
+class CellRunner(keras.layers.Layer):
     """Base of the layers that run one cell over target sequences.
 
     Args:
@@ -299,7 +299,7 @@ class RecurrentStack(keras.layers.Layer):
         self, inputs, mask=None, initial_states=None, training=False, inputs_mask=None
     ):
         # Keras fills `inputs_mask`, and not `mask`, where there are initial states.
-        mask = inputs_mask if mask is None else mask
+        mask = steps_mask(inputs_mask if mask is None else mask, inputs)
         if initial_states is not None and (
             self.bidirectional or len(initial_states) != self.num_layers
         ):

@@ -1,6 +1,9 @@
 """What all the zoo's models and tasks have in common."""
 
 import contextlib
+import itertools
+import json
+from pathlib import Path
 
 import keras
 import keras_hub
@@ -10,8 +13,11 @@ from zoo.layers.functional import above_zero, one_of, positive, rate
 
 
 def holds_ids(x):
-    """Whether data is batches of ids, to be left as they are: a `keras.utils.PyDataset`
-    or a `tf.data.Dataset` without strings."""
+    """Whether data is ids, to be left as they are: a dict of integer arrays, a
+    `keras.utils.PyDataset` or a `tf.data.Dataset` without strings."""
+    if isinstance(x, dict):
+        dtypes = [str(getattr(part, "dtype", None)) for part in x.values()]
+        return all("int" in dtype for dtype in dtypes)
     spec = getattr(x, "element_spec", None)
     if spec is None:
         return isinstance(x, keras.utils.PyDataset)
@@ -83,7 +89,9 @@ class KeptValues:
     def _giving_back(self, function, kind):
         def step(state, iterator):
             try:
-                return function(state, iterator)
+                # Before the first of several steps, which uses the state up.
+                batches = list(itertools.islice(iterator, self.steps_per_execution))
+                return function(state, iter(batches))
             except BaseException:
                 taken = [self.trainable_variables, self.non_trainable_variables]
                 taken += [self.optimizer.variables] if kind == "train" else []
@@ -105,7 +113,7 @@ class KeptValues:
 
     @contextlib.contextmanager
     def values_kept(self):
-        """The context in which `keras.Model`'s `evaluate` and `predict` run."""
+        """Restores the model's values when `evaluate` or `predict` raises."""
         try:
             yield
         finally:
@@ -136,52 +144,41 @@ class Presets(KeptValues, metaclass=SubclassedModel):
         return super().from_preset(folder, **kwargs)
 
     def save_to_preset(self, preset_dir, **kwargs):
-        """KerasHub's `save_to_preset`. A model in mixed precision is saved as one that
-        computes in float32, which a preset does unless it is loaded with a `dtype`."""
-        if self.dtype_policy.name.startswith("mixed_"):
-            in_float32(self).save_to_preset(preset_dir, **kwargs)
-        else:
-            super().save_to_preset(preset_dir, **kwargs)
+        """KerasHub's `save_to_preset`. A model in mixed precision, whose weights are
+        float32, is recorded as one that computes in float32: that is what a preset does
+        unless it is loaded with a `dtype`."""
+        super().save_to_preset(preset_dir, **kwargs)
+        for path in Path(preset_dir).glob("*.json"):
+            config = json.loads(path.read_text(encoding="utf-8"))
+            recorded = _with_float32(config)
+            if recorded != config:
+                path.write_text(json.dumps(recorded, indent=4), encoding="utf-8")
 
 
-def in_float32(model):
-    """The model itself, or for one of another precision its copy that computes in
-    float32.
-
-    Args:
-        model: a task or a backbone; a quantized one is left as it is.
-
-    Returns:
-        A model with the same weights and the same preprocessor.
-    """
-    backbone = getattr(model, "backbone", model)
-    policy = backbone.dtype_policy
-    if policy.quantization_mode or policy.name == "float32":
-        return model
-    around = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("float32")  # for what asks for no policy of its own
-    try:
-        config = {**backbone.get_config(), "dtype": "float32"}
-        copy = type(backbone).from_config(config)
-        if backbone is not model:
-            own = {"backbone": copy, "preprocessor": model.preprocessor}
-            copy = type(model).from_config({**model.get_config(), **own})
-        copy.set_weights(model.get_weights())
-        return copy
-    finally:
-        keras.config.set_dtype_policy(around)
+def _with_float32(config):
+    """A configuration in which no dtype policy is of mixed precision."""
+    if isinstance(config, list):
+        return [_with_float32(part) for part in config]
+    if not isinstance(config, dict):
+        return config
+    config = {key: _with_float32(part) for key, part in config.items()}
+    if "Policy" in str(config.get("class_name")):
+        own = config["config"]
+        for key in ("name", "source_name", "default_policy"):
+            if str(own.get(key)).startswith("mixed_"):
+                own[key] = "float32"
+    return config
 
 
 def until_stop(token_ids, generated, stop_token_ids):
-    """Which tokens of generated texts count: bool `(B, T)`, true up to each row's first
-    stop token, which counts too.
+    """Marks each row's tokens up to and including its first stop token: bool `(B, T)`.
 
     Args:
         token_ids: int `(B, T)`.
         generated: bool `(B, T)`, false on the prompt, in which nothing stops.
         stop_token_ids: list of int, or None for no stop.
     """
-    if stop_token_ids is None or not len(stop_token_ids):
+    if stop_token_ids is None:
         return ops.ones_like(generated)
     stops = ops.convert_to_tensor(list(stop_token_ids), dtype="int32")
     found = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
@@ -189,8 +186,16 @@ def until_stop(token_ids, generated, stop_token_ids):
     return ops.equal(ops.cumsum(found, axis=1) - found, 0)
 
 
-class Servable:
-    """`export_savedmodel`, which the tasks have that are served."""
+class TaskMethods:
+    """The methods that all tasks have."""
+
+    def compile(self, *args, **kwargs):
+        """KerasHub's `compile`. None for metrics means none, where Keras would keep
+        those of the last compilation."""
+        for name in ("metrics", "weighted_metrics"):
+            if name in kwargs and kwargs[name] is None:
+                kwargs[name] = []
+        super().compile(*args, **kwargs)
 
     def export_savedmodel(self, path, warmup=True, **limits):
         """Writes the next version of this model for TensorFlow Serving: text in, text
@@ -265,12 +270,17 @@ class Configured:
 class Backbone(Configured, Presets, keras_hub.models.Backbone):
     """Base class of the zoo's backbones."""
 
+    @property
+    def output_or_embedding(self):
+        """The layer that gives the logits: `output_layer`, or tied word vectors."""
+        layer = self.output_layer
+        return self.token_embedding if layer is None else layer
+
     def default_lora_layer_names(self):
-        """Names of the layers that `enable_lora` adapts unless it is given others: the
-        projections of attention, where they are layers, and the output layer."""
-        output = self.output_layer
-        output = self.token_embedding if output is None else output
-        return ["W_Q", "W_K", "W_V", "W_O", output.name]
+        """Names of the layers that `enable_lora` adapts by default: the output layer
+        and the Transformer's attention projections. The attentions of the other models
+        are no Dense layers, and stay frozen."""
+        return ["W_Q", "W_K", "W_V", "W_O", self.output_or_embedding.name]
 
     def enable_lora(self, rank, target_layer_names=None):
         """KerasHub's `enable_lora`: freezes all weights and adds trainable ones of low
@@ -281,18 +291,21 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
             target_layer_names: list of str; `default_lora_layer_names()` by default.
 
         Raises:
-            ValueError: if none of these layers can be adapted; nothing is frozen then.
+            ValueError: if none of these layers can be adapted; then nothing is frozen.
         """
+        before = [(variable, variable.trainable) for variable in self.variables]
         super().enable_lora(rank, target_layer_names)
         if not self._has_lora():
-            self.trainable = True  # all that it contains, too
+            self.trainable = True  # all layers
+            for variable, trainable in before:
+                variable.trainable = trainable
             raise ValueError(
                 "`target_layer_names` must hold names of Dense or Embedding layers of "
                 f"the backbone. Received: {target_layer_names}"
             )
 
     def save_lora_weights(self, filepath):
-        """KerasHub's `save_lora_weights`, which knows no LoRA of word vectors.
+        """KerasHub's `save_lora_weights`; LoRA of an Embedding is not supported.
 
         Raises:
             ValueError: if there is no LoRA, or one of an Embedding; for a file name
@@ -300,13 +313,13 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         """
         if any(v.name.startswith("lora_embeddings") for v in self.variables):
             raise ValueError(
-                "LoRA weights of word vectors can't be saved by themselves: use "
+                "LoRA weights of an Embedding can't be saved separately; use "
                 f"`save_weights`. Received: filepath={filepath!r}"
             )
         super().save_lora_weights(filepath)
 
     def load_lora_weights(self, filepath):
-        """KerasHub's `load_lora_weights`, for a model with `enable_lora(rank)`.
+        """KerasHub's `load_lora_weights`; call `enable_lora(rank)` first.
 
         Raises:
             ValueError: if the model has no LoRA, or another rank.
@@ -320,3 +333,19 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
 
     def _has_lora(self):
         return any(v.name.startswith("lora_") for v in self.variables)
+
+    def make_train_function(self, force=False):
+        if has_float8(self) and keras.backend.backend() == "jax":
+            raise ValueError(
+                "Under JAX a float8 model is trained as a task, which tells its layers "
+                f"that they train. Received: the backbone {type(self).__name__}"
+            )
+        super().make_train_function(force)
+
+
+def has_float8(model):
+    """Whether a model is quantized to float8, whose scales are learned."""
+    return any(
+        getattr(variable, "overwrite_with_gradient", False)
+        for variable in model.trainable_variables
+    )

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
-from zoo.layers.functional import gather_rows, integer
+from zoo.layers.functional import gather_rows, integer, steps_mask
 from zoo.layers.recurrent import run_cell
 from zoo.models.base import Backbone
 
@@ -134,7 +134,7 @@ class BiRNN(Backbone):
         self.built = True
 
     def call(self, inputs, mask=None, training=False):
-        states = self.states(inputs, mask, training)
+        states = self.states(inputs, steps_mask(mask, inputs), training)
         return self.output_layer(self.drop(states, training=training))
 
     def states(self, inputs, mask=None, training=False):

@@ -70,7 +70,8 @@ class RecurrentLM(Backbone):
     Returns:
         Logits `(B, T, vocabulary)` of the words that follow; with `return_states`
         `(logits, states)`, a list for each layer of the states `(B, hidden_dim)` after
-        its last real word.
+        its last real word. The logits carry the mask of the words, so Keras's losses
+        are means over real words.
 
     Raises:
         ValueError: for a size or range that is not positive, a dropout rate outside
@@ -249,8 +250,8 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         """
         if hasattr(sampler, "generate"):
             raise ValueError(
-                "`sampler` must be a name or a sampler of KerasHub; beam search is for "
-                f"translators. Received: sampler={sampler!r}"
+                "`sampler` must be a KerasHub sampler or its name; beam search works "
+                f"with translators only. Received: sampler={sampler!r}"
             )
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
 
@@ -273,6 +274,8 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
             The same dict, filled up; the mask is true up to each row's first stop
             token.
         """
+        if not stop_token_ids:  # KerasHub's samplers take no empty list
+            stop_token_ids = None
         token_ids = ops.cast(inputs["token_ids"], "int32")
         mask = ops.cast(inputs["padding_mask"], "bool")
 

@@ -17,7 +17,14 @@ import keras_hub
 from keras import ops
 
 from zoo.layers.functional import cast_weights, one_of
-from zoo.models.base import Backbone, Presets, Servable, holds_ids, until_stop
+from zoo.models.base import (
+    Backbone,
+    Presets,
+    TaskMethods,
+    has_float8,
+    holds_ids,
+    until_stop,
+)
 from zoo.models.translating import Translating
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -74,11 +81,10 @@ class Seq2SeqBackbone(Backbone):
 
     @property
     def has_plain_output(self):
-        """Whether the product with the `output_weights` is all that the output layer
-        does: it is not quantized."""
-        layer = self.output_layer
-        layer = self.token_embedding if layer is None else layer
-        return layer.quantization_mode is None
+        """Whether the output layer is a plain matrix product, that is, not quantized.
+        (A float8 layer anywhere must be called in training by the model as a whole.)"""
+        plain = self.output_or_embedding.quantization_mode is None
+        return plain and not has_float8(self)
 
     def call(self, inputs, training=False):
         return self.logits(self.features(inputs, training=training))
@@ -154,7 +160,7 @@ def no_weights(states, mask):
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
 
 
-class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
+class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     """A task that translates text: a backbone, and a preprocessor for its strings.
 
     Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.
@@ -245,8 +251,7 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
             optimizer,
             loss,
             metrics=metrics,
-            # With None Keras would keep the metrics of the last `compile`.
-            weighted_metrics=[] if weighted_metrics is None else weighted_metrics,
+            weighted_metrics=weighted_metrics,
             sampler=sampler,
             **kwargs,
         )
@@ -267,6 +272,8 @@ class Translator(Translating, Servable, Presets, keras_hub.models.Seq2SeqLM):
         Returns:
             `{"token_ids": (B, T)}`, 0 behind a row's first stop token.
         """
+        if not stop_token_ids:  # KerasHub's samplers take no empty list
+            stop_token_ids = None
         if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
             found = self.sampler.generate(self, inputs, stop_token_ids)
             return {"token_ids": found}

@@ -46,7 +46,8 @@ class BiRNNWords(Backbone):
             both padded at the right with 0.
 
     Returns:
-        Logits `(B, T, output_dim)`. On pads they mean nothing.
+        Logits `(B, T, output_dim)`; at padding they are undefined. They carry the mask
+        of the words, so Keras's losses are means over real words.
 
     Raises:
         ValueError: for a size or range that is not positive, a rate outside [0, 1), an
@@ -223,9 +224,7 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         if weighted_metrics == "auto":
             weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
-        super().compile(
-            optimizer, loss, weighted_metrics=weighted_metrics or [], **kwargs
-        )
+        super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
 
     @classmethod
     def _from_folder(cls, folder, **kwargs):

@@ -3,16 +3,16 @@
 import keras
 import numpy as np
 
-from zoo.models.base import Presets, Servable, holds_ids, needed_preprocessor
+from zoo.models.base import Presets, TaskMethods, holds_ids, needed_preprocessor
 
 
-class TextTask(Servable, Presets):
+class TextTask(TaskMethods, Presets):
     """A backbone and a preprocessor that turns text into arrays.
 
     `fit`, `evaluate` and `predict` work on text, which the preprocessor turns into
-    arrays all at once, or batch by batch from a `tf.data.Dataset`; or on ids: a
-    `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data without a
-    preprocessor. The same holds for `validation_data`.
+    arrays all at once, or batch by batch from a `tf.data.Dataset`; or on ids: a dict of
+    integer arrays, a `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or
+    any data without a preprocessor. The same holds for `validation_data`.
     """
 
     def build(self, input_shape=None):
@@ -45,8 +45,7 @@ class TextTask(Servable, Presets):
 
     def evaluate(self, x=None, y=None, *args, sample_weight=None, **kwargs):
         """`keras.Model.evaluate`."""
-        if not kwargs.get("_use_cached_eval_dataset"):  # by `fit`, which has arrays
-            x, y, sample_weight = self._arrays(x, y, sample_weight)
+        x, y, sample_weight = self._arrays(x, y, sample_weight)
         options = {"sample_weight": sample_weight, **kwargs}
         with self.values_kept():
             return keras.Model.evaluate(self, x, y, *args, **options)

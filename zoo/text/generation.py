@@ -102,10 +102,10 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
         return [self._text(*row) for row in zip(ids, mask, strict=True)]
 
     def _text(self, ids, mask):
-        words = range(len(SPECIAL_WORDS), self.tokenizer.vocabulary_size())
-        kept = {*words, self.tokenizer.unk_token_id}
-        row = [i for i, real in zip(ids, mask, strict=True) if real and i in kept]
-        return self.tokenizer.detokenize(row)
+        first, unknown = len(SPECIAL_WORDS), self.tokenizer.unk_token_id
+        written = [i for i, counts in zip(ids, mask, strict=True) if counts]
+        words = [i for i in written if i >= first or i == unknown]
+        return self.tokenizer.detokenize(words)
 
     def get_config(self):
         config = super().get_config()

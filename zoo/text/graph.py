@@ -24,8 +24,8 @@ def by_python(function, inputs, shapes):
 
     Args:
         function: returns arrays in a nested structure.
-        inputs: list of tensors, or None for an argument that is None.
-        shapes: the structure that it returns, with a `tf.TensorSpec` for each array.
+        inputs: list of tensors; None stands for an argument that is None.
+        shapes: the returned structure, with a `tf.TensorSpec` for each array.
     """
     import tensorflow as tf
 

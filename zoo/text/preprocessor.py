@@ -304,7 +304,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
 
         Args:
             x: int ids `(B, T)` or `(T,)`, or `{"token_ids": ...}` with them. End tokens
-                are left out; what stands behind one counts, unless it is a pad.
+                and padding are removed; tokens after an end token are kept.
 
         Returns:
             A list of B strings, or one str.

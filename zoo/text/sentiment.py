@@ -1,5 +1,7 @@
 """Strings to the ids that a classifier of sentences reads."""
 
+import reprlib
+
 import keras
 import keras_hub
 
@@ -46,6 +48,10 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         self.built = True
 
     def call(self, x, y=None, sample_weight=None):
+        if isinstance(y, (str, list, tuple)):  # numbers would be an array by now
+            raise ValueError(
+                f"Labels must be class numbers. Received: {reprlib.repr(y)}"
+            )
         if graph.in_graph():
             import tensorflow as tf
 

@@ -65,8 +65,7 @@ def split_words(text):
         text: a str.
 
     Returns:
-        List of str, which together are the text in Unicode's normal form C but for
-        its white space.
+        List of str; joined, they are the NFC-normalized text without white space.
 
     Example:
         >>> split_words("I don't know, it's 3.50...")
@@ -139,8 +138,9 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             least: how often a word must stand there.
             **options: its arguments.
         """
-        words = collections.Counter(w.lower() for row in sentences for w in row)
-        characters = collections.Counter(c for row in sentences for w in row for c in w)
+        composed = [_composed(word) for row in sentences for word in row]
+        words = collections.Counter(word.lower() for word in composed)
+        characters = collections.Counter(c for word in composed for c in word)
         return cls(
             sorted(word for word, count in words.items() if count >= least),
             sorted(characters),
@@ -162,7 +162,7 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
                 )
         self._vocabularies = {name: list(entries) for name, entries in found.items()}
         self._word_ids, self._character_ids = (
-            {entry: place for place, entry in enumerate(found[name], start=_FIRST)}
+            {_composed(x): place for place, x in enumerate(found[name], start=_FIRST)}
             for name in ("words", "characters")
         )
         self._tag_ids = {tag: place for place, tag in enumerate(tags)}
@@ -239,6 +239,11 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             width = y.shape[-1]
             y = [flat[i : i + width] for i in range(0, len(flat), width)]
             y = [[tag for tag in row if tag] for row in y]
+        if len(rows) != len(y):
+            raise ValueError(
+                "There must be one list of tags for each sentence. Received: "
+                f"{len(rows)} sentences, {len(y)} lists of tags"
+            )
         for place, (row, tags) in enumerate(zip(rows, y, strict=True)):
             if len(row) != len(tags):
                 raise ValueError(

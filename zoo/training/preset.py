@@ -4,9 +4,9 @@ import os
 import shutil
 
 import h5py
+import keras
 
 from zoo.files import write_aside
-from zoo.models.base import in_float32
 
 _WEIGHTS = ("model.weights.h5", "task.weights.h5")
 
@@ -36,6 +36,29 @@ def save_preset(task, folder):
         os.replace(folder, old)
     os.replace(aside, folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def in_float32(task):
+    """The task itself, or for one in mixed precision its copy that computes in float32.
+
+    Args:
+        task: a task with a preprocessor.
+
+    Returns:
+        A task with the same weights.
+    """
+    policy = task.backbone.dtype_policy
+    if policy.quantization_mode or policy.name == "float32":
+        return task
+    around = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("float32")  # for what asks for no policy of its own
+    try:
+        config = {**task.backbone.get_config(), "dtype": "float32"}
+        backbone = type(task.backbone).from_config(config)
+        backbone.set_weights(task.backbone.get_weights())
+        return type(task)(backbone, task.preprocessor)
+    finally:
+        keras.config.set_dtype_policy(around)
 
 
 def halve_weights(path):
