@@ -28,9 +28,9 @@ _LONG = (
 )
 
 
-# What no backend changes: it computes without Keras, in NumPy, in TensorFlow's graphs
-# whatever the backend, or in processes that choose a backend themselves.
-# tools/run_tests.py runs it under the first backend alone.
+# What no backend changes: it computes without Keras, in NumPy or in TensorFlow's graphs
+# whatever the backend, or it is of commands and examples, whose models are tested under
+# each backend elsewhere. tools/run_tests.py runs it under the first backend alone.
 _BACKEND_FREE = (
     "data/",
     "text/test_caller.py",
@@ -41,6 +41,7 @@ _BACKEND_FREE = (
     "text/test_words.py",
     "decoding/test_batches.py",
     "decoding/test_records.py",
+    "recipes/test_bulk_translate.py",
     "serving/test_client.py",
     "training/test_batching.py",
     "training/test_configuration.py",
@@ -52,13 +53,21 @@ _BACKEND_FREE = (
     "test_bench_decode.py",
     "test_bench_lstmn.py",
     "test_bench_train.py",
+    "test_bulk.py",
     "test_cards.py",
+    "test_cli.py",
+    "test_cli_ensemble.py",
+    "test_cli_generate.py",
+    "test_cli_plot.py",
+    "test_cli_tag.py",
     "test_cli_train.py",
     "test_configured.py",
+    "test_docstrings.py",
     "test_files.py",
     "test_measure_formats.py",
     "test_papers_page.py",
     "test_plots.py",
+    "test_readme.py",
     "test_reproduce.py",
     "test_strict_benchmark.py",
     "test_strings.py",
