@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from tests.harness import close, compiled, randomize, to_numpy
+from tests.harness import close, compiled, randomize, snake, to_numpy
 
 VOCABULARY, SIZE = 9, 4
 TARGET = np.array(
@@ -179,7 +179,9 @@ def kerashub_layer_test(cls, options, inputs, **others):
 
 
 def kerashub_backbone_test(cls, options, inputs, **others):
-    """KerasHub's `run_backbone_test`."""
+    """KerasHub's `run_backbone_test`, which knows the layers of a quantized copy by
+    their paths."""
+    options = {**options, "name": snake(cls.__name__)}
     inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
     shape = cls(**options)(inputs).shape
     tests = _kerashub_tests()

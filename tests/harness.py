@@ -172,7 +172,7 @@ def check_layer(
     layer = cls(**options)
     same_config(layer)
     eager = layer(**inputs)
-    assert layer.name.startswith(_snake(cls.__name__))
+    assert layer.name.startswith(snake(cls.__name__))
     assert sorted(v.name for v in layer.trainable_variables) == sorted(trainable)
 
     # Built by named shapes alone, it has the same variables.
@@ -223,7 +223,7 @@ def check_layer(
     return layer
 
 
-def _snake(name):
+def snake(name):
     """A class's name as Keras names its instances."""
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
@@ -279,7 +279,7 @@ def check_translator(task_cls, options, whole=True, seed=0):
     options = {"vocabulary_size": VOCABULARY, **options}
     backbone = randomize(backbone_cls(**options), seed=seed)
     same_config(backbone)
-    assert backbone.name.startswith(_snake(backbone_cls.__name__))
+    assert backbone.name.startswith(snake(backbone_cls.__name__))
     assert isinstance(backbone.token_embedding, keras.layers.Embedding)
     inputs = {"source_ids": SOURCE, "target_ids": TARGET}
     logits = to_numpy(compiled(backbone)(inputs))
@@ -440,7 +440,7 @@ def check_training(task_cls, options):
     from zoo.training.feeding import feed
 
     task = task_cls(randomize(task_cls.backbone_cls(**options)))
-    assert task.name.startswith(_snake(task_cls.__name__))
+    assert task.name.startswith(snake(task_cls.__name__))
     task.compile(
         optimizer=keras.optimizers.SGD(1.0),
         loss=SmoothedCrossEntropy(0.1),
