@@ -160,6 +160,11 @@ def _kerashub_tests():
     return Tests()
 
 
+# KerasHub looks at the dtypes of outputs and layers in three precisions. No backend
+# changes them; JAX would compile each operation of a model three times more.
+DTYPES = keras.backend.backend() == "tensorflow"
+
+
 def kerashub_layer_test(cls, options, inputs, **others):
     """KerasHub's `run_layer_test` of a layer that is called with `**inputs`, arrays;
     `**others` are further arguments of it."""
@@ -174,18 +179,21 @@ def kerashub_layer_test(cls, options, inputs, **others):
         expected_num_trainable_weights=len(layer.trainable_weights),
         expected_num_non_trainable_weights=len(layer.non_trainable_weights),
         expected_num_non_trainable_variables=len(layer.non_trainable_variables),
+        run_precision_checks=DTYPES,
         **others,
     )
 
 
-def kerashub_backbone_test(cls, options, inputs, **others):
+def kerashub_backbone_test(cls, options, inputs):
     """KerasHub's `run_backbone_test`, which knows the layers of a quantized copy by
     their paths."""
     options = {**options, "name": snake(cls.__name__)}
     inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
     shape = cls(**options)(inputs).shape
     tests = _kerashub_tests()
-    tests.run_backbone_test(cls, options, inputs, shape, **others)
+    tests.run_backbone_test(
+        cls, options, inputs, shape, run_mixed_precision_check=DTYPES
+    )
 
 
 def kerashub_task_test(cls, options, data, structure, monkeypatch):
