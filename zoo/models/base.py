@@ -293,12 +293,12 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         Raises:
             ValueError: if none of these layers can be adapted; then nothing is frozen.
         """
-        before = [(variable, variable.trainable) for variable in self.variables]
+        frozen = [variable for variable in self.variables if not variable.trainable]
         super().enable_lora(rank, target_layer_names)
         if not self._has_lora():
             self.trainable = True  # all layers
-            for variable, trainable in before:
-                variable.trainable = trainable
+            for variable in frozen:
+                variable.trainable = False
             raise ValueError(
                 "`target_layer_names` must hold names of Dense or Embedding layers of "
                 f"the backbone. Received: {target_layer_names}"
