@@ -48,7 +48,8 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         self.built = True
 
     def call(self, x, y=None, sample_weight=None):
-        if isinstance(y, (str, list, tuple)):  # numbers would be an array by now
+        labels = y if isinstance(y, (list, tuple)) else [y]
+        if any(isinstance(label, str) for label in labels):
             raise ValueError(
                 f"Labels must be class numbers. Received: {reprlib.repr(y)}"
             )
