@@ -21,19 +21,20 @@ import time
 from pathlib import Path
 
 from zoo import bulk, presets
-from zoo.cli import (
+from zoo.cli.common import (
+    SEARCH_OPTIONS,
     BadInput,
     Parser,
     add_search,
     bad_input,
+    check_search,
     count,
     exit_code,
     penalty,
     progress,
 )
-from zoo.cli_text import SEARCH_OPTIONS, check_search
 
-_SEARCH = ("beam", "batch_size", *SEARCH_OPTIONS)
+_SEARCH = ("beam_size", "batch_size", *SEARCH_OPTIONS)
 _ATTEMPTS = 3  # a partition that has cost so many workers is not tried again
 
 

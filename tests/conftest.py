@@ -32,6 +32,7 @@ _LONG = (
 # whatever the backend, or it is of commands and examples, whose models are tested under
 # each backend elsewhere. tools/run_tests.py runs it under the first backend alone.
 _BACKEND_FREE = (
+    "cli/",
     "data/",
     "text/test_caller.py",
     "text/test_graph.py",
@@ -55,12 +56,6 @@ _BACKEND_FREE = (
     "test_bench_train.py",
     "test_bulk.py",
     "test_cards.py",
-    "test_cli.py",
-    "test_cli_ensemble.py",
-    "test_cli_generate.py",
-    "test_cli_plot.py",
-    "test_cli_tag.py",
-    "test_cli_train.py",
     "test_configured.py",
     "test_docstrings.py",
     "test_files.py",

@@ -9,7 +9,7 @@ import pytest
 from tests.presets_for_tests import save_translator
 from zoo import bulk
 from zoo.bulk import Job, Translator, preset_digest
-from zoo.cli import BadInput
+from zoo.cli.common import BadInput
 
 # One line each, whatever another reader takes for the end of a line.
 ODD = ["a\u2028b", "a\rb", "a\0", "\x0b", "a\x0cb\x85c", "\ufeffa", "  ", "", "ein\r"]
@@ -121,12 +121,12 @@ def test_a_stopped_job_goes_on_with_what_is_missing(tmp_path):
     lines = [f"line {number}" for number in range(20)]
     source, output = write(tmp_path / "in.txt", lines), tmp_path / "out.txt"
     output.write_text("old")
-    assert work(job([source], output, beam=5), most=3) == [0, 1, 2, 3, 4, 5, 6]
+    assert work(job([source], output, beam_size=5), most=3) == [0, 1, 2, 3, 4, 5, 6]
     assert read(output) == "old"
     # As a machine that fails may leave them: cut short, or under the name aside.
     (tmp_path / "out.txt.parts" / "0000001.txt").write_bytes(b"half a\nparti")
     (tmp_path / "out.txt.parts" / "0000005.txt.part").write_bytes(b"half")
-    assert work(job([source], output, beam=5)) == [1, 3, 4, 5, 6]
+    assert work(job([source], output, beam_size=5)) == [1, 3, 4, 5, 6]
     assert read(output) == turned(lines)
     assert sorted(os.listdir(tmp_path)) == ["in.txt", "out.txt"]
 
@@ -151,7 +151,7 @@ def test_any_order_and_any_number_of_runs_give_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"beam": 2}, "another beam: 5.*Received: 2"),
+        ({"beam_size": 2}, "another beam_size: 5.*Received: 2"),
         ({"lines": 4}, "another partition_lines: 3.*Received: 4"),
         ({"text": ["other", "lines"]}, "another inputs.*in.txt: 2 lines"),
         ({"penalty": 1.0}, "another penalty: None.*Received: 1.0"),
@@ -159,9 +159,9 @@ def test_any_order_and_any_number_of_runs_give_the_same(tmp_path):
 )
 def test_unfinished_work_of_another_job_is_refused(tmp_path, change, message):
     source, output = write(tmp_path / "in.txt", list("abcdefgh")), tmp_path / "out"
-    work(job([source], output, beam=5), most=1)
+    work(job([source], output, beam_size=5), most=1)
     write(source, change.pop("text", list("abcdefgh")))
-    options = {"beam": 5, **change}
+    options = {"beam_size": 5, **change}
     with pytest.raises(BadInput, match=f"(?s){message}"):
         work(job([source], output, **options))
     assert work(job([source], output, restart=True, **options))[0] == 0
@@ -273,7 +273,7 @@ def test_an_input_that_changes_meanwhile_is_noticed(tmp_path):
 # === The worker ===
 
 SEARCH = {
-    "beam": 2,
+    "beam_size": 2,
     "batch_size": 4,
     "length_penalty": 0.5,
     "coverage_penalty": None,

@@ -30,7 +30,7 @@ def test_every_quoted_line_stands_in_its_file(row):
 
 
 def test_every_model_and_recipe_has_its_section():
-    from zoo.cli_train import recipes
+    from zoo.cli.train import recipes
 
     named = set(re.findall(r"`(\w+)`", PAGE))
     assert set(recipes()) <= named

@@ -2,7 +2,7 @@
 
     KERAS_BACKEND=tensorflow python tools/bench_serving.py NAME FOLDER [FILE]
 
-FOLDER is what `zoo export NAME` wrote, such as savedmodels/NAME/1; FILE holds
+FOLDER is what `zoo export NAME` wrote, such as exports/NAME/1; FILE holds
 sentences, one a line (default: a few that repeat). The shapes are warmed up first, and
 both sides get the same requests, turn and turn about. Prints p50, p95 and p99 in
 milliseconds, sentences per second, and the time that loading takes. A figure counts on

@@ -18,9 +18,10 @@ import warnings
 import zlib
 
 from zoo.cards import list_files
-from zoo.cli import BadInput, bad_input
-from zoo.cli_text import check_files, translate_chunk
-from zoo.files import write_aside, write_bytes
+from zoo.cli.common import BadInput, bad_input
+from zoo.cli.texts import check_files
+from zoo.cli.translate import translate_chunk
+from zoo.files import lock, write_aside, write_bytes
 
 MANIFEST = "manifest.json"
 # What a job's folder may hold; nothing else in it is ever removed.
@@ -272,15 +273,10 @@ def _aside(path):
 
 def _lock(folder):
     """Keeps other runs out of a folder until what is returned is closed."""
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock(folder)
     except BlockingIOError:
-        os.close(descriptor)
         raise BadInput(f"another run is at work in {folder}") from None
-    return descriptor
 
 
 def _unpack(name, path):
@@ -312,8 +308,8 @@ class Translator:
     Args:
         preset: what `zoo.load` takes.
         digest: what `preset_digest` must give for its folder.
-        search: dict of the arguments of `zoo translate`: beam, batch_size, and others
-            of `zoo.cli_text.SEARCH_OPTIONS`.
+        search: dict of the arguments of `zoo translate`: beam_size, batch_size, and
+            others of `zoo.cli.common.SEARCH_OPTIONS`.
 
     Raises:
         ValueError: if the preset is another one here.

@@ -27,6 +27,7 @@ KINDS = {
     "translate": ("translation", ["attention", "seq2seq", "translation"], _EXAMPLE),
     "tag": ("token-classification", ["part-of-speech"], _EXAMPLE),
     "generate": ("text-generation", ["language-model"], "the company said"),
+    "classify": ("text-classification", ["sentiment-analysis"], "A good film."),
 }
 
 

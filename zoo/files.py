@@ -63,3 +63,28 @@ def part_of(path):
     folder, name = os.path.split(path)
     stem, dot, endings = name.partition(".")
     return os.path.join(folder, f"{stem}.part{dot}{endings}")
+
+
+def lock(path, flags=os.O_RDONLY):
+    """Opens a file or a folder for this process alone.
+
+    Args:
+        path: of the file or folder.
+        flags: of `os.open`.
+
+    Returns:
+        int. A descriptor; others are kept out until it is closed, or this process has
+        ended, however it ends.
+
+    Raises:
+        BlockingIOError: if another process has it.
+    """
+    import fcntl
+
+    descriptor = os.open(path, flags)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    return descriptor

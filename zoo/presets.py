@@ -13,12 +13,23 @@ import warnings
 from pathlib import Path
 
 from zoo.cards import CARD_FILE, Card, PresetError, loaded_files, read_card, sha256
+from zoo.strings import did_you_mean
 
-__all__ = ["Card", "PresetError", "find", "list_presets", "load", "locate", "verify"]
+__all__ = [
+    "Card",
+    "PresetError",
+    "cannot",
+    "find",
+    "list_presets",
+    "load",
+    "locate",
+    "verify",
+]
 
 # What KerasHub's `save_to_preset` writes.
 _CONFIG_FILE = "config.json"
 _TASK_FILE = "task.json"
+RUN_PRESETS = "preset"  # the folder of a run that has its preset, by name
 # What is fetched from a hub: no code, no foreign checkpoint formats.
 _HUB_FILES = ["*.json", "*.h5", "assets/*", "README.md"]
 
@@ -47,12 +58,27 @@ def list_presets():
     return cards
 
 
+def cannot(name, task):
+    """The words for a preset that is asked for a task that is not its own.
+
+    Args:
+        name: str. What the user called the preset, or a model.
+        task: str. As cards name it: "translate", "tag", "generate", "classify".
+
+    Returns:
+        str, with the names of the presets that can do it.
+    """
+    able = [card.name for card in list_presets() if card.task == task]
+    which = f"the presets that can are {', '.join(able)}"
+    return f"{name} cannot {task}; {which if able else 'no preset here can'}"
+
+
 def load(name, **kwargs):
     """Loads a preset: the task with its weights, ready for `translate`.
 
     Args:
-        name: str or path. A preset folder, a name that `list_presets` gives, or a
-            handle: `hf://user/name`, `kaggle://user/model/keras/variation`.
+        name: str or path. A preset folder, the folder of a run that has finished, a
+            name that `list_presets` gives, or a handle: `hf://user/name`, `kaggle://user/model/keras/variation`.
         **kwargs: passed to the class's `from_preset`, such as `dtype` or
             `load_weights=False`.
 
@@ -117,6 +143,8 @@ def find(name):
         if name.startswith(scheme):
             return Path(fetch(name.removeprefix(scheme)))
     folder = Path(name).expanduser()
+    if trained := _of_run(folder):
+        return trained
     if _is_preset(folder):
         return folder
     named = _named_folders()
@@ -125,7 +153,7 @@ def find(name):
     if folder.is_dir():
         raise ValueError(
             f"the folder {name!r} is not a preset: it has neither {CARD_FILE} nor "
-            f"{_CONFIG_FILE}"
+            f"{_CONFIG_FILE}, nor a run's {RUN_PRESETS}/NAME"
         )
     raise ValueError(_unknown(name, sorted(named)))
 
@@ -178,6 +206,26 @@ def _is_preset(folder):
     return (folder / CARD_FILE).is_file() or (folder / _CONFIG_FILE).is_file()
 
 
+def _of_run(folder):
+    """The preset that a run wrote into its folder, or None if it is none of a run.
+
+    Raises:
+        ValueError: if it wrote several, or none yet.
+    """
+    if (folder / "log.csv").is_file() and not (folder / RUN_PRESETS).is_dir():
+        raise ValueError(
+            f"the run {str(folder)!r} has no preset yet: go on with it, zoo train "
+            f"--resume {folder} (with --finish: end it here)"
+        )
+    found = sorted(p for p in folder.glob(f"{RUN_PRESETS}/*") if _is_preset(p))
+    if len(found) > 1:
+        raise ValueError(
+            f"the run {str(folder)!r} has several presets: name one of "
+            f"{', '.join(map(str, found))}"
+        )
+    return found[0] if found else None
+
+
 def _bundled_folder():
     """Inside the package in a wheel, beside it in a checkout."""
     package = Path(__file__).resolve().parent
@@ -200,14 +248,10 @@ def _named_folders():
 
 
 def _unknown(name, names):
-    import difflib
-
-    nearest = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
-    hint = f" (did you mean {' or '.join(nearest)}?)" if nearest else ""
     return (
-        f"unknown preset{hint}; allowed are a preset folder, a handle as "
-        "hf://user/name or kaggle://user/model/keras/variation, and the names "
-        f"[{', '.join(names)}]; received {name!r}"
+        f"unknown preset{did_you_mean(name, names)}; allowed are a preset folder, a "
+        "handle as hf://user/name or kaggle://user/model/keras/variation, and the "
+        f"names [{', '.join(names)}]; received {name!r}"
     )
 
 

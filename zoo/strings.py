@@ -1,6 +1,7 @@
-"""Checks of the strings that are given. Nothing here needs Keras."""
+"""Checks of strings, and what is said of them. Nothing here needs Keras."""
 
 import collections.abc
+import difflib
 import re
 import reprlib
 
@@ -65,3 +66,19 @@ def replace_surrogates(text):
 def describe(value):
     """A value, shortened, and its type, for the end of an error message."""
     return f"{reprlib.repr(value)} ({type(value).__name__})"
+
+
+def did_you_mean(name, names):
+    """The names most like a mistaken one, as words for an error message.
+
+    Returns:
+        str, such as `" (did you mean luong_dot or luong_global?)"`; empty if none is
+        like it.
+
+    Example:
+
+    >>> "unknown preset" + did_you_mean("loung_dot", ["bahdanau", "luong_dot"])
+    'unknown preset (did you mean luong_dot?)'
+    """
+    near = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""

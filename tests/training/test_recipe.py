@@ -11,7 +11,7 @@ import pytest
 
 import zoo
 from tests.harness import load_recipe
-from zoo.cli_train import recipes
+from zoo.cli.train import recipes
 from zoo.training import (
     CheckpointError,
     Experiment,

@@ -1,7 +1,6 @@
 """The corpora by name: where their files come from, and `load`."""
 
 import dataclasses
-import difflib
 import functools
 import gzip
 import hashlib
@@ -14,6 +13,7 @@ from pathlib import Path
 from zoo.data import tatoeba
 from zoo.data.download import CorpusError, fetch, store
 from zoo.data.pairs import Pairs, read_aligned
+from zoo.strings import did_you_mean
 
 
 class MissingFileError(CorpusError, FileNotFoundError):
@@ -151,10 +151,9 @@ def choose(what, value, allowed, aliases=()):
     names = [*allowed, *aliases]
     if value in names:
         return value
-    nearest = difflib.get_close_matches(str(value), names, n=1)
-    hint = f" (did you mean {nearest[0]}?)" if nearest else ""
     raise ValueError(
-        f"unknown {what}{hint}; allowed are {', '.join(names)}; received {value!r}"
+        f"unknown {what}{did_you_mean(value, names)}; allowed are {', '.join(names)}; "
+        f"received {value!r}"
     )
 
 

@@ -202,13 +202,13 @@ class TaskMethods:
         out. See `zoo.serving.export_savedmodel`.
 
         Args:
-            path: str or path, the model's folder, such as `"savedmodels/luong_local"`.
+            path: str or path, the model's folder, such as `"exports/luong_local"`.
             warmup: whether requests are put into it that the server runs first; they
                 need tensorflow-serving-api.
             **limits: arguments of `zoo.serving.Limits`, such as `beam_size`.
 
         Returns:
-            `pathlib.Path` of the version's folder, such as `savedmodels/luong_local/1`.
+            `pathlib.Path` of the version's folder, such as `exports/luong_local/1`.
 
         Raises:
             ValueError: for a limit that the task does not have, or without a

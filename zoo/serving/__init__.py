@@ -1,6 +1,6 @@
 """Serving: a preset as a SavedModel for TensorFlow Serving, and a client for it.
 
-    model.export_savedmodel("savedmodels/luong_local")
+    model.export_savedmodel("exports/luong_local")
     zoo.serving.Client("localhost:8500", "luong_local").translate("A dog runs.")
 
 The client needs no Keras, and an export none of the client's packages: each name is

@@ -23,7 +23,7 @@ def read_metadata(path):
     """What an exported version says of itself.
 
     Args:
-        path: of the version's folder, such as `savedmodels/luong_local/1`.
+        path: of the version's folder, such as `exports/luong_local/1`.
 
     Returns:
         dict: `name`, `task`, `architecture`, `limits`, `signatures` (the inputs and the

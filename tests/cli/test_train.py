@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from zoo.cli import main
-from zoo.cli_train import recipes
+from zoo.cli.train import recipes
 from zoo.training.configuration import digest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 RECIPE = """
 def main(argv):

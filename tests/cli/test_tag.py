@@ -62,7 +62,7 @@ def test_what_a_tagger_cannot_do_is_refused(preset, treebank, capsys):
     assert main([*command, "multi30k"]) == 2
     assert "scored on ud_english_ewt, received 'multi30k'" in capsys.readouterr().err
     assert main(["translate", "--preset", str(preset), "a dog"]) == 2
-    assert "BiRNNTagger, which translates nothing" in capsys.readouterr().err
+    assert "cannot translate; the presets that can are " in capsys.readouterr().err
     assert main([*command[:-2], "valid", "--data", "ud_english_ewt"]) == 2
     assert "allowed are train, dev, test" in capsys.readouterr().err
 
@@ -72,3 +72,15 @@ def test_its_page_says_what_it_is(preset):
     fields = dict(line.split(": ", 1) for line in front.splitlines())
     assert json.loads(fields["pipeline_tag"]) == "token-classification"
     assert 'print(model.tag("A dog runs."))' in body
+
+
+def test_tag_writes_a_line_for_each_line(preset, tmp_path, capsys):
+    (tmp_path / "in").write_text("A dog runs\n\nruns\n")
+    assert main(["tag", str(preset), "--input", str(tmp_path / "in")]) == 0
+    found = zoo.load(preset).tag(["A dog runs", "runs"])
+    first, second = (" ".join(f"{w}/{tag}" for w, tag in row) for row in found)
+    captured = capsys.readouterr()
+    assert captured.out == f"{first}\n\n{second}\n"
+    assert "zoo: 3 lines in " in captured.err
+    assert main(["tag", "--preset", str(preset), "A dog", "runs"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2

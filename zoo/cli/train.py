@@ -1,15 +1,47 @@
 """The command `zoo train`: finds a recipe, by name, path or run, and runs it."""
 
+import argparse
 import importlib.util
 from pathlib import Path
 
-from zoo.cli import BadInput, Parser, bad_input
+import zoo
+from zoo.cli.common import BadInput, Parser, bad_input
+from zoo.strings import did_you_mean
 from zoo.training.configuration import read_configuration
+
+HELP = "run a recipe, or go on with a run"
 
 _OTHERS = ("bulk_translate",)  # recipes that train nothing
 
 
-def train(arguments):
+def add_arguments(command):
+    """Adds the arguments of `zoo train` to its parser."""
+    command.usage = (
+        "zoo train RECIPE [argument of the recipe ...]\n"
+        "       zoo train --resume DIR [--epochs N] [--finish]\n"
+        "       zoo train --list"
+    )
+    command.add_argument("recipe", metavar="RECIPE", help="name, or path of a .py file")
+    command.add_argument(
+        "options",
+        metavar="...",
+        nargs=argparse.REMAINDER,
+        help="arguments of the recipe, as --scale small --set model.hidden_dim=512 "
+        "(all of them: zoo train RECIPE --help); --resume DIR goes on with the run in "
+        "DIR (of a recipe of your own: zoo train FILE.py --resume DIR), --list prints "
+        "the names of the recipes",
+    )
+
+
+def with_recipe(words):
+    """Puts an empty name where there are options and no recipe: argparse passes
+    options on only behind a positional argument."""
+    if words[:1] in (["-h"], ["--help"]):
+        return words
+    return [""] * (not words or words[0].startswith("-")) + words
+
+
+def run(arguments):
     """Runs `zoo train`.
 
     Args:
@@ -37,7 +69,7 @@ def train(arguments):
 
 def recipes():
     """The paths of zoo's own recipes that train, by their names."""
-    package = Path(__file__).resolve().parent
+    package = Path(zoo.__file__).resolve().parent
     inside = package / "_recipes"  # in a wheel; beside the package in a checkout
     folder = inside if inside.is_dir() else package.parent / "recipes"
     paths = [path for path in folder.glob("[!_]*.py") if path.stem not in _OTHERS]
@@ -53,8 +85,8 @@ def _recipe(name):
     found = recipes()
     if name not in found:
         raise BadInput(
-            f"unknown recipe; allowed are the path of a .py file and the names "
-            f"[{', '.join(found)}]; received {name!r}"
+            f"unknown recipe{did_you_mean(name, found)}; allowed are the path of a .py "
+            f"file and the names [{', '.join(found)}]; received {name!r}"
         )
     return found[name]
 

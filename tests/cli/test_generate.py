@@ -54,4 +54,45 @@ def test_what_a_language_model_cannot_do_is_refused(preset, ptb, tmp_path, capsy
     assert main([*command, "ptb", "--output", str(tmp_path / "out")]) == 2
     assert "leave --output out" in capsys.readouterr().err
     assert main(["translate", "--preset", str(preset), "a dog"]) == 2
-    assert "RecurrentCausalLM, which translates nothing" in capsys.readouterr().err
+    assert "cannot translate; the presets that can are " in capsys.readouterr().err
+
+
+def test_generate_continues_each_line(preset, capsys):
+    command = ["generate", str(preset), "a dog", "", "--max-length", "6"]
+    assert main(command) == 0
+    found = capsys.readouterr().out.splitlines()
+    assert found == zoo.load(preset).generate(["a dog", ""], max_length=6)
+    assert found[0].startswith("a dog") and len(found) == 2
+    assert main([*command, "--batch-size", "1"]) == 0
+    assert capsys.readouterr().out.splitlines() == found
+
+
+@pytest.mark.parametrize(
+    "options", [["--top-k", "5"], ["--top-p", "0.9"], ["--temperature", "3"]]
+)
+def test_generate_draws_words_by_a_seed(preset, options, capsys):
+    def run(*more):
+        texts = ["a", "the", "a dog", "the cat"]
+        command = ["generate", str(preset), *texts, "--max-length", "12", *options]
+        assert main([*command, *more]) == 0
+        return capsys.readouterr().out
+
+    first = run()
+    assert run() == first
+    assert any(run("--seed", str(seed)) != first for seed in range(1, 5))
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--top-k", "2", "--top-p", "0.5"], "not both"),
+        (["--top-p", "1.5"], "'1.5'"),
+        (["--temperature", "0"], "'0'"),
+        (["--temperature", "warm"], "'warm'"),
+        (["--max-length", "0"], "'0'"),
+    ],
+)
+def test_generate_refuses_what_cannot_be(preset, capsys, arguments, message):
+    assert main(["generate", str(preset), "a", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and message in captured.err.splitlines()[-1]

@@ -4,37 +4,51 @@ import os
 import sys
 
 from zoo.cards import CARD_FILE, read_card
-from zoo.cli import BadInput, bad_input, progress
+from zoo.cli.common import BACKENDS, BadInput, bad_input, progress
+from zoo.configured import configured_backend
 
 
-def find_preset(name):
-    """The folder of a preset; `BadInput` if there is none."""
+def find_preset(name, task=None):
+    """Finds a preset's folder, and asks its card what it can do.
+
+    Args:
+        name: str. What `zoo.load` takes.
+        task: str or None. What it has to do, as cards name it.
+
+    Returns:
+        `pathlib.Path` of the folder.
+
+    Raises:
+        BadInput: if there is no such preset, or if it does something else.
+    """
     from zoo import presets
 
     with bad_input(keep=(presets.PresetError, OSError)):
-        return presets.find(name)
+        folder = presets.find(name)
+    if task and (folder / CARD_FILE).is_file() and read_card(folder).task != task:
+        raise BadInput(presets.cannot(name, task))
+    return folder
 
 
-def load_task(name, backend, **options):
-    """Loads a preset for a command.
+def load_task(name, backend, task=None, **options):
+    """Loads a preset for a command. What can be refused without Keras is refused
+    before Keras is imported.
 
     Args:
         name: str. What `zoo.load` takes.
         backend: str or None. The backend to choose before Keras is imported.
+        task: str or None. What the preset has to do, as cards name it.
         **options: what else `zoo.load` takes.
 
     Returns:
         The task.
 
     Raises:
-        BadInput: if there is no such preset, or another backend runs already.
+        BadInput: if there is no such preset, if it does something else, or if there is
+            no such backend or another one runs already.
     """
-    if backend:
-        if "keras" in sys.modules:
-            running = sys.modules["keras"].config.backend()
-            if running != backend:
-                raise BadInput(f"Keras runs on {running} already, received {backend!r}")
-        os.environ["KERAS_BACKEND"] = backend
+    folder = find_preset(name, task)
+    _choose_backend(backend)
     from zoo import presets
     from zoo.training.process import start_backend, tune_process
 
@@ -43,7 +57,23 @@ def load_task(name, backend, **options):
     start_backend()
     # An OSError is the disk's or a hub's, also where it is a ValueError as well.
     with bad_input(keep=(presets.PresetError, OSError)):
-        return presets.load(name, **options)
+        model = presets.load(folder, **options)
+    if task and not hasattr(model, task):  # it has no card
+        raise BadInput(presets.cannot(name, task))
+    return model
+
+
+def _choose_backend(backend):
+    running = configured_backend()
+    if backend and backend != running:
+        if "keras" in sys.modules:
+            raise BadInput(f"Keras runs on {running} already, received {backend!r}")
+        os.environ["KERAS_BACKEND"] = running = backend
+    if running not in BACKENDS:
+        raise BadInput(
+            f"Keras is set to the backend {running!r}; zoo runs on "
+            f"{', '.join(BACKENDS)}: choose one with --backend or KERAS_BACKEND"
+        )
 
 
 def load_translator(names, backend):
@@ -59,13 +89,8 @@ def load_translator(names, backend):
     Raises:
         BadInput: if one does not translate, or if they make no ensemble.
     """
-    tasks = []
-    for name in names:
-        task = load_task(name, backend)
-        if not hasattr(task, "translate"):
-            kind = type(task).__name__
-            raise BadInput(f"{name} is a {kind}, which translates nothing")
-        tasks.append(task)
+    read_direction(names)
+    tasks = [load_task(name, backend, "translate") for name in names]
     if len(tasks) == 1:
         return tasks[0]
     from zoo.decoding import Ensemble
@@ -88,7 +113,7 @@ def read_direction(names):
     """
     first = common = None
     for name in names:
-        folder = find_preset(name)
+        folder = find_preset(name, "translate")
         if not (folder / CARD_FILE).is_file():
             continue
         languages = list(read_card(folder).languages)

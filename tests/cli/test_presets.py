@@ -81,7 +81,7 @@ def test_presets_of_unlike_directions_are_not_loaded(saved, monkeypatch, capsys)
     cards = {"one": ["en", "de"], "two": ["de", "en"], "stranger": ["en"]}
     cards = {name: {**FACTS, "languages": pair} for name, pair in cards.items()}
     read = lambda folder: presets.Card(files={}, **cards[folder.name])  # noqa: E731
-    monkeypatch.setattr("zoo.cli_presets.read_card", read)
+    monkeypatch.setattr("zoo.cli.presets.read_card", read)
     for command in (translate, evaluate):
         assert command(saved, "one", "two") == 2
         err = capsys.readouterr().err

@@ -35,6 +35,7 @@ def tasks(monkeypatch):
     tasks = {}
 
     def load(name):
+        name = str(name)
         assert name not in tasks
         tasks[name] = FakeTask(name[-1])
         return tasks[name]
@@ -123,13 +124,13 @@ OUT = ["--output", "OUT.png"]
         (["--preset", "A", "x"], "required: --output"),
         (["--preset", "A", *OUT], "need each other"),
         (["x", *OUT], "need each other"),
-        (OUT, "give --preset and TEXT, or --log"),
-        (["--log", "y", "--preset", "A", *OUT], "give --preset and TEXT, or --log"),
-        (["--log", "y", "x", *OUT], "give --preset and TEXT, or --log"),
+        (OUT, "give PRESET and TEXT, or --log"),
+        (["--log", "y", "--preset", "A", *OUT], "give PRESET and TEXT, or --log"),
+        (["--log", "y", "x", *OUT], "give PRESET and TEXT, or --log"),
         (["--log", "OUT", *OUT], "no epoch yet"),
         (["--log", "OUT/none", *OUT], "No such file"),
         (["--preset", "A", "--preset", "unknown", "x", *OUT], "unknown preset"),
-        (["--preset", "A", "--preset", "T", "x", *OUT], "t translates nothing"),
+        (["--preset", "A", "--preset", "T", "x", *OUT], "t cannot translate"),
         (["--preset", "A", "x", "--beam", "0", *OUT], "should be 1 or more"),
     ],
 )
@@ -153,7 +154,7 @@ def test_a_preset_without_a_card_that_translates_nothing(
     monkeypatch.setattr(presets, "load", lambda name: object())
     out = str(tmp_path / "x.png")
     assert main(["plot", "--preset", names["a"], "x", "--output", out]) == 2
-    assert "is a object, which translates nothing" in capsys.readouterr().err
+    assert "cannot translate; the presets that can" in capsys.readouterr().err
 
 
 def test_without_matplotlib(tasks, names, tmp_path, monkeypatch, capsys):

@@ -1,31 +1,28 @@
 """The command `zoo plot`: alignments of sentences, or training curves, as a picture."""
 
 from zoo import plots
-from zoo.cards import CARD_FILE, read_card
-from zoo.cli import BadInput, add_search, bad_input, progress
-from zoo.cli_presets import find_preset, load_translator
-from zoo.cli_text import (
-    check_files,
+from zoo.cli.common import (
+    BadInput,
+    add_presets,
+    add_search,
+    bad_input,
     check_search,
-    places_in_warnings,
+    progress,
     search_options,
+    split_presets,
 )
+from zoo.cli.presets import find_preset, load_translator
+from zoo.cli.texts import check_files, places_in_warnings
+
+HELP = "draw alignments or training curves as a picture"
 
 
 def add_arguments(command):
     """Adds the arguments of `zoo plot` to its parser."""
-    command.usage = (
-        "zoo plot --preset NAME [--preset NAME ...] TEXT [TEXT ...] --output FILE\n"
-        "       zoo plot --log DIR [--log DIR ...] --output FILE"
-    )
-    command.add_argument(
-        "text", metavar="TEXT", nargs="*", help="sentences, drawn below each other"
-    )
-    command.add_argument(
-        "--preset",
-        metavar="NAME",
-        action="append",
-        help="name, folder or handle; several are drawn side by side",
+    add_presets(command, "TEXT [TEXT ...] --output FILE", several=True)
+    command.usage += "\n       zoo plot --log DIR [--log DIR ...] --output FILE"
+    command.description = (
+        f"{HELP}: sentences stand below each other, presets side by side"
     )
     command.add_argument(
         "--log",
@@ -45,7 +42,7 @@ def add_arguments(command):
     add_search(command)
 
 
-def plot(arguments):
+def run(arguments):
     """Runs `zoo plot`.
 
     Args:
@@ -55,8 +52,8 @@ def plot(arguments):
         BadInput: if the arguments contradict each other, a file cannot be used, or
             there is no such preset or run.
     """
-    if bool(arguments.log) == bool(arguments.preset or arguments.text):
-        raise BadInput("give --preset and TEXT, or --log (see zoo plot --help)")
+    if bool(arguments.log) == bool(arguments.preset or arguments.words):
+        raise BadInput("give PRESET and TEXT, or --log (see zoo plot --help)")
     with bad_input():
         plots.check_ending(arguments.output)
     check_files([], arguments.output)
@@ -71,14 +68,12 @@ def plot(arguments):
 
 
 def _alignments(arguments):
-    names, texts = arguments.preset or [], arguments.text
-    if not names or not texts:
-        raise BadInput("--preset and TEXT need each other (see zoo plot --help)")
+    names, texts = split_presets(arguments, several=True)
+    if not texts:
+        raise BadInput("PRESET and TEXT need each other (see zoo plot --help)")
     check_search(arguments)
     for name in names:
-        folder = find_preset(name)
-        if (folder / CARD_FILE).is_file() and read_card(folder).task != "translate":
-            raise BadInput(f"{name} translates nothing, as its card says")
+        find_preset(name, "translate")
     loaded = dict.fromkeys(names)
     tasks = {name: load_translator([name], arguments.backend) for name in loaded}
     texts = [" ".join(text.splitlines()) for text in texts]

@@ -1,0 +1,50 @@
+import types
+
+import pytest
+
+from tests.cli.fakes import FakeTask, load
+from tests.presets_for_tests import make_preset
+from zoo import presets
+
+
+@pytest.fixture
+def task(monkeypatch):
+    fake = FakeTask()
+    load(monkeypatch, lambda: fake)
+    return fake
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """One preset, `tiny`, in the bundled folder and nothing elsewhere."""
+    make_preset(tmp_path / "bundled" / "tiny")
+    monkeypatch.setattr(presets, "_bundled_folder", lambda: tmp_path / "bundled")
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "bundled" / "tiny"
+
+
+@pytest.fixture
+def without_card(monkeypatch, tmp_path):
+    """Every name is that of a folder that has no card."""
+    monkeypatch.setattr(presets, "find", lambda name: tmp_path)
+
+
+@pytest.fixture
+def corpus(monkeypatch, without_card):
+    """One corpus, `toy`; gives what is asked of it."""
+    from zoo import data
+
+    asked = []
+
+    def load(name, source="en", target="de", split="train", allow_newer=False):
+        if name != "toy":
+            raise ValueError(f"unknown corpus, received {name!r}")
+        asked.append((source, target, split, *["newer"] * allow_newer))
+        sources = ["the cat sat on the mat", "a dog runs", "unread"]
+        targets = [sources[0].upper(), "A DOG SLEEPS", "NEVER"]
+        return types.SimpleNamespace(
+            sources=sources, targets=targets, references=[[line] for line in targets]
+        )
+
+    monkeypatch.setattr(data, "load", load)
+    return asked

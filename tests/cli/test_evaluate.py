@@ -1,0 +1,86 @@
+import pytest
+
+from tests.cli.fakes import failing
+from tests.presets_for_tests import FACTS, make_preset
+from zoo import presets
+from zoo.cli import main
+from zoo.data import DownloadError
+
+
+def test_evaluate(task, corpus, tmp_path, capsys):
+    out = tmp_path / "hypotheses"
+    arguments = ["--data", "toy", "--split", "test", "--source", "fr", "--limit", "2"]
+    code = main(["evaluate", "fake", *arguments, "--beam", "2", "--output", str(out)])
+    assert code == 0
+    assert corpus == [("fr", "de", "test")]
+    assert len(task.calls) == 1 and task.calls[0]["beam_size"] == 2
+    assert out.read_text() == "THE CAT SAT ON THE MAT\nA DOG RUNS\n"
+    bleu, chrf, speed = capsys.readouterr().out.splitlines()
+    assert bleu.startswith("BLEU ") and 40 < float(bleu.split()[1]) < 100
+    assert "tok:13a" in bleu and "nrefs:1" in bleu
+    assert chrf.startswith("chrF ") and "version:" in chrf
+    assert "2 sentences" in speed and "sentences/s" in speed
+
+
+def test_evaluate_on_a_newer_snapshot(task, corpus):
+    arguments = ["evaluate", "fake", "--data", "toy", "--split", "test"]
+    assert main([*arguments, "--allow-newer"]) == 0
+    assert corpus == [("en", "de", "test", "newer")]
+
+
+def test_evaluate_unknown_corpus(corpus, capsys, monkeypatch):
+    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    assert main(["evaluate", "fake", "--data", "tyo", "--split", "test"]) == 2
+    assert "'tyo'" in capsys.readouterr().err
+
+
+def test_evaluate_takes_the_languages_of_the_card(corpus, tiny, task, monkeypatch):
+    monkeypatch.setattr(presets, "find", lambda name: tiny)
+    assert FACTS["languages"] == ["en", "de"]
+    command = ["evaluate", "tiny", "--data", "toy", "--split", "test"]
+    assert main(command) == 0
+    assert main([*command, "--source", "en", "--target", "de"]) == 0
+    assert corpus == [("en", "de", "test")] * 2
+
+
+@pytest.mark.parametrize("given", [("de", "en"), ("en", "fr"), ("fr", "de")])
+def test_evaluate_refuses_other_languages(corpus, tiny, capsys, monkeypatch, given):
+    monkeypatch.setattr(presets, "find", lambda name: tiny)
+    command = ["evaluate", "tiny", "--data", "toy", "--split", "test"]
+    assert main([*command, "--source", given[0], "--target", given[1]]) == 2
+    assert "tiny translates from en to de, received" in capsys.readouterr().err
+    assert main([*command, "--target", "fr"]) == 2
+    assert capsys.readouterr().err.endswith("received --target fr\n")
+    assert corpus == []
+
+
+def test_evaluate_needs_two_languages(corpus, tiny, capsys, monkeypatch):
+    make_preset(tiny.parent / "one", languages=["en"])
+    monkeypatch.setattr(presets, "find", lambda name: tiny.parent / "one")
+    assert main(["evaluate", "one", "--data", "toy", "--split", "test"]) == 2
+    assert "names the languages ['en']" in capsys.readouterr().err
+    assert corpus == []
+
+
+@pytest.mark.usefixtures("without_card")
+def test_evaluate_without_the_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
+    assert main(["evaluate", "fake", "--data", "multi30k", "--split", "test"]) == 2
+    assert "test_2016_flickr.en is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        (DownloadError("no network"), 1),
+        (OSError("disk"), 1),
+        (PermissionError("closed"), 2),
+        (ValueError("misaligned"), 2),
+    ],
+)
+def test_evaluate_when_the_corpus_fails(monkeypatch, without_card, error, code):
+    from zoo import data
+
+    monkeypatch.setattr(data, "load", lambda *_, **__: failing(error)("x"))
+    assert main(["evaluate", "fake", "--data", "multi30k", "--split", "test"]) == code

@@ -1,0 +1,318 @@
+import os
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import zoo
+from tests.cli.fakes import give_stdin, translate
+from tests.presets_for_tests import save_translator
+from zoo import presets
+from zoo.cli import main, texts
+
+
+def test_translate_arguments(task, capsys):
+    assert translate("a dog", "runs") == 0
+    captured = capsys.readouterr()
+    assert captured.out == "A DOG\nRUNS\n"
+    assert "zoo: loading fake" in captured.err
+    assert task.calls == [
+        {"texts": ["a dog", "runs"], "n_best": 1, "beam_size": 5, "batch_size": 64}
+    ]
+
+
+def test_translate_options_reach_the_model(task):
+    options = ["--beam", 3, "--length-penalty", "0.6", "--batch-size", 7]
+    options += ["--coverage-penalty", "0.2", "--max-length", 9, "--min-length", 4]
+    options += ["--length-normalization", "plain", "--replace-unknown"]
+    assert translate(*options, "a") == 0
+    assert task.calls == [
+        {
+            "texts": ["a"],
+            "n_best": 1,
+            "beam_size": 3,
+            "batch_size": 7,
+            "length_penalty": 0.6,
+            "coverage_penalty": 0.2,
+            "max_length": 9,
+            "min_length": 4,
+            "length_normalization": "plain",
+            "replace_unknown": True,
+        }
+    ]
+
+
+def test_translate_keeps_every_line_in_order(task, capsys, monkeypatch):
+    text = "eins\n\n  \r\nzwei\r\nü\u2028x\x0cy\ndrei ohne Ende"
+    give_stdin(monkeypatch, text.encode())
+    assert translate() == 0
+    assert capsys.readouterr().out == "EINS\n\n\nZWEI\nÜ\u2028X\x0cY\nDREI OHNE ENDE\n"
+
+
+@pytest.mark.parametrize("content, out", [(b"", ""), (b"\n", "\n"), (b"\n\n", "\n\n")])
+def test_translate_nothing(task, capsys, monkeypatch, content, out):
+    give_stdin(monkeypatch, content)
+    assert translate() == 0
+    assert capsys.readouterr().out == out
+    assert task.calls == []
+
+
+def test_translate_files(task, tmp_path, capsys):
+    (tmp_path / "a").write_text("one\ntwo\n")
+    (tmp_path / "b").write_text("drei\n")
+    out = tmp_path / "out"
+    files = ["--input", tmp_path / "a", "--input", tmp_path / "b", "--output", out]
+    assert translate(*files) == 0
+    assert out.read_text() == "ONE\nTWO\nDREI\n"
+    assert capsys.readouterr().out == ""
+
+
+def test_translate_reads_no_further_than_it_has_written(task, capsys, monkeypatch):
+    """Memory is constant: a chunk is written before the next one is read."""
+    total, pending = 1000, []
+    real = task.translate
+    task.translate = lambda texts, **options: (
+        pending.append(lines.read - len(texts)) or real(texts, **options)
+    )
+
+    class Lines:
+        read = 0
+
+        def __iter__(self):
+            for number in range(total):
+                self.read += 1
+                yield f"line {number}\n".encode()
+
+    lines = Lines()
+    stdin = types.SimpleNamespace(buffer=lines, isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert translate("--batch-size", 2) == 0
+    assert pending == list(range(0, total, 128))
+    assert max(len(call["texts"]) for call in task.calls) == 128
+    assert capsys.readouterr().out.splitlines()[-1] == "LINE 999"
+
+
+def test_translate_answers_each_typed_line(task, monkeypatch):
+    give_stdin(monkeypatch, b"a\nb\n")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert translate() == 0
+    assert [call["texts"] for call in task.calls] == [["a"], ["b"]]
+
+
+def test_n_best(task, capsys, monkeypatch):
+    give_stdin(monkeypatch, b"a b\n\nc\n")
+    assert translate("--n-best", 2) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "0 ||| A B ||| -0.5000",
+        "0 ||| A B! ||| -1.5000",
+        "1 |||  ||| 0.0000",
+        "2 ||| C ||| -0.5000",
+        "2 ||| C! ||| -1.5000",
+    ]
+
+
+def test_alignments(task, capsys, monkeypatch):
+    from zoo import decoding
+
+    drawn = []
+    monkeypatch.setattr(
+        decoding, "format_alignment", lambda record: drawn.append(record) or "x .\n. x"
+    )
+    give_stdin(monkeypatch, b"a b\n\nc\n")
+    assert translate("--alignments") == 0
+    grid = "x .\n. x"
+    assert capsys.readouterr().out == f"A B\n\n{grid}\n\n\nC\n\n{grid}\n\n"
+    assert [record.source_tokens for record in drawn] == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--beam", "0", "a"], "'0'"),
+        (["--length-penalty", "-1", "a"], "'-1'"),
+        (["--length-penalty", "nan", "a"], "'nan'"),
+        (["--length-penalty", "inf", "a"], "'inf'"),
+        (["--length-penalty", "much", "a"], "'much'"),
+        (["--beam", "x", "a"], "'x'"),
+        (["--n-best", "6", "a"], "received 6 and 5"),
+        (["--min-length", "7", "--max-length", "6", "a"], "received 7 and 6"),
+        (["--min-length", "0", "a"], "'0'"),
+        (["--length-normalization", "wu", "a"], "'wu'"),
+        (["--batch-size", "-1", "a"], "--batch-size"),
+        (["--backend", "theano", "a"], "theano"),
+        (["--input", "nowhere.txt"], "nowhere.txt"),
+        (["--output", "nowhere/out", "a"], "nowhere/out"),
+        (["--input", "x", "a"], "not both"),
+        (["--no-such-option", "a"], "--no-such-option"),
+    ],
+)
+def test_bad_usage(task, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("out").write_text("precious\n")
+    if "--output" not in arguments:
+        arguments = ["--output", "out", *arguments]
+    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    assert translate(*arguments) == 2
+    assert Path("out").read_text() == "precious\n" and os.listdir() == ["out"]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("zoo: error: ") and message in captured.err
+    assert captured.err.count("\n") == 1
+    assert task.calls == []
+
+
+def test_output_over_its_own_input(task, tmp_path, capsys):
+    path = tmp_path / "text"
+    path.write_text("precious\n")
+    assert translate("--input", path, "--output", path) == 2
+    assert path.read_text() == "precious\n"
+
+
+def test_input_that_is_not_utf8(task, tmp_path, capsys, monkeypatch):
+    path = tmp_path / "latin1"
+    content = "schön\n".encode() + "schön\n".encode("latin-1") + b"ok\n"
+    path.write_bytes(content)
+    assert translate("--input", path) == 2
+    assert f"line 2 of {path} is not UTF-8" in capsys.readouterr().err
+    give_stdin(monkeypatch, content)
+    assert translate() == 2
+    assert "line 2 of standard input is not UTF-8" in capsys.readouterr().err
+
+
+def fail_at_the_third_text(task, error):
+    real = task.translate
+
+    def translate(texts, **options):
+        if "c" in texts:
+            raise error
+        return real(texts, **options)
+
+    task.translate = translate
+
+
+@pytest.fixture
+def three_chunks(tmp_path, monkeypatch):
+    """A folder with an input of three lines, each a chunk, and an old output."""
+    monkeypatch.setattr(texts, "_BATCHES_AT_ONCE", 1)
+    (tmp_path / "in").write_text("a\nb\nc\n")
+    (tmp_path / "out").write_text("precious\n")
+    (tmp_path / "out").chmod(0o640)
+    return tmp_path
+
+
+def translate_chunks(folder):
+    files = ["--input", folder / "in", "--output", folder / "out"]
+    return translate(*files, "--batch-size", 1)
+
+
+@pytest.mark.parametrize(
+    "error, code", [(RuntimeError("boom"), 1), (KeyboardInterrupt(), 130)]
+)
+def test_failure_leaves_the_old_output(task, three_chunks, capsys, error, code):
+    fail_at_the_third_text(task, error)
+    assert translate_chunks(three_chunks) == code
+    assert (three_chunks / "out").read_text() == "precious\n"
+    assert (three_chunks / "out.part").read_text() == "A\nB\n"
+    assert f"is in {three_chunks / 'out.part'}" in capsys.readouterr().err
+
+
+def test_failure_at_the_first_chunk_leaves_nothing(task, three_chunks):
+    (three_chunks / "in").write_text("c\n")
+    fail_at_the_third_text(task, RuntimeError("boom"))
+    assert translate_chunks(three_chunks) == 1
+    assert (three_chunks / "out").read_text() == "precious\n"
+    assert not (three_chunks / "out.part").exists()
+
+
+def test_success_replaces_the_old_output(task, three_chunks):
+    (three_chunks / "out.part").write_text("of an earlier run, longer than this one\n")
+    assert translate_chunks(three_chunks) == 0
+    assert (three_chunks / "out").read_text() == "A\nB\nC\n"
+    assert (three_chunks / "out").stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(three_chunks)) == ["in", "out"]
+
+
+def test_output_to_a_link_or_a_device(task, three_chunks):
+    (three_chunks / "out").rename(three_chunks / "real")
+    (three_chunks / "out").symlink_to("real")
+    assert translate_chunks(three_chunks) == 0
+    assert (three_chunks / "out").is_symlink()
+    assert (three_chunks / "real").read_text() == "A\nB\nC\n"
+    assert translate("a", "--output", os.devnull) == 0
+    assert not os.path.isfile(os.devnull)
+
+
+def test_output_that_is_a_folder(task, tmp_path, capsys):
+    assert translate("a", "--output", tmp_path) == 2
+    assert "it is a folder" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:(?s).*has no card.json")
+def test_prefixes_banned_pieces_and_unknown_words(tmp_path, capsys):
+    command = ["translate", "--preset", str(save_translator(tmp_path / "tiny"))]
+    command += ["--beam", "2", "--max-length", "9", "a ßÄ dog", "die katze"]
+
+    def run(*options, code=0):
+        assert main([*command, *options]) == code
+        captured = capsys.readouterr()
+        return captured.out.splitlines() or captured.err.splitlines()[-1]
+
+    found = run("--prefix", "hund ß")
+    assert len(found) == 2 and all(line.startswith("hund ß") for line in found)
+    tokenizer = zoo.load(tmp_path / "tiny").preprocessor.tokenizer
+    known = tokenizer.get_vocabulary()
+    banned = [part for piece in known[4:] for part in ("--ban", piece)]
+    banned += ["--ban", "<pad>", "--ban", "<s>", "--min-length", "3"]
+    assert all("⁇" in line for line in run(*banned))
+    assert not any("⁇" in line for line in run(*banned, "--replace-unknown"))
+    kept = banned.index("n")
+    only = banned[: kept - 1] + banned[kept + 1 :] + ["--ban", "<unk>"]
+    # The end token is the third.
+    assert all(set(line) == {"n"} and len(line) >= 2 for line in run(*only))
+    message = run("--ban", "a", "--ban", "nobody", code=2)
+    assert message.startswith("zoo: error: ") and "banned[1]='nobody'" in message
+    assert "max_length=9" in run("--prefix", "katze rennt runs sleeps", code=2)
+
+
+# === Warnings of texts that are cut ===
+
+
+@pytest.fixture
+def cutting(task, monkeypatch):
+    """The fake task, which reads texts with a real preprocessor of 3 pieces."""
+    from zoo.text import Tokenizer, TranslatorPreprocessor, train_tokenizer
+
+    proto = train_tokenizer(["a b c d"], vocabulary_size=9)
+    preprocessor = TranslatorPreprocessor(Tokenizer(proto=proto), source_length=3)
+    real = task.translate
+
+    def translate(texts, **options):
+        preprocessor.encode(texts)
+        return real(texts, **options)
+
+    task.translate = translate
+
+
+def test_a_cut_line_is_named_by_its_number(cutting, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(texts, "_BATCHES_AT_ONCE", 1)
+    (tmp_path / "a").write_text("a\n\n\na b c d\n")
+    (tmp_path / "b").write_text("\na b c d\n\na\na b c d\n")
+    files = ["--input", tmp_path / "a", "--input", tmp_path / "b"]
+    assert translate(*files, "--batch-size", "4") == 0
+    err = capsys.readouterr().err
+    assert f"The first is line 4 of {tmp_path / 'a'}, of 7 characters" in err
+    assert f"The first is line 2 of {tmp_path / 'b'}, of 7 characters" in err
+    assert f"The first is line 5 of {tmp_path / 'b'}, of 7 characters" in err
+    assert err.count("warning") == 3 and "texts[" not in err
+
+    assert translate("a", "a b c d") == 0
+    assert "The first is TEXT 2, of 7" in capsys.readouterr().err
+    give_stdin(monkeypatch, b"\na b c d\n")
+    assert translate() == 0
+    assert "The first is line 2 of standard input, of 7" in capsys.readouterr().err
+
+
+def test_evaluate_names_the_sentence_that_is_cut(cutting, corpus, capsys):
+    assert main(["evaluate", "fake", "--data", "toy", "--split", "test"]) == 0
+    assert "The first is sentence 1 of test, of 22" in capsys.readouterr().err

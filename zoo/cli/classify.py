@@ -1,0 +1,38 @@
+"""The command `zoo classify`."""
+
+from zoo.cli.common import add_model_options, add_presets, split_presets
+from zoo.cli.presets import load_task
+from zoo.cli.texts import add_texts, check_texts, filled, run_texts
+
+HELP = "classify texts with a preset"
+
+
+def add_arguments(command):
+    """Adds the arguments of `zoo classify` to its parser."""
+    add_presets(command, "[TEXT ...]")
+    add_texts(command)
+    add_model_options(command)
+
+
+def run(arguments):
+    """Runs `zoo classify`: prints the most probable class, one line a line of the
+    input; an empty line for an empty one.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Raises:
+        BadInput: if there is no such preset, it doesn't classify, or a file cannot be
+            used.
+    """
+    (name,), texts = split_presets(arguments)
+    check_texts(arguments, texts)
+    task = load_task(name, arguments.backend, "classify")
+
+    def classify(lines):
+        return task.classify(lines, batch_size=arguments.batch_size)
+
+    def work(chunk):
+        return [answer or "" for answer in filled(chunk, classify)]
+
+    run_texts(arguments, texts, work)

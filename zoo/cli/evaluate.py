@@ -1,0 +1,187 @@
+"""The command `zoo evaluate`."""
+
+import time
+
+from zoo.cards import CARD_FILE, read_card
+from zoo.cli.common import (
+    BadInput,
+    add_presets,
+    add_search,
+    bad_input,
+    check_search,
+    count,
+    counted,
+    progress,
+    search_options,
+    split_presets,
+)
+from zoo.cli.presets import find_preset, load_task, load_translator, read_direction
+from zoo.cli.texts import check_files, open_output, places_in_warnings
+
+HELP = "score a preset on a corpus; several translators: their ensemble"
+
+
+def add_arguments(command):
+    """Adds the arguments of `zoo evaluate` to its parser."""
+    add_presets(command, "[PRESET ...] --data CORPUS --split SPLIT", several=True)
+    command.add_argument("--data", required=True, help="corpus, as multi30k")
+    command.add_argument("--split", required=True, help="as test_2016_flickr")
+    text = "a newer snapshot of a corpus will do: scores compare with no other then"
+    command.add_argument("--allow-newer", action="store_true", help=text)
+    command.add_argument("--source", help="language (default: the preset's)")
+    command.add_argument("--target", help="language (default: the preset's)")
+    command.add_argument("--limit", type=count, help="only the first LIMIT sentences")
+    command.add_argument("--output", metavar="FILE", help="write the answers here")
+    add_search(command)
+
+
+def run(arguments):
+    """Runs `zoo evaluate`: prints BLEU, chrF and speed, one line each; of a preset
+    that tags words their accuracy, of a language model the perplexity, and its speed.
+    Several translators are scored as an ensemble.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Raises:
+        BadInput: if there is no such corpus, split or preset.
+    """
+    first, rest = split_presets(arguments, several=True)
+    names = [*first, *rest]
+    check_search(arguments)
+    check_files([], arguments.output)
+    task_of = {"tag": _tagger, "generate": _language_model}
+    several = len(names) > 1  # translators, or an error
+    if evaluate := not several and task_of.get(_task(names[0])):
+        return evaluate(names[0], arguments)
+    _translators(names, arguments)
+
+
+def _task(name):
+    """What a preset does, as its card says."""
+    folder = find_preset(name)
+    return read_card(folder).task if (folder / CARD_FILE).is_file() else None
+
+
+# === Translators ===
+
+
+def _translators(names, arguments):
+    from zoo.training.evaluation import corpus_scores
+
+    pairs = _read_corpus(names, arguments)
+    sources = pairs.sources[: arguments.limit]
+    references = pairs.references[: arguments.limit]
+    corpus_scores(["."], [["."]])  # without sacrebleu, fail before the work
+    task = load_translator(names, arguments.backend)
+    progress(f"translating {counted(len(sources), 'sentence')}")
+    began = time.perf_counter()
+    with places_in_warnings(lambda i: f"sentence {i + 1} of {arguments.split}"):
+        hypotheses = task.translate(sources, **search_options(arguments))
+    seconds = time.perf_counter() - began
+    _write(hypotheses, arguments)
+    scores = corpus_scores(hypotheses, references)
+    for key, label in (("bleu", "BLEU"), ("chrf", "chrF")):
+        print(f"{label} {scores[key]['score']:.2f} {scores[key]['signature']}")
+    print(
+        f"speed {len(sources) / seconds:.1f} sentences/s "
+        f"({counted(len(sources), 'sentence')} in {seconds:.1f} s, compilation "
+        "included)"
+    )
+
+
+def _read_corpus(names, arguments):
+    from zoo import data
+
+    source, target = _languages(names, arguments)
+    progress(f"reading {arguments.data} {arguments.split}")
+    wrong = (ValueError, FileNotFoundError, PermissionError)
+    with bad_input(wrong, keep=data.DownloadError):
+        return data.load(
+            arguments.data,
+            source=source,
+            target=target,
+            split=arguments.split,
+            allow_newer=arguments.allow_newer,
+        )
+
+
+def _languages(names, arguments):
+    """Source and target language: the presets', which those given must be."""
+    given = [arguments.source, arguments.target]
+    languages = read_direction(names)
+    if languages is None:
+        return [given[0] or "en", given[1] or "de"]
+    if any(g not in (None, own) for g, own in zip(given, languages, strict=True)):
+        options = (("--source", given[0]), ("--target", given[1]))
+        received = " ".join(f"{option} {value}" for option, value in options if value)
+        raise BadInput(
+            f"{names[0]} translates from {languages[0]} to {languages[1]}, "
+            f"received {received}"
+        )
+    return languages
+
+
+# === Words ===
+
+
+def _tagger(name, arguments):
+    from zoo.data import DownloadError
+    from zoo.data.tagged import UD_ENGLISH, load_ud
+
+    if arguments.data != UD_ENGLISH.name:
+        raise BadInput(
+            f"taggers are scored on {UD_ENGLISH.name}, received {arguments.data!r}"
+        )
+    progress(f"reading {arguments.data} {arguments.split}")
+    with bad_input((ValueError, OSError), keep=DownloadError):
+        data = load_ud(arguments.split, allow_newer=arguments.allow_newer)
+    sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
+    task = load_task(name, arguments.backend, "tag")
+    from zoo.training.evaluation import tag_accuracy
+
+    began = time.perf_counter()
+    found = task.tag(sentences, batch_size=arguments.batch_size)
+    seconds = time.perf_counter() - began
+    _write([" ".join(f"{word}/{tag}" for word, tag in row) for row in found], arguments)
+    accuracy, words = tag_accuracy(found, tags)
+    print(f"accuracy {100 * accuracy:.2f} UPOS, {words} words as the treebank has them")
+    _print_speed(words, seconds)
+
+
+def _language_model(name, arguments):
+    from zoo.data import DownloadError
+    from zoo.data.texts import load_ptb
+
+    if arguments.data != "ptb":
+        raise BadInput(
+            f"language models are scored on ptb, received {arguments.data!r}"
+        )
+    if arguments.output:
+        raise BadInput("a language model writes no output: leave --output out")
+    progress(f"reading {arguments.data} {arguments.split}")
+    with bad_input((ValueError, OSError), keep=DownloadError):
+        texts = load_ptb(arguments.split)[: arguments.limit]
+    task = load_task(name, arguments.backend, "generate")
+    began = time.perf_counter()
+    # As the paper reads it: one text, the state carried over.
+    perplexity = task.perplexity(texts, batch_size=1, carry_over=True)
+    seconds = time.perf_counter() - began
+    words = sum(len(text.split()) + 1 for text in texts)
+    print(
+        f"perplexity {perplexity:.2f} of {words} words and ends of sentences, "
+        "state carried over"
+    )
+    _print_speed(words, seconds)
+
+
+def _print_speed(words, seconds):
+    print(
+        f"speed {words / seconds:.0f} words/s ({seconds:.1f} s, compilation included)"
+    )
+
+
+def _write(lines, arguments):
+    if arguments.output:
+        with open_output(arguments.output) as output:
+            output.writelines(f"{line}\n" for line in lines)

@@ -1,0 +1,137 @@
+"""The command `zoo export`."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from zoo.cli.common import (
+    add_presets,
+    bad_input,
+    count,
+    no_words,
+    penalty,
+    progress,
+    split_presets,
+)
+from zoo.cli.presets import find_preset, load_task
+from zoo.configured import configured_backend
+
+HELP = "write a SavedModel that takes text"
+
+FOLDER = "exports"  # where exported models are by default
+# Option -> its type and help. All but the last two are arguments of
+# `zoo.serving.Limits`.
+_OPTIONS = {
+    "beam_size": (count, "hypotheses of the beam search (default 5)"),
+    "length_penalty": (penalty, "of Wu et al. 2016; 0 for none (default 1)"),
+    "coverage_penalty": (penalty, "of Wu et al. 2016 (default 0, none)"),
+    "n_best": (count, "what translate_n_best gives (default: the beam size)"),
+    "max_length": (count, "longest output (default: twice the source's, plus 10)"),
+    "max_source_length": (count, "what is longer is cut (default: the preset's)"),
+    "quantize": (("int8",), "of the weights of word vectors and dense layers"),
+    "dtype": (("float32", "float16"), "of weights and computation"),
+}
+
+
+def add_arguments(command):
+    """Adds the arguments of `zoo export` to its parser."""
+    add_presets(command, "[OUT]")
+    command.description = f"{HELP}, OUT/NAME/VERSION (default exports/NAME/1)"
+    for name, (kind, text) in _OPTIONS.items():
+        choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
+        command.add_argument(f"--{name.replace('_', '-')}", help=text, **choice)
+    text = "leave out the warm-up requests, which need tensorflow-serving-api"
+    command.add_argument("--no-warmup", action="store_true", help=text)
+
+
+def run(arguments):
+    """Runs `zoo export`, under TensorFlow whatever backend is configured.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Returns:
+        The exit code of the process that did it, or None.
+
+    Raises:
+        BadInput: if there is no such preset, or it can't be exported like that.
+        ImportError: without TensorFlow or, unless `no_warmup`, tensorflow-serving-api.
+    """
+    (name,), words = split_presets(arguments)
+    no_words(words[1:], arguments)
+    given = {option: getattr(arguments, option) for option in _OPTIONS}
+    given = {option: value for option, value in given.items() if value is not None}
+    return export_preset(name, *words or [FOLDER], not arguments.no_warmup, **given)
+
+
+def export_preset(name, out, warmup=True, **options):
+    """Exports a preset, see `run`.
+
+    Args:
+        name: str. What `zoo.load` takes.
+        out: path of the folder that gets the model's.
+        warmup: whether requests for warming up are put in.
+        **options: by the names of `zoo export`'s options.
+    """
+    from zoo.cards import digest
+    from zoo.serving import folder, server
+
+    found = find_preset(name)
+    folder.require_tensorflow()
+    if warmup:
+        folder.require_serving_api()
+    backend = configured_backend()
+    if backend != "tensorflow":
+        progress(f"Keras is set to {backend}: exporting in a process with tensorflow")
+        return _export_elsewhere(name, out, warmup, options)
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    dtype, quantize = options.pop("dtype", None), options.pop("quantize", None)
+    task = load_task(name, None, **({"dtype": dtype} if dtype else {}))
+    if quantize:
+        task.quantize(quantize)
+    from zoo.serving import export_savedmodel
+
+    progress(f"exporting {name}")
+    path = Path(out) / model_name(name, found)
+    with bad_input():
+        version = export_savedmodel(task, path, warmup, digest(found), **options)
+    print(version)
+    file = Path(out) / server.MODELS
+    try:
+        if server.refresh_labels(out, path.name):
+            progress(f"labelled it in {file}")
+    except ImportError as error:  # the export is done
+        progress(f"no label was changed in {file}: {error}")
+
+
+def model_name(name, folder):
+    """The name that a preset is served by: its card's, or that of its folder.
+
+    Args:
+        name: str. What `zoo.load` takes.
+        folder: path of the preset.
+    """
+    from zoo.cards import CARD_FILE, read_card
+
+    if (folder / CARD_FILE).is_file():
+        return read_card(folder).name
+    return Path(name).resolve().name
+
+
+def _export_elsewhere(name, out, warmup, options):
+    words = ["export", name, str(out), *["--no-warmup"] * (not warmup)]
+    for option, value in options.items():
+        words += [f"--{option.replace('_', '-')}", str(value)]
+    # The package may be where only this process finds it.
+    home = str(Path(importlib.util.find_spec("zoo").origin).parent.parent)
+    paths = [home, os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": "tensorflow",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "zoo", *words], env=environment
+    ).returncode

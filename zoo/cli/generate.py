@@ -1,0 +1,102 @@
+"""The command `zoo generate`."""
+
+import argparse
+
+from zoo.cli.common import (
+    BadInput,
+    add_model_options,
+    add_presets,
+    bad_input,
+    count,
+    split_presets,
+)
+from zoo.cli.presets import load_task
+from zoo.cli.texts import add_texts, check_texts, places_in_warnings, run_texts
+
+HELP = "continue texts with a language model"
+
+
+def add_arguments(command):
+    """Adds the arguments of `zoo generate` to its parser."""
+    add_presets(command, "[TEXT ...]")
+    add_texts(command)
+    text = "longest text in words, the given ones included (default: the preset's)"
+    command.add_argument("--max-length", type=count, metavar="N", help=text)
+    text = "draw each word out of the K most probable (default: take the most probable)"
+    command.add_argument("--top-k", type=count, metavar="K", help=text)
+    text = "draw it out of the most probable that have the probability P together"
+    command.add_argument("--top-p", type=_share, metavar="P", help=text)
+    text = "what scores are divided by before a word is drawn (default 1)"
+    command.add_argument("--temperature", type=_above_0, metavar="T", help=text)
+    text = "of the drawing: the same gives the same text (default 0)"
+    command.add_argument("--seed", type=int, default=0, help=text)
+    add_model_options(command)
+
+
+def run(arguments):
+    """Runs `zoo generate`: prints each line of the input with its continuation. An
+    empty line is continued like any other: the model begins a text.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Raises:
+        BadInput: if there is no such preset, it is no language model, or a file cannot
+            be used.
+    """
+    (name,), texts = split_presets(arguments)
+    check_texts(arguments, texts)
+    if arguments.top_k and arguments.top_p:
+        raise BadInput("give --top-k or --top-p, not both")
+    task = load_task(name, arguments.backend, "generate")
+    task.compile(sampler=_sampler(arguments))
+    options = {"max_length": arguments.max_length} if arguments.max_length else {}
+    size = arguments.batch_size
+
+    def work(chunk):
+        for start in range(0, len(chunk), size):
+            part = chunk[start : start + size]
+            with (
+                places_in_warnings(lambda i: part[i][1]),  # noqa: B023 (used at once)
+                bad_input(),
+            ):
+                found = task.generate([line for line, _ in part], **options)
+            yield from (" ".join(text.splitlines()) for text in found)
+
+    run_texts(arguments, texts, work)
+
+
+def _sampler(arguments):
+    from keras_hub import samplers
+
+    options = {"seed": arguments.seed, "temperature": arguments.temperature or 1.0}
+    if arguments.top_k:
+        return samplers.TopKSampler(arguments.top_k, **options)
+    if arguments.top_p:
+        return samplers.TopPSampler(arguments.top_p, **options)
+    if arguments.temperature:
+        return samplers.RandomSampler(**options)
+    return "greedy"
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _above_0(text):
+    value = _number(text)
+    if not 0 < value < float("inf"):
+        message = f"should be a number above 0, received {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return value
+
+
+def _share(text):
+    value = _number(text)
+    if not 0 < value <= 1:
+        message = f"should be above 0 and at most 1, received {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return value

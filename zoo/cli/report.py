@@ -1,0 +1,28 @@
+"""The command `zoo report`."""
+
+import os
+
+from zoo.cli.common import BadInput
+
+HELP = "write a run's curves, scores and samples"
+
+
+def add_arguments(command):
+    """Adds the arguments of `zoo report` to its parser."""
+    command.add_argument("folder", metavar="FOLDER", help="of a run, as runs/NAME")
+
+
+def run(arguments):
+    """Runs `zoo report`.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Raises:
+        BadInput: if there is no such folder.
+    """
+    if not os.path.isdir(arguments.folder):
+        raise BadInput(f"no folder {arguments.folder}")
+    from zoo.training import write_report
+
+    print(write_report(arguments.folder))

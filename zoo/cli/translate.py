@@ -1,0 +1,125 @@
+"""The command `zoo translate`."""
+
+from zoo.cli.common import (
+    add_presets,
+    add_search,
+    bad_input,
+    check_search,
+    count,
+    search_options,
+    split_presets,
+)
+from zoo.cli.presets import load_translator
+from zoo.cli.texts import add_texts, check_texts, filled, run_texts
+
+HELP = "translate text with a preset, or with several as an ensemble"
+
+_OPTIONS = ("prefix", "banned", "replace_unknown")
+
+
+def add_arguments(command):
+    """Adds the arguments of `zoo translate` to its parser."""
+    add_presets(command, "[TEXT ...]", several=True)
+    add_texts(command)
+    command.add_argument(
+        "--n-best",
+        type=count,
+        default=1,
+        help="translations of each line; more than 1 are printed as "
+        "'line number from 0 ||| text ||| score'",
+    )
+    command.add_argument(
+        "--alignments",
+        action="store_true",
+        help="draw the attention weights under each translation",
+    )
+    command.add_argument(
+        "--prefix", metavar="TEXT", help="what each translation begins with"
+    )
+    command.add_argument(
+        "--ban",
+        metavar="PIECE",
+        dest="banned",
+        action="append",
+        help="piece or word of the vocabulary that is never written; may be repeated",
+    )
+    command.add_argument(
+        "--replace-unknown",
+        action="store_true",
+        default=None,
+        help="put the source word of the highest attention in the place of each <unk>",
+    )
+    add_search(command)
+
+
+def run(arguments):
+    """Runs `zoo translate`.
+
+    Args:
+        arguments: `argparse.Namespace` of the command.
+
+    Raises:
+        BadInput: if the arguments contradict each other or a file cannot be used.
+    """
+    names, texts = split_presets(arguments, several=True)
+    check_texts(arguments, texts)
+    check_search(arguments, arguments.n_best)
+    task = load_translator(names, arguments.backend)
+    if arguments.prefix or arguments.banned:  # that the vocabulary must suit
+        with bad_input():
+            task.translate([""], **search_options(arguments, *_OPTIONS))
+    first = 0
+
+    def work(chunk):
+        nonlocal first
+        results = translate_chunk(task, chunk, arguments)
+        for number, result in enumerate(results, start=first):
+            yield from _formatted(result, number, arguments)
+        first += len(chunk)
+
+    run_texts(arguments, texts, work)
+
+
+def translate_chunk(task, chunk, arguments):
+    """Translates lines, each of which comes with its place for warnings.
+
+    Args:
+        task: a `zoo.models.Translator`.
+        chunk: list of `(line, place)`, both str.
+        arguments: `argparse.Namespace` of `zoo translate`.
+
+    Returns:
+        One result a line, in order; None for an empty one, which no model is asked.
+    """
+    return filled(
+        chunk,
+        lambda lines: task.translate(
+            lines,
+            n_best=arguments.n_best,
+            return_details=arguments.alignments or arguments.n_best > 1,
+            **search_options(arguments, *_OPTIONS),
+        ),
+    )
+
+
+def _formatted(result, number, arguments):
+    """Yields what is printed of one line's result."""
+    if arguments.n_best > 1:
+        if result is None:
+            yield f"{number} |||  ||| 0.0000"
+        for record in result or []:
+            yield f"{number} ||| {record.text} ||| {record.score:.4f}"
+            yield from _alignment(record, arguments)
+    elif arguments.alignments:
+        yield "" if result is None else result.text
+        if result is not None:
+            yield from _alignment(result, arguments)
+    else:
+        yield result or ""
+
+
+def _alignment(record, arguments):
+    if arguments.alignments:
+        from zoo.decoding import format_alignment
+
+        yield f"\n{format_alignment(record).rstrip()}\n"
