@@ -1,8 +1,15 @@
+import importlib
+import math
 import sys
 
 import keras
+import pytest
 
-from zoo.configured import configured_backend
+from zoo.configured import (
+    check_backend,
+    configured_backend,
+    without_tensorflow,
+)
 
 
 def test_the_running_backend():
@@ -21,3 +28,35 @@ def test_the_configured_backend_is_known_without_keras(tmp_path, monkeypatch):
     (tmp_path / "keras.json").write_text("{broken")
     monkeypatch.setenv("KERAS_BACKEND", "")
     assert configured_backend() == "tensorflow"
+
+
+def test_a_backend_that_cannot_be_is_refused(monkeypatch):
+    check_backend()
+    monkeypatch.delitem(sys.modules, "keras")
+    monkeypatch.setenv("KERAS_BACKEND", "theano")
+    with pytest.raises(ImportError, match="not run on the backend 'theano'; choose"):
+        check_backend()
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="jax is not installed; choose one of tensor"):
+        check_backend()
+
+
+def test_tensorflow_is_hidden_for_a_while(monkeypatch):
+    monkeypatch.delitem(sys.modules, "keras")
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    with pytest.raises(ZeroDivisionError), without_tensorflow():
+        with pytest.raises(ImportError):
+            importlib.import_module("tensorflow")
+        _ = 1 / 0
+    assert "tensorflow" not in sys.modules
+    # Not where somebody has it, or where it computes.
+    monkeypatch.setitem(sys.modules, "tensorflow", math)
+    with without_tensorflow():
+        assert importlib.import_module("tensorflow") is math
+    monkeypatch.delitem(sys.modules, "tensorflow")
+    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
+    with without_tensorflow():
+        assert "tensorflow" not in sys.modules

@@ -141,6 +141,20 @@ def test_folder_that_is_no_preset_is_refused(places):
         find("runs")
 
 
+def test_a_run_is_its_preset(places):
+    run = places.here / "runs" / "mine"
+    run.mkdir(parents=True)
+    (run / "log.csv").touch()
+    (run / "config.json").write_text('{"recipe": {}}')
+    with pytest.raises(ValueError, match="has no preset yet: .*--resume runs/mine"):
+        find("runs/mine")
+    make_preset(run / "preset" / "tiny")
+    assert find("runs/mine").resolve() == run / "preset" / "tiny"
+    make_preset(run / "preset" / "other")
+    with pytest.raises(ValueError, match="several presets: .*other, .*tiny"):
+        find("runs/mine")
+
+
 def test_unknown_name_gets_the_nearest_names(places):
     for name in ("luong_local", "luong_global", "bahdanau"):
         make_preset(places.bundled / name)

@@ -1,9 +1,13 @@
 """What Keras is configured to be, without importing it."""
 
+import contextlib
+import importlib.util
 import json
 import os
 import sys
 from pathlib import Path
+
+BACKENDS = ("tensorflow", "jax", "torch")
 
 
 def configured_backend():
@@ -18,3 +22,40 @@ def configured_backend():
         return config.get("backend", "tensorflow")
     except (OSError, ValueError):
         return "tensorflow"
+
+
+def check_backend():
+    """Refuses a backend that zoo does not run on, or that is not installed.
+
+    Raises:
+        ImportError: naming the backends to choose from.
+    """
+    name = configured_backend()
+    if name not in BACKENDS:
+        reason = f"zoo does not run on the backend {name!r}"
+    elif name not in sys.modules and importlib.util.find_spec(name) is None:
+        reason = f"the backend {name} is not installed"
+    else:
+        return
+    raise ImportError(
+        f"{reason}; choose one of {', '.join(BACKENDS)} with the environment variable "
+        "KERAS_BACKEND, or --backend of a command that has it"
+    )
+
+
+@contextlib.contextmanager
+def without_tensorflow():
+    """Keeps KerasHub from importing TensorFlow, as it does wherever that is installed:
+    under other backends it works without, and starts faster.
+
+    Does nothing under TensorFlow's backend, or where somebody has imported it already.
+    Whoever imports it later finds it.
+    """
+    if configured_backend() == "tensorflow" or "tensorflow" in sys.modules:
+        yield
+        return
+    sys.modules["tensorflow"] = None  # Python's sign that there is no such module
+    try:
+        yield
+    finally:
+        del sys.modules["tensorflow"]

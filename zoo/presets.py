@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 from zoo.cards import CARD_FILE, Card, PresetError, loaded_files, read_card, sha256
+from zoo.configured import without_tensorflow
 from zoo.strings import did_you_mean
 
 __all__ = [
@@ -311,7 +312,7 @@ def build(cls, folder, kwargs):
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
     casts = {} if "dtype" in kwargs else _casts(folder)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), without_tensorflow():
             # Keras only warns when it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
             # By its whole path: a bare name may be one of KerasHub's own presets, which

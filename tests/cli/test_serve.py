@@ -68,7 +68,7 @@ def test_serve_becomes_the_server(version):
 
 
 def test_serve_prints_dockers_command(version):
-    options = ["--dry-run", "--port", "9", "--no-batching", "--image", "mine:1"]
+    options = ["--no-start", "--port", "9", "--no-batching", "--image", "mine:1"]
     options += ["--intra-op-threads", "0"]
     done = serve(version, "made", programs=["docker"], arguments=options)
     [printed] = done.stdout.splitlines()
@@ -84,14 +84,27 @@ def test_serve_with_neither_says_how_to_get_one(version):
     assert not (version / "models.config").exists()
 
 
-def test_a_dry_run_needs_no_server(version):
-    options = ["--dry-run", "--allowed-batch-sizes", "4", "2"]
+def test_writing_the_files_needs_no_server(version):
+    options = ["--no-start", "--allowed-batch-sizes", "4", "2"]
     done = serve(version, "made", "made", programs=[], arguments=options)
     assert done.returncode == 0 and not done.stdout
     assert "docs.docker.com" in done.stderr and "models.config" in done.stderr
     assert (version / "models.config").read_text().count('name: "made"') == 1
     batching = (version / "batching.config").read_text()
     assert "max_batch_size { value: 4 }" in batching
+
+
+def test_a_dry_run_does_nothing(version, preset, capsys, monkeypatch):
+    monkeypatch.setattr("zoo.cli.serve.export_preset", lambda *_: pytest.fail("export"))
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    before = sorted(version.rglob("*"))
+    options = ["--folder", str(version), "--dry-run"]
+    assert main(["serve", "made", str(preset), *options]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("tensorflow_model_server ")
+    assert f"would export {preset} to {version / 'tiny_tagger'}" in captured.err
+    assert f"would write the server's files to {version}" in captured.err
+    assert sorted(version.rglob("*")) == before
 
 
 def test_a_path_is_no_models_name(version, preset, monkeypatch):
@@ -101,7 +114,7 @@ def test_a_path_is_no_models_name(version, preset, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: name)
     pytest.importorskip("tensorflow_serving", reason="models.config needs it")
     path = str(version / "tiny_tagger")
-    options = ["--folder", str(version), "--dry-run"]
+    options = ["--folder", str(version), "--no-start"]
     assert main(["serve", path, f"{path}/", "tiny_tagger", *options]) == 0
     text = (version / "models.config").read_text()
     assert text.count("name:") == 1 and 'name: "tiny_tagger"' in text
@@ -118,7 +131,7 @@ def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
     monkeypatch.setattr("zoo.cli.serve.export_preset", export)
     monkeypatch.setattr("shutil.which", lambda name: name)
     pytest.importorskip("tensorflow_serving", reason="models.config needs it")
-    options = ["--folder", str(version), "--dry-run"]
+    options = ["--folder", str(version), "--no-start"]
     assert main(["serve", "made", str(preset), *options]) == 0
     assert calls == [(str(preset), str(version))]
     text = (version / "models.config").read_text()
@@ -145,6 +158,6 @@ def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
 def test_serve_stops_where_an_export_fails(version, preset, monkeypatch):
     monkeypatch.setattr("zoo.cli.serve.export_preset", lambda *_: 1)
     monkeypatch.setattr("shutil.which", lambda name: name)
-    options = ["--folder", str(version), "--dry-run"]
+    options = ["--folder", str(version), "--no-start"]
     assert main(["serve", str(preset), *options]) == 1
     assert not (version / "models.config").exists()

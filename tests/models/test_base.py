@@ -1,6 +1,6 @@
 import pytest
 
-from zoo.models import Seq2Seq
+from zoo.models import Seq2Seq, Seq2SeqTranslator
 
 SMALL = {"num_layers": 1, "hidden_dim": 4, "embedding_dim": 3}
 
@@ -29,3 +29,12 @@ def test_bad_arguments_are_refused(name, value, allowed):
     options = {"vocabulary_size": 9, **SMALL, name: value}
     with pytest.raises(ValueError, match=f"`{name}` must be {allowed}.*{name}={value}"):
         Seq2Seq(**options)
+
+
+def test_a_task_that_cannot_says_who_can():
+    task = Seq2SeqTranslator(Seq2Seq(9, **SMALL))
+    with pytest.raises(AttributeError, match="a Seq2SeqTranslator cannot tag; .*birnn"):
+        task.tag("a dog")
+    with pytest.raises(AttributeError, match="cannot classify; no preset here can"):
+        task.classify("a dog")
+    assert not hasattr(task, "tag") and not hasattr(task, "nothing")

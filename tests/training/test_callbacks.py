@@ -107,6 +107,7 @@ def make_progress(**options):
 def test_progress_tells_epoch_step_loss_and_tokens_per_second(clock, capsys):
     progress = make_progress(seconds=5.0)
     progress.on_epoch_begin(1)
+    capsys.readouterr()
     for batch in range(10):
         clock.now += 2.0
         progress.on_train_batch_end(batch, {"loss": 1.25})
@@ -116,6 +117,29 @@ def test_progress_tells_epoch_step_loss_and_tokens_per_second(clock, capsys):
     logs = {}
     progress.on_epoch_end(1, logs)
     assert logs == {"tokens_per_second": 20.0, "seconds": 20.0}
+
+
+def test_compiling_is_told_once(clock, capsys):
+    progress = make_progress()
+    for epoch in range(2):
+        progress.on_epoch_begin(epoch)
+    told = capsys.readouterr().err.count("compiling: the first step of each shape")
+    assert told == (keras.backend.backend() != "torch")
+
+
+@pytest.mark.parametrize(
+    "epoch, epochs, logs, line",
+    [
+        (1, 3, {"seconds": 30.4}, "epoch 2/3  BLEU 38.66  about 30 s left"),
+        (0, 3, {"seconds": 60.0}, "epoch 1/3  BLEU 38.66  about 2 min left"),
+        (2, 3, {"seconds": 60.0}, "epoch 3/3  BLEU 38.66"),
+        (0, None, {"loss": 0.5, "tokens_per_second": 1234.5}, None),
+    ],
+)
+def test_the_line_of_an_epoch(epoch, epochs, logs, line):
+    line = line or "epoch 1  loss 0.5  BLEU 38.66  1,234 tokens/s"
+    logs = {**logs, "val_chrf": 3.0, "gradient_norm": 2.0}  # log.csv has these
+    assert callbacks.epoch_line(epoch, epochs, logs, {"BLEU": 38.658}) == line
 
 
 def test_progress_survives_a_closed_standard_error(clock, monkeypatch):
@@ -171,7 +195,8 @@ def test_bleu_is_that_of_greedy_translations(validation, translator, sets, capsy
     logs = {"loss": 1.0}
     validation.on_epoch_end(4, logs)
     shown = capsys.readouterr().err
-    assert "epoch 5  loss 1  " in shown
+    perplexity, bleu = logs["val_perplexity"], logs["val_bleu"]
+    assert f"epoch 5  loss 1  perplexity {perplexity:.4g}  BLEU {bleu:.4g}\n" in shown
     scores = []
     for name, (sources, references) in sets.items():
         texts = translator.translate(sources, beam_size=1, length_penalty=0.0)

@@ -32,6 +32,14 @@ def test_one_reference_each_is_sacrebleu_itself():
     assert 0 < scores["bleu"]["score"] < 100
 
 
+def test_a_warning_of_sacrebleu_is_given_once(caplog):
+    texts = [f"number {n} ." for n in range(100)]  # they look tokenised
+    for _ in range(2):
+        corpus_scores(texts, [[text] for text in texts])
+    told = [record for record in caplog.records if "100 lines" in record.getMessage()]
+    assert len(told) == 1
+
+
 def test_unequal_numbers_of_references():
     """Repeating a reference changes no score: it can stand for a missing one."""
     streams = [[refs[k % len(refs)] for refs in REFERENCES] for k in range(3)]

@@ -1,4 +1,5 @@
 import os
+import types
 
 import h5py
 import numpy as np
@@ -8,7 +9,7 @@ from keras import ops
 import zoo
 from zoo.models import LuongTranslator
 from zoo.training import save_preset
-from zoo.training.preset import halve_weights
+from zoo.training.preset import halve_weights, use_of
 
 WEIGHTS = "model.weights.h5"
 
@@ -164,3 +165,9 @@ def test_values_other_than_float32_and_attributes_are_kept(tmp_path):
             assert file["layer/vars/2"].dtype == "int8"
             assert file["layer/scalar"][()] == np.float16(0.1)
             assert file["layer/empty"].shape == (0, 3)
+
+
+def test_a_finished_run_is_used_by_its_tasks_command(translator):
+    assert use_of(translator, "runs/mine") == "zoo translate runs/mine TEXT"
+    tagger = types.SimpleNamespace(tag=None, evaluate=None)
+    assert use_of(tagger, "runs/my own") == "zoo tag 'runs/my own' TEXT"

@@ -117,6 +117,7 @@ def test_what_a_backend_says_as_it_starts_is_shown_if_it_fails(
             raise RuntimeError("no CPU either")
 
     fake = types.ModuleType("keras")
+    fake.config = keras.config
     fake.ops = types.SimpleNamespace(zeros=zeros)
     monkeypatch.setitem(sys.modules, "keras", fake)
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -129,3 +130,20 @@ def test_what_a_backend_says_as_it_starts_is_shown_if_it_fails(
     os.write(2, b"later\n")
     assert capfd.readouterr().err == "later\n"
     assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "1"
+
+
+def test_only_tensorflow_imports_tensorflow():
+    """A command's process: KerasHub would import it wherever it is installed."""
+    script = (
+        "import sys; from zoo.cli import main; "
+        "code = main(['tag', 'birnn', 'A dog runs.']); "
+        "print(code, sys.modules.get('tensorflow') is not None)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    tags, last = done.stdout.splitlines()
+    assert tags.startswith("A/DET dog/NOUN")
+    assert last == f"0 {keras.backend.backend() == 'tensorflow'}"
+    # Two lines for who waits, and nothing that the backends say as they start.
+    assert len(done.stderr.splitlines()) == 2, done.stderr

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 
-BACKENDS = ("tensorflow", "jax", "torch")
+from zoo.configured import BACKENDS
 
 
 class BadInput(Exception):
@@ -91,12 +91,6 @@ def _error(message, code):
 
 
 def _reason(error):
-    missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    if missing in BACKENDS:
-        return (
-            f"the backend {missing} is not installed; choose another one with "
-            f"--backend or KERAS_BACKEND, out of {', '.join(BACKENDS)}"
-        )
     if isinstance(error, (BadInput, ValueError, OSError, ImportError)):
         return str(error)
     return f"{type(error).__name__}: {error}"

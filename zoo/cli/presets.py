@@ -4,8 +4,8 @@ import os
 import sys
 
 from zoo.cards import CARD_FILE, read_card
-from zoo.cli.common import BACKENDS, BadInput, bad_input, progress
-from zoo.configured import configured_backend
+from zoo.cli.common import BadInput, bad_input, progress
+from zoo.configured import check_backend, configured_backend
 
 
 def find_preset(name, task=None):
@@ -45,7 +45,7 @@ def load_task(name, backend, task=None, **options):
 
     Raises:
         BadInput: if there is no such preset, if it does something else, or if there is
-            no such backend or another one runs already.
+            no such backend here or another one runs already.
     """
     folder = find_preset(name, task)
     _choose_backend(backend)
@@ -68,12 +68,9 @@ def _choose_backend(backend):
     if backend and backend != running:
         if "keras" in sys.modules:
             raise BadInput(f"Keras runs on {running} already, received {backend!r}")
-        os.environ["KERAS_BACKEND"] = running = backend
-    if running not in BACKENDS:
-        raise BadInput(
-            f"Keras is set to the backend {running!r}; zoo runs on "
-            f"{', '.join(BACKENDS)}: choose one with --backend or KERAS_BACKEND"
-        )
+        os.environ["KERAS_BACKEND"] = backend
+    with bad_input(ImportError):
+        check_backend()
 
 
 def load_translator(names, backend):

@@ -37,12 +37,14 @@ def add_arguments(command):
     text = "fill batches up to these sizes (default: none; see docs/serving.md)"
     sizes = {"metavar": "SIZE", "nargs": "+", "type": count, "default": ()}
     command.add_argument("--allowed-batch-sizes", help=text, **sizes)
-    text = "write the server's files, print its command, and don't start it"
+    text = "export, write the server's files, print its command, and don't start it"
+    command.add_argument("--no-start", action="store_true", help=text)
+    text = "say what would be done, and do nothing"
     command.add_argument("--dry-run", action="store_true", help=text)
 
 
 def run(arguments):
-    """Runs `zoo serve`: becomes the model server, unless it is a dry run.
+    """Runs `zoo serve`: becomes the model server, unless it is told not to.
 
     Args:
         arguments: `argparse.Namespace` of the command.
@@ -52,8 +54,8 @@ def run(arguments):
 
     Raises:
         BadInput: if a name is no preset.
-        FileNotFoundError: with neither the server's binary nor Docker; a dry run goes
-            without them.
+        FileNotFoundError: with neither the server's binary nor Docker, unless it is
+            not to be started.
     """
     from zoo.serving import server
 
@@ -70,10 +72,11 @@ def run(arguments):
             image=arguments.image or server.IMAGE,
         )
     except FileNotFoundError as error:
-        if not arguments.dry_run:
+        if not arguments.no_start and not arguments.dry_run:
             raise
         progress(str(error))
         command = None
+    missing = {}  # names to what has to be exported for them
     for name in given:
         served, reason = _to_serve(name, Path(folder))
         if reason and served in names:
@@ -83,18 +86,31 @@ def run(arguments):
             )
         if reason:
             progress(reason)
-            if code := export_preset(name, folder):
-                return code
+            missing[served] = name
         if served not in names:
             names.append(served)
+    if arguments.dry_run:
+        return _tell(command, missing, folder)
+    for name in missing.values():
+        if code := export_preset(name, folder):
+            return code
     path = server.write_server_files(folder, names, arguments.allowed_batch_sizes)
     if command is None:
         progress(f"wrote {path}")
         return
     progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
     print(shlex.join(command), flush=True)
-    if not arguments.dry_run:
+    if not arguments.no_start:
         os.execvp(command[0], command)
+
+
+def _tell(command, missing, folder):
+    """Says what would be done, and does nothing."""
+    for served, name in missing.items():
+        progress(f"would export {name} to {Path(folder) / served}")
+    progress(f"would write the server's files to {folder}")
+    if command:
+        print(shlex.join(command), flush=True)
 
 
 def _to_serve(name, folder):

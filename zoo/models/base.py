@@ -189,6 +189,16 @@ def until_stop(token_ids, generated, stop_token_ids):
 class TaskMethods:
     """The methods that all tasks have."""
 
+    def __getattr__(self, name):
+        if name in ("translate", "tag", "generate", "classify"):
+            from zoo.presets import cannot
+
+            raise AttributeError(cannot(f"a {type(self).__name__}", name))
+        # Under PyTorch a layer's parts are found this way.
+        if found := getattr(super(), "__getattr__", None):
+            return found(name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
     def compile(self, *args, **kwargs):
         """KerasHub's `compile`. None for metrics means none, where Keras would keep
         those of the last compilation."""

@@ -55,6 +55,33 @@ class EpochOrder(keras.callbacks.Callback):
         self.first = ()
 
 
+def epoch_line(epoch, epochs, logs, scores):
+    """The line that is shown of an epoch; log.csv has all that is known of it.
+
+    Args:
+        epoch: int, from 0.
+        epochs: int, or None where it is not known.
+        logs: dict of the epoch's logs.
+        scores: dict of what was found after it, by the names to show.
+
+    Example:
+        >>> logs = {"loss": 2.29, "tokens_per_second": 1722.6, "seconds": 1665.7}
+        >>> epoch_line(0, 3, logs, {"BLEU": 38.7})
+        'epoch 1/3  loss 2.29  BLEU 38.7  1,723 tokens/s  about 56 min left'
+    """
+    parts = [f"epoch {epoch + 1}" + (f"/{epochs}" if epochs else "")]
+    if "loss" in logs:
+        parts.append(f"loss {logs['loss']:.4g}")
+    parts += [f"{name} {value:.4g}" for name, value in scores.items()]
+    if "tokens_per_second" in logs:
+        parts.append(f"{logs['tokens_per_second']:,.0f} tokens/s")
+    left = logs.get("seconds", 0) * ((epochs or 0) - epoch - 1)
+    if left > 0:
+        shown = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
+        parts.append(f"about {shown} left")
+    return "  ".join(parts)
+
+
 class Progress(keras.callbacks.Callback):
     """Progress on standard error: epoch, step, loss, target tokens per second.
 
@@ -70,11 +97,15 @@ class Progress(keras.callbacks.Callback):
     def __init__(self, batches, seconds=5.0, earlier=0.0):
         super().__init__()
         self.batches, self.seconds, self.earlier = batches, seconds, earlier
+        self.compiled = False
 
     def on_epoch_begin(self, epoch, logs=None):
         self.epoch, self.begun, self.shown = epoch, time.monotonic(), 0.0
         self.begun -= self.earlier
         self.earlier = 0.0
+        if not self.compiled and keras.backend.backend() != "torch":
+            self._write("compiling: the first step of each shape of batch takes longer")
+        self.compiled = True
 
     def elapsed(self):
         """Seconds of the epoch so far."""
@@ -175,9 +206,9 @@ class Validation(keras.callbacks.Callback):
         if self.samples_path:
             with open(self.samples_path, "a", encoding="utf-8") as file:
                 file.write("".join(f"{sample}\n" for sample in samples))
-        shown = {k: v for k, v in logs.items() if isinstance(v, (int, float))}
-        line = "  ".join(f"{name} {value:g}" for name, value in shown.items())
-        print(f"epoch {epoch + 1}  {line}", file=sys.stderr, flush=True)
+        found = {"perplexity": logs["val_perplexity"], "BLEU": logs["val_bleu"]}
+        line = epoch_line(epoch, (self.params or {}).get("epochs"), logs, found)
+        print(line, file=sys.stderr, flush=True)
 
     def _greedy(self, ids):
         found = search_ids(self.translator, ids, BeamSearch(1, 0.0))
@@ -200,14 +231,15 @@ class Scores(keras.callbacks.Callback):
         self.score, self.say = score, say
 
     def on_epoch_end(self, epoch, logs=None):
+        found = {}
         if self.score is not None:
             generator = get_generator()  # `predict` may draw from it under torch
             with averaged_weights(self.model):
                 found = self.score(self.model)
             set_generator(generator)
-            logs.update({name: float(value) for name, value in found.items()})
-        line = "  ".join(f"{name} {value:.4g}" for name, value in logs.items())
-        self.say(f"epoch {epoch + 1}  {line}")
+            found = {name: float(value) for name, value in found.items()}
+            logs.update(found)
+        self.say(epoch_line(epoch, (self.params or {}).get("epochs"), logs, found))
 
 
 class Plateau(keras.callbacks.ReduceLROnPlateau):

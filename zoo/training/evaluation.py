@@ -1,5 +1,17 @@
 """Scores: of translations by sacreBLEU, of tags by their share that is right."""
 
+import logging
+
+_told = set()
+
+
+def _once(record):
+    """Whether a message of the log is new: sacreBLEU warns of texts that look tokenised
+    at every score."""
+    new = record.getMessage() not in _told
+    _told.add(record.getMessage())
+    return new
+
 
 def corpus_scores(hypotheses, references):
     """Cased BLEU (13a tokenisation) and chrF of a corpus.
@@ -26,6 +38,7 @@ def corpus_scores(hypotheses, references):
         raise ImportError(
             "Scores need sacrebleu; install it with: pip install 'attention-zoo[train]'"
         ) from error
+    logging.getLogger("sacrebleu").addFilter(_once)
     if len(hypotheses) != len(references) or not hypotheses:
         raise ValueError(
             "There must be as many hypotheses as reference lists, and at least one. "

@@ -13,7 +13,7 @@ from zoo.training.compiling import compile_with
 from zoo.training.configuration import FREE, ConfigurationError, commit
 from zoo.training.facts import origin
 from zoo.training.loop import Loop
-from zoo.training.preset import in_float32, save_preset
+from zoo.training.preset import in_float32, save_preset, use_of
 from zoo.training.recipe import MODELS, checkpoints
 from zoo.training.settings import plain
 
@@ -181,7 +181,7 @@ class Run:
         with naming(folder):
             save_preset(task, folder)
         task.backbone.load_weights(os.path.join(folder, "model.weights.h5"))
-        self.say(f"preset written to {folder}")
+        self.say(f"preset written to {folder}; use it by {use_of(task, self.output)}")
         return task
 
     def write_card(self, task, /, **facts):

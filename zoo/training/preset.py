@@ -1,6 +1,7 @@
 """Writes a trained task as a preset with float16 weights."""
 
 import os
+import shlex
 import shutil
 
 import h5py
@@ -59,6 +60,21 @@ def in_float32(task):
         return type(task)(backbone, task.preprocessor)
     finally:
         keras.config.set_dtype_policy(around)
+
+
+def use_of(task, output):
+    """The command that uses the preset of a finished run.
+
+    Args:
+        task: the task that was trained.
+        output: path of the run's folder.
+
+    Returns:
+        str, such as `zoo translate runs/mine TEXT`.
+    """
+    names = ("translate", "tag", "classify", "generate")
+    [name, *_] = (name for name in names if hasattr(task, name))
+    return shlex.join(["zoo", name, str(output), "TEXT"])
 
 
 def halve_weights(path):

@@ -9,7 +9,11 @@ import platform
 import sys
 import tempfile
 
-from zoo.configured import configured_backend
+from zoo.configured import (
+    check_backend,
+    configured_backend,
+    without_tensorflow,
+)
 
 # Of malloc.h. Freed memory stays with the process, where the next step finds it: a
 # step's large buffers otherwise come from the system page by page, each page zeroed,
@@ -46,29 +50,46 @@ def tune_process():
 
 
 def start_backend(devices=True):
-    """Imports Keras and what it brings along, and keeps their start-up messages back: a
-    dozen lines of TensorFlow's, most of them about GPUs that a machine hasn't got. They
-    are shown if the start fails.
+    """Imports Keras and KerasHub, quietly and without what the backend doesn't need.
 
-    Every command of `zoo` that loads a preset and every recipe call it. In Python set
-    `TF_CPP_MIN_LOG_LEVEL=2` in the environment before Keras is imported.
+    The start-up messages, a dozen lines of TensorFlow's, most of them about GPUs that a
+    machine hasn't got, are kept back, and shown if the start fails. Under JAX and
+    PyTorch KerasHub is kept from importing TensorFlow, as it does wherever that is
+    installed (2 to 3 s and 0.5 GB): it then does all that zoo needs without it.
+
+    Every command of `zoo` that loads a preset and every recipe call it. In Python
+    docs/performance.md says what to set.
 
     Args:
         devices: whether the devices are looked for now, which has messages of its own.
             Not before a distributed run has been set up.
 
     Raises:
-        ImportError: if the backend, or a package that it needs, is missing.
+        ImportError: if the backend is unknown, or it or a package that it needs is
+            missing.
     """
+    check_backend()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with _standard_error_kept():
         import keras
-        import keras_hub  # noqa: F401  (it imports TensorFlow where that is installed)
+
+        with without_tensorflow():
+            import keras_hub  # noqa: F401
 
         if devices:
             keras.ops.zeros(())
-            if tensorflow := sys.modules.get("tensorflow"):
-                tensorflow.config.list_physical_devices()
+    if devices and "tensorflow" in sys.modules:
+        start_tensorflow()
+
+
+def start_tensorflow():
+    """Imports TensorFlow and has it look for devices, its messages kept back likewise:
+    for what needs it beside another backend, as TensorBoard's logs do."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with _standard_error_kept():
+        import tensorflow
+
+        tensorflow.config.list_physical_devices()
 
 
 @contextlib.contextmanager

@@ -25,7 +25,8 @@ from zoo.training.facts import TESTS, card_facts
 from zoo.training.generated import reversal_pairs
 from zoo.training.loop import Loop
 from zoo.training.noise import make_noise
-from zoo.training.preset import in_float32, save_preset
+from zoo.training.preset import in_float32, save_preset, use_of
+from zoo.training.process import start_tensorflow
 from zoo.training.recipe import identity_of
 from zoo.training.report import write_report
 
@@ -312,6 +313,7 @@ class Trainer:
         if importlib.util.find_spec("tensorboard") and importlib.util.find_spec(
             "tensorflow"
         ):
+            start_tensorflow()
             logs = self.path("tensorboard")
             watching.append(callbacks_.TensorBoard(logs, write_graph=False))
         else:
@@ -366,7 +368,9 @@ class Trainer:
         self._say(f"report written to {write_report(self.output)}")
         if self.recipe.card and self.scale.corpora:
             write_card(folder, card_facts(self, results))
-        self._say(f"preset written to {folder}")
+        self._say(
+            f"preset written to {folder}; use it by {use_of(translator, self.output)}"
+        )
         return results
 
     def _say(self, text):
