@@ -6,6 +6,7 @@ compared with its card (sizes, then sha256) before anything in it is read. Nothi
 here unpickles, and Keras's safe mode stays on.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from zoo.cards import CARD_FILE, Card, PresetError, loaded_files, read_card, sha256
 from zoo.configured import without_tensorflow
+from zoo.preset_weights import check_finite, fitting
 from zoo.strings import did_you_mean
 
 __all__ = [
@@ -31,6 +33,9 @@ __all__ = [
 _CONFIG_FILE = "config.json"
 _TASK_FILE = "task.json"
 RUN_PRESETS = "preset"  # the folder of a run that has its preset, by name
+# What a file that does not fit makes Keras, h5py or SentencePiece raise. A RuntimeError
+# is that of too deep a recursion too, a LookupError that of a key or an index.
+_MISFITS = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 # What is fetched from a hub: no code, no foreign checkpoint formats.
 _HUB_FILES = ["*.json", "*.h5", "assets/*", "README.md"]
 
@@ -311,15 +316,19 @@ def build(cls, folder, kwargs):
     # zoo's own `from_preset` would verify the folder once more.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
     casts = {} if "dtype" in kwargs else _casts(folder)
+    weighted = kwargs.get("load_weights", True)
     try:
-        with warnings.catch_warnings(), without_tensorflow():
+        with (
+            warnings.catch_warnings(),
+            without_tensorflow(),
+            fitting(folder) if weighted else contextlib.nullcontext(),
+        ):
             # Keras only warns when it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
             # By its whole path: a bare name may be one of KerasHub's own presets, which
             # it would fetch.
             model = from_folder(str(Path(folder).absolute()), **kwargs, **casts)
-    # Whatever a file that does not fit makes Keras or h5py raise.
-    except (ValueError, TypeError, KeyError, OSError, UserWarning) as error:
+    except (*_MISFITS, UserWarning) as error:
         reason = " ".join(str(error).split())
         if kwargs:  # the files may be in order, and these not
             given = ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
@@ -330,24 +339,8 @@ def build(cls, folder, kwargs):
         raise PresetError(
             f"the files of {folder} do not make a {cls.__name__}: {reason}"
         ) from error
-    _check_finite(model, folder)
+    check_finite(model, folder)
     return model
-
-
-def _check_finite(model, folder):
-    """Refuses weights that are NaN or infinite: a model with them answers nonsense."""
-    import keras
-    from keras import ops
-
-    for variable in model.variables:
-        if not keras.backend.is_float_dtype(variable.dtype):
-            continue
-        wrong = int(ops.sum(ops.cast(~ops.isfinite(variable.value), "int32")))
-        if wrong:
-            raise PresetError(
-                f"the weights of {folder} are damaged: {variable.path} must be finite, "
-                f"received {wrong} numbers that are NaN or infinite"
-            )
 
 
 def _casts(folder):

@@ -3,14 +3,16 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 import keras
 import numpy as np
 import pytest
 
 from tests.serving.conftest import TEXTS, make_tagger, needs_tensorflow
+from zoo.files import lock
 from zoo.serving import Limits, export_savedmodel, read_metadata, versions
-from zoo.serving.export import _publish
+from zoo.serving.export import _publish, _remove_leftovers
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
 SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp"}
@@ -248,6 +250,19 @@ def test_an_export_that_fails_leaves_nothing(tasks, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         export_savedmodel(tasks["tagger"], tmp_path / "tagger", warmup=False)
     assert list((tmp_path / "tagger").iterdir()) == []
+
+
+def test_what_a_killed_export_left_is_removed(tmp_path):
+
+    names = {".export-killed": 99, ".export-at-work": 99, ".export-young": 1, "1": 99}
+    for name, age in names.items():
+        (tmp_path / name / "variables").mkdir(parents=True)
+        long_ago = time.time() - age
+        os.utime(tmp_path / name, (long_ago, long_ago))
+    held = lock(tmp_path / ".export-at-work")
+    _remove_leftovers(tmp_path)
+    os.close(held)
+    assert sorted(names) == sorted([*os.listdir(tmp_path), ".export-killed"])
 
 
 # === What is refused ===

@@ -147,3 +147,42 @@ def test_only_tensorflow_imports_tensorflow():
     assert last == f"0 {keras.backend.backend() == 'tensorflow'}"
     # Two lines for who waits, and nothing that the backends say as they start.
     assert len(done.stderr.splitlines()) == 2, done.stderr
+
+
+_THREADS = """
+import os, sys
+os.getloadavg = lambda: (float(sys.argv[1]), 0, 0)
+from zoo.training import process
+import torch
+torch.set_num_threads(4)
+told = process.choose_threads(int(sys.argv[2])) if len(sys.argv) > 2 else None
+if told is None:
+    process.spare_threads()
+    process.spare_threads()
+print(torch.get_num_threads(), told)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments, environment, threads",
+    [
+        (["0", "999999"], {}, 1),  # training: by the model
+        (["9", "1000000"], {}, 4),
+        (["0", "10"], {"OMP_NUM_THREADS": "4"}, 4),
+        (["0.2"], {}, 4),  # decoding: by what else is at work
+        (["2.9"], {}, 1),
+        (["8"], {}, 1),
+        (["8"], {"MKL_NUM_THREADS": "4"}, 4),
+    ],
+)
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="threads of PyTorch")
+def test_threads_follow_the_size_of_the_work(arguments, environment, threads):
+    done = subprocess.run(
+        [sys.executable, "-c", _THREADS, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = f"torch backend, threads: {threads}" if len(arguments) > 1 else "None"
+    assert done.stdout == f"{threads} {told}\n"

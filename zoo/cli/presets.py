@@ -50,11 +50,12 @@ def load_task(name, backend, task=None, **options):
     folder = find_preset(name, task)
     _choose_backend(backend)
     from zoo import presets
-    from zoo.training.process import start_backend, tune_process
+    from zoo.training.process import spare_threads, start_backend, tune_process
 
     tune_process()
     progress(f"loading {name}")
     start_backend()
+    spare_threads()
     # An OSError is the disk's or a hub's, also where it is a ValueError as well.
     with bad_input(keep=(presets.PresetError, OSError)):
         model = presets.load(folder, **options)

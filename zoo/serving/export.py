@@ -1,14 +1,17 @@
 """A preset as a SavedModel that TensorFlow Serving loads: text in, text out."""
 
+import contextlib
 import json
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import keras
 
 import zoo
+from zoo.files import lock
 from zoo.models.base import needed_preprocessor
 from zoo.serving.folder import (
     EXTRA,
@@ -17,6 +20,9 @@ from zoo.serving.folder import (
     require_tensorflow,
 )
 from zoo.serving.limits import Limits
+
+_PART = ".export-"  # how the name of an unfinished export's folder begins
+_YOUNG = 60  # seconds
 
 
 def export_savedmodel(task, path, warmup=True, preset=None, **limits):
@@ -60,8 +66,10 @@ def export_savedmodel(task, path, warmup=True, preset=None, **limits):
     signatures = signatures(task, limits)
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
     # The model server takes folders with a number for their name alone.
-    part = Path(tempfile.mkdtemp(prefix=".export-", dir=path))
+    part = Path(tempfile.mkdtemp(prefix=_PART, dir=path))
+    held = lock(part)
     try:
         _write(signatures, part)
         metadata = _metadata(signatures, path.name, preset)
@@ -75,10 +83,21 @@ def export_savedmodel(task, path, warmup=True, preset=None, **limits):
         part.chmod(0o755)  # the server may be another user
         return _publish(part, path)
     finally:
+        os.close(held)
         shutil.rmtree(part, ignore_errors=True)
 
 
 # === Parts ===
+
+
+def _remove_leftovers(path):
+    """Removes what exports that were killed have left. One that is at work holds a lock
+    on its folder, some milliseconds after it made it."""
+    for part in path.glob(f"{_PART}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > _YOUNG:
+                os.close(lock(part))
+                shutil.rmtree(part)
 
 
 def _limits(given):

@@ -14,6 +14,7 @@ from zoo.training.configuration import FREE, ConfigurationError, commit
 from zoo.training.facts import origin
 from zoo.training.loop import Loop
 from zoo.training.preset import in_float32, save_preset, use_of
+from zoo.training.process import choose_threads
 from zoo.training.recipe import MODELS, checkpoints
 from zoo.training.settings import plain
 
@@ -141,7 +142,7 @@ class Run:
         self.say(
             f"{name or type(model).__name__}: {model.count_params():,} parameters, "
             f"{batches.tokens:,} {batches.unit}, {len(batches)} batches an epoch, "
-            f"{keras.backend.backend()} backend"
+            f"{choose_threads(model.count_params())}"
         )
         if loop.state:
             self.say(f"resumed after epoch {loop.state['epoch']}")

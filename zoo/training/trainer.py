@@ -26,7 +26,7 @@ from zoo.training.generated import reversal_pairs
 from zoo.training.loop import Loop
 from zoo.training.noise import make_noise
 from zoo.training.preset import in_float32, save_preset, use_of
-from zoo.training.process import start_tensorflow
+from zoo.training.process import choose_threads, start_tensorflow
 from zoo.training.recipe import identity_of
 from zoo.training.report import write_report
 
@@ -244,9 +244,10 @@ class Trainer:
         )
         if distribution.devices > 1:
             self._say(f"data parallelism over {distribution}")
+        parameters = self.backbone.count_params()
         self._say(
-            f"{type(self.backbone).__name__}, {self.backbone.count_params():,} "
-            f"parameters, {keras.backend.backend()} backend"
+            f"{type(self.backbone).__name__}, {parameters:,} parameters, "
+            f"{choose_threads(parameters)}"
         )
 
     def train(self, finish=False):
