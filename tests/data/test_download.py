@@ -2,10 +2,13 @@ import io
 import os
 import socket
 import sys
+import threading
+import time
 
 import pytest
 
-from zoo.data.download import CorpusError, DownloadError, fetch, store
+from zoo.data import download
+from zoo.data.download import CorpusError, DownloadError, exclusive, fetch, store
 
 DATA = bytes(range(256)) * 700  # several chunks
 
@@ -142,6 +145,147 @@ def test_a_stale_part_is_fetched_once_more_from_the_start(server, url, tmp_path,
     part.write_bytes(b"older version")
     assert fetch(url, tmp_path, check) == "good"
     assert server.ranges == ["bytes=13-", None]
+
+
+# === Bounds ===
+
+
+@pytest.mark.parametrize("limit", [1, 65536, len(DATA) - 1])
+def test_a_body_without_end_is_refused_at_the_limit(server, url, tmp_path, limit):
+    server.faults = ["endless"]
+    with pytest.raises(DownloadError, match=f"more than the {limit} bytes") as error:
+        fetch(url, tmp_path, read, limit=limit)
+    assert url in str(error.value) and "ZOO_DATA_DIR" in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+    assert len(server.ranges) == 1
+    assert fetch(url, tmp_path, read, limit=len(DATA)) == DATA
+
+
+def test_a_length_beyond_the_limit_is_refused_unread(server, url, tmp_path, capsys):
+    with pytest.raises(DownloadError, match="received 179200 bytes.*at most 179199"):
+        fetch(url, tmp_path, read, limit=len(DATA) - 1)
+    assert capsys.readouterr().err == ""  # no progress
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("length", ["abc", "-5", "1e3", "9" * 5000, "²"])
+def test_a_length_that_is_no_number(server, url, tmp_path, length):
+    server.faults = [("length", length)]
+    with pytest.raises(DownloadError, match="received the Content-Length '"):
+        fetch(url, tmp_path, read)
+    assert fetch(url, tmp_path, read) == DATA
+
+
+def test_a_length_that_is_too_large(server, url, tmp_path):
+    """A server that sends everything again has nothing to go on from."""
+    server.faults = [("length", "179300")] * 3
+    with pytest.raises(DownloadError, match="received 179200 of 179300 bytes twice"):
+        fetch(url, tmp_path, read)
+    assert list(tmp_path.iterdir()) == []
+    server.faults = []
+    assert fetch(url, tmp_path, read) == DATA
+    assert server.ranges == [None, "bytes=179200-", None]
+
+
+def test_a_length_that_is_too_large_where_the_rest_is_known_to_be_nothing(
+    server, url, tmp_path
+):
+    server.faults = [("length", "179300")]
+    assert fetch(url, tmp_path, read) == DATA
+
+
+def test_a_length_that_is_too_small(server, url, tmp_path):
+    server.faults = [("length", "1000")]
+    assert fetch(url, tmp_path, read) == DATA[:1000]  # which `unpack` would refuse
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fault", ["slow", "slow headers", "endless redirect"])
+def test_the_deadline(server, url, tmp_path, monkeypatch, fault):
+    """A byte now and then keeps every socket's timeout away."""
+    server.faults = [fault]
+    monkeypatch.setattr(download, "DEADLINE", 0.3)
+    start = time.monotonic()
+    if fault == "endless redirect":  # whose body nobody needs
+        assert fetch(url, tmp_path, read) == DATA
+    else:
+        with pytest.raises(DownloadError, match=r"\d bytes in 0\.3 s") as error:
+            fetch(url, tmp_path, read)
+        assert url in str(error.value)
+    assert time.monotonic() - start < 10
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    assert fetch(url, tmp_path, read) == DATA
+    assert set(server.ranges) == {None}
+
+
+def test_a_part_beyond_the_limit_is_dropped(server, url, tmp_path, part):
+    part.write_bytes(DATA + DATA)
+    assert fetch(url, tmp_path, read, limit=len(DATA)) == DATA
+    assert server.ranges == [None]
+
+
+def test_without_resume_a_part_is_dropped(server, url, tmp_path, part):
+    part.write_bytes(DATA[:1000])
+    assert fetch(url, tmp_path, read, resume=False) == DATA
+    assert server.ranges == [None]
+
+
+def test_an_unpack_that_fails_in_any_way_leaves_no_part(url, tmp_path):
+    def fail(path):
+        raise RuntimeError("password required")
+
+    with pytest.raises(RuntimeError):
+        fetch(url, tmp_path, fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+# === Others at the same time ===
+
+
+def test_one_at_a_time(tmp_path):
+    inside, most = [], []
+
+    def enter():
+        with exclusive(tmp_path / "made" / "here"):
+            inside.append(1)
+            most.append(len(inside))
+            time.sleep(0.01)
+            inside.pop()
+
+    threads = [threading.Thread(target=enter) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 5
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [
+        "here",
+        "here.lock",
+    ]
+
+
+def test_waiting_has_an_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "DEADLINE", 0.1)
+    with exclusive(tmp_path / "folder"):
+        with pytest.raises(DownloadError, match="another process.*folder.lock"):
+            with exclusive(tmp_path / "folder"):
+                pass
+    with exclusive(tmp_path / "folder"):  # free again
+        pass
+
+
+@pytest.mark.parametrize("problem", [ImportError, OSError(37, "No locks available")])
+def test_where_there_are_no_locks_nobody_waits(tmp_path, monkeypatch, problem):
+    def fail(*args):
+        raise problem
+
+    monkeypatch.setattr(download, "lock", fail)
+    with exclusive(tmp_path / "folder"):
+        assert (tmp_path / "folder").is_dir()
+
+
+# === Writing ===
 
 
 def test_a_folder_that_cannot_be_made(url, tmp_path):

@@ -50,7 +50,7 @@ def test_what_is_no_conllu_is_refused(tmp_path, old, new, message):
 
 
 def test_the_files_have_their_source():
-    assert set(UD_ENGLISH.urls) == set(UD_ENGLISH.sha256)
+    assert set(UD_ENGLISH.urls) == set(UD_ENGLISH.sha256) == set(UD_ENGLISH.sizes)
     assert UD_ENGLISH.urls["dev.conllu"].endswith("/en_ewt-ud-dev.conllu")
 
 
@@ -64,6 +64,9 @@ def test_the_treebank():
     counts = {"train": (12544, 204577), "dev": (2001, 25147), "test": (2077, 25094)}
     for split, (sentences, words) in counts.items():
         found = load_ud(split)
+        path = os.path.join(os.environ["ZOO_DATA_DIR"], UD_ENGLISH.name)
+        size = os.path.getsize(os.path.join(path, f"{split}.conllu"))
+        assert size == UD_ENGLISH.sizes[f"{split}.conllu"]
         assert len(found) == sentences
         assert sum(map(len, found.sentences)) == words
         assert {tag for row in found.tags for tag in row} == set(UPOS)

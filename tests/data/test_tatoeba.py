@@ -91,6 +91,49 @@ def test_an_archive_without_the_text_is_refused(tmp_path):
         tatoeba.unpack(path)
 
 
+def test_a_listing_of_what_is_there_is_short(tmp_path):
+    path = tmp_path / "deu-eng.zip.part"
+    with zipfile.ZipFile(path, "w") as file:
+        for number in range(99):
+            file.writestr(f"{number}.txt", "")
+    with pytest.raises(CorpusError, match="deu-eng.zip .* 0.txt.* 11.txt and 87 more"):
+        tatoeba.unpack(path)
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "message"),
+    [
+        (8, 1, "deu.txt of a.zip .*an encrypted file"),
+        (10, 99, "deu.txt of a.zip .*method 99"),
+    ],
+)
+def test_what_cannot_be_unpacked_is_refused(tmp_path, offset, value, message):
+    path = archive(tmp_path / "a.zip", "Go.\tGeh.\n")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + offset] = value
+    path.write_bytes(data)
+    with pytest.raises(CorpusError, match=f"{message}.*ZOO_DATA_DIR"):
+        tatoeba.unpack(path)
+
+
+def test_text_and_lines_beyond_their_limits_are_refused(tmp_path, monkeypatch):
+    path = archive(tmp_path / "a.zip", "Go.\tGeh.\n" * 3 + "\n" * 20)
+    tatoeba.unpack(path, limit=47)
+    with pytest.raises(
+        CorpusError, match="deu.txt of a.zip should have at most 46 bytes"
+    ):
+        tatoeba.unpack(path, limit=46)
+    monkeypatch.setattr(tatoeba, "LINE_LIMIT", 22)
+    with pytest.raises(CorpusError, match="deu.txt should have at most 22 lines"):
+        tatoeba.unpack(path)
+
+
+def test_text_that_is_not_utf8_is_refused(tmp_path):
+    path = archive(tmp_path / "a.zip", b"Go.\tGeh.\nHi.\tGr\xfc\xdf dich.\n")
+    with pytest.raises(CorpusError, match="UTF-8 text, received.*0xfc.*Try again"):
+        tatoeba.unpack(path)
+
+
 @pytest.mark.parametrize("row", ["no tab", "\tno English", "no German\t"])
 def test_a_row_that_is_no_pair_is_refused(tmp_path, row):
     path = archive(tmp_path / "a.zip", f"Go.\tGeh.\n{row}\n")

@@ -1,4 +1,6 @@
 import hashlib
+import os
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +59,19 @@ def test_the_sources_are_whole():
     from zoo.data.texts import _PTB, _SST
 
     for corpus, count in ((_PTB, 3), (_SST, 6)):
-        assert set(corpus.urls) == set(corpus.sha256) and len(corpus.urls) == count
+        assert set(corpus.urls) == set(corpus.sha256) == set(corpus.sizes)
+        assert len(corpus.urls) == count
         assert all(url.startswith("https://") for url in corpus.urls.values())
     assert _SST.urls["fine.dev.txt"].endswith("/data/stsa.fine.dev")
     assert _PTB.urls["ptb.test.txt"].endswith("/lstm/master/data/ptb.test.txt")
+
+
+@pytest.mark.parametrize("name", ["ptb", "sst"])
+def test_the_real_files_have_the_sizes_that_are_stated(name):
+    from zoo.data import texts
+
+    folder = Path(os.environ.get("ZOO_DATA_DIR", "/-")) / name
+    if not folder.is_dir():
+        pytest.skip(f"ZOO_DATA_DIR has no {name}")
+    sizes = {"ptb": texts._PTB, "sst": texts._SST}[name].sizes
+    assert {path.name: path.stat().st_size for path in folder.iterdir()} == sizes

@@ -2,16 +2,15 @@
 
 import dataclasses
 import functools
-import gzip
 import hashlib
 import os
 import warnings
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 from zoo.data import tatoeba
-from zoo.data.download import CorpusError, fetch, store
+from zoo.data.archives import gunzip
+from zoo.data.download import CorpusError, exclusive, fetch, store
 from zoo.data.pairs import Pairs, read_aligned
 from zoo.strings import did_you_mean
 
@@ -31,13 +30,17 @@ class Corpus:
         terms: str. The terms under which its authors give it.
         urls: dict of file name -> address from which the file is made.
         sha256: dict of file name -> 64 hexadecimal digits.
-        unpack: function (path of what was downloaded, file name) -> (dict of file
-            name -> bytes, description of what was received); raises CorpusError.
+        sizes: dict of file name -> bytes.
+        unpack: function (path of what was downloaded, file name, most bytes to
+            unpack) -> (dict of file name -> bytes, description of what was received);
+            raises CorpusError.
         aliases: dict of other names of splits -> split.
         reference_splits: tuple of the splits in which a tab separates several
             translations of a sentence.
         snapshot: str, the date of the source's version that is meant, or "" if the
             source does not change.
+        download_limit: int, the most bytes of a download, where `sizes` doesn't tell.
+        unpack_limit: int, the most bytes to unpack, where `sizes` doesn't tell.
     """
 
     name: str
@@ -46,10 +49,13 @@ class Corpus:
     terms: str
     urls: dict[str, str]
     sha256: dict[str, str]
+    sizes: dict[str, int]
     unpack: Callable
     aliases: dict[str, str] = dataclasses.field(default_factory=dict)
     reference_splits: tuple[str, ...] = ()
     snapshot: str = ""
+    download_limit: int | None = None
+    unpack_limit: int | None = None
 
 
 def list_corpora():
@@ -81,7 +87,8 @@ def load(
     `$ZOO_DATA_DIR/{name}/{split}.{language}`, taken as they are: they may be your
     own, so that their content is not compared with anything. Otherwise they stand in
     the cache, in the same layout; what is missing there is downloaded, with progress
-    on stderr, and every file is compared with its sha256 each time it is read.
+    on stderr, and every file is compared with its sha256 each time it is read. Of
+    several processes that need a file at the same time, one downloads it.
 
     - "multi30k": image captions. en, de, fr; train (29,000 pairs), valid (1,014),
       test_2016_flickr (1,000; "test" means the same).
@@ -206,13 +213,7 @@ def _cached(cache, corpus, names, allow_newer):
     if missing and allow_newer and all((newer / name).is_file() for name in names):
         return _newer(corpus, newer)
     for name in missing:
-        if (folder / name).is_file():  # made along with the one before
-            continue
-        unpack = functools.partial(_unpack, corpus, name, allow_newer)
-        files, expected = fetch(corpus.urls[name], folder, unpack)
-        for file_name, data in files.items():
-            store((folder if expected else newer) / file_name, data)
-        if not expected:
+        if not _obtain(corpus, name, folder, newer, allow_newer):
             return _newer(corpus, newer)
     for name in names:
         digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
@@ -225,9 +226,31 @@ def _cached(cache, corpus, names, allow_newer):
     return folder
 
 
+def _obtain(corpus, name, folder, newer, allow_newer):
+    """Downloads what makes up a file; says whether it is the snapshot that is meant."""
+    with exclusive(folder):
+        if (folder / name).is_file():  # by another process, or along with one before
+            return True
+        if allow_newer and (newer / name).is_file():
+            return False
+        files, expected = fetch(
+            corpus.urls[name],
+            folder,
+            functools.partial(_unpack, corpus, name, allow_newer),
+            # What does not compress grows by less than this when it is packed.
+            limit=corpus.download_limit or corpus.sizes[name] * 101 // 100 + 1024,
+            # A newer snapshot can't be told from two that were pieced together.
+            resume=not allow_newer,
+        )
+        for file_name, data in files.items():
+            store((folder if expected else newer) / file_name, data)
+    return expected
+
+
 def _unpack(corpus, name, allow_newer, archive):
     """Unpacks what was downloaded for `name`, and says whether it is as expected."""
-    files, found = corpus.unpack(archive, name)
+    limit = corpus.unpack_limit or corpus.sizes[name]
+    files, found = corpus.unpack(archive, name, limit)
     altered = [
         file_name
         for file_name, data in files.items()
@@ -265,24 +288,6 @@ def _newer(corpus, folder):
 # === Corpora ===
 
 
-def as_it_is(archive, name):
-    """`Corpus.unpack` of a file that is not packed."""
-    data = archive.read_bytes()
-    return {name: data}, f"{len(data)} bytes"
-
-
-def _gunzip(archive, name):
-    data = archive.read_bytes()
-    try:
-        text = gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise CorpusError(
-            f"{name}.gz should be a whole gzip file, received {len(data)} bytes that "
-            f"start with {data[:16]!r}: {error}"
-        ) from None
-    return {name: text}, f"{len(text)} bytes"
-
-
 _MULTI30K_URL = "https://github.com/multi30k/dataset/raw/master/data/task1/raw"
 _MULTI30K_SHA256 = {
     "test_2016_flickr.de": (
@@ -301,6 +306,17 @@ _MULTI30K_SHA256 = {
     "valid.en": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
     "valid.fr": "5304e444d842e962b2dda4d816b70b22a1765b15401642b7ca37a67477e708dc",
 }
+_MULTI30K_SIZES = {
+    "test_2016_flickr.de": 70649,
+    "test_2016_flickr.en": 62076,
+    "test_2016_flickr.fr": 72261,
+    "train.de": 2110398,
+    "train.en": 1801238,
+    "train.fr": 2111303,
+    "valid.de": 75981,
+    "valid.en": 63297,
+    "valid.fr": 73924,
+}
 _TATOEBA_URL = "https://www.manythings.org/anki/deu-eng.zip"
 _TATOEBA_SHA256 = {
     "test.de": "78285ef85dd1263a628f6296bef5fe636b3a36b4a20b893460dd4f6d5cb3965b",
@@ -309,6 +325,14 @@ _TATOEBA_SHA256 = {
     "train.en": "5732c742ebfc32ec9df26d2551178726cbf9622ad22224ed6459bdfb53a36f8c",
     "valid.de": "7084524749997d1ead3cf2fc70ac48fcb1bfededcda75259be589c3e9c952e65",
     "valid.en": "ea87aca2a2b6b11569957731fb945ec073416ed3d451966f3146a111e1cb92de",
+}
+_TATOEBA_SIZES = {
+    "test.de": 48309,
+    "test.en": 34247,
+    "train.de": 6487677,
+    "train.en": 5500226,
+    "valid.de": 49410,
+    "valid.en": 33744,
 }
 
 _CORPORA = {
@@ -327,7 +351,8 @@ _CORPORA = {
             for name in _MULTI30K_SHA256
         },
         sha256=_MULTI30K_SHA256,
-        unpack=_gunzip,
+        sizes=_MULTI30K_SIZES,
+        unpack=gunzip,
     ),
     "tatoeba": Corpus(
         name="tatoeba",
@@ -340,7 +365,10 @@ _CORPORA = {
         ),
         urls=dict.fromkeys(_TATOEBA_SHA256, _TATOEBA_URL),
         sha256=_TATOEBA_SHA256,
+        sizes=_TATOEBA_SIZES,
         unpack=tatoeba.unpack,
         snapshot="2018-05-13",
+        download_limit=tatoeba.ARCHIVE_LIMIT,
+        unpack_limit=tatoeba.TEXT_LIMIT,
     ),
 }

@@ -4,17 +4,27 @@ import contextlib
 import http.client
 import os
 import re
+import socket
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+from zoo.files import lock, write_bytes
+
 # Requests for one file before giving up, and the seconds before the second one
 # (twice as many before the third, and so on).
 ATTEMPTS = 3
 PAUSE = 1.0
+# Seconds without a byte before a request is given up, and seconds that a file may take
+# in all: the largest one, of 14 MB, needs 700 of them at 20 kB/s.
 TIMEOUT = 30.0
+DEADLINE = 1800.0
+# The most bytes of a file of which nothing is known.
+LIMIT = 1 << 28
+HINT = "Try again later, or set ZOO_DATA_DIR to a folder that holds the corpus"
 _CHUNK = 1 << 16
 _HEADERS = {
     # manythings.org answers 406 to urllib's own name.
@@ -32,42 +42,89 @@ class DownloadError(CorpusError, OSError):
     """A file could not be downloaded or stored."""
 
 
-def fetch(url, folder, unpack):
+def fetch(url, folder, unpack, limit=LIMIT, resume=True):
     """Downloads a file, hands it to `unpack`, and removes it.
 
     It is written to a file whose name ends in `.part`. A transfer that breaks off
-    leaves it, and the next call goes on where it ended. What is complete but refused
-    by `unpack` is removed; if it had been pieced together from two calls, between
-    which the source may have changed, it is fetched once more from the start.
+    leaves it, and the next call goes on where it ended. What is larger than `limit`,
+    takes longer than `DEADLINE`, has another length than the server says, or is refused
+    by `unpack` is removed, so that the next call starts clean. If `unpack` refuses what
+    had been pieced together from two calls, between which the source may have changed,
+    it is fetched once more from the start.
+
+    Calls that may run at the same time for one folder need `exclusive`.
 
     Args:
         url: str, http or https.
         folder: `pathlib.Path`, made if missing.
         unpack: function of the file's path; it raises CorpusError to refuse it.
+        limit: int, the most bytes that the file may have.
+        resume: bool, whether to go on from what an earlier call left. Defaults to
+            True.
 
     Returns:
         What `unpack` returns.
 
     Raises:
-        DownloadError: if the server refuses, breaks off again and again, or if the
-            folder cannot be written.
+        DownloadError: if the server refuses, breaks off again and again, sends too much
+            or too slowly, or if the folder cannot be written.
         CorpusError: from `unpack`.
     """
+    deadline = time.monotonic() + DEADLINE
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{url.rsplit('/', 1)[-1]}.part"
+    if not resume or _size(part) > limit:
+        part.unlink(missing_ok=True)
     while True:
         resumed = _size(part) > 0
-        _download(url, part)
+        _download(url, part, limit, deadline)
         try:
-            unpacked = unpack(part)
+            return unpack(part)
         except CorpusError:
-            part.unlink()
             if not resumed:
                 raise
-        else:
-            part.unlink()
-            return unpacked
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def exclusive(folder):
+    """Keeps other processes and threads from downloading to a folder meanwhile.
+
+    The lock is the file `{folder}.lock` beside it, which stays there, and which the
+    system frees when its process ends. Where files can't be locked (Windows, some
+    network file systems) nobody waits.
+
+    Args:
+        folder: `pathlib.Path`, made if missing.
+
+    Raises:
+        DownloadError: if others hold it for longer than `DEADLINE`, or if the folder
+            cannot be made.
+    """
+    deadline = time.monotonic() + DEADLINE
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    path = folder.with_name(f"{folder.name}.lock")
+    descriptor = None
+    while descriptor is None:
+        try:
+            descriptor = lock(path, os.O_RDWR | os.O_CREAT)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise DownloadError(
+                    f"another process has been downloading to {folder} for "
+                    f"{DEADLINE:.0f} s: it holds {path}. Wait for it or end it"
+                ) from None
+            time.sleep(0.05)
+        except (ImportError, OSError):
+            break
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def store(path, data):
@@ -80,52 +137,56 @@ def store(path, data):
     Raises:
         DownloadError: if it cannot be written.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with _writing(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(data)
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    owner = f"{os.getpid()}.{threading.get_ident()}"
+    with _writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, data, path.with_name(f"{path.name}.{owner}.tmp"))
 
 
-def _download(url, part):
+# === Requests ===
+
+
+def _download(url, part, limit, deadline):
     """Completes `part`, in a few attempts that each go on from the one before."""
-    problem = None
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE * attempt)
+        final = False
         try:
-            problem = _transfer(url, part)
-        except DownloadError:  # from writing, which no further attempt mends
+            problem = _transfer(url, part, limit, deadline)
+        except DownloadError:  # which no further attempt mends
             raise
         except urllib.error.HTTPError as error:
             error.close()
             problem = f"HTTP status {error.code} ({error.reason})"
-            if error.code < 500 and error.code not in (408, 429):
-                break
+            final = error.code < 500 and error.code not in (408, 429)
         except urllib.error.URLError as error:
             problem = str(error.reason)
-        except (http.client.HTTPException, OSError) as error:
+        # ValueError: an address to which the server redirects.
+        except (http.client.HTTPException, OSError, ValueError) as error:
             problem = f"{type(error).__name__}: {error}"
         if problem is None:
             return
-    kept = f"; {_size(part)} bytes are kept in {part}" if _size(part) else ""
-    raise DownloadError(
-        f"cannot download {url}, received {problem}{kept}. Try again later, or set "
-        "ZOO_DATA_DIR to a folder that holds the corpus"
-    )
+        if time.monotonic() >= deadline:
+            _refuse(url, part, f"{_size(part)} bytes in {DEADLINE:g} s")
+        if final:
+            break
+    if _size(part):
+        problem += f"; {_size(part)} bytes are kept in {part}"
+    else:
+        part.unlink(missing_ok=True)
+    raise DownloadError(f"cannot download {url}, received {problem}. {HINT}")
 
 
-def _transfer(url, part):
+def _transfer(url, part, limit, deadline):
     """Makes one request; returns what is wrong with the answer, or None."""
     offset = _size(part)
     request = urllib.request.Request(url, headers=_HEADERS)
     if offset:
         request.add_header("Range", f"bytes={offset}-")
     try:
-        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+        with _open(request, deadline) as response:
+            return _receive(response, url, part, offset, limit, deadline)
     except urllib.error.HTTPError as error:
         if error.code != 416 or not offset:
             raise
@@ -133,43 +194,137 @@ def _transfer(url, part):
         error.close()
         if error.headers.get("Content-Range") == f"bytes */{offset}":
             return None
-        part.unlink()
+        part.unlink(missing_ok=True)
         return f"a file that is shorter than the {offset} bytes in {part}"
-    with response:
-        if response.status != 206:
-            offset = 0
-        elif _range_start(response) != offset:
-            part.unlink()
-            return f"the range {response.headers.get('Content-Range')!r}"
-        length = response.headers.get("Content-Length")
-        total = None if length is None else offset + int(length)
-        size = _copy(response, part, offset, total)
+
+
+def _receive(response, url, part, offset, limit, deadline):
+    """Writes the answer to `part`; returns what is wrong with it, or None."""
+    before = offset
+    if response.status != 206:
+        offset = 0
+    elif _range_start(response) != offset:
+        part.unlink(missing_ok=True)
+        return f"the range {response.headers.get('Content-Range')!r}"
+    length = response.headers.get("Content-Length")
+    if length is not None and not re.fullmatch(r"[0-9]{1,18}", length.strip()):
+        _refuse(url, part, f"the Content-Length {length[:40]!r}")
+    total = None if length is None else offset + int(length)
+    if total is not None and total > limit:
+        _refuse(url, part, f"{total} bytes, which should be at most {limit}")
+    size = _copy(response, part, offset, total, limit, deadline)
+    if size > limit:
+        _refuse(url, part, f"more than the {limit} bytes that it may have")
+    if time.monotonic() >= deadline and size != total:
+        # What was cut off may look like the end of an answer without a length.
+        return f"{size} bytes until the deadline"
     if total is not None and size != total:
+        if response.status != 206 and size == before > 0:  # that is all there is
+            _refuse(url, part, f"{size} of {total} bytes twice")
         return f"{size} of {total} bytes"
     return None
 
 
+def _refuse(url, part, received):
+    part.unlink(missing_ok=True)
+    raise DownloadError(f"cannot download {url}, received {received}. {HINT}")
+
+
 def _range_start(response):
-    found = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    content_range = response.headers.get("Content-Range", "")
+    found = re.match(r"bytes ([0-9]{1,18})-", content_range)
     return int(found[1]) if found else None
 
 
-def _copy(response, part, offset, total):
+def _copy(response, part, offset, total, limit, deadline):
     progress = _Progress(part.name.removesuffix(".part"), total)
     with _writing(part.parent):
         file = part.open("ab" if offset else "wb")
     with file:
         try:
-            while chunk := response.read(_CHUNK):
+            # Not read(), which waits for the whole chunk however slowly it comes.
+            while chunk := response.read1(_CHUNK):
                 with _writing(part.parent):
                     file.write(chunk)
                     # Without it a full disk would only be seen when closing.
                     file.flush()
                 offset += len(chunk)
                 progress.show(offset)
+                if offset > limit or time.monotonic() >= deadline:
+                    break
         finally:
             progress.finish(offset)
     return offset
+
+
+@contextlib.contextmanager
+def _open(request, deadline):
+    """Opens a request whose connections are cut at the deadline.
+
+    A socket's timeout starts anew with every byte, in the headers as well.
+    """
+    connected = []
+
+    def cut():
+        for connection in connected:
+            with contextlib.suppress(OSError):
+                # Not SSLSocket.shutdown, which another thread's read doesn't survive.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+    opener = urllib.request.build_opener(
+        _CutHTTP(connected, deadline), _CutHTTPS(connected, deadline), _Redirects()
+    )
+    left = max(0.0, deadline - time.monotonic())
+    timer = threading.Timer(left, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        # A timeout of 0 would mean not to wait for anything.
+        with opener.open(request, timeout=min(TIMEOUT, left + 0.01)) as response:
+            yield response
+    finally:
+        timer.cancel()
+
+
+class _CutOff:
+    """Keeps the sockets of a handler's connections in a list."""
+
+    def __init__(self, connected, deadline):
+        super().__init__()
+        self.connected = connected
+        self.deadline = deadline
+
+    def do_open(self, kind, request, **arguments):
+        connected, deadline = self.connected, self.deadline
+
+        class Connection(kind):
+            def connect(self):
+                super().connect()
+                connected.append(self.sock)
+                if time.monotonic() >= deadline:  # the timer may have missed this one
+                    raise TimeoutError("the deadline has passed")
+
+        return super().do_open(Connection, request, **arguments)
+
+
+class _CutHTTP(_CutOff, urllib.request.HTTPHandler):
+    pass
+
+
+class _CutHTTPS(_CutOff, urllib.request.HTTPSHandler):
+    pass
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, request, response, code, message, headers, url):
+        # The handler would read the answer to its end, which may not come.
+        response.close()
+        if not url.startswith(("http://", "https://")):
+            return None
+        return super().redirect_request(request, response, code, message, headers, url)
+
+
+# === Progress and files ===
 
 
 class _Progress:

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from zoo.data.corpora import Corpus, as_it_is, choose, locate
+from zoo.data.archives import as_it_is
+from zoo.data.corpora import Corpus, choose, locate
 from zoo.data.download import CorpusError
 from zoo.data.pairs import read_lines
 
@@ -145,6 +146,9 @@ _SHA256 = {
     "test.conllu": "e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd",
     "train.conllu": "3fb78e2b55482c8ee00caa653af436c88c9e5bc9a73ce26e4ae3ddc79d2b7e7b",
 }
+_SIZES = {"dev.conllu": 1805545, "test.conllu": 1804515, "train.conllu": 14203025}
+# A newer revision may be larger than these.
+_LIMIT = 3 * _SIZES["train.conllu"]
 UD_ENGLISH = Corpus(
     name="ud_english_ewt",
     languages=("en",),
@@ -152,6 +156,9 @@ UD_ENGLISH = Corpus(
     terms="CC BY-SA 4.0, github.com/UniversalDependencies/UD_English-EWT",
     urls={name: f"{_URL}/en_ewt-ud-{name}" for name in _SHA256},
     sha256=_SHA256,
+    sizes=_SIZES,
     unpack=as_it_is,
     snapshot="2026-11-21 or before",
+    download_limit=_LIMIT,
+    unpack_limit=_LIMIT,
 )

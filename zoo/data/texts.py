@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from zoo.data.corpora import Corpus, as_it_is, choose, locate
+from zoo.data.archives import as_it_is
+from zoo.data.corpora import Corpus, choose, locate
 from zoo.data.download import CorpusError
 from zoo.data.pairs import read_lines
 
@@ -101,6 +102,11 @@ _PTB_SHA256 = {
     "ptb.train.txt": "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf",
     "ptb.valid.txt": "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
 }
+_PTB_SIZES = {
+    "ptb.test.txt": 449945,
+    "ptb.train.txt": 5101618,
+    "ptb.valid.txt": 399782,
+}
 _PTB = Corpus(
     name="ptb",
     languages=("en",),
@@ -108,6 +114,7 @@ _PTB = Corpus(
     terms="text of the Wall Street Journal, LDC terms: research use",
     urls={name: f"{_PTB_URL}/{name}" for name in _PTB_SHA256},
     sha256=_PTB_SHA256,
+    sizes=_PTB_SIZES,
     unpack=as_it_is,
 )
 
@@ -128,6 +135,14 @@ _SST_SHA256 = {
         "9b52b5f686ed438d4d0274c385369251b3d579b578fddd340ba8a9bae2ca4bee"
     ),
 }
+_SST_SIZES = {
+    "binary.dev.txt": 94400,
+    "binary.test.txt": 193562,
+    "binary.train.txt": 738844,
+    "fine.dev.txt": 117239,
+    "fine.test.txt": 233634,
+    "fine.train.txt": 902818,
+}
 _SST = Corpus(
     name="sst",
     languages=("en",),
@@ -139,6 +154,7 @@ _SST = Corpus(
         for name in _SST_SHA256
     },
     sha256=_SST_SHA256,
+    sizes=_SST_SIZES,
     unpack=as_it_is,
 )
 

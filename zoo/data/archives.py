@@ -1,0 +1,147 @@
+"""Reads what was downloaded, plain, gzip or zip, up to a number of bytes.
+
+A small archive can unfold to gigabytes, so that nothing here reads on beyond its limit,
+whatever sizes the archive itself states.
+"""
+
+import contextlib
+import gzip
+import io
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+
+from zoo.data.download import HINT, CorpusError
+
+# The most bytes of a zip's table of contents (some 50 a member).
+_MOST_CONTENTS = 1 << 20
+_PIECE = 1 << 16
+_ENCRYPTED = 0x1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What the standard library raises for archives that are damaged, encrypted or
+# compressed in another way. UnicodeDecodeError is a ValueError, NotImplementedError a
+# RuntimeError and BadGzipFile an OSError.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
+
+
+def as_it_is(archive, name, limit):
+    """`Corpus.unpack` of a file that is not packed."""
+    with open(archive, "rb") as file:
+        data = _read(file, name, limit)
+    return {name: data}, f"{len(data)} bytes"
+
+
+def gunzip(archive, name, limit):
+    """`Corpus.unpack` of a gzip file."""
+    with refusing(archive, f"{name}.gz should be a whole gzip file"):
+        with gzip.open(archive) as file:
+            text = _read(file, name, limit)
+    return {name: text}, f"{len(text)} bytes"
+
+
+def unzip(archive, limits):
+    """Reads members of a zip archive, stored or deflated.
+
+    Args:
+        archive: path.
+        limits: dict of member -> the most bytes that it may have.
+
+    Returns:
+        Tuple (files, names): dict of member -> bytes, without those that the archive
+        lacks, and the names of all its members.
+
+    Raises:
+        CorpusError: if a member is larger, encrypted or compressed in another way.
+        Exception: of several kinds if the archive is broken; see `refusing`.
+    """
+    with _BoundedFile(archive) as file, zipfile.ZipFile(file) as contents:
+        names = contents.namelist()
+        members = [member for member in limits if member in names]
+        label = Path(archive).name.removesuffix(".part")
+        files = {
+            member: _unzip_member(contents, member, limits[member], label)
+            for member in members
+        }
+        return files, names
+
+
+@contextlib.contextmanager
+def refusing(archive, expected):
+    """Turns what goes wrong while an archive is read into a CorpusError.
+
+    Args:
+        archive: path of the archive.
+        expected: str, the start of the message, such as "a.zip should be a whole
+            archive".
+    """
+    try:
+        yield
+    except CorpusError:
+        raise
+    except _BROKEN as error:
+        with open(archive, "rb") as file:
+            start = file.read(16)
+        size = Path(archive).stat().st_size
+        raise CorpusError(
+            f"{expected}, received one that starts with {start!r} and has {size} "
+            f"bytes: {error}. {HINT}"
+        ) from None
+
+
+def _unzip_member(contents, member, limit, label):
+    info = contents.getinfo(member)
+    name = f"{member} of {label}"
+    if info.flag_bits & _ENCRYPTED:
+        raise CorpusError(
+            f"{name} should be readable without a password, received an encrypted "
+            f"file. {HINT}"
+        )
+    if info.compress_type not in _METHODS:
+        raise CorpusError(
+            f"{name} should be stored or deflated, received compression method "
+            f"{info.compress_type}. {HINT}"
+        )
+    if info.file_size > limit:
+        raise _too_large(name, limit, info.file_size)
+    with contents.open(info) as file:
+        return _read(file, name, limit)
+
+
+def _read(file, name, limit):
+    """The whole file, of which no more than `limit` + 1 bytes are read."""
+    data = io.BytesIO()
+    # In small pieces: `zipfile` asks for as many packed bytes as it is to give.
+    while piece := file.read(min(_PIECE, limit + 1 - data.tell())):
+        data.write(piece)
+        if data.tell() > limit:
+            raise _too_large(name, limit, "more")
+    return data.getvalue()
+
+
+def _too_large(name, limit, received):
+    return CorpusError(
+        f"{name} should have at most {limit} bytes, received {received}. {HINT}"
+    )
+
+
+class _BoundedFile(io.FileIO):
+    """A file that refuses to be read in one large piece.
+
+    `zipfile` reads the table of contents in one piece, of the size that the archive
+    states, and makes an object of each of its entries; members come in small pieces.
+    """
+
+    def read(self, size=-1):
+        if size > _MOST_CONTENTS:
+            raise zipfile.BadZipFile(f"its table of contents has {size} bytes")
+        return super().read(size)
