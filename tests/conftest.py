@@ -59,6 +59,7 @@ _BACKEND_FREE = (
     "test_configured.py",
     "test_docstrings.py",
     "test_files.py",
+    "test_measure_alignments.py",
     "test_measure_formats.py",
     "test_papers_page.py",
     "test_plots.py",

@@ -1,13 +1,16 @@
+import json
 import re
 import sys
 import threading
 import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from zoo import plots
 from zoo.decoding import Translation
+from zoo.decoding.heatmap import FOCUS_KEY, NUMBER_KEY, WINDOW_KEY
 
 pytest.importorskip("matplotlib")  # an extra
 
@@ -61,7 +64,7 @@ def test_an_alignment_of_words():
     }
     assert not axes.lines
     [legend] = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["attention in %"]
+    assert [text.get_text() for text in legend.get_texts()] == [NUMBER_KEY]
 
 
 def test_an_alignment_of_pieces():
@@ -85,11 +88,13 @@ def test_windows_and_their_places():
     wanted = [(0.5, 0.5, 1.5), (0.5, 1.5, 2.5), (1.5, -0.5, 0.5), (2.5, 2.5, 3.5)]
     assert found == [*wanted, (3.5, 0.5, 1.5), (3.5, 1.5, 2.5)]
     keys = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert keys == ["attention in %", "$p_t$", "end of the window"]
+    assert keys == [NUMBER_KEY, FOCUS_KEY, WINDOW_KEY]
+    assert "attention in %" in keys[0] and "source position" in keys[1]
+    assert "window $[p_t - D, p_t + D]$" in keys[2]
     assert axes.get_xlim() == (-0.5, 4.5)  # p_t = S changes nothing
     whole = record(focus=focus, windows=np.array([[0, 4]] * 4)).plot()
     keys = [text.get_text() for text in whole.legends[0].get_texts()]
-    assert keys == ["attention in %", "$p_t$"]
+    assert keys == [NUMBER_KEY, FOCUS_KEY]
 
 
 def test_several_side_by_side():
@@ -119,8 +124,10 @@ def long_record(count, letters):
 def test_no_text_is_cut_off_or_covers_another(count, letters):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    records = [long_record(count, letters), record()]
+    places = {"focus": np.ones(4), "windows": np.array([[0, 2]] * 4)}
+    records = [long_record(count, letters), record(**places)]
     figure = plots.plot_alignments(records, ["ein langer Titel"] * 2)
+    assert len(figure.legends[0].get_texts()) == 3
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     texts = [text for axes in figure.axes for text in axes.texts]
@@ -162,36 +169,6 @@ def test_characters_that_the_font_lacks():
         family = axes.get_xticklabels()[0].get_fontfamily()
         fonts = [font_manager.get_font(font_manager.findfont(f)) for f in family]
         assert known and any(ord("犬") in font.get_charmap() for font in fonts)
-
-
-def test_a_font_is_found_that_has_a_character(monkeypatch):
-    """As where a font for Chinese is installed: its name follows the first one's."""
-    from matplotlib import font_manager
-
-    path = font_manager.findfont("DejaVu Sans")
-    real = font_manager.get_font
-
-    class Font:
-        scalable = True
-
-        def get_charmap(self):
-            return {ord("犬"): 1}
-
-    def entry(name, **options):
-        return font_manager.FontEntry(fname=name, name=name, **options)
-
-    plain = {"style": "normal", "weight": 400}
-    fonts = [entry("AA Bold", style="normal", weight=700), entry("A Serif", **plain)]
-    fonts += [entry("Last Resort", **plain), entry("Some Sans", **plain)]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
-    monkeypatch.setattr(
-        font_manager, "get_font", lambda p: real(p) if p == path else Font()
-    )
-    from zoo.decoding.heatmap import find_fonts
-
-    assert find_fonts(set("aü")) == (["DejaVu Sans"], set())
-    assert find_fonts(set("a犬\t")) == (["DejaVu Sans", "Some Sans"], set())
-    assert find_fonts(set("狗犬"))[1] == {"狗"}
 
 
 def test_given_axes():
@@ -243,6 +220,33 @@ def test_saved_files(tmp_path, name):
         assert not re.search("<image", text)  # cells can be drawn at any size
     else:
         assert content.startswith(b"\x89PNG\r\n\x1a\n")
+
+
+NASTY = [r"$\frac$", "\x1b[0m\x00", "\ud800\ufffe", "a\nb", "<script>-->", "_x", "$"]
+
+
+def test_whatever_a_text_has_the_svg_is_valid(tmp_path):
+    for text in NASTY:
+        tokens = [f"▁{text}", f"▁x{text}"]
+        options = {"tokens": tokens, "source_tokens": tokens, "alignment": np.eye(2)}
+        plots.save(record(**options).plot(title=text), tmp_path / "a.svg")
+        ElementTree.parse(tmp_path / "a.svg")
+    with pytest.raises(ElementTree.ParseError):  # as it would be otherwise
+        ElementTree.fromstring("<svg>\x1b</svg>")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Hund $x$ <b>", "Hund $x$ <b>"),
+        ("a\r\nb\u2028c", "a b c"),
+        ("\x1b[0m\x9b", "\ufffd[0m\ufffd"),
+        ("\udc80\uffff", "\ufffd\ufffd"),
+        ("犬\U0001f436", "犬\U0001f436"),
+    ],
+)
+def test_printable_text(text, wanted):
+    assert plots.printable(text) == wanted
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a", "png", "a.png.txt"])
@@ -302,6 +306,36 @@ def test_training_curves(tmp_path):
     assert drawn["b"].get_ydata().tolist() == [5, 4, 3]
     figure = plots.plot_training([one, two], labels=["1", "2"])
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["1", "2"]
+
+
+def test_names_in_curves_are_no_formulas(tmp_path):
+    folders = [run(tmp_path / str(n), [3, 2]) for n in range(len(NASTY))]
+    figure = plots.plot_training(folders, NASTY)
+    plots.save(figure, tmp_path / "a.svg")
+    ElementTree.parse(tmp_path / "a.svg")
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == [plots.printable(name) for name in NASTY]
+
+
+def test_the_loss_has_a_name_where_all_runs_have_the_same(tmp_path):
+    folders = [run(tmp_path / str(n), [3, 2]) for n in range(3)]
+    for folder in folders:
+        choices = {
+            "loss": {"normalize": "tokens" if folder == folders[2] else "sentences"}
+        }
+        config = {"recipe": {"name": "a"}, "arguments": {}, "backend": "jax", "set": []}
+        config["hyper_parameters"] = choices
+        (folder / "config.json").write_text(json.dumps(config))
+
+    def title(logs):
+        return plots.plot_training(logs).axes[0].get_title()
+
+    wanted = "training loss: cross-entropy, per sentence"
+    assert title(folders[0]) == title(folders[:2]) == wanted
+    assert title(folders[0] / "log.csv") == wanted
+    assert title(folders) == "training loss: not the same in all runs"
+    (folders[2] / "config.json").unlink()
+    assert title(folders) == title(folders[2]) == "training loss"
 
 
 @pytest.mark.parametrize(

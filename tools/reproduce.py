@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from reproduce_claims import BLOCK, compared, compared_models  # noqa: E402
 from reproduce_page import page  # noqa: E402
+from reproduce_pictures import draw_alignments, draw_lengths  # noqa: E402
 
 import zoo  # noqa: E402
 from zoo.cards import digest, read_card  # noqa: E402
@@ -69,6 +70,20 @@ def main(argv=None):
     results["pictures"] = draw(work, results, pictures)
     (arguments.output / "reproduction.md").write_text(page(results), encoding="utf-8")
     return 0
+
+
+def draw(work, results, folder):
+    """Draws the alignments and the curves; the pictures' names."""
+    details = {
+        name: work.model([name]).translate(list(SENTENCES), return_details=True)
+        for name in ALIGNED
+        if name in results["bleu"]
+    }
+    return {
+        "sentences": list(SENTENCES),
+        "alignments": draw_alignments(details, folder),
+        "lengths": draw_lengths(results, folder),
+    }
 
 
 def presets():
@@ -312,62 +327,6 @@ def _digest_of_zoo(parts):
         for path in sorted((ROOT / "zoo").glob(part)):
             found.update(path.read_bytes())
     return found.hexdigest()
-
-
-# === Pictures ===
-
-
-def draw(work, results, folder):
-    """Draws the alignments and the curves; the pictures' names."""
-    from zoo.plots import plot_alignments
-
-    names = [name for name in ALIGNED if name in results["bleu"]]
-    details = {
-        name: work.model([name]).translate(list(SENTENCES), return_details=True)
-        for name in names
-    }
-    found = []
-    for number, _ in enumerate(SENTENCES):
-        figure = plot_alignments(
-            [details[name][number] for name in names], titles=names, columns=3
-        )
-        found.append(f"alignment_{number + 1}.svg")
-        _save(figure, folder / found[-1], bbox_inches="tight")
-    _curves(results, folder / "lengths.svg")
-    return {"sentences": list(SENTENCES), "alignments": found, "lengths": "lengths.svg"}
-
-
-def _curves(results, path):
-    """BLEU by the length of the source, attention against none."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4.5), facecolor="white", layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
-    for number, (name, rows) in enumerate(results["lengths"].items()):
-        style = {"markersize": 4, "linewidth": 1.2, "label": name}
-        # Told apart in grey too.
-        style |= {"marker": "osD^vPX"[number % 7], "color": f"C{number % 10}"}
-        style |= {"linestyle": ("-", "--", ":")[number % 3]}
-        rows = [row for row in rows if row[3] is not None]
-        labels = [f"{low}–{high}" if high else f"{low}+" for low, high, *_ in rows]
-        axes[0].plot(labels, [row[3] for row in rows], **style)
-        joined = {n: found["bleu"] for n, found in results["joined"][name].items()}
-        joined = {1: results["bleu"][name]["multi30k"], **joined}
-        axes[1].plot([str(n) for n in joined], list(joined.values()), **style)
-    axes[0].set(xlabel="words of the source", ylabel="BLEU", title="Multi30k test")
-    axes[1].set(xlabel="captions in one source", title="captions joined")
-    for part in axes:
-        part.grid(alpha=0.3)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
-    _save(figure, path)
-
-
-def _save(figure, path, **options):
-    """Writes a picture, an unchanged one as an unchanged file."""
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.hashsalt": "zoo"}):
-        figure.savefig(path, metadata={"Date": None}, **options)
 
 
 def made(limit):

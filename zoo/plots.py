@@ -12,11 +12,15 @@ time; what they draw they write with `save`.
 import functools
 import io
 import os
+import re
 import threading
 
 ENDINGS = (".png", ".svg")
 DARK, FAINT = "#222222", "#e4e4e4"  # text and frames, lines of a grid
 _LOCK = threading.RLock()
+# What XML forbids, and the control characters that it only discourages.
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
 
 
 def alone(function):
@@ -37,11 +41,13 @@ def plot_alignment(translation, axes=None, words=True, title=None):
     Source words stand at the top, the translation's down the side; the darker a cell,
     the more of the target word's attention went to the source word, on the same scale
     in every picture. Its number is in percent, from 5 on. Of local attention (Luong et
-    al. 2015) p_t is marked, and where a window ends inside the sentence.
+    al. 2015) two things are marked: p_t, the source position that it centres on, and
+    where its window ends inside the sentence. A legend explains the marks.
 
     Args:
         translation: a `zoo.decoding.Translation`.
-        axes: matplotlib `Axes` to draw in; None, the default, for a figure of its own.
+        axes: matplotlib `Axes` to draw in, without a legend; None, the default, for a
+            figure of its own.
         words: whether pieces are merged into words, as `Translation.merge_words` does:
             attention is summed over the pieces of a source word and averaged over those
             of a target word. If not, a piece that goes on with a word begins with "-".
@@ -128,7 +134,7 @@ def plot_training(logs, labels=None):
             as logs are not given.
         ImportError: without matplotlib.
     """
-    from zoo.training.curves import draw_curves, read_log
+    from zoo.training.curves import draw_curves, loss_of, read_log
 
     logs = [logs] if isinstance(logs, (str, os.PathLike)) else list(logs)
     labels = short_names(logs) if labels is None else list(labels)
@@ -137,7 +143,10 @@ def plot_training(logs, labels=None):
             "There must be a log, and a label of its own for each or none. Received: "
             f"{len(logs)} logs, labels={labels}"
         )
-    return draw_curves(dict(zip(labels, map(read_log, logs), strict=True)))
+    found = dict(zip(labels, map(read_log, logs), strict=True))
+    losses = set(map(loss_of, logs))
+    differ = None if None in losses else "not the same in all runs"
+    return draw_curves(found, losses.pop() if len(losses) == 1 else differ)
 
 
 def save(figure, path):
@@ -186,6 +195,27 @@ def short_names(paths):
         if len(set(names)) == len(names):
             return names
     return paths
+
+
+def printable(text):
+    """Text of data as one line that SVG and HTML can hold, though not escaped yet.
+
+    Line breaks become a space; control characters and other code points that XML
+    forbids become U+FFFD.
+
+    Example:
+        >>> printable("one\\ntwo \\x1b[0m")
+        'one two \ufffd[0m'
+    """
+    return _FORBIDDEN.sub("\ufffd", _BREAKS.sub(" ", text))
+
+
+def draw_plainly(*texts):
+    """Makes matplotlib `Text`s that come from data show what they say: `$` begins no
+    formula, and each is `printable`."""
+    for text in texts:
+        text.set_parse_math(False)
+        text.set_text(printable(text.get_text()))
 
 
 def new_figure(width, height, **options):

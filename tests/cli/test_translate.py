@@ -122,7 +122,9 @@ def test_alignments(task, capsys, monkeypatch):
     give_stdin(monkeypatch, b"a b\n\nc\n")
     assert translate("--alignments") == 0
     grid = "x .\n. x"
-    assert capsys.readouterr().out == f"A B\n\n{grid}\n\n\nC\n\n{grid}\n\n"
+    captured = capsys.readouterr()
+    assert captured.out == f"A B\n\n{grid}\n\n\nC\n\n{grid}\n\n"
+    assert captured.err.count("attention: · from 5 %") == 1
     assert [record.source_tokens for record in drawn] == [["a", "b"], ["c"]]
 
 

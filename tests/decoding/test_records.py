@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.decoding import Translation, format_alignment
+from zoo.decoding.records import SHADES_KEY
 
 
 def record(tokens, source_tokens, alignment):
@@ -42,6 +43,8 @@ def test_more_attention_is_darker():
     weights = [[0.049, 0.05, 0.199, 0.2, 0.4, 0.6, 0.8, 1.0]]
     grid = format_alignment(record(["▁x"], ["▁a"] * 8, weights))
     assert grid.splitlines()[-1] == "x   · · ░ ▒ ▓ █ █"
+    for shade, weight in zip("·░▒▓█", (0.05, 0.2, 0.4, 0.6, 0.8), strict=True):
+        assert f"{shade} from {100 * weight:.0f} %" in SHADES_KEY
 
 
 @pytest.mark.parametrize(("tokens", "source"), [([], ["▁a"]), (["▁a"], []), ([], [])])

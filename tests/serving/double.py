@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import json
 import re
+import socket
 import threading
 import time
 from concurrent import futures
@@ -229,3 +230,54 @@ def _plain(array):
         return value.decode() if isinstance(value, bytes) else value
 
     return read(values)
+
+
+# === Hostile servers ===
+
+
+@contextlib.contextmanager
+def http_server(reply):
+    """The URL of a server that answers each request by `reply(connection)`, on the raw
+    socket, until that raises an OSError."""
+
+    def serve(connection):
+        with contextlib.suppress(OSError), connection:
+            file = connection.makefile("rb")
+            size = 0
+            while line := file.readline():
+                if line.startswith(b"Content-Length:"):
+                    size = int(line[15:])
+                if line == b"\r\n":
+                    file.read(size)
+                    reply(connection)
+
+    def accept(listening):
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                connection = listening.accept()[0]
+                threading.Thread(target=serve, args=[connection], daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, args=[listening], daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def http_answer(body, status="200 OK", headers=""):
+    """The bytes of an HTTP answer."""
+    body = body if isinstance(body, bytes) else body.encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n"
+    return head.encode() + body
+
+
+@contextlib.contextmanager
+def grpc_server(answer, **options):
+    """The address of a PredictionService that answers with these bytes."""
+    handler = grpc.unary_unary_rpc_method_handler(lambda request, context: answer)
+    name = "tensorflow.serving.PredictionService"
+    handler = grpc.method_handlers_generic_handler(name, {"Predict": handler})
+    server = grpc.server(futures.ThreadPoolExecutor(1), [handler], **options)
+    port = server.add_insecure_port("localhost:0")
+    server.start()
+    yield f"localhost:{port}"
+    server.stop(None)

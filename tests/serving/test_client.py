@@ -225,6 +225,105 @@ def test_a_model_without_numbers_is_an_error(connect, server, number):
             getattr(client, method)("a")
 
 
+@pytest.mark.parametrize("number", [np.inf, -np.inf])
+def test_an_infinite_score_is_no_translation(connect, server, number):
+    server.models["loud"] = {
+        1: lambda *_: {"translation": texts(1), "score": numbers(1) * number}
+    }
+    with pytest.raises(ServingError, match="INTERNAL.*not finite"):
+        connect().translate("a")
+
+
+# === Answers that don't fit ===
+def texts(*shape):
+    return np.full(shape, b"a", object)
+
+
+def numbers(*shape):
+    return np.ones(shape, "float32")
+
+
+BEST = {"translation": texts(2), "score": numbers(2)}
+ALIGN = {**BEST, "tokens": texts(2, 3), "source_tokens": texts(2, 5)}
+UNFIT = {
+    "translate a column": ("translate", {**BEST, "translation": texts(2, 1)}),
+    "translate numbers": ("translate", {**BEST, "translation": numbers(2)}),
+    "greedy one": ("greedy", {"translation": texts(1), "score": numbers(1)}),
+    "greedy no score": ("greedy", {"translation": texts(2), "scores": numbers(2)}),
+    "n-best flat": ("translate_n_best", {"translations": texts(2)}),
+    "n-best and fewer scores": (
+        "translate_n_best",
+        {"translations": texts(2, 4), "scores": numbers(2, 3)},
+    ),
+    "n-best texts as scores": (
+        "translate_n_best",
+        {"translations": texts(2, 4), "scores": texts(2, 4)},
+    ),
+    "n-best deep": (
+        "translate_n_best",
+        {"translations": texts(2, 4, 1), "scores": numbers(2, 4, 1)},
+    ),
+    "align without": ("align", ALIGN),
+    "align flat": ("align", {**ALIGN, "alignment": numbers(2, 15)}),
+    "align turned": ("align", {**ALIGN, "alignment": numbers(2, 5, 3)}),
+    "align more": ("align", {**ALIGN, "alignment": numbers(2, 3, 6)}),
+    "align texts": ("align", {**ALIGN, "alignment": texts(2, 3, 5)}),
+    "generate numbers": ("generate", {"text": numbers(2)}),
+    "generate two": ("generate", {"text": texts(2), "more": texts(2)}),
+    "generate deep": ("generate", {"text": texts(2, 2)}),
+    "score texts": ("score", {"log_probability": texts(2)}),
+    "score deep": ("score", {"log_probability": numbers(2, 2)}),
+    "score three": ("score", {"log_probability": numbers(3)}),
+    "tag flat": ("tag", {"words": texts(2), "tags": texts(2)}),
+    "tag fewer": ("tag", {"words": texts(2, 3), "tags": texts(2, 2)}),
+    "tag numbers": ("tag", {"words": texts(2, 3), "tags": numbers(2, 3)}),
+    "classify deep": ("classify", {"class": texts(2, 2), "probabilities": numbers(2)}),
+    "classify numbers": ("classify", {"class": numbers(2), "p": numbers(2)}),
+    "classify without": ("classify", {"probabilities": numbers(2, 2), "p": numbers(2)}),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_an_answer_that_does_not_fit_is_refused(connect, server, name):
+    method, outputs = UNFIT[name]
+    server.models["loud"] = {1: lambda *_: outputs}
+    match = f"INTERNAL: .* answer loud's {method} with 2 rows of .*, received {{'"
+    with pytest.raises(ServingError, match=match):
+        getattr(connect(), method)(["a", "b"])
+
+
+def test_each_word_needs_its_tag(connect, server):
+    tags = texts(2, 3)
+    tags[1, 1] = b""
+    server.models["loud"] = {1: lambda *_: {"words": texts(2, 3), "tags": tags}}
+    with pytest.raises(ServingError, match="INTERNAL.*received 3 words and 2 tags"):
+        connect().tag(["a", "b"])
+
+
+def test_answers_that_fit_are_taken(connect, server):
+    """As large as zoo's presets make them, and as small."""
+    long = "a brown dog " * 33
+    outputs = {**BEST, "tokens": texts(2, 266), "source_tokens": texts(2, 128)}
+    outputs["alignment"] = np.full((2, 266, 128), 1 / 3, "float32")
+    server.models["loud"] = {1: lambda *_: outputs}
+    found = connect().align(["a", long])
+    assert [row["alignment"].shape for row in found] == [(266, 128)] * 2
+    outputs.update(tokens=texts(2, 0), alignment=numbers(2, 0, 128))
+    assert connect().align(["a", "b"])[0]["alignment"].shape == (0, 128)
+    outputs = {"class": texts(2), "probabilities": numbers(2, 3)}
+    assert connect().classify(["a", "b"]) == ["a", "a"]
+    [row] = connect().predict({"text": ["a", "b"]})[1:]
+    assert set(row) == set(outputs)
+
+
+def test_no_more_comes_than_texts_of_that_length_lead_to(connect, server):
+    server.models["loud"] = {1: lambda *_: {"text": np.array([b"a" * 500_000], object)}}
+    with pytest.raises(ServingError, match="RESOURCE_EXHAUSTED.*at most 327,808 bytes"):
+        connect().generate("a")
+    assert connect().generate("a" * 2000) == "a" * 500_000
+
+
+# === Arguments ===
 def test_arguments_are_checked(connect):
     for wrong in ({"retries": -1}, {"batch_size": 0}, {"timeout": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from zoo.training.curves import draw_curves, read_log
+from zoo.training.curves import describe_loss, draw_curves, loss_of, read_log
 
 pytest.importorskip("matplotlib")  # an extra
 
@@ -90,6 +90,43 @@ def test_of_several_runs_the_first_of_each_kind_is_drawn():
     assert second.get_linestyle() != first.get_linestyle()
     [legend] = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["one", "two"]
+
+
+def test_columns_are_drawn_as_they_are_called(tmp_path):
+    name = r"val_$\frac$"
+    log = {"epoch": [1, 2], name: [1, 2], "val_bleu_$a$": [1, 2], "val_bleu__b": [3, 4]}
+    figure = draw_curves({"": log})
+    figure.savefig(tmp_path / "a.svg")  # a formula would be refused
+    bleu, other = figure.axes
+    assert other.get_title() == r"validation $\frac$"
+    assert [t.get_text() for t in bleu.get_legend().get_texts()] == ["$a$", "_b"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "name"),
+    [
+        ({"loss": {}}, "cross-entropy, per target piece"),
+        (
+            {"loss": {"smoothing": 0.1, "normalize": "sentences"}},
+            "cross-entropy with label smoothing 0.1, per sentence",
+        ),
+        ({"loss": "mse"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_the_loss_in_words(choices, name):
+    assert describe_loss(choices) == name
+
+
+def test_the_loss_is_named_in_its_axes_alone(tmp_path):
+    log = {"epoch": [1, 2], "loss": [2, 1], "val_bleu": [1, 2]}
+    loss, bleu = draw_curves({"": log}, "$of$ a kind").axes
+    assert loss.get_title() == "training loss: $of$ a kind"
+    assert not loss.title.get_parse_math() and "kind" not in bleu.get_title()
+    assert loss_of(tmp_path) is None
+    (tmp_path / "config.json").write_text("{")
+    assert loss_of(tmp_path) is None
 
 
 def test_nothing_to_draw():

@@ -1,5 +1,7 @@
 import json
+import re
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -85,6 +87,75 @@ def test_it_is_one_file(whole):
     text = open(write_report(str(whole)), encoding="utf-8").read()
     assert text.count("<svg") == text.count("</svg>") == 1
     assert "<img" not in text and "<script" not in text and "<link" not in text
+
+
+def aligned(epoch, places=None, **fields):
+    found = {"source_tokens": ["▁A", "▁dog"], "tokens": ["▁Ein", "▁Hund"]}
+    found |= {"alignment": [[0.9, 0.1], [0.0, 1.0]], **(places or {}), **fields}
+    return json.dumps({**json.loads(sample(epoch, "Ein Hund")), **found}) + "\n"
+
+
+def test_samples_have_their_alignments(whole):
+    pytest.importorskip("matplotlib")  # an extra
+    windows = {"focus": [0.2, 1.0], "windows": [[0, 0], [0, 1]]}
+    lines = [aligned(1), sample(2, "none kept", "An old one."), aligned(3, windows)]
+    (whole / "samples.jsonl").write_text("".join(lines))
+    text = open(write_report(str(whole)), encoding="utf-8").read()
+    assert text.count("<svg") == 2  # of the last epoch, and the curves
+    assert text.count("What it attended to, after epoch 3") == 1
+    ids = re.findall(r' id="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', text))
+    assert {one or other for one, other in used} <= set(ids)
+
+
+def test_alignments_need_matplotlib(whole, monkeypatch):
+    (whole / "samples.jsonl").write_text(aligned(1))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    text = open(write_report(str(whole)), encoding="utf-8").read()
+    assert "Ein Hund" in text and "<svg" not in text
+
+
+def test_the_loss_is_named(whole):
+    assert "Training loss" not in open(write_report(str(whole))).read()
+    state = {"loss": {"normalize": "sentences"}, **STATE}
+    np.savez(whole / "checkpoint.npz", state=np.array(json.dumps(state)))
+    told = "Training loss: cross-entropy, per sentence."
+    assert told in open(write_report(str(whole))).read()
+    config = {"recipe": {"name": "a"}, "arguments": {}, "backend": "jax", "set": []}
+    config["hyper_parameters"] = {"loss": {"smoothing": 0.1}}
+    (whole / "config.json").write_text(json.dumps(config))
+    told = "Training loss: cross-entropy with label smoothing 0.1, per target piece."
+    assert told in open(write_report(str(whole))).read()
+
+
+NASTY = "<script>$\\frac$\x1b\x00\ud800-->\"'&"
+
+
+def test_everything_is_escaped(folder):
+    """Wherever a text stands: no tag of its own, and none of XML's forbidden ones."""
+    header, *rows = LOG.splitlines()
+    columns = f"{header},val_{NASTY},val_bleu_{NASTY}".replace('"', "")
+    rows = [f"{row},1.5,2.5" for row in rows]
+    log = "\n".join([columns, *rows]).replace("\x00", "").replace("\ud800", "")
+    (folder / "log.csv").write_text(log)
+    state = {"recipe": NASTY, "scale": NASTY, NASTY: {NASTY: NASTY}, "epoch": 3}
+    state |= {"loss": {"smoothing": NASTY}, "plans": [[0, 9, NASTY, NASTY]]}
+    np.savez(folder / "checkpoint.npz", state=np.array(json.dumps(state)))
+    scores = {"score": 1.0, "signature": NASTY}
+    results = json.dumps({NASTY: {"bleu": scores, "chrf": scores}})
+    (folder / "results.json").write_text(results)
+    tokens = {"source_tokens": [NASTY, "▁a"], "tokens": [NASTY, "▁b"]}
+    texts = dict.fromkeys(("set", "source", "reference", "translation"), NASTY)
+    (folder / "samples.jsonl").write_text(aligned(3, **tokens, **texts))
+    text = open(write_report(str(folder)), encoding="utf-8").read()
+    assert "<script" not in text and "\x1b" not in text and "\x00" not in text
+    assert "&lt;script&gt;$\\frac$\ufffd" in text
+    ElementTree.fromstring(text.replace("<!DOCTYPE html>", "").replace(META, ""))
+
+
+META = '<meta charset="utf-8">'  # the only tag that isn't closed
 
 
 def test_an_interrupted_run_has_a_report_too(folder, monkeypatch, capsys):

@@ -6,6 +6,7 @@ from zoo.cli.common import (
     bad_input,
     check_search,
     count,
+    progress,
     search_options,
     split_presets,
 )
@@ -77,6 +78,10 @@ def run(arguments):
             yield from _formatted(result, number, arguments)
         first += len(chunk)
 
+    if arguments.alignments:
+        from zoo.decoding.records import SHADES_KEY
+
+        progress(SHADES_KEY)
     run_texts(arguments, texts, work)
 
 

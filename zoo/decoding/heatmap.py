@@ -3,7 +3,7 @@
 import dataclasses
 
 from zoo.decoding.records import Translation, labels
-from zoo.plots import DARK, FAINT, need_matplotlib, new_figure
+from zoo.plots import DARK, FAINT, need_matplotlib, new_figure, printable
 from zoo.text.caller import warn_caller
 
 _MARK = "#d95f02"
@@ -19,6 +19,9 @@ _END = {"marker": "|", "ms": 9, "color": _MARK, "mew": 1.3, "ls": ""}
 _COLOURS = "Blues"  # its darkness grows all the way: as clear in grey
 _GAP, _PAD, _LINE = 0.2, 0.06, 0.22  # inches between pictures, at labels, of a line
 _LONGEST = 24  # characters of a label
+NUMBER_KEY = "number = attention in % (blank below 5)"
+FOCUS_KEY = "$p_t$ = source position that the attention centres on"
+WINDOW_KEY = "end of the window $[p_t - D, p_t + D]$: no attention beyond it"
 
 
 @dataclasses.dataclass
@@ -48,7 +51,7 @@ def make_panels(translations, titles, words):
         record = record.merge_words() if words else record
         rows = [_short(label) for label in labels(record.tokens)]
         columns = [_short(label) for label in labels(record.source_tokens)]
-        panels.append(Panel(record, rows, columns, title or ""))
+        panels.append(Panel(record, rows, columns, printable(title or "")))
     need_matplotlib()
     texts = [text for p in panels for text in (*p.rows, *p.columns, p.title)]
     families, missing = find_fonts(set("".join(texts)))
@@ -66,6 +69,7 @@ def make_panels(translations, titles, words):
 
 
 def _short(label):
+    label = printable(label)
     return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
 
 
@@ -196,7 +200,11 @@ def lay_out(panels, families, count):
     falls = [a + b + _GAP for a, b in zip(top, high, strict=True)]
     width, height = max(sum(steps), 1.8), sum(falls)
     keys = _keys(panels)
-    in_line = width > 1.3 * len(keys)
+    room, em = _ruler(families), (size - 1) / 72
+    # Beside each text its mark and the gap before the next one.
+    widths = [room([key.get_label()], size - 1, True) + 4 * em for key in keys]
+    in_line = width > sum(widths)
+    width = max([width, *widths])
     foot = _LINE * (1 if in_line else len(keys)) + _GAP / 2 if keys else 0
     figure = new_figure(width, height + foot, layout="none")
     for panel, box, (row, column) in zip(panels, boxes, places, strict=True):
@@ -224,44 +232,53 @@ def lay_out(panels, families, count):
 def _boxes(panels, cell, families, size):
     """Inches of each panel: the labels at its left, its cells' width with room for the
     title, the labels and the title at its top, its cells' height."""
+    room, boxes = _ruler(families), []
+    for panel in panels:
+        title = room([panel.title], size + 1)
+        above = _LINE if panel.title else 0
+        if panel.empty:
+            boxes.append(
+                (0, max(title, room(["nothing to align"], size)), above, _LINE)
+            )
+            continue
+        top = room(panel.columns, size)
+        if top <= cell:  # single letters, or characters that are words
+            panel.rotation, top = 0, _LINE
+        wide, high = cell * len(panel.columns), cell * len(panel.rows)
+        boxes.append((room(panel.rows, size), max(wide, title), above + top, high))
+    return boxes
+
+
+def _ruler(families):
+    """A function of texts, their size in points and whether they have formulas, to the
+    inches that the widest of them takes."""
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
     renderer = RendererAgg(1, 1, 72)
 
-    def room(texts, size=size):
+    def room(texts, size, formulas=False):
         font = FontProperties(family=families, size=size)
         extents = [
-            renderer.get_text_width_height_descent(text, font, False) for text in texts
+            renderer.get_text_width_height_descent(text, font, formulas)
+            for text in texts
         ]
         return max((width for width, *_ in extents), default=0) / 72 + _PAD
 
-    boxes = []
-    for panel in panels:
-        title = room([panel.title], size + 1)
-        above = _LINE if panel.title else 0
-        if panel.empty:
-            boxes.append((0, max(title, room(["nothing to align"])), above, _LINE))
-            continue
-        top = room(panel.columns)
-        if top <= cell:  # single letters, or characters that are words
-            panel.rotation, top = 0, _LINE
-        wide, high = cell * len(panel.columns), cell * len(panel.rows)
-        boxes.append((room(panel.rows), max(wide, title), above + top, high))
-    return boxes
+    return room
 
 
 def _keys(panels):
-    """What a legend tells of the marks that are there."""
+    """Entries of the legend for the marks that are drawn."""
     from matplotlib.lines import Line2D
 
     keys, panels = [], [panel for panel in panels if not panel.empty]
     if any(True for panel in panels for _ in _each(panel.record.alignment)):
         number = {"marker": "$87$", "ms": 9, "color": DARK, "mew": 0, "ls": ""}
-        keys.append(Line2D([], [], **number, label="attention in %"))
+        keys.append(Line2D([], [], **number, label=NUMBER_KEY))
     local = [panel.record for panel in panels if panel.record.focus is not None]
     if local:
-        keys.append(Line2D([], [], **_FOCUS, label="$p_t$"))
+        keys.append(Line2D([], [], **_FOCUS, label=FOCUS_KEY))
     if any(map(_window_ends, local)):
-        keys.append(Line2D([], [], **_END, label="end of the window"))
+        keys.append(Line2D([], [], **_END, label=WINDOW_KEY))
     return keys

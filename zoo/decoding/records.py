@@ -151,6 +151,10 @@ def labels(tokens):
 # === Text ===
 
 _SHADES = " ·░▒▓█"
+SHADES_KEY = (
+    "attention: · from 5 %, ░ from 20 %, ▒ from 40 %, ▓ from 60 %, █ from 80 %; "
+    "rows are the translation, columns the source"
+)
 
 
 def format_alignment(record):

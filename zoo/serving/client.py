@@ -1,34 +1,59 @@
 """A client of a TensorFlow model server that serves zoo's models, by gRPC or REST."""
 
+import math
 import reprlib
 import time
 from collections.abc import Iterable
 
 import numpy as np
 
-from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
+from zoo.serving.transport import (
+    MOST_BYTES,
+    GRPCTransport,
+    RESTTransport,
+    ServingError,
+)
 from zoo.strings import check_texts, describe, replace_surrogates
 
 __all__ = ["Client", "ServingError"]
 
 _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
 _NO_SCORE = -1e9  # of a hypothesis that does not exist
+# Signature -> output -> what it holds and its dimensions: texts (B), translations (N),
+# tokens (T), source tokens (S), words (W). The only output of a signature may have any
+# name.
+_BEST = {"translation": ("text", "B"), "score": ("number", "B")}
+_OUTPUTS = {
+    "translate": _BEST,
+    "greedy": _BEST,
+    "translate_n_best": {"translations": ("text", "BN"), "scores": ("number", "BN")},
+    "align": {
+        **_BEST,
+        "tokens": ("text", "BT"),
+        "source_tokens": ("text", "BS"),
+        "alignment": ("number", "BTS"),
+    },
+    "generate": {"": ("text", "B")},
+    "score": {"": ("number", "B")},
+    "tag": {"words": ("text", "BW"), "tags": ("text", "BW")},
+    "classify": {"class": ("text", "B")},
+}
 
 
 class Client:
     """Asks a model server for translations, texts, tags and scores.
 
     Each method takes a str, or a list of str, and gives one result or a list of them.
-    Long lists are sent in several requests.
+    Long lists are sent in several requests. The server isn't trusted: an answer whose
+    size, types or shapes don't fit the request is refused, and so is a redirect.
 
     Args:
         address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST.
         model: name of the model that is asked. Default None: each call names it.
         version: int, the version asked for. Default None: the newest.
         label: str in its place, such as "stable".
-        timeout: seconds that a request may take, with its retries; a long list is
-            several requests, one after another. Over REST an answer that has begun may
-            go over it: it holds for each wait for more of it. Default 10.
+        timeout: seconds that a request may take, with its retries and its whole
+            answer; a long list is several requests, one after another. Default 10.
         retries: how often a request is sent again where the server is unavailable: 0.1
             seconds later, then 0.2, and so on while `timeout` lasts. Default 6.
         batch_size: texts of a request. Default 32. A server that batches refuses, with
@@ -39,8 +64,9 @@ class Client:
         ValueError: for a value out of range, a REST address that is none, or a version
             and a label.
         ImportError: if the package for the address is missing.
-        ServingError: from every method, if the server gives no answer or an error, or
-            its model, for numbers that are not finite, no translation.
+        ServingError: from every method, if the server gives no answer, an error, or an
+            answer that doesn't fit the request; or if its model, for numbers that are
+            not finite, gives no translation.
 
     Example:
         ```python
@@ -108,7 +134,7 @@ class Client:
 
         def read(row):
             pairs = zip(row["translations"], row["scores"], strict=True)
-            found = [(text, float(score)) for text, score in pairs if score > _NO_SCORE]
+            found = [(text, float(score)) for text, score in pairs if _exists(score)]
             return found or self._nothing()
 
         return self._ask("translate_n_best", texts, read, model)
@@ -119,18 +145,20 @@ class Client:
 
         def read(row):
             tokens, source = _filled(row["tokens"]), _filled(row["source_tokens"])
+            padded = len(row["tokens"]), len(row["source_tokens"])
+            alignment = np.array(row["alignment"]).reshape(padded)
             return {
                 "text": self._translation(row),
                 "score": float(row["score"]),
                 "tokens": tokens,
                 "source_tokens": source,
-                "alignment": np.array(row["alignment"])[: len(tokens), : len(source)],
+                "alignment": alignment[: len(tokens), : len(source)],
             }
 
         return self._ask("align", texts, read, model)
 
     def _translation(self, row):
-        return row["translation"] if row["score"] > _NO_SCORE else self._nothing()
+        return row["translation"] if _exists(row["score"]) else self._nothing()
 
     def _nothing(self):
         raise ServingError(
@@ -152,7 +180,14 @@ class Client:
         """The words of each text and their tags: a list of `(word, tag)`."""
 
         def read(row):
-            return list(zip(_filled(row["words"]), _filled(row["tags"]), strict=True))
+            words, tags = _filled(row["words"]), _filled(row["tags"])
+            if len(words) != len(tags):
+                raise ServingError(
+                    "INTERNAL",
+                    f"{self.address} should give each word a tag, received "
+                    f"{len(words)} words and {len(tags)} tags",
+                )
+            return list(zip(words, tags, strict=True))
 
         return self._ask("tag", texts, read, model)
 
@@ -174,6 +209,10 @@ class Client:
             array, padded as its batch was. Over REST the only output of a signature
             has the name "output".
         """
+        return self._predict(inputs, signature, model)
+
+    def _predict(self, inputs, signature, model, wanted=None):
+        """`predict`, with the entry of `_OUTPUTS` that the answer must fit."""
         model = self.model if model is None else model
         if not model:
             raise ValueError(
@@ -191,16 +230,12 @@ class Client:
         for start in range(0, count, self.batch_size):
             part = slice(start, start + self.batch_size)
             batch = {name: texts[part] for name, texts in inputs.items()}
-            outputs = self._request(model, signature, batch)
             size = min(self.batch_size, count - start)
-            if any(len(values) != size for values in outputs.values()):
-                raise ServingError(
-                    "INTERNAL",
-                    f"{self.address} should answer {model} with {size} rows, received "
-                    f"{ {name: len(values) for name, values in outputs.items()} }",
-                )
+            most = _most_bytes(batch, wanted)
+            outputs = self._request(model, signature, batch, most)
+            self._check(outputs, wanted, size, f"{model}'s {signature}")
             rows += [
-                {name: values[row] for name, values in outputs.items()}
+                {name: output.values[row] for name, output in outputs.items()}
                 for row in range(size)
             ]
         return rows
@@ -216,10 +251,29 @@ class Client:
             inputs = {"source": texts, "target": targets}
         if single:
             inputs = {name: [text] for name, text in inputs.items()}
-        results = [read(row) for row in self.predict(inputs, signature, model)]
+        rows = self._predict(inputs, signature, model, _OUTPUTS[signature])
+        results = [read(row) for row in rows]
         return results[0] if single else results
 
-    def _request(self, model, signature, inputs):
+    def _check(self, outputs, wanted, size, name):
+        """Raises a `ServingError` for outputs that don't fit `size` texts."""
+        rows = bool(outputs) and all(o.shape[:1] == (size,) for o in outputs.values())
+        if rows and (wanted is None or _fits(outputs, wanted)):
+            return
+        expected = "outputs"
+        if wanted is not None:
+            parts = [
+                f"{key} {kind} ({', '.join(d)})" for key, (kind, d) in wanted.items()
+            ]
+            expected = "; ".join(parts).strip()
+        received = {key: (o.kind, o.shape) for key, o in outputs.items()}
+        raise ServingError(
+            "INTERNAL",
+            f"{self.address} should answer {name} with {size} rows of {expected}, "
+            f"received {reprlib.repr(received)}",
+        )
+
+    def _request(self, model, signature, inputs, most):
         deadline = time.monotonic() + self.timeout
         place = {"version": self.version, "label": self.label}
         for attempt in range(self.retries + 1):
@@ -230,7 +284,9 @@ class Client:
                     f"{self.address} gave no answer within {self.timeout} s",
                 )
             try:
-                return self._transport.predict(model, signature, inputs, left, **place)
+                return self._transport.predict(
+                    model, signature, inputs, most, left, **place
+                )
             except ServingError as error:
                 wait = _FIRST_WAIT * 2**attempt
                 late = time.monotonic() + wait >= deadline
@@ -244,6 +300,43 @@ def _texts(texts, name):
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of str. Received: {describe(texts)}")
     return [replace_surrogates(text) for text in check_texts(texts, name)]
+
+
+def _most_bytes(inputs, wanted):
+    """The size that an answer may have: far above what texts of this length lead to."""
+    lengths = [len(text.encode()) for texts in inputs.values() for text in texts]
+    longest = max(lengths, default=0)
+    row = 2**18 + 2**7 * longest
+    if wanted is None or "alignment" in wanted:
+        # JSON of the tokens by the source's, which is padded to the longest.
+        row += 2**5 * longest**2
+    return min(MOST_BYTES, 2**16 + len(lengths) * row)
+
+
+def _fits(outputs, wanted):
+    """Whether outputs have the kinds and the dimensions of an entry of `_OUTPUTS`."""
+    if "" in wanted:  # a signature with one output
+        if len(outputs) != 1:
+            return False
+        outputs = {"": next(iter(outputs.values()))}
+    sizes = {}
+    for name, (kind, dimensions) in wanted.items():
+        if name not in outputs or outputs[name].kind not in (kind, None):
+            return False
+        shape = outputs[name].shape
+        if len(shape) > len(dimensions):
+            return False
+        # Lists of JSON don't show the dimensions below an empty one.
+        if len(shape) < len(dimensions) and 0 not in shape:
+            return False
+        for dimension, size in zip(dimensions, shape, strict=False):
+            if sizes.setdefault(dimension, size) != size:
+                return False
+    return True
+
+
+def _exists(score):
+    return math.isfinite(score) and score > _NO_SCORE
 
 
 def _filled(strings):

@@ -1,7 +1,6 @@
 """Keras callbacks: data order, progress, validation and checkpoints."""
 
 import contextlib
-import json
 import math
 import operator
 import sys
@@ -16,6 +15,7 @@ from zoo.training.checkpoint import get_generator, save_state, set_generator
 from zoo.training.evaluation import corpus_scores
 from zoo.training.feeding import feed
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
+from zoo.training.samples import append_samples, make_samples
 from zoo.training.updates import averaged_weights
 
 
@@ -154,8 +154,7 @@ class Validation(keras.callbacks.Callback):
         sets: dict of name to `(sources, references)`: list of str, list of lists.
         targets: dict of name to list of str, for the perplexity.
         samples: translations of the first sentences to show.
-        samples_path: a file that they are appended to, as JSON lines of epoch, set,
-            source, reference and translation.
+        samples_path: a file that they are appended to; see `append_samples`.
     """
 
     def __init__(self, translator, sets, targets, samples=3, samples_path=None):
@@ -186,33 +185,31 @@ class Validation(keras.callbacks.Callback):
         logs["val_perplexity"] = round(float(found["perplexity"]), 4)
         totals, samples = {"bleu": 0.0, "chrf": 0.0}, []
         for name, (sources, references) in self.sets.items():
-            texts = self._greedy(self.ids[name])
+            ids = self._greedy(self.ids[name])
+            texts = self.translator.preprocessor.decode(ids)
             scores = corpus_scores(texts, references)
             for metric in totals:
                 score = scores[metric]["score"]
                 logs[f"val_{metric}_{name}"] = round(score, 3)
                 totals[metric] += score / len(self.sets)
-            for row in range(min(self.samples, len(texts))):
-                sample = {
-                    "epoch": epoch + 1,
-                    "set": name,
-                    "source": sources[row],
-                    "reference": references[row][0],
-                    "translation": texts[row],
-                }
-                samples.append(json.dumps(sample, ensure_ascii=False))
-                print(f"  {sources[row]}  →  {texts[row]}", file=sys.stderr)
+            columns = sources, [refs[0] for refs in references], texts
+            columns = [column[: self.samples] for column in columns]
+            for source, _, text in zip(*columns, strict=True):
+                print(f"  {source}  →  {text}", file=sys.stderr)
+            if self.samples_path:
+                shown = self.ids[name][: self.samples], ids[: self.samples]
+                for sample in make_samples(self.translator, *columns, *shown):
+                    samples.append({"epoch": epoch + 1, "set": name, **sample})
         logs.update({f"val_{name}": round(value, 3) for name, value in totals.items()})
         if self.samples_path:
-            with open(self.samples_path, "a", encoding="utf-8") as file:
-                file.write("".join(f"{sample}\n" for sample in samples))
+            append_samples(self.samples_path, samples)
         found = {"perplexity": logs["val_perplexity"], "BLEU": logs["val_bleu"]}
         line = epoch_line(epoch, (self.params or {}).get("epochs"), logs, found)
         print(line, file=sys.stderr, flush=True)
 
     def _greedy(self, ids):
         found = search_ids(self.translator, ids, BeamSearch(1, 0.0))
-        return self.translator.preprocessor.decode([best[0][0] for best in found])
+        return [best[0][0] for best in found]
 
 
 class Scores(keras.callbacks.Callback):

@@ -4,12 +4,13 @@ import csv
 import math
 import os
 
-from zoo.plots import DARK, FAINT, alone, new_figure
+from zoo.plots import DARK, FAINT, alone, draw_plainly, new_figure
+from zoo.training.configuration import ConfigurationError, read_configuration
 
 # Title, how the columns of a log begin, whether the axis is logarithmic; the fourth
 # stands for whatever else a run has measured.
 _CURVES = (
-    ("training loss (per token or sentence)", "loss", False),
+    ("training loss", "loss", False),
     ("validation perplexity (per piece)", "val_perplexity", True),
     ("validation BLEU (greedy)", "val_bleu", False),
     ("", None, False),
@@ -70,9 +71,50 @@ def _number(text):
         return math.nan
 
 
+def loss_of(path):
+    """The training loss of a run in words, by its `config.json`.
+
+    Args:
+        path: of a `log.csv`, or of the folder that has one.
+
+    Returns:
+        str; None where there is no such file, or where it doesn't describe the loss.
+    """
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    try:
+        choices = read_configuration(folder).get("hyper_parameters")
+    except ConfigurationError:
+        return None
+    return describe_loss(choices)
+
+
+def describe_loss(choices):
+    """The loss of a recipe's choices in words; None where they don't have it.
+
+    Example:
+        >>> describe_loss({"loss": {"smoothing": 0.1}})
+        'cross-entropy with label smoothing 0.1, per target piece'
+    """
+    loss = choices.get("loss") if isinstance(choices, dict) else None
+    if not isinstance(loss, dict):  # an experiment's function has it
+        return None
+    smoothing = loss.get("smoothing")
+    smoothed = f" with label smoothing {smoothing}" if smoothing else ""
+    unit = "sentence" if loss.get("normalize") == "sentences" else "target piece"
+    return f"cross-entropy{smoothed}, per {unit}"
+
+
 @alone
-def draw_curves(logs):
-    """A matplotlib figure of logs: a dict of label to what `read_log` gave."""
+def draw_curves(logs, loss=None):
+    """Draws training curves.
+
+    Args:
+        logs: dict of label to what `read_log` gave.
+        loss: str, the training loss in words; None where it isn't known.
+
+    Returns:
+        A matplotlib `Figure`.
+    """
     panels = _curves(logs)
     if not panels:
         raise ValueError(
@@ -80,27 +122,36 @@ def draw_curves(logs):
         )
     rows = -(-len(panels) // 2)
     figure = new_figure(9.5, 2.7 * rows + 0.3 * (len(logs) > 1), layout="constrained")
+    handles = {}  # of runs
     for place, (title, lines, logarithmic) in enumerate(panels, start=1):
         axes = figure.add_subplot(rows, 2, place, facecolor="white")
         for number, label, epochs, values in lines:
             marker = "o" if len(epochs) < 40 else None
             look = {"color": _LINES[number % 6], "ls": _STYLES[number % 4], "lw": 1.5}
-            axes.plot(epochs, values, marker=marker, ms=3.5, label=label, **look)
+            look |= {"marker": marker, "ms": 3.5, "label": label}
+            [handles[number]] = axes.plot(epochs, values, **look)
         _scale(axes, lines, logarithmic)
-        axes.set_title(title, fontsize=10, color=DARK)
+        if loss and title == _CURVES[0][0]:
+            title = f"{title}: {loss}"
+        size = 10 if len(title) < 50 else 8
+        draw_plainly(axes.set_title(title, fontsize=size, color=DARK))
         axes.set_xlabel("epoch", fontsize=9, color=DARK)
         axes.tick_params(labelsize=8, colors=DARK)
         axes.grid(color=FAINT)
         for spine in axes.spines.values():
             spine.set_color(DARK)
         if len(logs) == 1 and len(lines) > 1:
-            axes.legend(**_LEGEND)
+            _add_legend(axes, axes.get_lines())
     if len(logs) > 1:
-        drawn = [line for axes in figure.axes for line in axes.get_lines()]
-        handles = {line.get_label(): line for line in drawn}
-        handles = [handles[label] for label in logs if label in handles]
-        figure.legend(handles=handles, loc="outside upper left", ncols=4, **_LEGEND)
+        lines = [handles[number] for number in sorted(handles)]
+        _add_legend(figure, lines, loc="outside upper left", ncols=4)
     return figure
+
+
+def _add_legend(parent, lines, **options):
+    labels = [line.get_label() for line in lines]
+    legend = parent.legend(lines, labels, **options, **_LEGEND)
+    draw_plainly(*legend.get_texts())
 
 
 def _curves(logs):

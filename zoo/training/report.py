@@ -7,12 +7,20 @@ that was interrupted, too: `zoo report runs/NAME-SCALE`.
 import html
 import json
 import os
+import re
 
 import numpy as np
 
 from zoo.files import write_bytes
-from zoo.plots import render
-from zoo.training.curves import draw_curves, read_log, without_single_sets
+from zoo.plots import plot_alignment, printable, render
+from zoo.training.curves import (
+    describe_loss,
+    draw_curves,
+    loss_of,
+    read_log,
+    without_single_sets,
+)
+from zoo.training.samples import read_samples, translation_of
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em;
@@ -30,8 +38,9 @@ def write_report(folder):
     """Writes `report.html` into a run's folder.
 
     It has what is there of: test scores with their signatures, curves and a table of
-    all epochs, translations of the same sentences after several epochs, and the run's
-    configuration. Curves need matplotlib (extra `plot`); without it the report says so.
+    all epochs, translations of the same sentences after several epochs, their
+    alignments after the last one, and the run's configuration. Pictures need matplotlib
+    (extra `plot`); without it the report says so.
 
     Args:
         folder: of a run, with a `log.csv`.
@@ -45,28 +54,73 @@ def write_report(folder):
     log = read_log(os.path.join(folder, "log.csv"))
     state = _read_state(os.path.join(folder, "checkpoint.npz"))
     results = _read_json(os.path.join(folder, "results.json"))
-    samples = _read_samples(os.path.join(folder, "samples.jsonl"))
+    samples = read_samples(os.path.join(folder, "samples.jsonl"))
+    loss = loss_of(folder) or describe_loss(state)
     name = state.get("recipe", os.path.basename(os.path.abspath(folder)))
     title = f"{name}, {state['scale']}" if "scale" in state else name
-    parts = [
-        f"<h1>{html.escape(title)}</h1>",
-        f"<p>{_summary(log, state)}</p>",
-        _scores(results),
-        "<h2>Curves</h2>",
-        _curves(log),
-        "<h2>Epochs</h2>",
+    body = [
+        _element("h1", title),
+        _element("p", _summary(log, state)),
+        *_scores(results),
+        _element("h2", "Curves"),
+        *_curves(log, loss),
+        _element("h2", "Epochs"),
         _epochs(log),
-        _translations(samples),
-        _configuration(state),
+        *_translations(samples),
+        *_configuration(state),
     ]
-    page = (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style></head>\n"
-        f"<body>\n{chr(10).join(part for part in parts if part)}\n</body></html>\n"
-    )
+    head = [
+        Markup('<meta charset="utf-8">'),
+        _element("title", title),
+        _element("style", Markup(_STYLE)),
+    ]
+    page = _element("html", _element("head", *head), _element("body", *body), lang="en")
     path = os.path.join(folder, "report.html")
-    write_bytes(path, page.encode())
+    write_bytes(path, f"<!DOCTYPE html>\n{page}\n".encode())
     return path
+
+
+# === HTML ===
+
+
+class Markup(str):
+    """HTML, with all text in it escaped."""
+
+
+def _element(tag, *contents, **attributes):
+    """An element as `Markup`; contents and attributes that are none are escaped."""
+    marks = "".join(f' {name}="{_escaped(v)}"' for name, v in attributes.items())
+    inside = "".join(map(_escaped, contents))
+    end = "" if tag == "code" else "\n"  # which is inside a line
+    return Markup(f"<{tag}{marks}>{inside}</{tag}>{end}")
+
+
+def _escaped(content):
+    if isinstance(content, Markup):
+        return content
+    return html.escape(printable(str(content)))
+
+
+def _table(heads, rows, numbers=(), best=None):
+    def line(cells, tag, **attributes):
+        kinds = [{"class": "number"} if i in numbers else {} for i in range(len(cells))]
+        cells = zip(cells, kinds, strict=True)
+        return _element("tr", *(_element(tag, c, **k) for c, k in cells), **attributes)
+
+    lines = [
+        line(row, "td", **({"class": "best"} if number == best else {}))
+        for number, row in enumerate(rows)
+    ]
+    table = _element("table", line(heads, "th"), *lines)
+    return _element("div", table, **{"class": "wide"})
+
+
+def _picture(figure, name):
+    """A figure as SVG whose ids begin with `name`: the page may have several."""
+    svg = render(figure, "svg", 72).decode()
+    # Comments repeat all texts as they are.
+    svg = re.sub("<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    return Markup(re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{name}-", svg))
 
 
 # === The run's files ===
@@ -84,21 +138,6 @@ def _read_json(path):
         return {}
     with open(path, encoding="utf-8") as file:
         return json.load(file)
-
-
-def _read_samples(path):
-    """`{(set, source, reference): {epoch: translation}}`; an epoch that was trained
-    again counts as it was the last time."""
-    samples = {}
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                if not line.endswith("\n"):
-                    continue  # the run was killed while it wrote
-                entry = json.loads(line)
-                key = entry["set"], entry["source"], entry["reference"]
-                samples.setdefault(key, {})[entry["epoch"]] = entry["translation"]
-    return samples
 
 
 # === The report's parts ===
@@ -135,31 +174,34 @@ def _best(log):
 
 def _scores(results):
     if not results:
-        return "<p>There are no test scores: the run has not come to its end.</p>"
+        text = "There are no test scores: the run has not come to its end."
+        return [_element("p", text)]
     rows = [
         (
-            html.escape(name),
+            name,
             f"{found[metric]['score']:.2f}",
             label,
-            f"<code>{html.escape(found[metric]['signature'])}</code>",
+            _element("code", found[metric]["signature"]),
         )
         for name, found in results.items()
         for metric, label in (("bleu", "BLEU"), ("chrf", "chrF"))
     ]
-    table = _table(("test set", "score", "metric", "sacreBLEU signature"), rows, {1})
-    return f"<h2>Test scores</h2>\n<p>Beam search, 5 hypotheses.</p>\n{table}"
+    return [
+        _element("h2", "Test scores"),
+        _element("p", "Beam search, 5 hypotheses."),
+        _table(("test set", "score", "metric", "sacreBLEU signature"), rows, {1}),
+    ]
 
 
-def _curves(log):
+def _curves(log, loss):
+    parts = [_element("p", f"Training loss: {loss}.")] if loss else []
     try:
-        figure = draw_curves({"": log})
+        return [*parts, _picture(draw_curves({"": log}, loss), "curves")]
     except ImportError:
-        return (
-            "<p>Curves need matplotlib: <code>pip install 'attention-zoo[plot]'"
-            "</code>, then <code>zoo report FOLDER</code>.</p>"
-        )
-    picture = render(figure, "svg", 72).decode()
-    return picture[picture.index("<svg") :]
+        install = _element("code", Markup("pip install 'attention-zoo[plot]'"))
+        again = _element("code", "zoo report FOLDER")
+        text = ["Pictures need matplotlib: ", install, ", then ", again, "."]
+        return [*parts, _element("p", *text)]
 
 
 def _epochs(log):
@@ -174,33 +216,48 @@ def _epochs(log):
 
 def _translations(samples):
     if not samples:
-        return ""
-    parts = ["<h2>Translations</h2>\n<p>Greedy search, after some of the epochs.</p>"]
-    for (name, source, reference), found in samples.items():
+        return []
+    text = "Greedy search, after some of the epochs."
+    parts = [_element("h2", "Translations"), _element("p", text)]
+    for place, ((name, source, reference), found) in enumerate(samples.items()):
         epochs = sorted(found)
         # Early epochs change most: twice as far each time, and the last.
         few = [e for e in epochs if e & (e - 1) == 0][:6] + epochs[-1:]
-        rows = [("source", html.escape(source))]
+        rows = [("source", source)]
         rows += [
-            (f"epoch {epoch}", html.escape(found[epoch]) or "(nothing)")
+            (f"epoch {epoch}", found[epoch]["translation"] or "(nothing)")
             for epoch in dict.fromkeys(few)
         ]
-        rows.append(("reference", html.escape(reference)))
-        parts.append(_table((html.escape(name), ""), rows))
-    return "\n".join(parts)
+        rows.append(("reference", reference))
+        parts.append(_table((name, ""), rows))
+        parts += _alignment(found[epochs[-1]], f"sample{place}")
+    return parts
+
+
+def _alignment(sample, name):
+    """The heatmap of a sample that has one, where matplotlib is installed."""
+    record = translation_of(sample)
+    if record is None:
+        return []
+    try:
+        picture = _picture(plot_alignment(record), name)
+    except ImportError:
+        return []
+    text = f"What it attended to, after epoch {sample['epoch']}: the source is across, "
+    return [_element("p", f"{text}the translation down; darker is more."), picture]
 
 
 def _configuration(state):
     """What a checkpoint holds of the run's identity, and under which plans it ran."""
     if not state:
-        return ""
+        return []
     names = list(state)[: list(state).index("epoch")]  # the identity stands first
     rows = [(name, _short(state[name])) for name in names if name != "vocabulary"]
     for first, epochs, backend, commit in state.get("plans", []):
         plan = f"{epochs} epochs planned, {backend} backend, commit {commit}"
         rows.append((f"from epoch {first + 1}", plan))
-    rows = [tuple(map(html.escape, row)) for row in rows if row[1]]
-    return f"<h2>Configuration</h2>\n{_table(('what', 'value'), rows)}"
+    rows = [row for row in rows if row[1]]
+    return [_element("h2", "Configuration"), _table(("what", "value"), rows)]
 
 
 def _short(value):
@@ -217,19 +274,3 @@ def _short(value):
     if isinstance(value, list):
         return ", ".join(_short(part) for part in value)
     return "" if value is None or value is False else str(value)
-
-
-def _table(heads, rows, numbers=(), best=None):
-    def line(cells, tag):
-        return "".join(
-            f'<{tag} class="number">{cell}</{tag}>'
-            if column in numbers
-            else f"<{tag}>{cell}</{tag}>"
-            for column, cell in enumerate(cells)
-        )
-
-    lines = [f"<tr>{line(heads, 'th')}</tr>"]
-    for number, row in enumerate(rows):
-        kind = ' class="best"' if number == best else ""
-        lines.append(f"<tr{kind}>{line(row, 'td')}</tr>")
-    return f'<div class="wide"><table>{chr(10).join(lines)}</table></div>'
