@@ -144,7 +144,6 @@ def test_folder_that_is_no_preset_is_refused(places):
 def test_a_run_is_its_preset(places):
     run = places.here / "runs" / "mine"
     run.mkdir(parents=True)
-    (run / "log.csv").touch()
     (run / "config.json").write_text('{"recipe": {}}')
     with pytest.raises(ValueError, match="has no preset yet: .*--resume runs/mine"):
         find("runs/mine")

@@ -6,11 +6,13 @@ The dictionary is made of the training text by IBM's Model 1 (Brown et al. 1993)
 directions: a pair of words is in it if each is the other's translation with at least
 half of the probability, and both occur ten times. Punctuation is left out, and so are
 the twenty words of either language that are most frequent: articles and the like depend
-on more than one word. The references of a test set are then read by the model
-(`align`), pieces merged into words. A target word counts if the sentence has exactly
-one source word, at one place, that the dictionary pairs it with: "right" is the share of
-words whose largest weight lies there, "one left" and "one right" that of those whose
-largest weight lies one word before and behind it.
+on more than one word.
+
+The references of a test set are then read by the model (`align`), pieces merged into
+words. A target word counts if the sentence has exactly one source word, at one place,
+that the dictionary pairs it with. "right" is the share of words whose largest weight
+lies there, "one left" and "one right" that of those whose largest weight lies one word
+before and behind it.
 
 Attention is no alignment (Jain & Wallace 2019), and need not be one to translate well.
 This says whether a picture of it can be read as one.

@@ -33,7 +33,7 @@ def check_backend():
     name = configured_backend()
     if name not in BACKENDS:
         reason = f"zoo does not run on the backend {name!r}"
-    elif name not in sys.modules and importlib.util.find_spec(name) is None:
+    elif not sys.modules.get(name) and importlib.util.find_spec(name) is None:
         reason = f"the backend {name} is not installed"
     else:
         return

@@ -74,17 +74,20 @@ def lock(path, flags=os.O_RDONLY):
 
     Returns:
         int. A descriptor; others are kept out until it is closed, or this process has
-        ended, however it ends.
+        ended, however it ends. Where files can't be locked (some network file systems,
+        Windows) nobody is kept out.
 
     Raises:
         BlockingIOError: if another process has it.
     """
-    import fcntl
-
-    descriptor = os.open(path, flags)
+    descriptor = os.open(path, flags, 0o666)
     try:
+        import fcntl
+
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         raise
+    except (ImportError, OSError):
+        pass
     return descriptor

@@ -149,8 +149,8 @@ def find(name):
         if name.startswith(scheme):
             return Path(fetch(name.removeprefix(scheme)))
     folder = Path(name).expanduser()
-    if trained := _of_run(folder):
-        return trained
+    if _is_run(folder):
+        return _of_run(folder)
     if _is_preset(folder):
         return folder
     named = _named_folders()
@@ -212,24 +212,34 @@ def _is_preset(folder):
     return (folder / CARD_FILE).is_file() or (folder / _CONFIG_FILE).is_file()
 
 
+def _is_run(folder):
+    """Whether a folder is that of a training run, which has a config.json as well."""
+    if (folder / CARD_FILE).is_file() or (folder / _TASK_FILE).is_file():
+        return False
+    try:
+        return "recipe" in json.loads((folder / _CONFIG_FILE).read_text("utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
 def _of_run(folder):
-    """The preset that a run wrote into its folder, or None if it is none of a run.
+    """The preset that a run wrote into its folder.
 
     Raises:
         ValueError: if it wrote several, or none yet.
     """
-    if (folder / "log.csv").is_file() and not (folder / RUN_PRESETS).is_dir():
+    presets = sorted(p for p in folder.glob(f"{RUN_PRESETS}/*") if _is_preset(p))
+    if not presets:
         raise ValueError(
             f"the run {str(folder)!r} has no preset yet: go on with it, zoo train "
             f"--resume {folder} (with --finish: end it here)"
         )
-    found = sorted(p for p in folder.glob(f"{RUN_PRESETS}/*") if _is_preset(p))
-    if len(found) > 1:
+    if len(presets) > 1:
         raise ValueError(
             f"the run {str(folder)!r} has several presets: name one of "
-            f"{', '.join(map(str, found))}"
+            f"{', '.join(map(str, presets))}"
         )
-    return found[0] if found else None
+    return presets[0]
 
 
 def _bundled_folder():

@@ -1,5 +1,6 @@
 import json
 
+from tests.presets_for_tests import make_preset
 from zoo.cli import main
 
 
@@ -25,10 +26,12 @@ def test_list_fits_the_terminal(tiny, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "dumb")
+    make_preset(tiny.parent / "odd", name="odd", languages=["[/b] :smile:"])
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 60
     assert lines[0].split() == ["name", "paper", "task", "score"]
-    assert lines[1].startswith("tiny ") and "BLEU 12.3" in lines[1]
+    assert any(line.startswith("tiny ") and "BLEU 12.3" in line for line in lines)
+    assert "[/b]" in "".join(lines) and ":smile:" in "".join(lines)
     assert main(["list", "--wide"]) == 0
     assert "1,234,567" in capsys.readouterr().out

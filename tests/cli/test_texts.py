@@ -92,6 +92,13 @@ def test_another_process_is_kept_out_until_it_is_killed(tmp_path):
     assert path.read_text() == "mine\n" and os.listdir(tmp_path) == ["out"]
 
 
+def test_a_new_output_has_the_mode_of_any_new_file(tmp_path):
+    (tmp_path / "other").touch()
+    assert translate("a", "--output", tmp_path / "out") == 0
+    modes = [(tmp_path / name).stat().st_mode for name in ("out", "other")]
+    assert modes[0] == modes[1]
+
+
 # === Standard streams ===
 
 _SCRIPT = """

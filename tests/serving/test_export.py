@@ -253,8 +253,12 @@ def test_an_export_that_fails_leaves_nothing(tasks, tmp_path, monkeypatch):
 
 
 def test_what_a_killed_export_left_is_removed(tmp_path):
-
-    names = {".export-killed": 99, ".export-at-work": 99, ".export-young": 1, "1": 99}
+    names = {
+        ".export-killed": 9999,
+        ".export-at-work": 9999,
+        ".export-young": 99,
+        "1": 9999,
+    }
     for name, age in names.items():
         (tmp_path / name / "variables").mkdir(parents=True)
         long_ago = time.time() - age

@@ -2,7 +2,7 @@
 
 from zoo.cli.common import add_model_options, add_presets, split_presets
 from zoo.cli.presets import load_task
-from zoo.cli.texts import add_texts, check_texts, filled, run_texts
+from zoo.cli.texts import add_texts, check_texts, run_answers
 
 HELP = "classify texts with a preset"
 
@@ -32,7 +32,4 @@ def run(arguments):
     def classify(lines):
         return task.classify(lines, batch_size=arguments.batch_size)
 
-    def work(chunk):
-        return [answer or "" for answer in filled(chunk, classify)]
-
-    run_texts(arguments, texts, work)
+    run_answers(arguments, texts, classify)

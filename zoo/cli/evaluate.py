@@ -16,6 +16,7 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import find_preset, load_task, load_translator, read_direction
+from zoo.cli.tag import tagged_line
 from zoo.cli.texts import check_files, open_output, places_in_warnings
 
 HELP = "score a preset on a corpus; several translators: their ensemble"
@@ -143,7 +144,7 @@ def _tagger(name, arguments):
     began = time.perf_counter()
     found = task.tag(sentences, batch_size=arguments.batch_size)
     seconds = time.perf_counter() - began
-    _write([" ".join(f"{word}/{tag}" for word, tag in row) for row in found], arguments)
+    _write([tagged_line(row) for row in found], arguments)
     accuracy, words = tag_accuracy(found, tags)
     print(f"accuracy {100 * accuracy:.2f} UPOS, {words} words as the treebank has them")
     _print_speed(words, seconds)

@@ -22,13 +22,13 @@ def add_arguments(command):
     add_texts(command)
     text = "longest text in words, the given ones included (default: the preset's)"
     command.add_argument("--max-length", type=count, metavar="N", help=text)
-    text = "draw each word out of the K most probable (default: take the most probable)"
+    text = "sample each word from the K most probable (default: the most probable word)"
     command.add_argument("--top-k", type=count, metavar="K", help=text)
-    text = "draw it out of the most probable that have the probability P together"
+    text = "sample from the smallest set of words whose probabilities sum to P"
     command.add_argument("--top-p", type=_share, metavar="P", help=text)
-    text = "what scores are divided by before a word is drawn (default 1)"
+    text = "divides the scores before a word is sampled (default 1)"
     command.add_argument("--temperature", type=_above_0, metavar="T", help=text)
-    text = "of the drawing: the same gives the same text (default 0)"
+    text = "of the sampling (default 0)"
     command.add_argument("--seed", type=int, default=0, help=text)
     add_model_options(command)
 
@@ -49,7 +49,8 @@ def run(arguments):
     if arguments.top_k and arguments.top_p:
         raise BadInput("give --top-k or --top-p, not both")
     task = load_task(name, arguments.backend, "generate")
-    task.compile(sampler=_sampler(arguments))
+    size = task.backbone.vocabulary_size
+    task.compile(sampler=_sampler(arguments, size))
     options = {"max_length": arguments.max_length} if arguments.max_length else {}
     size = arguments.batch_size
 
@@ -66,12 +67,12 @@ def run(arguments):
     run_texts(arguments, texts, work)
 
 
-def _sampler(arguments):
+def _sampler(arguments, vocabulary_size):
     from keras_hub import samplers
 
     options = {"seed": arguments.seed, "temperature": arguments.temperature or 1.0}
     if arguments.top_k:
-        return samplers.TopKSampler(arguments.top_k, **options)
+        return samplers.TopKSampler(min(arguments.top_k, vocabulary_size), **options)
     if arguments.top_p:
         return samplers.TopPSampler(arguments.top_p, **options)
     if arguments.temperature:

@@ -35,7 +35,7 @@ def run(arguments):
 
 
 def _print_table(cards):
-    """What fits a terminal: a column that is too narrow is broken into lines."""
+    """Prints a table as wide as the terminal: long cells are wrapped."""
     from rich.console import Console
     from rich.table import Table
 
@@ -48,9 +48,9 @@ def _print_table(cards):
         task = f"{card.task} {'-'.join(card.languages)}"
         scores = [f"{score['metric']} {score['value']:.1f}" for score in card.scores]
         table.add_row(card.name, short_paper(card), task, "".join(scores[:1]))
-    console = Console(file=sys.stdout, highlight=False)
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     console.print(table)
-    console.print("zoo info NAME tells all of one; zoo list --wide adds columns.")
+    console.print("zoo info NAME prints a preset's card; zoo list --wide adds columns.")
 
 
 def _print_wide(cards):

@@ -81,7 +81,7 @@ def run(arguments):
         served, reason = _to_serve(name, Path(folder))
         if reason and served in names:
             raise BadInput(
-                f"two presets are named {served}; a server has one of a name, received "
+                f"model names must be unique; two presets are named {served}, received "
                 f"{' '.join(given)}"
             )
         if reason:

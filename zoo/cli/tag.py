@@ -2,7 +2,7 @@
 
 from zoo.cli.common import add_model_options, add_presets, split_presets
 from zoo.cli.presets import load_task
-from zoo.cli.texts import add_texts, check_texts, filled, run_texts
+from zoo.cli.texts import add_texts, check_texts, run_answers
 
 HELP = "tag each word of a text with its part of speech"
 
@@ -29,9 +29,11 @@ def run(arguments):
 
     def tag(lines):
         found = task.tag(lines, batch_size=arguments.batch_size)
-        return [" ".join(f"{word}/{tag}" for word, tag in row) for row in found]
+        return [tagged_line(row) for row in found]
 
-    def work(chunk):
-        return [answer or "" for answer in filled(chunk, tag)]
+    run_answers(arguments, texts, tag)
 
-    run_texts(arguments, texts, work)
+
+def tagged_line(row):
+    """A tagged sentence as it is printed: `word/TAG word/TAG`."""
+    return " ".join(f"{word}/{tag}" for word, tag in row)

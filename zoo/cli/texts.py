@@ -71,7 +71,21 @@ def run_texts(arguments, texts, work):
         progress(f"there was nothing to do: {names} is empty")
 
 
-def filled(chunk, work):
+def run_answers(arguments, texts, answer):
+    """`run_texts` with one answer a line, and an empty one for an empty line.
+
+    Args:
+        arguments, texts: see `run_texts`.
+        answer: function of a list of lines with text in them to a list of str.
+    """
+
+    def work(chunk):
+        return [found or "" for found in skip_empty(chunk, answer)]
+
+    run_texts(arguments, texts, work)
+
+
+def skip_empty(chunk, work):
     """Answers of a chunk whose empty lines no model is asked about.
 
     Args:
@@ -222,9 +236,14 @@ def open_output(path):
 
 def _lock(path):
     """A descriptor of a file that no other process writes meanwhile."""
-    with contextlib.suppress(BlockingIOError, FileNotFoundError):
-        descriptor = lock(path, os.O_RDWR | os.O_CREAT)
+    for _ in range(9):
+        try:
+            descriptor = lock(path, os.O_RDWR | os.O_CREAT)
+        except BlockingIOError:
+            break
         # Another one may have finished, and renamed what was opened here.
-        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-            return descriptor
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                return descriptor
+        os.close(descriptor)
     raise BadInput(f"another process writes to {path}")

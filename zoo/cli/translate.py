@@ -11,7 +11,7 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import load_translator
-from zoo.cli.texts import add_texts, check_texts, filled, run_texts
+from zoo.cli.texts import add_texts, check_texts, run_texts, skip_empty
 
 HELP = "translate text with a preset, or with several as an ensemble"
 
@@ -96,7 +96,7 @@ def translate_chunk(task, chunk, arguments):
     Returns:
         One result a line, in order; None for an empty one, which no model is asked.
     """
-    return filled(
+    return skip_empty(
         chunk,
         lambda lines: task.translate(
             lines,

@@ -194,10 +194,11 @@ class TaskMethods:
             from zoo.presets import cannot
 
             raise AttributeError(cannot(f"a {type(self).__name__}", name))
-        # Under PyTorch a layer's parts are found this way.
+        # Under PyTorch a layer's parts are found this way; elsewhere the error is that
+        # of the attribute, or of the property, that was asked for.
         if found := getattr(super(), "__getattr__", None):
             return found(name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return object.__getattribute__(self, name)
 
     def compile(self, *args, **kwargs):
         """KerasHub's `compile`. None for metrics means none, where Keras would keep

@@ -208,6 +208,10 @@ class Client:
             A list with a dict for each text: output name to a str, a number or an
             array, padded as its batch was. Over REST the only output of a signature
             has the name "output".
+
+        Raises:
+            ServingError: if the server can't be asked, or for an answer that is not an
+                array of strings or of numbers for each text.
         """
         return self._predict(inputs, signature, model)
 

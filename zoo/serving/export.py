@@ -22,7 +22,7 @@ from zoo.serving.folder import (
 from zoo.serving.limits import Limits
 
 _PART = ".export-"  # how the name of an unfinished export's folder begins
-_YOUNG = 60  # seconds
+_YOUNG = 3600  # seconds; longer than any export takes
 
 
 def export_savedmodel(task, path, warmup=True, preset=None, **limits):
@@ -92,7 +92,7 @@ def export_savedmodel(task, path, warmup=True, preset=None, **limits):
 
 def _remove_leftovers(path):
     """Removes what exports that were killed have left. One that is at work holds a lock
-    on its folder, some milliseconds after it made it."""
+    on its folder, and is young where there are no locks."""
     for part in path.glob(f"{_PART}*"):
         with contextlib.suppress(OSError):
             if time.time() - part.stat().st_mtime > _YOUNG:

@@ -2,14 +2,14 @@
 
 import logging
 
-_told = set()
+_shown = set()
 
 
-def _once(record):
+def _is_new(record):
     """Whether a message of the log is new: sacreBLEU warns of texts that look tokenised
     at every score."""
-    new = record.getMessage() not in _told
-    _told.add(record.getMessage())
+    new = record.getMessage() not in _shown
+    _shown.add(record.getMessage())
     return new
 
 
@@ -38,7 +38,6 @@ def corpus_scores(hypotheses, references):
         raise ImportError(
             "Scores need sacrebleu; install it with: pip install 'attention-zoo[train]'"
         ) from error
-    logging.getLogger("sacrebleu").addFilter(_once)
     if len(hypotheses) != len(references) or not hypotheses:
         raise ValueError(
             "There must be as many hypotheses as reference lists, and at least one. "
@@ -51,9 +50,14 @@ def corpus_scores(hypotheses, references):
                 f"hypothesis. Received: references[{row}]={alternatives!r}"
             )
     streams, scores = reference_streams(references), {}
-    for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
-        score = metric.corpus_score(list(hypotheses), streams).score
-        scores[name] = {"score": score, "signature": str(metric.get_signature())}
+    logger = logging.getLogger("sacrebleu")
+    logger.addFilter(_is_new)
+    try:
+        for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
+            score = metric.corpus_score(list(hypotheses), streams).score
+            scores[name] = {"score": score, "signature": str(metric.get_signature())}
+    finally:
+        logger.removeFilter(_is_new)
     return scores
 
 

@@ -7,8 +7,10 @@ import importlib.metadata
 import math
 import os
 import platform
+import subprocess
 import sys
 import tempfile
+import time
 
 from zoo.configured import (
     check_backend,
@@ -82,29 +84,39 @@ def start_backend(devices=True):
 
         if devices:
             keras.ops.zeros(())
-    if devices and "tensorflow" in sys.modules:
+    if devices and sys.modules.get("tensorflow"):
         start_tensorflow()
 
 
-def start_tensorflow():
-    """Imports TensorFlow and has it look for devices, its messages kept back likewise:
-    for what needs it beside another backend, as TensorBoard's logs do."""
+def start_tensorflow(devices=True):
+    """Imports TensorFlow, its messages kept back likewise: for what uses it beside
+    another backend, as TensorBoard's logs and Keras's seeds do. Does nothing where it
+    isn't installed."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    with _standard_error_kept():
+    with _standard_error_kept(), contextlib.suppress(ImportError):
         import tensorflow
 
-        tensorflow.config.list_physical_devices()
+        if devices:
+            tensorflow.config.list_physical_devices()
+
+
+# Prints a file if what it reads ends without a line: its parent has died.
+_SHOW = 'read done || { cat "$0" >&2; rm -f "$0"; }'
 
 
 @contextlib.contextmanager
 def _standard_error_kept():
-    """Keeps what is written to standard error, by C++ too, and shows it on an error."""
+    """Keeps what is written to standard error, by C++ too, and shows it on an error,
+    also on one that ends the process at once."""
     try:
         own = os.dup(2)
     except OSError:  # it is closed
         yield
         return
-    with tempfile.TemporaryFile() as kept:
+    with tempfile.NamedTemporaryFile() as kept:
+        watcher = subprocess.Popen(
+            ["sh", "-c", _SHOW, kept.name], stdin=subprocess.PIPE, stderr=own
+        )
         os.dup2(kept.fileno(), 2)
         try:
             yield
@@ -115,15 +127,14 @@ def _standard_error_kept():
         finally:
             os.dup2(own, 2)
             os.close(own)
+            watcher.communicate(b"done\n")
 
 
 def choose_threads(parameters):
     """Sets how many threads PyTorch computes with: one for a model of fewer than a
     million parameters, whose products are over before a second thread has begun.
 
-    A `tiny` recipe trains 1.7 times as fast with one thread as with two, and takes less
-    CPU time (docs/performance.md). By the model's size alone, so that a run that goes
-    on computes as it did before. Does nothing under other backends, or where the
+    By the model's size alone, so that a run that goes on computes as it did before. Does nothing under other backends, or where the
     environment sets the number (`OMP_NUM_THREADS`, `MKL_NUM_THREADS`).
 
     Args:
@@ -138,24 +149,49 @@ def choose_threads(parameters):
         return f"{backend} backend"
     import torch
 
-    if parameters < _FEW_PARAMETERS and not _threads_are_given():
-        torch.set_num_threads(1)
+    if not _threads_are_given():
+        most = _default_threads()
+        torch.set_num_threads(1 if parameters < _FEW_PARAMETERS else most)
     return f"torch backend, threads: {torch.get_num_threads()}"
 
 
-@functools.cache  # another preset of the same process finds its load
 def spare_threads():
-    """Sets how many threads PyTorch decodes with: as many as cores are free.
+    """Sets how many threads PyTorch decodes with: as many as cores are free just now.
 
     On a machine whose other cores are at work a second thread makes decoding slower:
-    each product waits for the one that comes last. Does nothing where `choose_threads`
-    does nothing.
+    each product waits for the one that comes last. Does nothing under other backends,
+    where the environment sets the number, or where the system doesn't tell.
     """
-    if configured_backend() == "torch" and not _threads_are_given():
-        import torch
+    if configured_backend() != "torch" or _threads_are_given():
+        return
+    import torch
 
-        free = torch.get_num_threads() - os.getloadavg()[0]
-        torch.set_num_threads(max(1, round(free)))
+    with contextlib.suppress(OSError):
+        cores = len(os.sched_getaffinity(0))
+        free = round(cores * _idle_share())
+        torch.set_num_threads(max(1, min(free, _default_threads())))
+
+
+@functools.cache
+def _default_threads():
+    """PyTorch's own number, before it is set here."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+def _idle_share(seconds=0.1):
+    """The share of this machine's CPU time that nothing uses, measured for a moment."""
+
+    def read():
+        with open("/proc/stat", encoding="ascii") as file:
+            times = [int(time) for time in file.readline().split()[1:]]
+        return times[3] + times[4], sum(times[:8])  # idle and waiting; all
+
+    idle, total = read()
+    time.sleep(seconds)
+    idle_after, total_after = read()
+    return (idle_after - idle) / max(1, total_after - total)
 
 
 def _threads_are_given():

@@ -189,13 +189,15 @@ def _is_bundled(recipe):
 def _train(recipe, args, command, work):
     """Returns the exit code."""
     from zoo.training import interrupts
-    from zoo.training.process import start_backend, tune_process
+    from zoo.training.process import start_backend, start_tensorflow, tune_process
 
     # While a backend is being imported, an exception of a signal's would crash it.
     interrupts.hold()
     try:
         tune_process()
-        start_backend(devices="distribute" not in recipe.arguments)
+        devices = "distribute" not in recipe.arguments
+        start_backend(devices)
+        start_tensorflow(devices)  # Keras's seeds import it wherever it is installed
         from zoo.data import CorpusError
         from zoo.training.checkpoint import CheckpointError
         from zoo.training.distribute import DistributionError
