@@ -134,8 +134,9 @@ def choose_threads(parameters):
     """Sets how many threads PyTorch computes with: one for a model of fewer than a
     million parameters, whose products are over before a second thread has begun.
 
-    By the model's size alone, so that a run that goes on computes as it did before. Does nothing under other backends, or where the
-    environment sets the number (`OMP_NUM_THREADS`, `MKL_NUM_THREADS`).
+    By the model's size alone, so that a run that goes on computes as it did before.
+    Does nothing under other backends, or where the environment sets the number
+    (`OMP_NUM_THREADS`, `MKL_NUM_THREADS`).
 
     Args:
         parameters: int, of the model that is trained.
