@@ -11,7 +11,8 @@ from pathlib import Path
 import keras
 import pytest
 
-from zoo.training.process import _idle_share, start_backend
+from zoo.training import process
+from zoo.training.process import start_backend
 
 _SCRIPT = """
 import ctypes, json, os, sys
@@ -151,52 +152,47 @@ def test_only_tensorflow_imports_tensorflow():
     assert len(done.stderr.splitlines()) == 2, done.stderr
 
 
-_THREADS = """
-import os, sys
-from zoo.training import process
-process._idle_share = lambda: float(sys.argv[1])
-os.sched_getaffinity = lambda _: range(4)
-import torch
-torch.set_num_threads(4)
-told = [process.choose_threads(int(size)) for size in sys.argv[2:]]
-if not told:
-    process.spare_threads()
-    process.spare_threads()
-print(torch.get_num_threads(), *told)
-"""
+@pytest.fixture
+def torch(monkeypatch):
+    """PyTorch on a machine of four cores; its threads are put back."""
+    if keras.backend.backend() != "torch":
+        pytest.skip("threads of PyTorch")
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    monkeypatch.setattr(process, "_default_threads", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4))
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    yield torch
+    torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize(
-    "arguments, environment, threads",
-    [
-        (["0", "999999"], {}, 1),  # training: by the model
-        (["9", "1000000"], {}, 4),
-        (["0", "10"], {"OMP_NUM_THREADS": "4"}, 4),
-        (["0", "10", "1000000"], {}, 4),
-        (["1.0"], {}, 4),  # decoding: by what else is at work
-        (["0.5"], {}, 2),
-        (["0.01"], {}, 1),
-        (["0.01"], {"MKL_NUM_THREADS": "4"}, 4),
-    ],
-)
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="threads of PyTorch")
-def test_threads_follow_the_size_of_the_work(arguments, environment, threads):
-    kept = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
-    done = subprocess.run(
-        [sys.executable, "-c", _THREADS, *arguments],
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first, _, told = done.stdout.strip().partition(" ")
-    assert first == str(threads)
-    if len(arguments) > 1:
-        assert told.endswith(f"torch backend, threads: {threads}")
+def test_threads_of_training_follow_the_models_size(torch, monkeypatch):
+    for parameters, threads in ((999_999, 1), (1_000_000, 4), (10, 1)):
+        told = process.choose_threads(parameters)
+        assert torch.get_num_threads() == threads
+        assert told == f"torch backend, threads: {threads}"
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    torch.set_num_threads(3)
+    assert process.choose_threads(10) == "torch backend, threads: 3"
+
+
+@pytest.mark.parametrize("idle, threads", [(1.0, 4), (0.5, 2), (0.01, 1)])
+def test_threads_of_decoding_follow_the_idle_cores(torch, monkeypatch, idle, threads):
+    monkeypatch.setattr(process, "_idle_share", lambda: idle)
+    for _ in range(2):
+        process.spare_threads()
+        assert torch.get_num_threads() == threads
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")
+    torch.set_num_threads(3)
+    process.spare_threads()
+    assert torch.get_num_threads() == 3
 
 
 def test_the_idle_share_is_a_share():
-    assert 0 <= _idle_share(0.01) <= 1
+    assert 0 <= process._idle_share(0.01) <= 1
 
 
 _ABORT = """
@@ -214,6 +210,7 @@ def test_what_was_said_before_an_abort_is_shown():
     assert done.returncode < 0 and done.stderr == "no such flag\n"
 
 
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="once is enough")
 def test_the_two_lines_of_the_documents_start_without_tensorflow():
     page = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
     [lines] = re.findall(r"```python\n(import os, sys\n.*?)```", page.read_text(), re.S)
@@ -222,11 +219,6 @@ def test_the_two_lines_of_the_documents_start_without_tensorflow():
         "import zoo\ntags = zoo.load('birnn').tag('A dog')\n"
         "print(tags[0], sys.modules['tensorflow'])"
     )
-    other = keras.backend.backend().replace("tensorflow", "jax")
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "KERAS_BACKEND": other},
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout == "('A', 'DET') None\n" and not done.stderr, done.stderr
