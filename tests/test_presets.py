@@ -1,5 +1,4 @@
 import json
-import sys
 import types
 
 import h5py
@@ -201,36 +200,6 @@ def test_bundled_presets_are_whole():
     for card in list_presets():
         assert verify(find(card.name)) == card
         assert card.bytes <= 20_000_000
-
-
-@pytest.mark.parametrize(
-    "handle, module, function",
-    [
-        ("hf://ada/tiny", "huggingface_hub", "snapshot_download"),
-        ("kaggle://ada/tiny/keras/en_de", "kagglehub", "model_download"),
-    ],
-)
-def test_handles(monkeypatch, preset, handle, module, function):
-    asked = []
-
-    def fetch(name, **_):
-        asked.append(name)
-        return str(preset)
-
-    monkeypatch.setitem(sys.modules, module, types.SimpleNamespace(**{function: fetch}))
-    assert find(handle) == preset
-    assert asked == [handle.split("://")[1]]
-    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
-    with pytest.raises(ImportError, match=f"needs the package {module}"):
-        find(handle)
-
-
-@pytest.mark.parametrize(
-    "handle", ["hf://ada", "hf://ada/../x", "hf://", "kaggle://a/b", "kaggle://a/b/c//"]
-)
-def test_malformed_handle(handle):
-    with pytest.raises(ValueError, match="received '(hf|kaggle)://"):
-        find(handle)
 
 
 # === Loading ===

@@ -37,11 +37,12 @@ def main(argv=None):
     parser.add_argument("names", metavar="NAME", nargs="+", help="what zoo.load takes")
     parser.add_argument("--limit", type=int, help="sentences (default: all)")
     arguments = parser.parse_args(argv)
-    pairs = zoo.data.load(*TEST[:1], split=TEST[1])
+    corpus, split = TEST
+    pairs = zoo.data.load(corpus, split=split)
     sources, targets = pairs.sources, pairs.targets
     sources, targets = sources[: arguments.limit], targets[: arguments.limit]
     known = dictionary(training_words())
-    print(f"{len(known):,} pairs of words; {len(sources):,} sentences of {TEST[1]}")
+    print(f"{len(known):,} pairs of words; {len(sources):,} sentences of {split}")
     print("preset                words  right  one left  one right")
     for name in arguments.names:
         records = zoo.load(name).align(sources, targets)

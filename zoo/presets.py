@@ -9,10 +9,10 @@ here unpickles, and Keras's safe mode stays on.
 import contextlib
 import json
 import os
-import re
 import warnings
 from pathlib import Path
 
+from zoo import hubs
 from zoo.cards import CARD_FILE, Card, PresetError, loaded_files, read_card, sha256
 from zoo.configured import without_tensorflow
 from zoo.preset_weights import check_finite, fitting
@@ -36,8 +36,6 @@ RUN_PRESETS = "preset"  # the folder of a run that has its preset, by name
 # What a file that does not fit makes Keras, h5py or SentencePiece raise. A RuntimeError
 # is that of too deep a recursion too, a LookupError that of a key or an index.
 _MISFITS = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
-# What is fetched from a hub: no code, no foreign checkpoint formats.
-_HUB_FILES = ["*.json", "*.h5", "assets/*", "README.md"]
 
 
 def list_presets():
@@ -84,7 +82,8 @@ def load(name, **kwargs):
 
     Args:
         name: str or path. A preset folder, the folder of a run that has finished, a
-            name that `list_presets` gives, or a handle: `hf://user/name`, `kaggle://user/model/keras/variation`.
+            name that `list_presets` gives, or a handle: `hf://user/name`,
+            `kaggle://user/model/keras/variation`.
         **kwargs: passed to the class's `from_preset`, such as `dtype` or
             `load_weights=False`.
 
@@ -145,9 +144,8 @@ def find(name):
         ImportError: if the package that fetches the handle is not installed.
     """
     name = os.fspath(name)
-    for scheme, fetch in (("hf://", _fetch_hf), ("kaggle://", _fetch_kaggle)):
-        if name.startswith(scheme):
-            return Path(fetch(name.removeprefix(scheme)))
+    if fetched := hubs.fetch(name):
+        return Path(fetched)
     folder = Path(name).expanduser()
     if _is_run(folder):
         return _of_run(folder)
@@ -269,36 +267,6 @@ def _unknown(name, names):
         "handle as hf://user/name or kaggle://user/model/keras/variation, and the "
         f"names [{', '.join(names)}]; received {name!r}"
     )
-
-
-def _fetch_hf(handle):
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", handle):
-        raise ValueError(
-            f"a Hugging Face handle is hf://user/name, received 'hf://{handle}'"
-        )
-    try:
-        import huggingface_hub
-    except ImportError:
-        raise ImportError(
-            f"hf://{handle} needs the package huggingface_hub: "
-            "pip install huggingface_hub"
-        ) from None
-    return huggingface_hub.snapshot_download(handle, allow_patterns=_HUB_FILES)
-
-
-def _fetch_kaggle(handle):
-    if not re.fullmatch(r"[\w.-]+(/[\w.-]+){3,4}", handle):
-        raise ValueError(
-            "a Kaggle handle is kaggle://user/model/keras/variation[/version], "
-            f"received 'kaggle://{handle}'"
-        )
-    try:
-        import kagglehub
-    except ImportError:
-        raise ImportError(
-            f"kaggle://{handle} needs the package kagglehub: pip install kagglehub"
-        ) from None
-    return kagglehub.model_download(handle)
 
 
 # === Building ===

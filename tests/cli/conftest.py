@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.fakes import FakeTask, load
 from tests.presets_for_tests import make_preset
+from tests.serving.conftest import make_tagger
 from zoo import presets
 
 
@@ -48,3 +49,21 @@ def corpus(monkeypatch, without_card):
 
     monkeypatch.setattr(data, "load", load)
     return asked
+
+
+# === Of export and serve ===
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    """A preset of a tagger, the smallest that is served."""
+    folder = tmp_path_factory.mktemp("presets") / "tiny_tagger"
+    make_tagger().save_to_preset(folder)
+    return folder
+
+
+@pytest.fixture
+def version(tmp_path):
+    """A folder with a model that seems exported."""
+    (tmp_path / "out" / "made" / "2").mkdir(parents=True)
+    return tmp_path / "out"

@@ -1,4 +1,4 @@
-"""What stands in for presets, models and input in the tests of the commands."""
+"""Stand-ins for presets, models and input in the tests of the commands."""
 
 import io
 import sys

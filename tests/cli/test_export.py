@@ -6,27 +6,13 @@ import pytest
 
 import zoo
 from tests.presets_for_tests import save_translator
-from tests.serving.conftest import make_tagger, needs_tensorflow
+from tests.serving.conftest import needs_tensorflow
 from zoo.cards import digest
 from zoo.cli import main
 from zoo.cli.export import model_name
 from zoo.serving import read_metadata, versions, write_server_files
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def preset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("presets") / "tiny_tagger"
-    make_tagger().save_to_preset(folder)
-    return folder
-
-
-@pytest.fixture
-def version(tmp_path):
-    """A folder with a model that seems exported."""
-    (tmp_path / "out" / "made" / "2").mkdir(parents=True)
-    return tmp_path / "out"
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")

@@ -25,6 +25,8 @@ def test_list_json(tiny, capsys):
 def test_list_fits_the_terminal(tiny, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("LINES", "30")
+    monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     make_preset(tiny.parent / "odd", name="odd", languages=["[/b] :smile:"])
     assert main(["list"]) == 0

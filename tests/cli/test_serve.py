@@ -8,26 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.conftest import make_tagger
 from zoo.cards import digest
 from zoo.cli import main
 from zoo.serving import versions
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def preset(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("presets") / "tiny_tagger"
-    make_tagger().save_to_preset(folder)
-    return folder
-
-
-@pytest.fixture
-def version(tmp_path):
-    """A folder with a model that seems exported."""
-    (tmp_path / "out" / "made" / "2").mkdir(parents=True)
-    return tmp_path / "out"
 
 
 def fake_server(folder, name):

@@ -9,6 +9,20 @@ import pytest
 
 from zoo.data import download
 
+# A corpus's files, and their content.
+SIDES = {
+    "train.en": "A dog.\nA cat.\n",
+    "train.de": "Ein Hund.\nEine Katze.\n",
+    "train.fr": "Un chien.\nUn chat.\n",
+}
+
+
+@pytest.fixture
+def nothing_at_hand(tmp_path, monkeypatch):
+    """No corpora, and a cache of this test's own."""
+    monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+
 
 class FileServer(http.server.ThreadingHTTPServer):
     """Serves `files` (path -> bytes) and keeps the `Range` of each request.

@@ -10,20 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.conftest import SIDES
 from zoo.data import CorpusError, DownloadError, corpora, list_corpora, load, tatoeba
 
-SIDES = {
-    "train.en": "A dog.\nA cat.\n",
-    "train.de": "Ein Hund.\nEine Katze.\n",
-    "train.fr": "Un chien.\nUn chat.\n",
-}
-
-
-@pytest.fixture(autouse=True)
-def environment(tmp_path, monkeypatch):
-    """No corpora at hand, and a cache of this test's own."""
-    monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
-    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("nothing_at_hand")
 
 
 def contents(folder):

@@ -127,19 +127,13 @@ def test_compiling_is_told_once(clock, capsys):
     assert told == (keras.backend.backend() != "torch")
 
 
-@pytest.mark.parametrize(
-    "epoch, epochs, logs, line",
-    [
-        (1, 3, {"seconds": 30.4}, "epoch 2/3  BLEU 38.66  about 30 s left"),
-        (0, 3, {"seconds": 60.0}, "epoch 1/3  BLEU 38.66  about 2 min left"),
-        (2, 3, {"seconds": 60.0}, "epoch 3/3  BLEU 38.66"),
-        (0, None, {"loss": 0.5, "tokens_per_second": 1234.5}, None),
-    ],
-)
-def test_the_line_of_an_epoch(epoch, epochs, logs, line):
-    line = line or "epoch 1  loss 0.5  BLEU 38.66  1,234 tokens/s"
-    logs = {**logs, "val_chrf": 3.0, "gradient_norm": 2.0}  # log.csv has these
-    assert callbacks.epoch_line(epoch, epochs, logs, {"BLEU": 38.658}) == line
+def test_the_line_of_an_epoch():
+    for logs, told in (
+        ((0, 3, {"seconds": 60.0}), "epoch 1/3  BLEU 38.66  about 2 min left"),
+        ((2, 3, {"seconds": 60.0, "val_chrf": 3.0}), "epoch 3/3  BLEU 38.66"),
+        ((0, None, {"loss": 0.5}), "epoch 1  loss 0.5  BLEU 38.66"),
+    ):
+        assert callbacks.epoch_line(*logs, {"BLEU": 38.658}) == told
 
 
 def test_progress_survives_a_closed_standard_error(clock, monkeypatch):

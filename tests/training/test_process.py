@@ -210,7 +210,9 @@ def test_what_was_said_before_an_abort_is_shown():
     assert done.returncode < 0 and done.stderr == "no such flag\n"
 
 
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="once is enough")
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="the page's lines, under one backend"
+)
 def test_the_two_lines_of_the_documents_start_without_tensorflow():
     page = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
     [lines] = re.findall(r"```python\n(import os, sys\n.*?)```", page.read_text(), re.S)

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import math
 import os
 import sys
 import warnings
@@ -140,17 +141,33 @@ def count(text):
     return int(text)
 
 
-def penalty(text):
-    """A type of argument: a finite number of at least 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):  # NaN too
+def number(least, most=math.inf, above=False):
+    """A type of argument: a finite number.
+
+    Args:
+        least: the smallest that is allowed; with `above`, the number that it is above.
+        most: the largest that is allowed.
+        above: whether `least` itself is refused.
+    """
+
+    def read(text):
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        low = value > least if above else value >= least
+        if low and value <= most and math.isfinite(value):
+            return value
+        limit = f" to {most:g}" if math.isfinite(most) else ""
         raise argparse.ArgumentTypeError(
-            f"should be a finite number from 0, received {text!r}"
+            f"should be a finite number {'above' if above else 'from'} {least:g}{limit}"
+            f", received {text!r}"
         )
-    return value
+
+    return read
+
+
+penalty = number(0)  # of a search
 
 
 def add_presets(command, usage, several=False):
@@ -194,6 +211,12 @@ def split_presets(arguments, several=False):
             f"zoo {arguments.command} takes one preset, received {' '.join(names)}"
         )
     return names, words
+
+
+def every_preset(arguments):
+    """The presets of a command whose words are presets too; see `split_presets`."""
+    names, words = split_presets(arguments, several=True)
+    return names + words
 
 
 def no_words(words, arguments):

@@ -11,9 +11,9 @@ from zoo.cli.common import (
     check_search,
     count,
     counted,
+    every_preset,
     progress,
     search_options,
-    split_presets,
 )
 from zoo.cli.presets import find_preset, load_task, load_translator, read_direction
 from zoo.cli.tag import tagged_line
@@ -47,8 +47,7 @@ def run(arguments):
     Raises:
         BadInput: if there is no such corpus, split or preset.
     """
-    first, rest = split_presets(arguments, several=True)
-    names = [*first, *rest]
+    names = every_preset(arguments)
     check_search(arguments)
     check_files([], arguments.output)
     task_of = {"tag": _tagger, "generate": _language_model}
@@ -59,7 +58,7 @@ def run(arguments):
 
 
 def _task(name):
-    """What a preset does, as its card says."""
+    """Reads a preset's task from its card; None without a card."""
     folder = find_preset(name)
     return read_card(folder).task if (folder / CARD_FILE).is_file() else None
 

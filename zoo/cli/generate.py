@@ -1,13 +1,12 @@
 """The command `zoo generate`."""
 
-import argparse
-
 from zoo.cli.common import (
     BadInput,
     add_model_options,
     add_presets,
     bad_input,
     count,
+    number,
     split_presets,
 )
 from zoo.cli.presets import load_task
@@ -25,9 +24,13 @@ def add_arguments(command):
     text = "sample each word from the K most probable (default: the most probable word)"
     command.add_argument("--top-k", type=count, metavar="K", help=text)
     text = "sample from the smallest set of words whose probabilities sum to P"
-    command.add_argument("--top-p", type=_share, metavar="P", help=text)
+    command.add_argument(
+        "--top-p", type=number(0, 1, above=True), metavar="P", help=text
+    )
     text = "divides the scores before a word is sampled (default 1)"
-    command.add_argument("--temperature", type=_above_0, metavar="T", help=text)
+    command.add_argument(
+        "--temperature", type=number(0, above=True), metavar="T", help=text
+    )
     text = "of the sampling (default 0)"
     command.add_argument("--seed", type=int, default=0, help=text)
     add_model_options(command)
@@ -78,26 +81,3 @@ def _sampler(arguments, vocabulary_size):
     if arguments.temperature:
         return samplers.RandomSampler(**options)
     return "greedy"
-
-
-def _number(text):
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
-def _above_0(text):
-    value = _number(text)
-    if not 0 < value < float("inf"):
-        message = f"should be a number above 0, received {text!r}"
-        raise argparse.ArgumentTypeError(message)
-    return value
-
-
-def _share(text):
-    value = _number(text)
-    if not 0 < value <= 1:
-        message = f"should be above 0 and at most 1, received {text!r}"
-        raise argparse.ArgumentTypeError(message)
-    return value

@@ -2,6 +2,7 @@
 
 import json
 
+from zoo.cards import format_bytes, format_speed, read_card
 from zoo.cli.common import add_presets, no_words, print_json, split_presets
 from zoo.cli.presets import find_preset
 
@@ -23,8 +24,6 @@ def run(arguments):
     Raises:
         BadInput: if there is no such preset.
     """
-    from zoo.cards import read_card
-
     (name,), words = split_presets(arguments)
     no_words(words, arguments)
     card = read_card(find_preset(name))
@@ -35,8 +34,6 @@ def run(arguments):
 
 
 def _facts(card):
-    from zoo.cards import format_bytes, format_speed
-
     paper = card.paper
     lines = [
         ("name", card.name),

@@ -2,7 +2,15 @@
 
 import sys
 
+from zoo.cards import (
+    format_bytes,
+    format_scores,
+    format_speed,
+    short_machine,
+    short_paper,
+)
 from zoo.cli.common import print_json
+from zoo.presets import list_presets
 
 HELP = "list the presets that can be loaded by name"
 
@@ -23,8 +31,6 @@ def run(arguments):
     Args:
         arguments: `argparse.Namespace` of the command.
     """
-    from zoo.presets import list_presets
-
     cards = list_presets()
     if arguments.json:
         print_json([card.to_dict() for card in cards])
@@ -39,8 +45,6 @@ def _print_table(cards):
     from rich.console import Console
     from rich.table import Table
 
-    from zoo.cards import short_paper
-
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for head in ("name", "paper", "task", "score"):
         table.add_column(head, no_wrap=head == "name")
@@ -54,14 +58,6 @@ def _print_table(cards):
 
 
 def _print_wide(cards):
-    from zoo.cards import (
-        format_bytes,
-        format_scores,
-        format_speed,
-        short_machine,
-        short_paper,
-    )
-
     heads = ("name", "paper", "task", "parameters", "size", "scores", "training")
     rows = [(*heads, "CPU speed")]
     for card in cards:

@@ -9,8 +9,8 @@ from zoo.cli.common import (
     add_presets,
     bad_input,
     count,
+    every_preset,
     progress,
-    split_presets,
 )
 from zoo.cli.export import FOLDER, export_preset, model_name
 from zoo.cli.presets import find_preset
@@ -59,8 +59,7 @@ def run(arguments):
     """
     from zoo.serving import server
 
-    first, rest = split_presets(arguments, several=True)
-    given, names, folder = [*first, *rest], [], arguments.folder
+    given, names, folder = every_preset(arguments), [], arguments.folder
     # First of all: without a server the rest is in vain.
     try:
         command = server.server_command(

@@ -186,11 +186,16 @@ def until_stop(token_ids, generated, stop_token_ids):
     return ops.equal(ops.cumsum(found, axis=1) - found, 0)
 
 
+# What a task can do with text: the methods' names, and those that cards have. Every
+# translator can `generate` too, as KerasHub's tasks do, so that it comes last.
+TASKS = ("translate", "tag", "classify", "generate")
+
+
 class TaskMethods:
     """The methods that all tasks have."""
 
     def __getattr__(self, name):
-        if name in ("translate", "tag", "generate", "classify"):
+        if name in TASKS:
             from zoo.presets import cannot
 
             raise AttributeError(cannot(f"a {type(self).__name__}", name))

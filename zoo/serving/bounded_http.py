@@ -50,7 +50,7 @@ class BoundedCall(threading.Thread):
 
 
 class _BoundedFile(io.RawIOBase):
-    """What a `BoundedCall` reads from its socket, headers included."""
+    """Counts and times all that a `BoundedCall` reads from its socket."""
 
     def __init__(self, sock, file, call):
         self.sock, self.file, self.call = sock, file, call

@@ -17,7 +17,7 @@ def read_tensor(tensor):
     """A NumPy array of a `TensorProto`: float32, or str as objects.
 
     Raises:
-        ValueError: for another dtype.
+        ValueError: for another dtype, or if it doesn't carry each of its values.
     """
     from tensorflow.core.framework import types_pb2
 
@@ -33,9 +33,6 @@ def read_tensor(tensor):
     else:
         name = types_pb2.DataType.Name(tensor.dtype)
         raise ValueError(f"A tensor must be of strings or floats. Received: {name}")
-    size = int(np.prod(shape))
-    if array.size == 1 != size:  # one value may stand for all
-        array = np.repeat(array, size)
     return array.reshape(shape)
 
 

@@ -7,6 +7,7 @@ import keras
 
 from zoo.card_pages import write_card
 from zoo.files import naming
+from zoo.presets import RUN_PRESETS
 from zoo.training.callbacks import Scores
 from zoo.training.checkpoint import read_state
 from zoo.training.compiling import compile_with
@@ -173,7 +174,7 @@ class Run:
         Returns:
             The task as `zoo.load` would give it, with the weights as they are stored.
         """
-        folder = self.path("preset", self.recipe.name)
+        folder = self.path(RUN_PRESETS, self.recipe.name)
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         # A model of its own: what was trained would bring its optimizer's state.
         backbone = type(task.backbone).from_config(task.backbone.get_config())
@@ -199,5 +200,5 @@ class Run:
             "sizes": {"parameters": parameters, "vocabulary": vocabulary},
             "configuration": plain(self.settings),
         }
-        folder = self.path("preset", self.recipe.name)
+        folder = self.path(RUN_PRESETS, self.recipe.name)
         write_card(folder, {**origin(self), **own, **facts})

@@ -8,6 +8,7 @@ import h5py
 import keras
 
 from zoo.files import write_aside
+from zoo.models.base import TASKS
 
 _WEIGHTS = ("model.weights.h5", "task.weights.h5")
 
@@ -72,8 +73,7 @@ def use_of(task, output):
     Returns:
         str, such as `zoo translate runs/mine TEXT`.
     """
-    names = ("translate", "tag", "classify", "generate")
-    [name, *_] = (name for name in names if hasattr(task, name))
+    name = next(name for name in TASKS if hasattr(task, name))
     return shlex.join(["zoo", name, str(output), "TEXT"])
 
 

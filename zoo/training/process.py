@@ -181,7 +181,7 @@ def _default_threads():
     return torch.get_num_threads()
 
 
-def _idle_share(seconds=0.1):
+def _idle_share(seconds=0.05):
     """The share of this machine's CPU time that nothing uses, measured for a moment."""
 
     def read():

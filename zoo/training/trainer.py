@@ -11,6 +11,7 @@ import keras
 from zoo import data
 from zoo.card_pages import write_card
 from zoo.files import naming, write_bytes
+from zoo.presets import RUN_PRESETS
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.averaging import EpochWeights, average_weights
@@ -333,7 +334,7 @@ class Trainer:
             return self._finish()
 
     def _finish(self):
-        folder = self.path("preset", self.recipe.name)
+        folder = self.path(RUN_PRESETS, self.recipe.name)
         backbone = self.translator.backbone
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         if self.epoch_weights:
