@@ -38,8 +38,8 @@ def check_backend():
     else:
         return
     raise ImportError(
-        f"{reason}; choose one of {', '.join(BACKENDS)} with the environment variable "
-        "KERAS_BACKEND, or --backend of a command that has it"
+        f"{reason}; choose one of {', '.join(BACKENDS)} by the environment variable "
+        "KERAS_BACKEND (or a command's --backend)"
     )
 
 

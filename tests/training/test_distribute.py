@@ -183,6 +183,13 @@ def test_the_copy_on_one_device_has_the_trained_weights(translator):
         )
 
 
+def test_a_callback_on_one_device_knows_how_long_the_run_is():
+    inner = keras.callbacks.Callback()
+    outer = Alone(Distribution(), inner, None)
+    keras.callbacks.CallbackList([outer], epochs=3, steps=2)  # as `fit` makes it
+    assert inner.params == {"epochs": 3, "steps": 2}
+
+
 def config_of(translator):
     config = translator.backbone.get_config()
     return {**json.loads(json.dumps(config, default=str)), "dtype": "float32"}

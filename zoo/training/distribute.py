@@ -176,6 +176,10 @@ class Alone(keras.callbacks.Callback):
         self.distribution, self.callback = distribution, callback
         self.backbone = backbone
 
+    def set_params(self, params):
+        super().set_params(params)
+        self.callback.set_params(params)
+
     def on_epoch_end(self, epoch, logs=None):
         copy = self.callback.translator.backbone
         with averaged_weights(self.model), self.distribution.alone():
