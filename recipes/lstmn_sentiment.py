@@ -96,7 +96,7 @@ def work(run):
     import keras
     import numpy as np
 
-    from zoo.decoding.score import classify_ids
+    from zoo.decoding.labels import classify_ids
     from zoo.models import (
         RecurrentClassifier,
         RecurrentClassifierPreprocessor,

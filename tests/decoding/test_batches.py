@@ -27,7 +27,7 @@ def test_a_batch_is_filled_from_the_next_bucket():
         ([8, 16, 24], [[0, 1], [2]]),  # the shortest of the batch counts
         ([30, 40, 60], [[0, 1, 2]]),
         ([512, 1024, 1025], [[0, 1], [2]]),  # behind the last bucket
-        ([1000, 2001], [[0], [1]]),
+        ([1000, 2049], [[0], [1]]),
         ([], []),
     ],
 )

@@ -122,6 +122,15 @@ def test_odd_characters_in_the_texts_do_no_harm(pairs):
     assert len(vocabulary(train_tokenizer(texts, vocabulary_size=48))) == 48
 
 
+def test_long_lines_are_left_out_of_the_training_and_counted(pairs):
+    line = "dog " * 262_144  # a megabyte: quarter of an hour of SentencePiece's time
+    with pytest.warns(UserWarning, match="1 of 301 texts have more than 16,384 bytes"):
+        proto = train_tokenizer([*pairs[0], line], vocabulary_size=48)
+    assert proto == train_tokenizer(pairs[0], vocabulary_size=48)
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="blank"):
+        train_tokenizer([line, " "])
+
+
 def test_read_texts_takes_arrays_of_strings_and_of_bytes():
     assert read_texts(np.array(["ä", "b"])) == (["ä", "b"], False)
     assert read_texts(np.array([b"\xc3\xa4", b"\xff"])) == (["ä", "\ufffd"], False)

@@ -258,6 +258,17 @@ def test_a_folder_that_cannot_be_written_is_bad_input(capsys):
     assert error.startswith("my_recipe: error: ") and "/proc/self" in error
 
 
+def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, capsys):
+    kept = tmp_path / "checkpoint.npz"
+    kept.write_bytes(b"theirs")
+    with recipe.alone_in(tmp_path):
+        assert run(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert f"another run is at work in {tmp_path}" in error and "--output" in error
+    assert "made" not in calls and kept.read_bytes() == b"theirs"
+    assert run(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 0
+
+
 def test_help_needs_no_backend():
     code = (
         "import runpy, sys\n"

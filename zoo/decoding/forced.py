@@ -1,10 +1,8 @@
 """Forced decoding: what a translator makes of translations that it is given."""
 
-import sys
-
 import numpy as np
 
-from zoo.decoding.batches import batches, pad_batch
+from zoo.decoding.batches import LONGEST, batches, pad_batch
 from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.decoding.score import label_log_probs, perplexity_from
@@ -145,8 +143,8 @@ def _read_pairs(model, sources, targets, batch_size):
                 f"sources[{place}] must not be blank: nothing is translated then. "
                 f"Received: {sources[place]!r}"
             )
-    # The whole of a target counts, however long.
-    target_ids = preprocessor.encode_targets(texts, length=sys.maxsize)
+    # Far longer ones than a source has translations are cut, with a warning.
+    target_ids = preprocessor.encode_targets(texts, length=LONGEST)
     for place, target in enumerate(targets):
         if isinstance(target, Translation):  # which may cut its words otherwise
             target_ids[place] = _own_ids(preprocessor.tokenizer, target, place)

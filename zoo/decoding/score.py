@@ -6,18 +6,21 @@ import keras
 import numpy as np
 from keras import ops
 
+from zoo.decoding.batches import LONGEST, by_length, pad_batch, warn_of_long
 from zoo.decoding.compiled import compiled
 from zoo.layers.functional import positive
 from zoo.text.generation import lay_out
-from zoo.text.preprocessor import pad_rows
 from zoo.text.tokenizer import END_ID, PAD_ID
 
 SEGMENT = 35  # words read at once where the state is carried over
-_ROUND = 16  # lengths are padded to a multiple: each is compiled by itself
 
 
 def score_rows(task, rows, batch_size=32):
     """Log-probability of each row of word ids and the end token behind it.
+
+    A row of more than `LONGEST` words is read in parts, the state going on from one to
+    the next, so that it takes no more memory; each part starts an LSTMN's tapes anew,
+    with a warning.
 
     Args:
         task: a `zoo.models.RecurrentCausalLM`.
@@ -27,44 +30,17 @@ def score_rows(task, rows, batch_size=32):
     Returns:
         NumPy array of floats, one a row.
     """
-    totals, run = np.zeros(len(rows)), compiled(task, "score", _scores(task.backbone))
-    for chosen, length in _by_length(rows, batch_size):
-        inputs = pad_rows([[END_ID, *rows[i]] for i in chosen], length)
-        labels = pad_rows([[*rows[i], END_ID] for i in chosen], length)
-        [found] = run(_fill(inputs, batch_size), _fill(labels, batch_size))
-        totals[chosen] = found[: len(chosen)]
-    return totals
-
-
-def classify_ids(task, rows, batch_size=32):
-    """The most probable class of each row of word ids: a NumPy array of int.
-
-    Args:
-        task: a `zoo.models.SentimentClassifier`.
-        rows, batch_size: as in `score_rows`.
-    """
-    backbone, classes = task.backbone, np.zeros(len(rows), "int32")
-    run = compiled(task, "classify", lambda ids: (backbone({"token_ids": ids}),))
-    for chosen, length in _by_length(rows, batch_size):
-        ids = pad_rows([rows[i] for i in chosen], length)
-        [logits] = run(_fill(ids, batch_size))
-        classes[chosen] = logits[: len(chosen)].argmax(-1)
-    return classes
-
-
-def _by_length(rows, batch_size):
-    """Places of rows of like length, `batch_size` at most, and a length that has room
-    for each and a token more."""
     positive("batch_size", batch_size)
-    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    for start in range(0, len(rows), batch_size):
-        chosen = order[start : start + batch_size]
-        yield chosen, -(-(len(rows[chosen[-1]]) + 1) // _ROUND) * _ROUND
-
-
-def _fill(ids, batch_size):
-    """As many rows as every batch has: each number of them is compiled by itself."""
-    return np.pad(ids, ((0, batch_size - len(ids)), (0, 0)))
+    read = [[END_ID, *row] for row in rows]
+    if task.backbone.cell == "lstmn":
+        warn_of_long(read, "read in parts of so many, each with tapes of its own")
+    totals = np.zeros(len(rows))
+    for chosen in by_length(read, batch_size):
+        inputs = pad_batch([read[i] for i in chosen], batch_size)
+        labels = pad_batch([[*rows[i], END_ID] for i in chosen], batch_size)
+        found = _segment_sums(task, inputs, labels, min(LONGEST, inputs.shape[1]))
+        totals[chosen] = np.sum(found, axis=0)[: len(chosen)]
+    return totals
 
 
 def perplexity_of(task, rows, batch_size=32, carry_over=False, length=SEGMENT):
@@ -102,10 +78,16 @@ def document_scores(task, rows, streams=1, length=SEGMENT):
     Returns:
         NumPy array of floats `(segments, streams)`; their sum is the text's.
     """
-    backbone, scores = task.backbone, []
     inputs, labels = lay_out(rows, streams, length)
+    return _segment_sums(task, inputs, labels, length)
+
+
+def _segment_sums(task, inputs, labels, length):
+    """Log-probabilities of the labels `(B, n * length)` of the words read, `(n, B)`:
+    `length` of them are read at a time, the first with states of zeros."""
+    backbone, scores = task.backbone, []
     start = keras.tree.map_structure(
-        ops.convert_to_numpy, backbone.initial_states(streams)
+        ops.convert_to_numpy, backbone.initial_states(len(inputs))
     )
 
     def segment(inputs, labels, *states):
@@ -116,16 +98,12 @@ def document_scores(task, rows, streams=1, length=SEGMENT):
         return _sum(logits, labels), *keras.tree.flatten(states)
 
     states = keras.tree.flatten(start)
+    run = compiled(task, "segment", segment)
     for place in range(0, inputs.shape[1], length):
         part = slice(place, place + length)
-        run = compiled(task, "document", segment)
         found, *states = run(inputs[:, part], labels[:, part], *states)
         scores.append(np.asarray(found, "float64"))
     return np.stack(scores)
-
-
-def _scores(backbone):
-    return lambda inputs, labels: (_sum(backbone({"token_ids": inputs}), labels),)
 
 
 def _sum(logits, labels):

@@ -178,7 +178,8 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
         """The most probable class of each text.
 
         Args:
-            texts: a str, or a list of str.
+            texts: a str, or a list of str. One of more than 512 words is cut, with a
+                warning.
             batch_size: texts read together. It never changes a result.
 
         Returns:
@@ -188,7 +189,7 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
             TypeError: for a text that is not a str.
             ValueError: without a preprocessor.
         """
-        from zoo.decoding.score import classify_ids
+        from zoo.decoding.labels import classify_ids
 
         found = classify_ids(self, self.encoded(texts), batch_size)
         names = [self.backbone.classes[index] for index in found]

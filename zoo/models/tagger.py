@@ -249,7 +249,8 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
         Args:
             sentences: a str, or a list of sentences, each a str or a list of words. A
                 str is cut into words by `zoo.text.split_words`; words are taken as
-                they are.
+                they are. One of more than 512 words is read in parts that overlap, with
+                a warning.
             batch_size: sentences read together. It never changes a result.
 
         Returns:
@@ -260,35 +261,13 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
             ValueError: without a preprocessor, or for a batch size that is not a
                 positive integer.
         """
+        from zoo.decoding.labels import tag_words
+
         positive("batch_size", batch_size)
         single = isinstance(sentences, str)
         rows = needed_preprocessor(self, "`tag`").split(
             [sentences] if single else sentences
         )
-        tags = self._best(rows, batch_size)
+        tags = tag_words(self, rows, batch_size)
         found = [list(zip(*row, strict=True)) for row in zip(rows, tags, strict=True)]
         return found[0] if single else found
-
-    def _best(self, rows, batch_size):
-        """The tags of sentences that are lists of words."""
-        order = sorted(range(len(rows)), key=lambda row: len(rows[row]))
-        found = [[] for _ in rows]
-        for start in range(0, len(rows), batch_size):
-            chosen = order[start : start + batch_size]
-            batch = [rows[row] for row in chosen]
-            # Few shapes, each of which may have to be compiled.
-            length = _power(max(map(len, batch), default=1))
-            batch += [[]] * (_power(len(batch)) - len(batch))
-            inputs = self.preprocessor.arrays(batch, length)
-            logits = keras.Model.predict_on_batch(self, inputs)
-            for row, scores in zip(chosen, logits, strict=False):
-                ids = scores[: len(rows[row])].argmax(-1).tolist()
-                found[row] = self.preprocessor.decode(ids)
-        return found
-
-
-def _power(count, least=8):
-    """The next power of two."""
-    while least < count:
-        least *= 2
-    return least

@@ -102,7 +102,8 @@ class Translating:
     def score(self, sources, targets, per_token=False, batch_size=64):
         """Log-probability of given translations, log P(target | source).
 
-        The end token counts. A source is cut as in `translate`; a target never is.
+        The end token counts. A source is cut as in `translate`, a target behind 511
+        pieces, both with a warning.
 
         Args:
             sources: a str, or a list of str, none of them blank.

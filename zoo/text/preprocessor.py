@@ -12,6 +12,7 @@ from zoo.text.caller import warn_caller
 from zoo.text.tokenizer import Tokenizer, read_texts
 
 _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+LONGEST_BUCKET = _BUCKETS[-1]
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -349,8 +350,10 @@ def python_ids(ids):
 
 
 def bucket(length):
-    """The length that rows of this one are padded to, so that shapes are few."""
-    return next((size for size in _BUCKETS if size >= length), length)
+    """The length that rows of this one are padded to, so that shapes are few: behind
+    the last bucket, a multiple of it."""
+    whole = -(-length // LONGEST_BUCKET) * LONGEST_BUCKET
+    return next((size for size in _BUCKETS if size >= length), whole)
 
 
 def pad_rows(rows, length):

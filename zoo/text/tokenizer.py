@@ -1,6 +1,5 @@
 """The SentencePiece model that source and target share: its training and its use."""
 
-import io
 import re
 
 import keras
@@ -9,7 +8,10 @@ import numpy as np
 import sentencepiece
 
 from zoo.strings import check_texts, replace_surrogates
+from zoo.text import unigram
+from zoo.text.caller import warn_caller
 
+LONGEST_LINE = 16_384  # bytes; the time of SentencePiece's training follows the square
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 
 
@@ -32,7 +34,8 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
     Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Text is normalised by
     SentencePiece's `nmt_nfkc`, every character of `texts` becomes a piece, and digits
     are not joined. With one version of SentencePiece, the same arguments give the same
-    bytes. Nothing is printed.
+    bytes. Nothing is printed. Texts of more than 16,384 bytes are left out, with a
+    warning. Training on much text runs in a child process, so that Ctrl-C ends it.
 
     Args:
         texts: list or other iterable of str, of both languages: each one sentence.
@@ -64,10 +67,17 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
             f"Received: {vocabulary_size!r}"
         )
     texts = [replace_surrogates(text) for text in check_texts(texts)]
-    if not any(text.strip() for text in texts):
+    short = [text for text in texts if len(text.encode()) <= LONGEST_LINE]
+    if left_out := len(texts) - len(short):
+        warn_caller(
+            f"{left_out} of {len(texts)} texts have more than {LONGEST_LINE:,} bytes "
+            "and are left out of the tokenizer's training: split them into sentences"
+        )
+    if not any(text.strip() for text in short):
         raise ValueError(
-            "texts must hold at least one text that isn't blank. "
-            f"Received: {len(texts)} texts, none of them with a character"
+            "texts must hold at least one text that isn't blank, of "
+            f"{LONGEST_LINE:,} bytes at most. Received: {len(texts)} texts, none of "
+            "them so"
         )
     settings = {
         "model_type": "unigram",
@@ -77,17 +87,15 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
         # the SentencePiece inside tensorflow-text chooses the other one.
         "split_digits": True,
         # SentencePiece leaves out longer ones, by default those over 4192 bytes.
-        "max_sentence_length": max(10, max(len(text.encode()) for text in texts)),
+        "max_sentence_length": LONGEST_LINE,
         # The sums over threads depend on how many there are: never the machine's count.
         "num_threads": 16,
         "minloglevel": 2,
         **options,
     }
-    model = io.BytesIO()
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(texts),
-            model_writer=model,
+        return unigram.train(
+            short,
             vocab_size=vocabulary_size,
             pad_id=PAD_ID,
             unk_id=UNKNOWN_ID,
@@ -100,8 +108,8 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
             **settings,
         )
     except RuntimeError as error:
-        raise ValueError(_explain(str(error), vocabulary_size, texts)) from error
-    return model.getvalue()
+        message = _explain(str(error), vocabulary_size, short)
+        raise ValueError(message) from error
 
 
 @keras.saving.register_keras_serializable(package="zoo")

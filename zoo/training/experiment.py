@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from zoo.training.recipe import checkpoints, clear, output_of, run
+from zoo.training.recipe import alone_in, checkpoints, clear, output_of, run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,18 +89,19 @@ def _work(recipe, args, command):
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(args.precision)
     try:
-        os.makedirs(output, exist_ok=True)
-        tempfile.TemporaryFile(dir=output).close()
-        if args.restart:
-            clear(output)
-        started = Run(recipe, settings, args, output)  # refuses another run's folder
-        told = make_configuration(
-            recipe, settings, recorded(recipe, args), args.set, command
-        )
-        write_configuration(output, told, goes_on=bool(checkpoints(output)))
-        results = recipe.run(started)
-        text = json.dumps(results, indent=2)
-        write_bytes(os.path.join(output, "results.json"), f"{text}\n".encode())
-        print(text)
+        with alone_in(output):
+            tempfile.TemporaryFile(dir=output).close()
+            if args.restart:
+                clear(output)
+            # It refuses another run's folder.
+            started = Run(recipe, settings, args, output)
+            told = make_configuration(
+                recipe, settings, recorded(recipe, args), args.set, command
+            )
+            write_configuration(output, told, goes_on=bool(checkpoints(output)))
+            results = recipe.run(started)
+            text = json.dumps(results, indent=2)
+            write_bytes(os.path.join(output, "results.json"), f"{text}\n".encode())
+            print(text)
     finally:
         keras.config.set_dtype_policy(around)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import zoo
+from zoo.files import lock
 from zoo.training.configuration import (
     FREE,
     ConfigurationError,
@@ -244,30 +245,30 @@ def _run(recipe, args, command):
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(args.precision)
     try:
-        os.makedirs(output, exist_ok=True)
-        if args.restart and distribution.main:
-            clear(output)
-        distribution.wait()
-        goes_on = os.path.exists(os.path.join(output, "checkpoint.npz"))
-        trainer = Trainer(
-            recipe,
-            args.scale,
-            scale,
-            output,
-            args.seed,
-            args.limit,
-            distribution=distribution,
-            settings=args.set,
-        )
-        # Not before the trainer has refused the checkpoint of another run.
-        if distribution.main:
-            choices = recorded(recipe, args)
-            with distribution.alone():  # it makes an optimizer, to look at it
-                told = make_configuration(recipe, scale, choices, args.set, command)
-            write_configuration(output, told, goes_on)
-        trainer.train(finish=args.finish)
-        trainer.finish()
-        distribution.stop()
+        with alone_in(output) if distribution.main else contextlib.nullcontext():
+            if args.restart and distribution.main:
+                clear(output)
+            distribution.wait()
+            goes_on = os.path.exists(os.path.join(output, "checkpoint.npz"))
+            trainer = Trainer(
+                recipe,
+                args.scale,
+                scale,
+                output,
+                args.seed,
+                args.limit,
+                distribution=distribution,
+                settings=args.set,
+            )
+            # Not before the trainer has refused the checkpoint of another run.
+            if distribution.main:
+                choices = recorded(recipe, args)
+                with distribution.alone():  # it makes an optimizer, to look at it
+                    told = make_configuration(recipe, scale, choices, args.set, command)
+                write_configuration(output, told, goes_on)
+            trainer.train(finish=args.finish)
+            trainer.finish()
+            distribution.stop()
     finally:
         keras.config.set_dtype_policy(around)
 
@@ -275,6 +276,28 @@ def _run(recipe, args, command):
 def output_of(recipe, args):
     """The folder of a run."""
     return args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
+
+
+@contextlib.contextmanager
+def alone_in(output):
+    """Makes the folder of a run, and keeps other runs out of it.
+
+    Raises:
+        ConfigurationError: if another process trains there.
+        OSError: if it can't be made.
+    """
+    os.makedirs(output, exist_ok=True)
+    try:
+        held = lock(output)
+    except BlockingIOError:
+        raise ConfigurationError(
+            f"another run is at work in {output}: wait for it, or give this one a "
+            "folder of its own by --output"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(held)
 
 
 def checkpoints(output):

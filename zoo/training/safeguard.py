@@ -14,8 +14,13 @@ from zoo.training.checkpoint import (
 )
 
 
+# A run whose loss is above it has diverged, if not yet to infinity: its words' scores
+# are as far down as those that a search takes for impossible.
+LIMIT = 1e6
+
+
 class NotFiniteError(FloatingPointError):
-    """A loss, or weights, that are not finite.
+    """A loss, or weights, that are not finite, or a loss above `LIMIT`.
 
     Attributes:
         epoch: the epoch, counted from 0.
@@ -33,8 +38,8 @@ class Safeguard(keras.callbacks.Callback):
     The state is saved every so often, at the end of an epoch before its validation, and
     when the run is interrupted (see `zoo.training.interrupts`). What is trained doesn't
     depend on when. Losses are looked at every `every` steps, since the host has to
-    wait for the device then; the first one that is not finite is named, and no state is
-    saved after it.
+    wait for the device then; the first one that is not finite, or above `LIMIT`, is
+    named, and no state is saved after it.
 
     Args:
         checkpoint: the `Checkpoint`, which saves.
@@ -122,16 +127,16 @@ class Safeguard(keras.callbacks.Callback):
         """Looks at the losses since the last look.
 
         They are running means, so that one that is not finite leaves none finite
-        behind it.
+        behind it. (One above the limit may; then the run has recovered.)
         """
-        if self.losses and not math.isfinite(float(self.losses[-1][1])):
-            step, loss = next(
-                (step, value)
-                for step, value in ((s, float(v)) for s, v in self.losses)
-                if not math.isfinite(value)
-            )
-            raise NotFiniteError(f"The loss is {loss}", self.epoch, step)
+        if self.losses and not _sound(self.losses[-1][1]):
+            step, loss = next((s, float(v)) for s, v in self.losses if not _sound(v))
+            raise NotFiniteError(f"The loss is {loss:g}", self.epoch, step)
         self.losses = []
+
+
+def _sound(loss):
+    return abs(float(loss)) < LIMIT  # no NaN is
 
 
 def _is_number(value):

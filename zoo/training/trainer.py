@@ -143,6 +143,7 @@ class Trainer:
         main, self.proto = self.distribution.main, b""
         if main and not (resumes and os.path.exists(path)):
             texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
+            self._say(f"training the vocabulary on {len(texts):,} sentences")
             try:
                 proto = train_tokenizer(texts, self.scale.vocabulary_size)
             except ValueError as error:
