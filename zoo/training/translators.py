@@ -193,6 +193,7 @@ def luong(name, file, attention, score, words, equations, weaknesses=()):
                 {
                     **kind,
                     **layers,
+                    "bidirectional": True,
                     "dropout": 0.1,
                     "readout_dropout": 0.1,
                 },
