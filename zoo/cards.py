@@ -10,6 +10,7 @@ from it.
 import dataclasses
 import hashlib
 import json
+import os
 import re
 from pathlib import Path, PurePosixPath
 
@@ -227,7 +228,7 @@ def read_card(folder):
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PresetError(f"no {CARD_FILE} in the preset folder {folder}") from None
-    except ValueError as error:  # not JSON, or not UTF-8
+    except (OSError, ValueError, RecursionError) as error:  # not JSON, or not UTF-8
         raise PresetError(f"{path} cannot be read as JSON: {error}") from None
     return make_card(facts, str(path))
 
@@ -240,11 +241,22 @@ def loaded_files(folder):
 
     Returns:
         Sorted list of paths relative to `folder`, with forward slashes: the
-        configurations, the weights and the assets. Neither the card and
-        README.md nor a SavedModel exported beside them.
+        configurations, the weights and the assets, those in linked folders too.
+        Neither the card and README.md nor a SavedModel exported beside them.
+
+    Raises:
+        PresetError: for a folder of assets that links to one that it is in.
     """
     folder = Path(folder)
-    found = [*folder.glob("*.json"), *folder.glob("*.h5"), *folder.glob("assets/**/*")]
+    found = [*folder.glob("*.json"), *folder.glob("*.h5")]
+    # Not by glob, which leaves linked folders out.
+    for place, inner, files in os.walk(folder / "assets", followlinks=True):
+        around = os.path.realpath(place)
+        for name in inner:
+            linked = os.path.realpath(os.path.join(place, name))
+            if os.path.commonpath([linked, around]) == linked:
+                raise PresetError(f"{os.path.join(place, name)} links to where it is")
+        found += [Path(place, name) for name in files]
     names = {path.relative_to(folder).as_posix() for path in found if path.is_file()}
     return sorted(names - {CARD_FILE})
 

@@ -216,7 +216,7 @@ def _is_run(folder):
         return False
     try:
         return "recipe" in json.loads((folder / _CONFIG_FILE).read_text("utf-8"))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return False
 
 
@@ -329,7 +329,7 @@ def _casts(folder):
     try:
         config = json.loads((Path(folder) / _CONFIG_FILE).read_text(encoding="utf-8"))
         name = config["config"]["dtype"]["config"]["name"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}  # reported when the preset is loaded
     mixed = isinstance(name, str) and name.startswith("mixed_")
     return {"dtype": keras.config.dtype_policy()} if mixed else {}
@@ -365,7 +365,7 @@ def _registered_class(folder, file_name):
             f"{file_name} is missing from {folder}: only a task that was saved with "
             "save_to_preset can be loaded by name"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise PresetError(
             f"{file_name} in {folder} is not a KerasHub configuration: {error!r}"
         ) from None

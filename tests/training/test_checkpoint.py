@@ -3,6 +3,7 @@ import pickle
 import random
 import zipfile
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from keras import ops
 
 from zoo.files import part_of
 from zoo.training import CheckpointError, checkpoint, load_state, save_state
+from zoo.training.checkpoint import check_weights, trim_log, trim_samples
 
 IDENTITY = {"recipe": "luong_local", "seed": 1}
 STATE = {**IDENTITY, "epoch": 3, "best": 12.5, "stopped": False, "seconds": 1.25}
@@ -161,9 +163,9 @@ LOG = b"epoch,loss\r\n0,2.5\r\n1,1.5\r\n10,0.5\r\n"
 def test_a_log_is_trimmed_to_the_epochs_that_are_done(tmp_path, epochs, found, left):
     path = tmp_path / "log.csv"
     path.write_bytes(found)
-    checkpoint.trim_log(path, epochs)
+    trim_log(path, epochs)
     assert path.read_bytes() == left
-    checkpoint.trim_log(tmp_path / "none.csv", epochs)
+    trim_log(tmp_path / "none.csv", epochs)
     assert os.listdir(tmp_path) == ["log.csv"]
 
 
@@ -171,8 +173,56 @@ def test_samples_are_trimmed_likewise(tmp_path):
     path = tmp_path / "samples.jsonl"
     kept = b'{"epoch": 1, "set": "a"}\n{"epoch": 2, "set": "a"}\n'
     path.write_bytes(kept + b'{"epoch": 3, "set": "a"}\n{"epo')
-    checkpoint.trim_samples(path, 2)
+    trim_samples(path, 2)
     assert path.read_bytes() == kept
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x82\x00,\n0,1\n",
+        b"epoch,lo",  # cut in the header
+        b"epoch,loss\n0\n1,2\n",
+        b"epoch,loss\n0,1\n<html>,x\n1,2\n",
+        b"",
+    ],
+)
+def test_a_damaged_log_is_refused_with_the_way_on(tmp_path, content):
+    path = tmp_path / "log.csv"
+    path.write_bytes(content)
+    if content:
+        with pytest.raises(
+            CheckpointError, match="log.csv is damaged. Remove it"
+        ):
+            trim_log(path, 2)
+    else:
+        trim_log(path, 2)
+    assert path.read_bytes() == content
+    trim_log(path, 0)  # nothing of it is to be kept
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("line", [b"{", b"[1]", b"null", b"\xff", b'{"epoch": "1"}'])
+def test_damaged_samples_are_refused_with_the_way_on(tmp_path, line):
+    path = tmp_path / "samples.jsonl"
+    path.write_bytes(line + b'\n{"epoch": 1}\n')
+    with pytest.raises(CheckpointError, match="samples.jsonl is damaged. Remove it"):
+        trim_samples(path, 1)
+    path.write_bytes(b'{"epoch": 1}\n' + line)  # the last one, cut by a kill
+    trim_samples(path, 1)
+    assert path.read_bytes() == b'{"epoch": 1}\n'
+
+
+def test_best_weights_that_are_gone_or_cut_are_refused(tmp_path):
+    path = tmp_path / "best.weights.h5"
+    with pytest.raises(CheckpointError, match="best.weights.h5, .* --restart"):
+        check_weights(path)
+    with h5py.File(path, "w") as file:
+        file["x"] = np.zeros(1000)
+    check_weights(path)
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(CheckpointError, match="truncated"):
+        check_weights(path)
 
 
 # === What is refused ===

@@ -177,3 +177,13 @@ def test_without_an_epoch_there_is_nothing_to_report(tmp_path, capsys):
         write_report(str(tmp_path))
     assert main(["report", str(tmp_path / "none")]) == 2
     assert "no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["log.csv", "samples.jsonl", "results.json", "checkpoint.npz"]
+)
+def test_a_damaged_file_is_bad_input(folder, capsys, name):
+    (folder / name).write_bytes(b"\xff\xfe,{[\n" * 3)
+    assert main(["report", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert name in error and error.count("\n") == 1

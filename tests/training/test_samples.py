@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -62,3 +64,26 @@ def test_half_a_line_is_left_out_and_an_epoch_trained_again_counts_last(tmp_path
     path.write_bytes(path.read_bytes() + b'{"epoch": 2, "set": "a", "sou')
     found = read_samples(path)
     assert found == {("a", "b", "ç"): {1: {**sample, "translation": "two"}}}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda sample: "{",
+        lambda sample: "[1]",
+        lambda sample: json.dumps({**sample, "source": 7}),
+        lambda sample: json.dumps({**sample, "alignment": [[1]]}),
+        lambda sample: json.dumps({**sample, "alignment": [["x", 1], [1]]}),
+        lambda sample: json.dumps({k: v for k, v in sample.items() if k != "tokens"}),
+    ],
+)
+def test_a_line_that_is_no_sample_is_named(tmp_path, damage):
+    sample = {"set": "a", "source": "b c", "reference": "d", "translation": "e"}
+    sample |= {"source_tokens": ["b", "c"], "tokens": ["e"], "alignment": [[0.5, 0.5]]}
+    path = tmp_path / "samples.jsonl"
+    append_samples(path, [{"epoch": 1, **sample}])
+    assert read_samples(path)
+    with open(path, "a") as file:
+        file.write(damage({"epoch": 2, **sample}) + "\n")
+    with pytest.raises(ValueError, match="samples.jsonl, line 2 is no sample of a run"):
+        read_samples(path)

@@ -292,7 +292,7 @@ def test_finish_needs_a_checkpoint(straight, tmp_path):
 
 
 def copy_checkpoint(straight, folder):
-    for name in ("checkpoint.npz", "tokenizer.spm"):
+    for name in ("checkpoint.npz", "best.weights.h5", "tokenizer.spm"):
         (folder / name).write_bytes((straight.folder / name).read_bytes())
     return folder / "checkpoint.npz"
 

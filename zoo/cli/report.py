@@ -2,7 +2,7 @@
 
 import os
 
-from zoo.cli.common import BadInput
+from zoo.cli.common import BadInput, bad_input
 
 HELP = "write a run's curves, scores and samples"
 
@@ -19,10 +19,12 @@ def run(arguments):
         arguments: `argparse.Namespace` of the command.
 
     Raises:
-        BadInput: if there is no such folder.
+        BadInput: if there is no such folder, or a file in it is damaged.
     """
     if not os.path.isdir(arguments.folder):
         raise BadInput(f"no folder {arguments.folder}")
     from zoo.training import write_report
 
-    print(write_report(arguments.folder))
+    with bad_input((ValueError, OSError)):
+        path = write_report(arguments.folder)
+    print(path)

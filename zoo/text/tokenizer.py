@@ -1,5 +1,6 @@
 """The SentencePiece model that source and target share: its training and its use."""
 
+import os
 import re
 
 import keras
@@ -126,7 +127,7 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         **kwargs: arguments of `keras_hub.tokenizers.SentencePieceTokenizer`.
 
     Raises:
-        ValueError: for a model with other special ids.
+        ValueError: for what is no model, or one with other special ids.
 
     Example:
 
@@ -159,7 +160,13 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def set_proto(self, proto):
         """Sets the model, from bytes or a path, if its special ids are the zoo's."""
-        super().set_proto(proto)
+        try:
+            super().set_proto(proto)
+        # ValueError, RuntimeError, or an error class of TensorFlow's own.
+        except Exception as error:
+            name = proto if isinstance(proto, (str, os.PathLike)) else "proto"
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{name} is no SentencePiece model: {reason}") from error
         if self.proto is None:
             return
         model = sentencepiece.SentencePieceProcessor(model_proto=self.proto)

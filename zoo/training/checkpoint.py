@@ -7,6 +7,7 @@ import os
 import zipfile
 import zlib
 
+import h5py
 import keras
 import numpy as np
 from keras import ops
@@ -25,31 +26,67 @@ def trim_log(path, epochs):
     Args:
         path: the `log.csv`, or where there is none yet.
         epochs: how many epochs are done; without any, the header goes too.
+
+    Raises:
+        CheckpointError: if it is no log of a training, in what is kept of it.
     """
-    if not os.path.exists(path):
-        return
-    with open(path, "rb") as file:
-        lines = file.readlines()
+    lines = _lines(path)
     known = {str(epoch).encode() for epoch in range(epochs)}
-    kept = lines[: bool(epochs)]
-    kept += [row for row in lines[1:] if row.split(b",")[0] in known]
+    head, rows = lines[: bool(epochs)], lines[1:]
+    kept = head + [row for row in rows if row.split(b",")[0] in known]
+    for line in head:
+        if not (line.startswith(b"epoch,") and line.endswith(b"\n")):
+            raise _damaged(path, line)
+        # The last one may be half a row of an epoch that comes again.
+        for row in [*rows[:-1], *kept[1:]]:
+            if not row[:1].isdigit() or row.count(b",") != line.count(b","):
+                raise _damaged(path, row)
     if kept != lines:
         write_bytes(path, b"".join(kept))
 
 
 def trim_samples(path, epochs):
     """Does to a `samples.jsonl`, whose epochs count from 1, what `trim_log` does."""
-    if not os.path.exists(path):
-        return
-    with open(path, "rb") as file:
-        lines = file.readlines()
+    lines = _lines(path)
     kept = []
     for line in lines:
-        with contextlib.suppress(ValueError):  # half a line
+        try:
             if json.loads(line)["epoch"] <= epochs:
                 kept.append(line)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            if epochs and line is not lines[-1]:  # that may be half a line
+                raise _damaged(path, line) from error
     if kept != lines:
         write_bytes(path, b"".join(kept))
+
+
+def _lines(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, "rb") as file:
+        return file.readlines()
+
+
+def _damaged(path, line):
+    return CheckpointError(
+        f"{path} is damaged. Remove it to go on without what it holds of the epochs so "
+        f"far, or start afresh with --restart. Received the line: {line[:80]!r}"
+    )
+
+
+def check_weights(path):
+    """Refuses a file of weights that is missing or damaged.
+
+    Raises:
+        CheckpointError: naming the file.
+    """
+    try:
+        h5py.File(path).close()
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}, the weights of the best epoch so far, can't be read: put it "
+            f"back, or start afresh with --restart. Received: {error}"
+        ) from error
 
 
 def save_state(path, model, state):
@@ -223,7 +260,8 @@ def _reading(path):
 def _unreadable(path, error):
     return CheckpointError(
         f"The checkpoint {os.path.basename(path)} can't be read: it is "
-        f"truncated or no checkpoint. Received: {error}"
+        f"truncated or no checkpoint. Start the run afresh with --restart. Received: "
+        f"{error}"
     )
 
 

@@ -19,6 +19,7 @@ from zoo.training.callbacks import (
 )
 from zoo.training.checkpoint import (
     change_state,
+    check_weights,
     load_state,
     save_state,
     set_metrics,
@@ -63,7 +64,8 @@ class Loop:
         checkpoint: the `Checkpoint` that goes on from it.
 
     Raises:
-        CheckpointError: if the folder holds the checkpoint of another run.
+        CheckpointError: if the folder holds the checkpoint of another run, or damaged
+            files of this one.
     """
 
     def __init__(
@@ -147,6 +149,8 @@ class Loop:
         self.distribution.wait()  # until it has been written
         if not first or os.path.exists(self.path):
             self.state = load_state(self.path, self.model, self.identity)
+            if first and self.state["best_epoch"] >= 0 and self.distribution.main:
+                check_weights(self.best_path)
             for name, part in self.stateful.items():
                 part.resume(self.state["stateful"][name])
         place = [self.state.get(name) for name in ("epoch", "step")]

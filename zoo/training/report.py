@@ -13,6 +13,7 @@ import numpy as np
 
 from zoo.files import write_bytes
 from zoo.plots import plot_alignment, printable, render
+from zoo.training.checkpoint import read_state
 from zoo.training.curves import (
     describe_loss,
     draw_curves,
@@ -50,9 +51,11 @@ def write_report(folder):
 
     Raises:
         FileNotFoundError: if the folder has no `log.csv`, or one without an epoch.
+        ValueError: if one of the files is damaged.
     """
     log = read_log(os.path.join(folder, "log.csv"))
-    state = _read_state(os.path.join(folder, "checkpoint.npz"))
+    checkpoint = os.path.join(folder, "checkpoint.npz")
+    state = read_state(checkpoint) if os.path.exists(checkpoint) else {}
     results = _read_json(os.path.join(folder, "results.json"))
     samples = read_samples(os.path.join(folder, "samples.jsonl"))
     loss = loss_of(folder) or describe_loss(state)
@@ -126,18 +129,15 @@ def _picture(figure, name):
 # === The run's files ===
 
 
-def _read_state(path):
-    if not os.path.exists(path):
-        return {}
-    with np.load(path, allow_pickle=False) as file:
-        return json.loads(str(file["state"]))
-
-
 def _read_json(path):
     if not os.path.exists(path):
         return {}
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        return dict(json.loads(content))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 # === The report's parts ===

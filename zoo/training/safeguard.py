@@ -1,6 +1,5 @@
 """What keeps a run from harm within an epoch: saving, interrupts, finite losses."""
 
-import math
 import time
 
 import keras
@@ -12,7 +11,6 @@ from zoo.training.checkpoint import (
     set_generator,
     set_metrics,
 )
-
 
 # A run whose loss is above it has diverged, if not yet to infinity: its words' scores
 # are as far down as those that a search takes for impossible.

@@ -60,28 +60,53 @@ def read_samples(path):
     Returns:
         `{(set, source, reference): {epoch: sample}}`, empty without such a file. Of an
         epoch that was trained again the last sample counts.
+
+    Raises:
+        ValueError: if a line of it is no sample.
     """
     samples = {}
     if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                if not line.endswith("\n"):
-                    continue  # the run was killed while it wrote
+        with open(path, "rb") as file:
+            lines = file.readlines()
+        for number, line in enumerate(lines, 1):
+            if not line.endswith(b"\n"):
+                continue  # the run was killed while it wrote
+            try:
                 sample = json.loads(line)
-                key = sample["set"], sample["source"], sample["reference"]
-                samples.setdefault(key, {})[sample["epoch"]] = sample
+                key = tuple(sample[name] for name in ("set", "source", "reference"))
+                if not all(isinstance(x, str) for x in (*key, sample["translation"])):
+                    raise ValueError("a text is no str")
+                translation_of(sample)
+                samples.setdefault(key, {})[int(sample["epoch"])] = sample
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                raise ValueError(
+                    f"{path}, line {number} is no sample of a run: remove the file for "
+                    f"a report without samples. Received: {type(error).__name__}: "
+                    f"{error}"
+                ) from error
     return samples
 
 
 def translation_of(sample):
     """The `zoo.decoding.Translation` of a sample, without its score; None where no
-    attention was kept."""
+    attention was kept.
+
+    Raises:
+        KeyError, TypeError, ValueError: if the arrays are none, or not of the tokens.
+    """
     if "alignment" not in sample:
         return None
+    tokens = {name: sample[name] for name in ("tokens", "source_tokens")}
+    height, width = map(len, tokens.values())
+    shapes = {"alignment": (height, width), "focus": (height,), "windows": (height, 2)}
     arrays = {
-        name: np.asarray(sample[name])
-        for name in ("alignment", "focus", "windows")
+        name: np.asarray(sample[name], "int32" if name == "windows" else "float64")
+        for name in shapes
         if name in sample
     }
-    tokens = {name: sample[name] for name in ("tokens", "source_tokens")}
+    for name, array in arrays.items():
+        if array.shape != shapes[name]:
+            raise ValueError(
+                f"{name} must be of shape {shapes[name]}. Received: {array.shape}"
+            )
     return Translation(sample["translation"], np.nan, **tokens, **arrays)

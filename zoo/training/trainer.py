@@ -157,8 +157,7 @@ class Trainer:
         length = self.scale.max_length
         try:
             tokenizer = Tokenizer(proto=self.proto)
-        # ValueError, RuntimeError, or an error class of TensorFlow's own.
-        except Exception as error:
+        except ValueError as error:
             raise CheckpointError(
                 f"{path} is no SentencePiece model of this recipe's: remove it, or "
                 f"start afresh with --restart. Received: {error}"

@@ -136,7 +136,23 @@ def card(title, description, equations, paper, weaknesses=()):
     }
 
 
-def luong(name, file, attention, score, words, equations, weaknesses=()):
+# What the encoder of `small` reads, for the card.
+_BOTH = (
+    "and an encoder that reads in both directions, each with half of the cells. The "
+    "paper's reads backwards only: its state at a word has just read the word that "
+    "follows, so that attention peaks one word to the left of the word translated (the "
+    "preset luong_reversed shows it)"
+)
+_BACKWARDS = (
+    "and a source that is read backwards only, as in the paper. The encoder's state at "
+    "a word has just read the word that follows, so that attention peaks one word to "
+    "the left of the word translated"
+)
+
+
+def luong(
+    name, file, attention, score, words, equations, weaknesses=(), bidirectional=True
+):
     """Luong et al. 2015 with one of its attentions.
 
     Args:
@@ -145,6 +161,8 @@ def luong(name, file, attention, score, words, equations, weaknesses=()):
         words: the attention in words, for the card.
         equations: the paper's for it.
         weaknesses: as in `card`.
+        bidirectional: whether the encoder of `small` reads in both directions. That of
+            the other scales never does, like the paper's.
     """
     kind = {"attention": attention, "score": score}
     # The paper's 0.1 is for a thousand cells: smaller sums need larger weights.
@@ -157,16 +175,17 @@ def luong(name, file, attention, score, words, equations, weaknesses=()):
     # Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (that of
     # all gradients; the authors' code leaves the embeddings' out).
     sgd = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
+    title = f"Luong et al. 2015, {words}"
     return Recipe(
         name=name,
         file=file,
         translator=task("LuongTranslator"),
         card=card(
-            f"Luong et al. 2015, {words}",
-            f"Stacked LSTM encoder and decoder with {words}, input feeding and a "
-            "reversed source, as in the paper, at a small size, with one SentencePiece "
-            "vocabulary for both languages instead of 50,000 words each. Trained with "
-            "Adam and label smoothing instead of the paper's SGD.",
+            title if bidirectional else f"{title}, the encoder as in the paper",
+            f"Stacked LSTM encoder and decoder with {words}, input feeding "
+            f"{_BOTH if bidirectional else _BACKWARDS}. At a small size, with one "
+            "SentencePiece vocabulary for both languages instead of 50,000 words each. "
+            "Trained with Adam and label smoothing instead of the paper's SGD.",
             f"{equations}; the attentional vector (equations 5 and 6); input feeding "
             "(section 3.3).",
             {
@@ -193,7 +212,7 @@ def luong(name, file, attention, score, words, equations, weaknesses=()):
                 {
                     **kind,
                     **layers,
-                    "bidirectional": True,
+                    "bidirectional": bidirectional,
                     "dropout": 0.1,
                     "readout_dropout": 0.1,
                 },

@@ -1,0 +1,39 @@
+"""A run whose files were damaged goes on, or says which of them and what to do."""
+
+import random
+import shutil
+
+import pytest
+
+from tests.attacks.rounds import ROUNDS
+from tests.attacks.test_presets import altered
+from tests.harness import proved_under
+from tests.training import tiny_run
+from zoo.training import CheckpointError, trainer
+
+pytestmark = proved_under("torch")  # it compiles nothing
+FILES = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("attacks") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "reversal_pairs", tiny_run.few_pairs)
+        tiny_run.make(folder).train()
+        yield folder
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("name", [*FILES, "tokenizer.spm"])
+def test_a_damaged_file(run, tmp_path, name, seed):
+    draw = random.Random(seed)
+    for _ in range(8):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        folder = shutil.copytree(run, tmp_path / "run")
+        path = folder / name
+        path.write_bytes(altered(path.read_bytes(), draw))
+        try:
+            tiny_run.make(folder).train()
+        except CheckpointError as error:
+            assert name in str(error) and "--restart" in str(error)
