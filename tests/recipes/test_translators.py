@@ -45,9 +45,13 @@ def test_luongs_recipes_differ_in_the_attention_alone():
             for scale in scales.values()
         }
         kinds[name] = kind
+        # Those bundled of these two are still of the paper's encoder.
+        later = name in ("luong_concat", "luong_location")
+        waiting = {"bidirectional": None} if later else {}
         for size in ("tiny", "small"):
             own, other = (
                 {**recipe.scales[size].model, "attention": None, "score": None}
+                | waiting
                 for recipe in (
                     load_recipe("luong_local").RECIPE,
                     load_recipe(name).RECIPE,
@@ -62,6 +66,19 @@ def test_luongs_recipes_differ_in_the_attention_alone():
         "luong_concat": ("global", "concat"),
         "luong_location": ("location", "dot"),
     }
+
+
+def test_luong_reversed_is_luong_global_with_the_papers_encoder():
+    scales, others = (
+        load_recipe(name).RECIPE.scales for name in ("luong_reversed", "luong_global")
+    )
+    assert scales.pop("small").model == {
+        **others.pop("small").model,
+        "bidirectional": False,
+    }
+    for size in scales:
+        assert scales[size].model == others[size].model
+        assert not scales[size].model.get("bidirectional")
 
 
 @pytest.mark.parametrize("name", LEARNED)

@@ -191,9 +191,7 @@ def test_a_damaged_log_is_refused_with_the_way_on(tmp_path, content):
     path = tmp_path / "log.csv"
     path.write_bytes(content)
     if content:
-        with pytest.raises(
-            CheckpointError, match="log.csv is damaged. Remove it"
-        ):
+        with pytest.raises(CheckpointError, match="log.csv is damaged. Remove it"):
             trim_log(path, 2)
     else:
         trim_log(path, 2)
