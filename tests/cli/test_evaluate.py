@@ -62,6 +62,15 @@ def test_evaluate_needs_two_languages(corpus, tiny, capsys, monkeypatch):
     assert corpus == []
 
 
+@pytest.mark.parametrize("option", ["--beam-size=3", "--length-penalty=0"])
+@pytest.mark.parametrize("name, data", [("birnn", "ud_english_ewt"), ("gru", "ptb")])
+def test_what_only_reads_takes_no_search(capsys, monkeypatch, name, data, option):
+    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    assert main(["evaluate", name, "--data", data, "--split", "test", option]) == 2
+    error = capsys.readouterr().err
+    assert f"{name} (" in error and f"received {option.split('=')[0]}" in error
+
+
 @pytest.mark.usefixtures("without_card")
 def test_evaluate_without_the_file(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))

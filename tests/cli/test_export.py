@@ -83,6 +83,15 @@ def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
     assert reason in capfd.readouterr().err
 
 
+def test_limits_of_another_task_are_refused_at_once(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(zoo.presets, "load", lambda *_, **__: pytest.fail("loaded"))
+    options = ["--max-source-length", "9", "--n-best", "3", "--dtype", "float16"]
+    assert main(["export", "birnn", str(tmp_path), *options]) == 2
+    error = capsys.readouterr().err
+    assert "birnn (tag) takes the options --max-source-length, " in error
+    assert error.endswith("received --n-best\n")
+
+
 def test_without_tensorflow_the_extra_is_named(preset, monkeypatch, capsys):
     import importlib.util
 

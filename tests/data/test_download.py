@@ -275,6 +275,15 @@ def test_waiting_has_an_end(tmp_path, monkeypatch):
         pass
 
 
+def test_waiting_is_told_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(download, "DEADLINE", 1.3)
+    with exclusive(tmp_path / "folder"), pytest.raises(DownloadError):
+        with exclusive(tmp_path / "folder"):
+            pass
+    told = f"waiting for another process, which downloads to {tmp_path / 'folder'}\n"
+    assert capsys.readouterr().err == told
+
+
 def test_where_the_lock_cannot_be_made_nobody_waits(tmp_path, monkeypatch):
     def fail(*args):
         raise PermissionError(13, "Permission denied")

@@ -41,9 +41,7 @@ def test_long_sentences_are_read_in_parts_that_overlap(tagger, monkeypatch, requ
     assert [len(tags) for tags in whole] == [len(row) for row in rows]
     assert len({tag for row in whole for tag in row}) > 1
     request.getfixturevalue("short")
-    with pytest.warns(
-        UserWarning, match="2 of 6 texts have more than 48 words"
-    ):
+    with pytest.warns(UserWarning, match="2 of 6 texts have more than 48 words"):
         found = tag_words(tagger, rows)
     assert found == whole  # twelve words on either side are enough
 

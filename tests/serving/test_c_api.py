@@ -1,7 +1,6 @@
 """An exported model without TensorFlow's Python, by the loader of the model server."""
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -9,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.attacks.rounds import ROUNDS
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.test_export import ask, odd_texts, strings
 
-# 37 requests each: 271 make the ten thousand that are not for every day.
-ROUNDS = max(2, int(os.environ.get("ZOO_FUZZ_ROUNDS", 10)))
+REPEATS = 10 * ROUNDS  # of 37 requests each
 HELPER = Path(__file__).with_name("c_api.py")
 pytestmark = [
     needs_tensorflow,
@@ -80,14 +79,14 @@ def test_fuzzed_requests_from_eight_threads_leave_memory_flat(
     rng = random.Random(13)
     texts = [
         "".join(chr(rng.choice([32, 97, 98, 233, 8232, 128077])) for _ in range(size))
-        for size in rng.choices(range(30), k=20 * ROUNDS)
+        for size in rng.choices(range(30), k=20 * REPEATS)
     ]
-    found = run(exported / name / "1", signature, output, texts, 8, rounds=ROUNDS)
+    found = run(exported / name / "1", signature, output, texts, 8, rounds=REPEATS)
     first, *others = ([x for x in mine if x] for mine in found["answers"])
     assert others == [first] * 7 and len(set(first)) > 1
     memory = found["memory"]
     print(
-        f"{name}: {37 * ROUNDS} requests, from {memory[0]:.0f} to {memory[-1]:.0f} MB"
+        f"{name}: {37 * REPEATS} requests, from {memory[0]:.0f} to {memory[-1]:.0f} MB"
     )
-    half = ROUNDS // 2
+    half = REPEATS // 2
     assert max(memory[half:]) - max(memory[:half]) < 10  # MB

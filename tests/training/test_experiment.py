@@ -15,6 +15,7 @@ from zoo.training import (
     at_least,
     run_experiment,
 )
+from zoo.training.checkpoint import read_state
 from zoo.training.configuration import read_configuration
 
 
@@ -122,6 +123,8 @@ def test_it_trains_and_leaves_the_best_weights(straight):
         assert len(values) == 3 and values[-1] < values[0]
         assert results[name]["best"] == pytest.approx(min(values))
         assert results[name]["again"] == pytest.approx(min(values), rel=1e-5)
+    state = read_state(straight / "models" / "one" / "checkpoint.npz")
+    assert state["loss"] == "mean squared error"  # for the report
     # Of two models no one has the other's weights or order of batches.
     assert logs["one"][0]["loss"] != logs["two"][0]["loss"]
 

@@ -123,6 +123,10 @@ def test_the_loss_is_named(whole):
     np.savez(whole / "checkpoint.npz", state=np.array(json.dumps(state)))
     told = "Training loss: cross-entropy, per sentence."
     assert told in open(write_report(str(whole))).read()
+    state["loss"] = "mean squared error"  # an experiment's
+    np.savez(whole / "checkpoint.npz", state=np.array(json.dumps(state)))
+    told = "Training loss: mean squared error."
+    assert told in open(write_report(str(whole))).read()
     config = {"recipe": {"name": "a"}, "arguments": {}, "backend": "jax", "set": []}
     config["hyper_parameters"] = {"loss": {"smoothing": 0.1}}
     (whole / "config.json").write_text(json.dumps(config))

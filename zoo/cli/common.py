@@ -236,15 +236,18 @@ def add_model_options(command):
     command.add_argument("--backend", choices=BACKENDS, help="default: Keras's own")
 
 
+BEAM_SIZE = 5
+
+
 def add_search(command):
     """Adds the arguments of a beam search to a parser."""
     command.add_argument(
         "--beam-size",
         "--beam",
         type=count,
-        default=5,
+        default=BEAM_SIZE,
         metavar="K",
-        help="hypotheses kept at each step (default 5)",
+        help=f"hypotheses kept at each step (default {BEAM_SIZE})",
     )
     command.add_argument(
         "--length-penalty",
@@ -284,6 +287,23 @@ SEARCH_OPTIONS = (
     "max_length",
     "min_length",
 )
+
+
+def no_search(arguments, name, task):
+    """Refuses arguments of a beam search for a preset that doesn't translate.
+
+    Args:
+        arguments: `argparse.Namespace` with what `add_search` adds.
+        name, task: str. The preset, and what it does.
+    """
+    given = [x for x in SEARCH_OPTIONS if getattr(arguments, x) is not None]
+    given += ["beam_size"] * (arguments.beam_size != BEAM_SIZE)
+    if given:
+        options = ", ".join(f"--{x.replace('_', '-')}" for x in given)
+        raise BadInput(
+            f"{name} ({task}) translates nothing and takes no options of a search, "
+            f"received {options}"
+        )
 
 
 def check_search(arguments, n_best=1):

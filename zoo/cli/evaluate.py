@@ -12,6 +12,7 @@ from zoo.cli.common import (
     count,
     counted,
     every_preset,
+    no_search,
     progress,
     search_options,
 )
@@ -52,7 +53,9 @@ def run(arguments):
     check_files([], arguments.output)
     task_of = {"tag": _tagger, "generate": _language_model}
     several = len(names) > 1  # translators, or an error
-    if evaluate := not several and task_of.get(_task(names[0])):
+    task = None if several else _task(names[0])
+    if evaluate := task_of.get(task):
+        no_search(arguments, names[0], task)
         return evaluate(names[0], arguments)
     _translators(names, arguments)
 

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from zoo.cards import CARD_FILE, digest, read_card
 from zoo.cli.common import (
+    BadInput,
     add_presets,
     bad_input,
     count,
@@ -17,6 +19,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.presets import find_preset, load_task
 from zoo.configured import configured_backend
+from zoo.serving.folder import TAKES
 
 HELP = "write a SavedModel that takes text"
 
@@ -75,10 +78,10 @@ def export_preset(name, out, warmup=True, **options):
         warmup: whether requests for warming up are put in.
         **options: by the names of `zoo export`'s options.
     """
-    from zoo.cards import digest
     from zoo.serving import folder, server
 
     found = find_preset(name)
+    _check_limits(name, found, options)
     folder.require_tensorflow()
     if warmup:
         folder.require_serving_api()
@@ -106,6 +109,20 @@ def export_preset(name, out, warmup=True, **options):
         progress(f"no label was changed in {file}: {error}")
 
 
+def _check_limits(name, found, options):
+    """Refuses limits that a preset's task does not take, before it is loaded."""
+    if not (found / CARD_FILE).is_file():
+        return
+    task = read_card(found).task
+    taken = [*TAKES.get(task, ()), "quantize", "dtype"]
+    wrong = [f"--{x.replace('_', '-')}" for x in options if x not in taken]
+    if task in TAKES and wrong:
+        allowed = ", ".join(f"--{x.replace('_', '-')}" for x in taken)
+        raise BadInput(
+            f"{name} ({task}) takes the options {allowed}, received {', '.join(wrong)}"
+        )
+
+
 def model_name(name, folder):
     """The name that a preset is served by: its card's, or that of its folder.
 
@@ -113,8 +130,6 @@ def model_name(name, folder):
         name: str. What `zoo.load` takes.
         folder: path of the preset.
     """
-    from zoo.cards import CARD_FILE, read_card
-
     if (folder / CARD_FILE).is_file():
         return read_card(folder).name
     return Path(name).resolve().name

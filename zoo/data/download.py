@@ -103,7 +103,8 @@ def exclusive(folder):
         DownloadError: if others hold it for longer than `DEADLINE`, or if the folder
             cannot be made.
     """
-    deadline = time.monotonic() + DEADLINE
+    began, told = time.monotonic(), False
+    deadline = began + DEADLINE
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     path = folder.with_name(f"{folder.name}.lock")
@@ -117,6 +118,10 @@ def exclusive(folder):
                     f"another process has been downloading to {folder} for "
                     f"{DEADLINE:.0f} s: it holds {path}. Wait for it or end it"
                 ) from None
+            if not told and time.monotonic() - began > 1:
+                text = f"waiting for another process, which downloads to {folder}"
+                print(text, file=sys.stderr, flush=True)
+                told = True
             time.sleep(0.05)
         except OSError:  # the lock's file can't be made
             break

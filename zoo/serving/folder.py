@@ -8,6 +8,20 @@ from pathlib import Path
 
 EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
 METADATA = "zoo.json"
+# Task, as cards name it: the arguments of `zoo.serving.Limits` that it takes.
+TAKES = {
+    "translate": (
+        "max_source_length",
+        "max_length",
+        "beam_size",
+        "length_penalty",
+        "coverage_penalty",
+        "n_best",
+    ),
+    "generate": ("max_source_length", "max_length"),
+    "tag": ("max_source_length",),
+    "classify": ("max_source_length",),
+}
 INSTALL = 'pip install "attention-zoo[serving]"'
 
 

@@ -1,10 +1,8 @@
 """What a served translator answers: functions of raw strings for a TensorFlow graph."""
 
-import dataclasses
-
 from zoo.decoding.beam import LOW, longest_translation
 from zoo.decoding.score import label_log_probs
-from zoo.serving.limits import Limits
+from zoo.serving.folder import TAKES
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -34,7 +32,7 @@ class TranslatorSignatures:
         "align": ("text",),
         "score": ("source", "target"),
     }
-    takes = tuple(field.name for field in dataclasses.fields(Limits))
+    takes = TAKES["translate"]
 
     def __init__(self, task, limits):
         self.model, self.limits = task, limits

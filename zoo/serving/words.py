@@ -3,6 +3,7 @@
 import keras_hub
 from keras import ops
 
+from zoo.serving.folder import TAKES
 from zoo.serving.translator import log_probability, padded_frame
 from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest
 from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words, valid_text
@@ -14,7 +15,7 @@ MAX_WORDS = 256  # of an input, unless the limits say otherwise
 class _WordSignatures:
     """Args: see `zoo.serving.translator.TranslatorSignatures`."""
 
-    takes = ("max_source_length",)
+    takes = TAKES["tag"]
     graph_class = WordGraph
 
     def __init__(self, task, limits):
@@ -50,7 +51,7 @@ class LanguageModelSignatures(_WordSignatures):
     task_name = "generate"
     default = "generate"
     inputs = {"generate": ("text",), "score": ("text",)}
-    takes = ("max_source_length", "max_length")
+    takes = TAKES["generate"]
 
     def __init__(self, task, limits):
         super().__init__(task, limits)

@@ -89,14 +89,17 @@ def loss_of(path):
 
 
 def describe_loss(choices):
-    """The loss of a recipe's choices in words; None where they don't have it.
+    """The loss of a recipe's choices, or of an experiment's state, in words; None where
+    they don't have it.
 
     Example:
         >>> describe_loss({"loss": {"smoothing": 0.1}})
         'cross-entropy with label smoothing 0.1, per target piece'
     """
     loss = choices.get("loss") if isinstance(choices, dict) else None
-    if not isinstance(loss, dict):  # an experiment's function has it
+    if isinstance(loss, str):  # an experiment's, by its name
+        return loss
+    if not isinstance(loss, dict):
         return None
     smoothing = loss.get("smoothing")
     smoothed = f" with label smoothing {smoothing}" if smoothing else ""

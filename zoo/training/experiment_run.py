@@ -131,7 +131,7 @@ class Run:
             batches,
             folder,
             epochs,
-            identity={**self.identity, "model": name},
+            identity={**self.identity, "model": name, "loss": _name(loss)},
             plan=[epochs, keras.backend.backend(), self.commit],
             patience=patience or getattr(settings, "patience", None),
             say=self.say,
@@ -202,3 +202,10 @@ class Run:
         }
         folder = self.path(RUN_PRESETS, self.recipe.name)
         write_card(folder, {**origin(self), **own, **facts})
+
+
+def _name(loss):
+    """The name of what `compile` takes as a loss, in words."""
+    loss = keras.losses.get(loss)
+    name = getattr(loss, "name", None) or getattr(loss, "__name__", str(loss))
+    return name.replace("_", " ")
