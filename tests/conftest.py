@@ -39,6 +39,7 @@ _BACKEND_FREE = (
     "text/test_graph_words.py",
     "text/test_preprocessor_setup.py",
     "text/test_tags.py",
+    "text/test_unigram.py",
     "text/test_words.py",
     "decoding/test_batches.py",
     "decoding/test_heatmap.py",
