@@ -22,6 +22,7 @@ from pathlib import Path
 
 from zoo import bulk, presets
 from zoo.cli.common import (
+    BEAM_SIZE,
     SEARCH_OPTIONS,
     BadInput,
     Parser,
@@ -34,7 +35,7 @@ from zoo.cli.common import (
     progress,
 )
 
-_SEARCH = ("beam_size", "batch_size", *SEARCH_OPTIONS)
+_SEARCH = ("batch_size", *SEARCH_OPTIONS)
 _ATTEMPTS = 3  # a partition that has cost so many workers is not tried again
 
 
@@ -84,6 +85,7 @@ def run(arguments):
         arguments.preset = str(folder.resolve())
     digest = bulk.preset_digest(folder)
     search = {name: getattr(arguments, name) for name in _SEARCH}
+    search["beam_size"] = search["beam_size"] or BEAM_SIZE
     backend = arguments.backend or os.environ.get("KERAS_BACKEND")
     with bulk.Job(
         arguments.input,

@@ -6,7 +6,7 @@ The encoder of `small`, too, reads the source from its last word to its first an
 other direction. Its state at "the" in "a dog runs in the snow" has just read "snow" and
 "the": when the decoder needs "snow" it looks at "the", and the alignment lies one word
 to the left, though each state stands at its own word (`Luong` keeps the memory in
-source order). The other presets of the family read in both directions.
+source order). luong_global's reads in both directions.
 """
 
 import sys

@@ -15,6 +15,7 @@ import re
 from pathlib import Path, PurePosixPath
 
 CARD_FILE = "card.json"
+MOST_FILES = 1000  # of a preset
 # A name becomes a folder's when the preset is exported.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
@@ -245,18 +246,19 @@ def loaded_files(folder):
         Neither the card and README.md nor a SavedModel exported beside them.
 
     Raises:
-        PresetError: for a folder of assets that links to one that it is in.
+        PresetError: if links lead to one folder of assets twice, or to more than
+            `MOST_FILES` files.
     """
     folder = Path(folder)
-    found = [*folder.glob("*.json"), *folder.glob("*.h5")]
+    found, seen = [*folder.glob("*.json"), *folder.glob("*.h5")], set()
     # Not by glob, which leaves linked folders out.
-    for place, inner, files in os.walk(folder / "assets", followlinks=True):
-        around = os.path.realpath(place)
-        for name in inner:
-            linked = os.path.realpath(os.path.join(place, name))
-            if os.path.commonpath([linked, around]) == linked:
-                raise PresetError(f"{os.path.join(place, name)} links to where it is")
+    for place, _, files in os.walk(folder / "assets", followlinks=True):
         found += [Path(place, name) for name in files]
+        real = os.path.realpath(place)
+        if real in seen or len(found) > MOST_FILES:
+            reason = "comes twice" if real in seen else f"has over {MOST_FILES} files"
+            raise PresetError(f"{place} in a preset {reason}: a link leads astray")
+        seen.add(real)
     names = {path.relative_to(folder).as_posix() for path in found if path.is_file()}
     return sorted(names - {CARD_FILE})
 

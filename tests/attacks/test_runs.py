@@ -28,12 +28,14 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize("name", [*FILES, "tokenizer.spm"])
 def test_a_damaged_file(run, tmp_path, name, seed):
     draw = random.Random(seed)
-    for _ in range(8):
+    for _ in range(6):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         folder = shutil.copytree(run, tmp_path / "run")
         path = folder / name
         path.write_bytes(altered(path.read_bytes(), draw))
         try:
-            tiny_run.make(folder).train()
+            damaged = tiny_run.make(folder)
+            damaged.train()
+            damaged.finish()
         except CheckpointError as error:
             assert name in str(error) and "--restart" in str(error)

@@ -62,7 +62,7 @@ def test_evaluate_needs_two_languages(corpus, tiny, capsys, monkeypatch):
     assert corpus == []
 
 
-@pytest.mark.parametrize("option", ["--beam-size=3", "--length-penalty=0"])
+@pytest.mark.parametrize("option", ["--beam-size=5", "--length-penalty=0"])
 @pytest.mark.parametrize("name, data", [("birnn", "ud_english_ewt"), ("gru", "ptb")])
 def test_what_only_reads_takes_no_search(capsys, monkeypatch, name, data, option):
     monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))

@@ -276,7 +276,8 @@ def test_waiting_has_an_end(tmp_path, monkeypatch):
 
 
 def test_waiting_is_told_once(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(download, "DEADLINE", 1.3)
+    monkeypatch.setattr(download, "DEADLINE", 0.1)
+    monkeypatch.setattr(download, "SILENT", 0.0)
     with exclusive(tmp_path / "folder"), pytest.raises(DownloadError):
         with exclusive(tmp_path / "folder"):
             pass

@@ -50,7 +50,7 @@ def test_a_state_goes_on_from_part_to_part(short):
 
 def test_an_lstmns_tapes_do_not_go_on_and_that_is_told(short):
     task = task_of("lstmn")
-    with pytest.warns(UserWarning, match="2 of 4 texts have more than 4 words"):
+    with pytest.warns(UserWarning, match="2 of 4 texts have more than 3 words"):
         found = score_rows(task, ROWS)
     wanted = np.array([expected(task, row) for row in ROWS])
     short_ones = [1, 2]

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import random
@@ -13,6 +14,7 @@ from tests.serving.conftest import TEXTS, make_tagger, needs_tensorflow
 from zoo.files import lock
 from zoo.serving import Limits, export_savedmodel, read_metadata, versions
 from zoo.serving.export import _publish, _remove_leftovers
+from zoo.serving.folder import TAKES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
 SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp"}
@@ -311,6 +313,8 @@ def test_limits_are_checked():
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Limits(**wrong)
     assert Limits(beam_size=3).n_best == 3
+    names = tuple(field.name for field in dataclasses.fields(Limits))
+    assert TAKES["translate"] == names  # none that no task takes
 
 
 def test_a_folder_of_others_has_no_metadata(tmp_path):

@@ -21,14 +21,23 @@ def test_a_child_gives_the_same_model(monkeypatch):
         train_tokenizer(TEXTS, vocabulary_size=500)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it(tmp_path, number):
-    # Half an hour of training. The parent alone gets the signal, as from `kill`.
+def test_errors_of_a_child_are_those_of_this_process(monkeypatch):
+    monkeypatch.setattr(unigram, "_HERE", 0)
+    with pytest.raises(ValueError, match="nonsense"):
+        train_tokenizer(TEXTS, vocabulary_size=28, nonsense=1)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(ChildProcessError, match="ended with code 1"):
+        train_tokenizer(TEXTS, vocabulary_size=28)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_it(number):
+    # Half an hour of training. The parent alone gets the signal, as from `kill`, and
+    # has no handler for it but Python's own.
     program = """
-import signal, sys
+import sys
 sys.path.append(sys.argv[1])  # without the package, which imports Keras
 import unigram
-signal.signal(signal.SIGTERM, signal.default_int_handler)
 print("begins", flush=True)
 unigram.train(["dog " * 500_000], vocab_size=7, max_sentence_length=4_000_000)
 """
@@ -43,4 +52,5 @@ unigram.train(["dog " * 500_000], vocab_size=7, max_sentence_length=4_000_000)
     child.send_signal(number)
     # Its standard error is the training's as well: it is closed when both have ended.
     _, error = child.communicate(timeout=20)
-    assert child.returncode and "KeyboardInterrupt" in error
+    assert child.returncode == -number
+    assert ("KeyboardInterrupt" in error) == (number == signal.SIGINT)

@@ -1,3 +1,4 @@
+import json
 import os
 import pickle
 import random
@@ -183,6 +184,7 @@ def test_samples_are_trimmed_likewise(tmp_path):
         b"\x82\x00,\n0,1\n",
         b"epoch,lo",  # cut in the header
         b"epoch,loss\n0\n1,2\n",
+        b"epoch,loss\n0,1\n1,2",  # the next row would go on with it
         b"epoch,loss\n0,1\n<html>,x\n1,2\n",
         b"",
     ],
@@ -204,6 +206,9 @@ def test_a_damaged_log_is_refused_with_the_way_on(tmp_path, content):
 def test_damaged_samples_are_refused_with_the_way_on(tmp_path, line):
     path = tmp_path / "samples.jsonl"
     path.write_bytes(line + b'\n{"epoch": 1}\n')
+    with pytest.raises(CheckpointError, match="samples.jsonl is damaged. Remove it"):
+        trim_samples(path, 1)
+    path.write_bytes(b'{"epoch": 1}')
     with pytest.raises(CheckpointError, match="samples.jsonl is damaged. Remove it"):
         trim_samples(path, 1)
     path.write_bytes(b'{"epoch": 1}\n' + line)  # the last one, cut by a kill
@@ -248,6 +253,25 @@ def test_a_damaged_file(path, model, other):
             noticed += 1
         else:
             assert state == STATE and equal(values(other), saved), position
+    assert noticed > 50
+
+
+def test_the_header_of_a_large_array_is_damaged(tmp_path):
+    """Where NumPy reads the header before the archive's checksum can tell."""
+    path, rng = tmp_path / "checkpoint.npz", random.Random(1)
+    state = np.array(json.dumps(STATE))
+    np.savez(path, v0=np.zeros(100_000, "float32"), state=state)
+    content = path.read_bytes()
+    noticed = 0
+    for _ in range(200):
+        damaged = bytearray(content)
+        place = rng.choice([rng.randrange(200), len(content) - rng.randrange(1, 200)])
+        damaged[place] = rng.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            checkpoint.change_state(path, epoch=4)
+        except CheckpointError:
+            noticed += 1
     assert noticed > 50
 
 

@@ -74,6 +74,10 @@ def test_half_a_line_is_left_out_and_an_epoch_trained_again_counts_last(tmp_path
         lambda sample: json.dumps({**sample, "source": 7}),
         lambda sample: json.dumps({**sample, "alignment": [[1]]}),
         lambda sample: json.dumps({**sample, "alignment": [["x", 1], [1]]}),
+        lambda sample: json.dumps({**sample, "epoch": float("inf")}),
+        lambda sample: json.dumps({**sample, "windows": [[0, 10**12]]}),
+        lambda sample: json.dumps({**sample, "tokens": [1]}),
+        lambda sample: json.dumps({**sample, "alignment": [[float("nan"), 1]]}),
         lambda sample: json.dumps({k: v for k, v in sample.items() if k != "tokens"}),
     ],
 )

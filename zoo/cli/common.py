@@ -245,7 +245,6 @@ def add_search(command):
         "--beam-size",
         "--beam",
         type=count,
-        default=BEAM_SIZE,
         metavar="K",
         help=f"hypotheses kept at each step (default {BEAM_SIZE})",
     )
@@ -281,6 +280,7 @@ def add_search(command):
 
 # Arguments that go to `translate` by their own names, where they are given.
 SEARCH_OPTIONS = (
+    "beam_size",
     "length_penalty",
     "length_normalization",
     "coverage_penalty",
@@ -297,7 +297,6 @@ def no_search(arguments, name, task):
         name, task: str. The preset, and what it does.
     """
     given = [x for x in SEARCH_OPTIONS if getattr(arguments, x) is not None]
-    given += ["beam_size"] * (arguments.beam_size != BEAM_SIZE)
     if given:
         options = ", ".join(f"--{x.replace('_', '-')}" for x in given)
         raise BadInput(
@@ -308,10 +307,10 @@ def no_search(arguments, name, task):
 
 def check_search(arguments, n_best=1):
     """Refuses arguments of a beam search that contradict each other."""
-    if n_best > arguments.beam_size:
+    beam_size = arguments.beam_size or BEAM_SIZE
+    if n_best > beam_size:
         raise BadInput(
-            f"--n-best can be at most --beam-size, received {n_best} and "
-            f"{arguments.beam_size}"
+            f"--n-best can be at most --beam-size, received {n_best} and {beam_size}"
         )
     least, most = arguments.min_length, arguments.max_length
     if least and most and least > most:
@@ -327,6 +326,6 @@ def search_options(arguments, *more):
         arguments: `argparse.Namespace` with what `add_search` adds.
         *more: str. Names of further arguments to pass on.
     """
-    options = {"beam_size": arguments.beam_size, "batch_size": arguments.batch_size}
+    options = {"beam_size": BEAM_SIZE, "batch_size": arguments.batch_size}
     given = {x: getattr(arguments, x, None) for x in (*SEARCH_OPTIONS, *more)}
     return options | {name: x for name, x in given.items() if x is not None}

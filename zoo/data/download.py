@@ -22,6 +22,7 @@ PAUSE = 1.0
 # in all: the largest one, of 14 MB, needs 700 of them at 20 kB/s.
 TIMEOUT = 30.0
 DEADLINE = 1800.0
+SILENT = 1.0  # seconds of waiting for another process before that is told
 # The most bytes of a file of which nothing is known.
 LIMIT = 1 << 28
 HINT = "Try again later, or set ZOO_DATA_DIR to a folder that holds the corpus"
@@ -118,7 +119,7 @@ def exclusive(folder):
                     f"another process has been downloading to {folder} for "
                     f"{DEADLINE:.0f} s: it holds {path}. Wait for it or end it"
                 ) from None
-            if not told and time.monotonic() - began > 1:
+            if not told and time.monotonic() - began >= SILENT:
                 text = f"waiting for another process, which downloads to {folder}"
                 print(text, file=sys.stderr, flush=True)
                 told = True

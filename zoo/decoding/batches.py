@@ -16,12 +16,13 @@ def by_length(rows, batch_size):
     return batches(order, batch_size, rows)
 
 
-def warn_of_long(rows, done):
-    """Warns if rows have more than `LONGEST` words; `done` says what becomes of
-    them."""
-    if long := sum(len(row) > LONGEST for row in rows):
+def warn_of_long(rows, done, more=0):
+    """Warns if rows have more than `LONGEST` words, of which `more` stand beside a
+    row's own; `done` says what becomes of them."""
+    longest = LONGEST - more
+    if long := sum(len(row) > longest for row in rows):
         warn_caller(
-            f"{long} of {len(rows)} texts have more than {LONGEST} words and were "
+            f"{long} of {len(rows)} texts have more than {longest} words and were "
             f"{done}"
         )
 

@@ -4,6 +4,7 @@ is unknown."""
 import bisect
 import sys
 
+from zoo.decoding.batches import LONGEST
 from zoo.decoding.records import words_of
 from zoo.strings import check_texts
 from zoo.text.tokenizer import UNKNOWN_ID
@@ -39,6 +40,11 @@ def read_prefixes(preprocessor, prefix, count, max_length):
         )
     rows = preprocessor.encode_targets(texts, length=sys.maxsize)
     for place, row in enumerate(rows):
+        if len(row) >= LONGEST:
+            raise ValueError(
+                f"A prefix must have fewer than {LONGEST} pieces. Received: "
+                f"prefix[{place}] of {len(row)} pieces"
+            )
         if max_length is not None and len(row) >= max_length:
             raise ValueError(
                 "A prefix must have fewer pieces than `max_length`, in which the end "

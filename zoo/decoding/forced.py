@@ -11,6 +11,7 @@ from zoo.models.base import needed_preprocessor
 from zoo.models.seq2seq import END_ID, START_ID
 from zoo.strings import check_texts
 from zoo.text.preprocessor import bucket
+from zoo.text.words import cut_rows
 
 
 def score(model, sources, targets, per_token=False, batch_size=64):
@@ -143,11 +144,16 @@ def _read_pairs(model, sources, targets, batch_size):
                 f"sources[{place}] must not be blank: nothing is translated then. "
                 f"Received: {sources[place]!r}"
             )
-    # Far longer ones than a source has translations are cut, with a warning.
-    target_ids = preprocessor.encode_targets(texts, length=LONGEST)
-    for place, target in enumerate(targets):
-        if isinstance(target, Translation):  # which may cut its words otherwise
-            target_ids[place] = _own_ids(preprocessor.tokenizer, target, place)
+    # Those of more pieces, with the end token, are cut, with a warning. A record may
+    # have other pieces than the text gives: its own count.
+    records = {i: x for i, x in enumerate(targets) if isinstance(x, Translation)}
+    target_ids = preprocessor.encode_targets(
+        ["" if i in records else text for i, text in enumerate(texts)], length=LONGEST
+    )
+    own = {i: _own_ids(preprocessor.tokenizer, x, i) for i, x in records.items()}
+    rows = cut_rows(list(own.values()), LONGEST - 1, "pieces")
+    for place, ids in zip(own, rows, strict=True):
+        target_ids[place] = ids
     return texts, source_ids, target_ids
 
 

@@ -33,7 +33,8 @@ def score_rows(task, rows, batch_size=32):
     positive("batch_size", batch_size)
     read = [[END_ID, *row] for row in rows]
     if task.backbone.cell == "lstmn":
-        warn_of_long(read, "read in parts of so many, each with tapes of its own")
+        parts = "read in parts: an LSTMN's tapes start anew with each"
+        warn_of_long(rows, parts, more=1)
     totals = np.zeros(len(rows))
     for chosen in by_length(read, batch_size):
         inputs = pad_batch([read[i] for i in chosen], batch_size)

@@ -300,8 +300,8 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
     def score(self, texts, batch_size=32):
         """Log-probability of each text, its end token included, each by itself.
 
-        A text of more than 512 words is read in parts of so many, the state going on
-        from one to the next. That changes an LSTMN's result alone, whose tapes start
+        A text of more than 511 words is read in parts, the state going on from one to
+        the next. That changes an LSTMN's result alone, whose tapes start
         anew with each part, with a warning.
 
         Args:

@@ -137,7 +137,8 @@ class Translating:
         Returns:
             A `zoo.decoding.Translation` for a str, a list of them for a list: with the
             alignment (which its `plot()` draws), the log-probability as the score, and
-            those of the tokens as `log_probs`.
+            those of the tokens as `log_probs`. Where a target was cut, see `score`, its
+            text is whole and its tokens are the first ones.
 
         Raises:
             TypeError, ValueError: as `score` does.
@@ -152,7 +153,7 @@ class Translating:
         Perplexities of models with unlike tokenizers are not to be compared.
 
         Args:
-            sources, targets, batch_size: as in `score`.
+            sources, targets, batch_size: as in `score`; targets are cut as there.
 
         Returns:
             A float.

@@ -16,6 +16,7 @@ from zoo.models.base import needed_preprocessor
 from zoo.serving.folder import (
     EXTRA,
     METADATA,
+    TAKES,
     require_serving_api,
     require_tensorflow,
 )
@@ -128,9 +129,10 @@ def _signatures(task, limits):
     for name, field in Limits.__dataclass_fields__.items():
         value = getattr(limits, name)
         default = limits.beam_size if name == "n_best" else field.default
-        if value != default and name not in signatures.takes:
+        takes = TAKES[signatures.task_name]
+        if value != default and name not in takes:
             raise ValueError(
-                f"A {type(task).__name__} has the limits {list(signatures.takes)}. "
+                f"A {type(task).__name__} has the limits {list(takes)}. "
                 f"Received: {name}={value!r}"
             )
     return signatures

@@ -2,7 +2,6 @@
 
 from zoo.decoding.beam import LOW, longest_translation
 from zoo.decoding.score import label_log_probs
-from zoo.serving.folder import TAKES
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -32,7 +31,6 @@ class TranslatorSignatures:
         "align": ("text",),
         "score": ("source", "target"),
     }
-    takes = TAKES["translate"]
 
     def __init__(self, task, limits):
         self.model, self.limits = task, limits

@@ -3,7 +3,6 @@
 import keras_hub
 from keras import ops
 
-from zoo.serving.folder import TAKES
 from zoo.serving.translator import log_probability, padded_frame
 from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest
 from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words, valid_text
@@ -15,7 +14,6 @@ MAX_WORDS = 256  # of an input, unless the limits say otherwise
 class _WordSignatures:
     """Args: see `zoo.serving.translator.TranslatorSignatures`."""
 
-    takes = TAKES["tag"]
     graph_class = WordGraph
 
     def __init__(self, task, limits):
@@ -51,7 +49,6 @@ class LanguageModelSignatures(_WordSignatures):
     task_name = "generate"
     default = "generate"
     inputs = {"generate": ("text",), "score": ("text",)}
-    takes = TAKES["generate"]
 
     def __init__(self, task, limits):
         super().__init__(task, limits)

@@ -1,7 +1,7 @@
 """The SentencePiece model that source and target share: its training and its use."""
 
-import os
 import re
+import reprlib
 
 import keras
 import keras_hub
@@ -162,9 +162,11 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """Sets the model, from bytes or a path, if its special ids are the zoo's."""
         try:
             super().set_proto(proto)
+        except (ImportError, OSError):
+            raise
         # ValueError, RuntimeError, or an error class of TensorFlow's own.
         except Exception as error:
-            name = proto if isinstance(proto, (str, os.PathLike)) else "proto"
+            name = reprlib.repr(proto) if isinstance(proto, str) else "proto"
             reason = " ".join(str(error).split())
             raise ValueError(f"{name} is no SentencePiece model: {reason}") from error
         if self.proto is None:

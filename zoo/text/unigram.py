@@ -4,8 +4,11 @@ The training is C++ that nothing interrupts, so that of much text runs in a chil
 process, which ends with this one. The child runs this file by itself, without Keras.
 """
 
+import ctypes
 import io
+import os
 import pickle
+import signal
 import subprocess
 import sys
 
@@ -26,20 +29,32 @@ def train(texts, **settings):
 
     Raises:
         RuntimeError: what SentencePiece says.
+        ChildProcessError: if the child ended otherwise, as when the system killed it.
     """
     if sum(map(len, texts)) <= _HERE:
         return _train(texts, settings)
-    command = [sys.executable, "-P", __file__]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, **pipes) as child:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-P", __file__, str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    ) as child:
         try:
-            model, error = child.communicate(pickle.dumps((texts, settings)))
+            answer, errors = child.communicate(pickle.dumps((texts, settings)))
         except BaseException:  # Ctrl-C, or what a signal's handler raises
             child.kill()
             raise
     if child.returncode:
-        raise RuntimeError(error.decode(errors="replace") or f"rc {child.returncode}")
-    return model
+        raise ChildProcessError(
+            f"SentencePiece's training ended with code {child.returncode}: "
+            f"{errors.decode(errors='replace')[-500:]}"
+        )
+    answer = pickle.loads(answer)
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _train(texts, settings):
@@ -51,11 +66,21 @@ def _train(texts, settings):
 
 
 def _main():
+    _end_with(int(sys.argv[1]))
     texts, settings = pickle.load(sys.stdin.buffer)
     try:
-        sys.stdout.buffer.write(_train(texts, settings))
-    except RuntimeError as error:
-        sys.exit(str(error))
+        answer = _train(texts, settings)
+    except Exception as error:
+        answer = type(error)(*error.args)
+    sys.stdout.buffer.write(pickle.dumps(answer))
+
+
+def _end_with(parent):
+    """Has the system kill this process when its parent ends, however it ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            sys.exit("the parent has ended")
 
 
 if __name__ == "__main__":

@@ -57,11 +57,11 @@ def check_words(tokenizer):
         )
 
 
-def cut_rows(rows, limit):
-    """Rows of words, of which longer ones are cut, with one warning."""
+def cut_rows(rows, limit, unit="words"):
+    """Rows of words or other units, of which longer ones are cut, with one warning."""
     if cut := sum(len(row) > limit for row in rows):
         warn_caller(
-            f"{cut} of {len(rows)} texts have more than {limit} words and were cut"
+            f"{cut} of {len(rows)} texts have more than {limit} {unit} and were cut"
         )
     return [row[:limit] for row in rows]
 

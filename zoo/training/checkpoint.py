@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import zipfile
-import zlib
 
 import h5py
 import keras
@@ -20,8 +19,7 @@ class CheckpointError(ValueError):
 
 
 def trim_log(path, epochs):
-    """Takes the rows of a log that the checkpoint doesn't know of out of it: they come
-    again.
+    """Removes the rows of a log behind the checkpoint's epochs, which come again.
 
     Args:
         path: the `log.csv`, or where there is none yet.
@@ -39,20 +37,28 @@ def trim_log(path, epochs):
             raise _damaged(path, line)
         # The last one may be half a row of an epoch that comes again.
         for row in [*rows[:-1], *kept[1:]]:
-            if not row[:1].isdigit() or row.count(b",") != line.count(b","):
+            whole = row[:1].isdigit() and row.endswith(b"\n")
+            if not whole or row.count(b",") != line.count(b","):
                 raise _damaged(path, row)
     if kept != lines:
         write_bytes(path, b"".join(kept))
 
 
 def trim_samples(path, epochs):
-    """Does to a `samples.jsonl`, whose epochs count from 1, what `trim_log` does."""
+    """Removes the lines of a `samples.jsonl` behind the checkpoint's epochs.
+
+    Args, Raises: as of `trim_log`; these epochs count from 1.
+    """
     lines = _lines(path)
     kept = []
     for line in lines:
         try:
             if json.loads(line)["epoch"] <= epochs:
                 kept.append(line)
+                if not line.endswith(b"\n"):
+                    raise _damaged(path, line)
+        except CheckpointError:
+            raise
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             if epochs and line is not lines[-1]:  # that may be half a line
                 raise _damaged(path, line) from error
@@ -80,9 +86,28 @@ def check_weights(path):
     Raises:
         CheckpointError: naming the file.
     """
+    with _best_weights(path), h5py.File(path) as file:
+        file.visititems(
+            lambda _, item: item[()] if isinstance(item, h5py.Dataset) else None
+        )
+
+
+def load_weights(model, path):
+    """Loads the best weights that a run has written into the model.
+
+    Raises:
+        CheckpointError: if the file is missing or damaged.
+    """
+    with _best_weights(path):
+        model.load_weights(path)
+
+
+@contextlib.contextmanager
+def _best_weights(path):
     try:
-        h5py.File(path).close()
-    except OSError as error:
+        yield
+    # OSError, ValueError, RuntimeError, KeyError, … by what is damaged.
+    except Exception as error:
         raise CheckpointError(
             f"{path}, the weights of the best epoch so far, can't be read: put it "
             f"back, or start afresh with --restart. Received: {error}"
@@ -250,10 +275,10 @@ def _reading(path):
             pass  # np.load takes other files too
         with np.load(path, allow_pickle=False) as file:
             yield file
-    # What a damaged archive makes NumPy, zipfile and zlib raise.
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError) as error:
-        raise _unreadable(path, error) from error
-    except (zipfile.BadZipFile, zlib.error) as error:
+    except CheckpointError:
+        raise
+    # Of NumPy, zipfile, zlib, lzma or even Python's tokenizer, by what is damaged.
+    except Exception as error:
         raise _unreadable(path, error) from error
 
 

@@ -9,7 +9,7 @@ from zoo.card_pages import write_card
 from zoo.files import naming
 from zoo.presets import RUN_PRESETS
 from zoo.training.callbacks import Scores
-from zoo.training.checkpoint import read_state
+from zoo.training.checkpoint import load_weights, read_state
 from zoo.training.compiling import compile_with
 from zoo.training.configuration import FREE, ConfigurationError, commit
 from zoo.training.facts import origin
@@ -155,7 +155,7 @@ class Run:
         if not (self._finish or loop.done):
             log = keras.callbacks.CSVLogger(loop.log, append=True)
             loop.run([Scores(validate, self.say), *callbacks, log])
-        model.load_weights(loop.best_path)
+        load_weights(model, loop.best_path)
         self._draw_anew()
         return loop.checkpoint.best
 
@@ -206,6 +206,7 @@ class Run:
 
 def _name(loss):
     """The name of what `compile` takes as a loss, in words."""
-    loss = keras.losses.get(loss)
-    name = getattr(loss, "name", None) or getattr(loss, "__name__", str(loss))
-    return name.replace("_", " ")
+    if isinstance(loss, str):
+        loss = keras.losses.get(loss)
+    name = getattr(loss, "name", None) or getattr(loss, "__name__", None)
+    return (name or type(loss).__name__).replace("_", " ")

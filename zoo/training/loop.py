@@ -38,9 +38,10 @@ class Loop:
 
     A run that is killed at any moment and started again has the losses and the weights
     of one that was not, bit for bit, on the same backend and machine. A loss that is
-    not finite makes it go back to the last checkpoint, once in a run, and go on without
-    the batch that gave it (as Chowdhery et al. 2022, section 5.1, did with the batches
-    around a spike); the second such loss ends it.
+    not finite, or that is 100,000 times the first, makes it go back to the last
+    checkpoint, once in a run, and go on without the batch that gave it (as Chowdhery et
+    al. 2022, section 5.1, did with the batches around a spike); the second such loss
+    ends it.
 
     Args:
         model: the compiled task, its optimizer built.
@@ -101,6 +102,8 @@ class Loop:
         self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
         self.state = {}
         self._resume(first=True)
+        if self.distribution.main:
+            self._tidy()
 
     @property
     def done(self):
@@ -128,12 +131,6 @@ class Loop:
                 state has been saved.
             OSError: if a file can't be written; those of before stay.
         """
-        if self.distribution.main:
-            for path in (self.path, self.best_path, self.log, self.samples):
-                with contextlib.suppress(FileNotFoundError):
-                    os.remove(part_of(path))  # of a run that was killed while it wrote
-            trim_log(self.log, self.state.get("epoch", 0))
-            trim_samples(self.samples, self.state.get("epoch", 0))
         if not self.state:  # where a first loss that is not finite goes back to
             self.checkpoint.save(epoch=0)
             self._resume()
@@ -145,12 +142,20 @@ class Loop:
                 self._roll_back(error)
             self._resume()
 
+    def _tidy(self):
+        """Removes what a run left that was killed."""
+        if self.state and self.state["best_epoch"] >= 0:
+            check_weights(self.best_path)
+        for path in (self.path, self.best_path, self.log, self.samples):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(part_of(path))
+        trim_log(self.log, self.state.get("epoch", 0))
+        trim_samples(self.samples, self.state.get("epoch", 0))
+
     def _resume(self, first=False):
         self.distribution.wait()  # until it has been written
         if not first or os.path.exists(self.path):
             self.state = load_state(self.path, self.model, self.identity)
-            if first and self.state["best_epoch"] >= 0 and self.distribution.main:
-                check_weights(self.best_path)
             for name, part in self.stateful.items():
                 part.resume(self.state["stateful"][name])
         place = [self.state.get(name) for name in ("epoch", "step")]

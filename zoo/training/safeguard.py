@@ -1,5 +1,6 @@
 """What keeps a run from harm within an epoch: saving, interrupts, finite losses."""
 
+import math
 import time
 
 import keras
@@ -12,13 +13,12 @@ from zoo.training.checkpoint import (
     set_metrics,
 )
 
-# A run whose loss is above it has diverged, if not yet to infinity: its words' scores
-# are as far down as those that a search takes for impossible.
-LIMIT = 1e6
+# Above so many times its first loss, or 1, a run has diverged, if not yet to infinity.
+LIMIT = 1e5
 
 
 class NotFiniteError(FloatingPointError):
-    """A loss, or weights, that are not finite, or a loss above `LIMIT`.
+    """A loss, or weights, that are not finite, or a loss beyond `LIMIT`.
 
     Attributes:
         epoch: the epoch, counted from 0.
@@ -36,7 +36,7 @@ class Safeguard(keras.callbacks.Callback):
     The state is saved every so often, at the end of an epoch before its validation, and
     when the run is interrupted (see `zoo.training.interrupts`). What is trained doesn't
     depend on when. Losses are looked at every `every` steps, since the host has to
-    wait for the device then; the first one that is not finite, or above `LIMIT`, is
+    wait for the device then; the first one that is not finite, or beyond `LIMIT`, is
     named, and no state is saved after it.
 
     Args:
@@ -71,6 +71,7 @@ class Safeguard(keras.callbacks.Callback):
         self.minutes, self.steps, self.every = minutes, steps, every
         # Of an epoch that goes on in its middle.
         self.resumed = resumed if resumed and resumed["step"] else None
+        self.bound = None  # of this run's losses
         self.several = distribution is not None and distribution.processes > 1
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -124,17 +125,20 @@ class Safeguard(keras.callbacks.Callback):
     def _look(self):
         """Looks at the losses since the last look.
 
-        They are running means, so that one that is not finite leaves none finite
-        behind it. (One above the limit may; then the run has recovered.)
+        They are running means: once one is not finite, neither are those after it.
+        (One beyond the bound may be; then the run has recovered.)
         """
-        if self.losses and not _sound(self.losses[-1][1]):
-            step, loss = next((s, float(v)) for s, v in self.losses if not _sound(v))
+        if self.losses and self.bound is None:
+            self.bound = LIMIT * max(1.0, abs(float(self.losses[0][1])))
+        if self.losses and not self._sound(self.losses[-1][1]):
+            step, loss = next(
+                (s, float(v)) for s, v in self.losses if not self._sound(v)
+            )
             raise NotFiniteError(f"The loss is {loss:g}", self.epoch, step)
         self.losses = []
 
-
-def _sound(loss):
-    return abs(float(loss)) < LIMIT  # no NaN is
+    def _sound(self, loss):
+        return math.isfinite(loss := float(loss)) and not abs(loss) > self.bound
 
 
 def _is_number(value):

@@ -74,17 +74,23 @@ def read_samples(path):
             try:
                 sample = json.loads(line)
                 key = tuple(sample[name] for name in ("set", "source", "reference"))
-                if not all(isinstance(x, str) for x in (*key, sample["translation"])):
+                texts = [*key, sample["translation"], *sample.get("tokens", ())]
+                texts += sample.get("source_tokens", ())
+                if not all(isinstance(text, str) for text in texts):
                     raise ValueError("a text is no str")
                 translation_of(sample)
                 samples.setdefault(key, {})[int(sample["epoch"])] = sample
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
-                raise ValueError(
-                    f"{path}, line {number} is no sample of a run: remove the file for "
-                    f"a report without samples. Received: {type(error).__name__}: "
-                    f"{error}"
-                ) from error
+            # Of what JSON or NumPy makes of it: ValueError, OverflowError, KeyError, …
+            except Exception as error:
+                raise _no_sample(path, number, error) from error
     return samples
+
+
+def _no_sample(path, number, error):
+    return ValueError(
+        f"{path}, line {number} is no sample of a run: remove the file for a report "
+        f"without samples. Received: {type(error).__name__}: {error}"
+    )
 
 
 def translation_of(sample):
@@ -105,8 +111,9 @@ def translation_of(sample):
         if name in sample
     }
     for name, array in arrays.items():
-        if array.shape != shapes[name]:
+        if array.shape != shapes[name] or not np.isfinite(array).all():
             raise ValueError(
-                f"{name} must be of shape {shapes[name]}. Received: {array.shape}"
+                f"{name} must be finite and of shape {shapes[name]}. "
+                f"Received: {array.shape}"
             )
     return Translation(sample["translation"], np.nan, **tokens, **arrays)

@@ -16,7 +16,7 @@ from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
-from zoo.training.checkpoint import CheckpointError, read_state
+from zoo.training.checkpoint import CheckpointError, load_weights, read_state
 from zoo.training.compiling import compile_for_training
 from zoo.training.configuration import ConfigurationError, commit
 from zoo.training.distribute import Alone, Distribution, DistributionError
@@ -348,7 +348,7 @@ class Trainer:
             names = ", ".join(os.path.basename(path) for path in paths)
             self._say(f"average of {names}")
         else:
-            backbone.load_weights(self.path("best.weights.h5"))
+            load_weights(backbone, self.path("best.weights.h5"))
         translator = in_float32(self.translator)
         with naming(folder):
             save_preset(translator, folder)
