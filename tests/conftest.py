@@ -65,6 +65,7 @@ _BACKEND_FREE = (
     "test_files.py",
     "test_measure_alignments.py",
     "test_measure_formats.py",
+    "test_mutants.py",
     "test_papers_page.py",
     "test_plots.py",
     "test_readme.py",
