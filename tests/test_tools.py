@@ -114,6 +114,7 @@ def test_run_tests_counts_and_fails(tmp_path, capfd):
     lines = capfd.readouterr().out.splitlines()
     assert code == 1
     assert lines[-1] == "3 passed, 3 failed, 2 skipped"
+    assert "The slowest 8 of 8 tests" in lines
     assert [line.split()[:4] for line in lines[-3:-1]] == [
         ["jax", "2", "1", "1"],
         ["torch", "1", "2", "1"],
@@ -145,6 +146,32 @@ def test_run_tests_leaves_the_data_folder_to_its_caller(tmp_path, monkeypatch):
     suite.write_text("import os\ndef test(): assert 'ZOO_DATA_DIR' not in os.environ")
     monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
     assert tool("run_tests").main(["--backend", "jax", str(suite)]) == 0
+
+
+def test_run_tests_tells_where_the_time_goes(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(
+        """<testsuites><testsuite>
+        <testcase classname="tests.layers.test_a" name="test[1]" time="1.5"/>
+        <testcase classname="tests.layers.test_a" name="test[2]" time="2.0"/>
+        <testcase classname="tests.layers.test_a" name="test[2]" time="0.5"/>
+        <testcase classname="tests.test_b" name="test" time="4.0"/>
+        </testsuite></testsuites>"""
+    )
+    run_tests = tool("run_tests")
+    assert run_tests.durations(tmp_path / "none.xml") == {}
+    times = {"jax": run_tests.durations(report), "torch": {}}
+    lines = run_tests.slowest(times, 2).splitlines()
+    assert lines[1] == "The slowest 2 of 3 tests"
+    assert [line.split() for line in lines[2:]] == [
+        ["4.0", "s", "jax", "test_b::test"],
+        ["2.5", "s", "jax", "layers/test_a::test[2]"],
+    ]
+    assert [line.split() for line in run_tests.folders(times).splitlines()[1:]] == [
+        ["seconds", "of", "jax", "torch"],
+        [".", "4", "0"],
+        ["layers", "4", "0"],
+    ]
 
 
 # === .ci/run ===

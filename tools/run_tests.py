@@ -1,4 +1,5 @@
-"""Runs the test suite under each backend in turn and prints a table.
+"""Runs the test suite under each backend in turn and prints what passed and how long
+it took: the slowest tests, each folder, each backend.
 
     python tools/run_tests.py [--backend jax --backend torch] [ARGUMENTS OF PYTEST ...]
 
@@ -10,6 +11,7 @@ if anything failed, or if a backend ran no test.
 """
 
 import argparse
+import collections
 import os
 import subprocess
 import sys
@@ -29,8 +31,10 @@ def main(argv=None):
     backends = arguments.backend or BACKENDS
     rows = [run(name, pytest_arguments, name == backends[0]) for name in backends]
 
+    print(slowest({row[0]: row[6] for row in rows}))
+    print(folders({row[0]: row[6] for row in rows}))
     print(f"\n{'backend':<12}{'passed':>8}{'failed':>8}{'skipped':>8}{'seconds':>9}")
-    for backend, passed, failed, skipped, seconds, _ in rows:
+    for backend, passed, failed, skipped, seconds, *_ in rows:
         print(f"{backend:<12}{passed:>8}{failed:>8}{skipped:>8}{seconds:>9.0f}")
     passed, failed, skipped = (sum(row[i] for row in rows) for i in (1, 2, 3))
     print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
@@ -46,8 +50,9 @@ def run(backend, pytest_arguments, whole=True):
         whole: False leaves out what no backend changes, by tests/conftest.py.
 
     Returns:
-        (backend, passed, failed, skipped, seconds, whether all is well). A run that
-        ends without a report, as in a crash of the interpreter, counts as a failure.
+        (backend, passed, failed, skipped, seconds, whether all is well, `durations`). A
+        run that ends without a report, as in a crash of the interpreter, counts as a
+        failure.
     """
     print(f"\n=== {backend} ===", flush=True)
     own = getattr(os, "sched_getaffinity", None)  # Linux has it
@@ -76,11 +81,12 @@ def run(backend, pytest_arguments, whole=True):
         command += [f"--numprocesses={workers}", "--dist=loadfile"]
         command += ["--no-loadscope-reorder"]  # tests/conftest.py has the order
         code = subprocess.call(command + pytest_arguments, cwd=ROOT, env=environment)
-        passed, failed, skipped = counts(report)
+        (passed, failed, skipped), times = counts(report), durations(report)
     if code != 0 and failed == 0 and code != 5:  # 5: no test was found
         failed = 1
     well = code == 0 and failed == 0 and passed > 0
-    return backend, passed, failed, skipped, time.monotonic() - began, well
+    seconds = time.monotonic() - began
+    return backend, passed, failed, skipped, seconds, well, times
 
 
 def counts(report):
@@ -102,6 +108,47 @@ def counts(report):
         for kinds in cases.values()
     )
     return len(cases) - failed - skipped, failed, skipped
+
+
+def durations(report):
+    """The seconds of each test of a JUnit report, as it names them, with what is set up
+    for it: dict of (class, name) to float."""
+    times = collections.Counter()
+    if report.is_file():
+        for case in ElementTree.parse(report).iter("testcase"):
+            name = case.get("classname", ""), case.get("name", "")
+            times[name] += float(case.get("time", 0))
+    return times
+
+
+def slowest(times, count=25):
+    """The slowest tests as lines of text.
+
+    Args:
+        times: dict of backend to `durations`.
+        count: int, how many.
+    """
+    rows = [(t, b, *name) for b, own in times.items() for name, t in own.items()]
+    lines = [f"\nThe slowest {min(count, len(rows))} of {len(rows)} tests"]
+    for seconds, backend, place, name in sorted(rows, reverse=True)[:count]:
+        place = place.removeprefix("tests.").replace(".", "/")
+        lines.append(f"{seconds:>7.1f} s  {backend:<12}{place}::{name}")
+    return "\n".join(lines)
+
+
+def folders(times):
+    """The seconds of each folder of tests under each backend, as lines of text; those
+    of tests that ran at the same time are added up."""
+    totals = collections.Counter()
+    for backend, own in times.items():
+        for (place, _), seconds in own.items():
+            folder = place.split(".")[1:-1] or ["."]
+            totals["/".join(folder), backend] += seconds
+    lines = [f"\n{'seconds of':<14}" + "".join(f"{b:>12}" for b in times)]
+    for folder in sorted({name for name, _ in totals}):
+        row = "".join(f"{totals[folder, backend]:>12.0f}" for backend in times)
+        lines.append(f"{folder:<14}{row}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
