@@ -13,10 +13,13 @@ from zoo.text import train_tokenizer, unigram
 TEXTS = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
 
 
-def test_a_child_gives_the_same_model(monkeypatch):
+def test_a_child_gives_the_same_model(monkeypatch, capsys):
     here = train_tokenizer(TEXTS, vocabulary_size=28)
     monkeypatch.setattr(unigram, "_HERE", 0)
+    monkeypatch.setattr(unigram, "_TELL", 0.01)
     assert train_tokenizer(TEXTS, vocabulary_size=28) == here
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and set(lines) == {"training the vocabulary: 0 s so far"}
     with pytest.raises(ValueError, match="vocabulary_size must be at most 29"):
         train_tokenizer(TEXTS, vocabulary_size=500)
 

@@ -35,8 +35,9 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
     Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Text is normalised by
     SentencePiece's `nmt_nfkc`, every character of `texts` becomes a piece, and digits
     are not joined. With one version of SentencePiece, the same arguments give the same
-    bytes. Nothing is printed. Texts of more than 16,384 bytes are left out, with a
-    warning. Training on much text runs in a child process, so that Ctrl-C ends it.
+    bytes. Texts of more than 16,384 bytes are left out, with a warning. Training on
+    much text runs in a child process, so that Ctrl-C ends it, and says from time to
+    time on stderr how long it has taken; else nothing is printed.
 
     Args:
         texts: list or other iterable of str, of both languages: each one sentence.

@@ -11,10 +11,12 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 
 import sentencepiece
 
 _HERE = 1_000_000  # characters that are trained on in a second or two
+_TELL = 15.0  # seconds between two lines that tell how long it takes
 
 
 def train(texts, **settings):
@@ -42,7 +44,7 @@ def train(texts, **settings):
         env=environment,
     ) as child:
         try:
-            answer, errors = child.communicate(pickle.dumps((texts, settings)))
+            answer, errors = _answer(child, pickle.dumps((texts, settings)))
         except BaseException:  # Ctrl-C, or what a signal's handler raises
             child.kill()
             raise
@@ -55,6 +57,19 @@ def train(texts, **settings):
     if isinstance(answer, Exception):
         raise answer
     return answer
+
+
+def _answer(child, question):
+    """What a child writes, while the seconds that it takes are told."""
+    began = time.monotonic()
+    while True:
+        try:
+            return child.communicate(question, timeout=_TELL)
+        except subprocess.TimeoutExpired:
+            question = None  # it has been asked
+            seconds = time.monotonic() - began
+            text = f"training the vocabulary: {seconds:.0f} s so far"
+            print(text, file=sys.stderr, flush=True)
 
 
 def _train(texts, settings):
