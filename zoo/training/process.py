@@ -75,7 +75,7 @@ def start_backend(devices=True):
             missing.
     """
     check_backend()
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _standard_error_kept():
         import keras
 
@@ -92,7 +92,7 @@ def start_tensorflow(devices=True):
     """Imports TensorFlow, its messages kept back likewise: for what uses it beside
     another backend, as TensorBoard's logs and Keras's seeds do. Does nothing where it
     isn't installed."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _standard_error_kept(), contextlib.suppress(ImportError):
         import tensorflow
 
