@@ -59,7 +59,7 @@ def run(backend, pytest_arguments, whole=True):
     workers = min(4, len(own(0)) if own else os.cpu_count())
     environment = {
         "OMP_WAIT_POLICY": "PASSIVE",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
         # Processes share the cores; threads of theirs would stand in each other's way.
         "OMP_NUM_THREADS": "1",
         "TF_NUM_INTRAOP_THREADS": "1",

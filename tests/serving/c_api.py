@@ -162,5 +162,5 @@ def main(folder, source, target, threads=1, rounds=1):
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     main(*sys.argv[1:4], *map(int, sys.argv[4:]))
