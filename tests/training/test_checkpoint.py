@@ -182,8 +182,12 @@ def test_samples_are_trimmed_likewise(tmp_path):
     "content",
     [
         b"\x82\x00,\n0,1\n",
+        b"\n0,1\n1,2\n",
         b"epoch,lo",  # cut in the header
         b"epoch,loss\n0\n1,2\n",
+        b"epoch,loss\n0,\xe8\n1,2\n",
+        b'epoch,loss\n0,"1\n1,2\n',
+        b"epoch,l\xffss\n0,1\n1,2\n",
         b"epoch,loss\n0,1\n1,2",  # the next row would go on with it
         b"epoch,loss\n0,1\n<html>,x\n1,2\n",
         b"",

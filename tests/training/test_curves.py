@@ -110,7 +110,7 @@ def test_columns_are_drawn_as_they_are_called(tmp_path):
             {"loss": {"smoothing": 0.1, "normalize": "sentences"}},
             "cross-entropy with label smoothing 0.1, per sentence",
         ),
-        ({"loss": "mse"}, None),
+        ({"loss": "mse"}, "mse"),
         ({}, None),
         (None, None),
     ],

@@ -2,8 +2,10 @@
 
 import base64
 import contextlib
+import csv
 import json
 import os
+import re
 import zipfile
 
 import h5py
@@ -33,12 +35,16 @@ def trim_log(path, epochs):
     head, rows = lines[: bool(epochs)], lines[1:]
     kept = head + [row for row in rows if row.split(b",")[0] in known]
     for line in head:
-        if not (line.startswith(b"epoch,") and line.endswith(b"\n")):
+        try:
+            [names] = csv.reader([line.decode()], strict=True)
+        except (ValueError, csv.Error) as error:
+            raise _damaged(path, line) from error
+        if names[:1] != ["epoch"] or not line.endswith(b"\n"):
             raise _damaged(path, line)
         # The last one may be half a row of an epoch that comes again.
         for row in [*rows[:-1], *kept[1:]]:
-            whole = row[:1].isdigit() and row.endswith(b"\n")
-            if not whole or row.count(b",") != line.count(b","):
+            whole = re.fullmatch(rb"\d+(,[-+.\w]*)*\r?\n", row)
+            if not whole or row.count(b",") + 1 != len(names):
                 raise _damaged(path, row)
     if kept != lines:
         write_bytes(path, b"".join(kept))
