@@ -289,6 +289,11 @@ SEARCH_OPTIONS = (
 )
 
 
+def as_options(names):
+    """Arguments as a user writes them: ["beam_size"] to "--beam-size"."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
 def no_search(arguments, name, task):
     """Refuses arguments of a beam search for a preset that doesn't translate.
 
@@ -298,10 +303,9 @@ def no_search(arguments, name, task):
     """
     given = [x for x in SEARCH_OPTIONS if getattr(arguments, x) is not None]
     if given:
-        options = ", ".join(f"--{x.replace('_', '-')}" for x in given)
         raise BadInput(
             f"{name} ({task}) translates nothing and takes no options of a search, "
-            f"received {options}"
+            f"received {as_options(given)}"
         )
 
 

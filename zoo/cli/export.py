@@ -10,6 +10,7 @@ from zoo.cards import CARD_FILE, digest, read_card
 from zoo.cli.common import (
     BadInput,
     add_presets,
+    as_options,
     bad_input,
     count,
     no_words,
@@ -115,11 +116,11 @@ def _check_limits(name, found, options):
         return
     task = read_card(found).task
     taken = [*TAKES.get(task, ()), "quantize", "dtype"]
-    wrong = [f"--{x.replace('_', '-')}" for x in options if x not in taken]
+    wrong = [option for option in options if option not in taken]
     if task in TAKES and wrong:
-        allowed = ", ".join(f"--{x.replace('_', '-')}" for x in taken)
         raise BadInput(
-            f"{name} ({task}) takes the options {allowed}, received {', '.join(wrong)}"
+            f"{name} ({task}) takes the options {as_options(taken)}, received "
+            f"{as_options(wrong)}"
         )
 
 

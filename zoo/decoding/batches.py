@@ -16,14 +16,13 @@ def by_length(rows, batch_size):
     return batches(order, batch_size, rows)
 
 
-def warn_of_long(rows, done, more=0):
-    """Warns if rows have more than `LONGEST` words, of which `more` stand beside a
-    row's own; `done` says what becomes of them."""
-    longest = LONGEST - more
+def warn_of_parts(rows, longest, more=""):
+    """Warns if rows have more than `longest` words and are read in parts; `more` says
+    what that means. (`zoo.text.words.cut_rows` is for those that are cut.)"""
     if long := sum(len(row) > longest for row in rows):
         warn_caller(
-            f"{long} of {len(rows)} texts have more than {longest} words and were "
-            f"{done}"
+            f"{long} of {len(rows)} texts have more than {longest} words and were read "
+            f"in parts{more}"
         )
 
 

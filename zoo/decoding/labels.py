@@ -8,10 +8,11 @@ from zoo.decoding.batches import (
     batch_shape,
     by_length,
     pad_batch,
-    warn_of_long,
+    warn_of_parts,
 )
 from zoo.decoding.compiled import compiled
 from zoo.layers.functional import positive
+from zoo.text.words import cut_rows
 
 _BESIDE = LONGEST // 8  # words read on either side of those that are tagged
 
@@ -27,8 +28,7 @@ def classify_ids(task, rows, batch_size=32):
         batch_size: rows read together.
     """
     positive("batch_size", batch_size)
-    warn_of_long(rows, "cut")
-    rows = [row[:LONGEST] for row in rows]
+    rows = cut_rows(rows, LONGEST)
     backbone, classes = task.backbone, np.zeros(len(rows), "int32")
     run = compiled(task, "classify", lambda ids: (backbone({"token_ids": ids}),))
     for chosen in by_length(rows, batch_size):
@@ -49,7 +49,7 @@ def tag_words(task, rows, batch_size=64):
         batch_size: sentences, or parts of them, that are read together.
     """
     positive("batch_size", batch_size)
-    warn_of_long(rows, "read in parts")
+    warn_of_parts(rows, LONGEST)
     parts = [(i, *part) for i, row in enumerate(rows) for part in _parts(row)]
     tags = [None] * len(parts)
     words = [part for *_, part in parts]

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.decoding.batches import LONGEST, by_length, pad_batch, warn_of_long
+from zoo.decoding.batches import LONGEST, by_length, pad_batch, warn_of_parts
 from zoo.decoding.compiled import compiled
 from zoo.layers.functional import positive
 from zoo.text.generation import lay_out
@@ -33,8 +33,9 @@ def score_rows(task, rows, batch_size=32):
     positive("batch_size", batch_size)
     read = [[END_ID, *row] for row in rows]
     if task.backbone.cell == "lstmn":
-        parts = "read in parts: an LSTMN's tapes start anew with each"
-        warn_of_long(rows, parts, more=1)
+        # With the end token before it, a row of so many is read at once.
+        anew = ": an LSTMN's tapes start anew with each"
+        warn_of_parts(rows, LONGEST - 1, anew)
     totals = np.zeros(len(rows))
     for chosen in by_length(read, batch_size):
         inputs = pad_batch([read[i] for i in chosen], batch_size)

@@ -60,7 +60,11 @@ def train(texts, **settings):
 
 
 def _answer(child, question):
-    """What a child writes, while the seconds that it takes are told."""
+    """Waits for a child's output, and prints now and then how long it has taken.
+
+    Returns:
+        (bytes, bytes): its standard output and standard error.
+    """
     began = time.monotonic()
     while True:
         try:
@@ -86,7 +90,7 @@ def _main():
     try:
         answer = _train(texts, settings)
     except Exception as error:
-        answer = type(error)(*error.args)
+        answer = error
     sys.stdout.buffer.write(pickle.dumps(answer))
 
 

@@ -59,15 +59,15 @@ def trim_samples(path, epochs):
     kept = []
     for line in lines:
         try:
-            if json.loads(line)["epoch"] <= epochs:
-                kept.append(line)
-                if not line.endswith(b"\n"):
-                    raise _damaged(path, line)
-        except CheckpointError:
-            raise
+            known = json.loads(line)["epoch"] <= epochs
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             if epochs and line is not lines[-1]:  # that may be half a line
                 raise _damaged(path, line) from error
+            continue
+        if known and not line.endswith(b"\n"):  # the next one would go on with it
+            raise _damaged(path, line)
+        if known:
+            kept.append(line)
     if kept != lines:
         write_bytes(path, b"".join(kept))
 

@@ -138,7 +138,8 @@ class Safeguard(keras.callbacks.Callback):
         self.losses = []
 
     def _sound(self, loss):
-        return math.isfinite(loss := float(loss)) and not abs(loss) > self.bound
+        loss = float(loss)
+        return math.isfinite(loss) and abs(loss) <= self.bound
 
 
 def _is_number(value):
