@@ -9,10 +9,10 @@ TORCH ?= torch==2.13.0
 KERAS_BACKEND ?= tensorflow
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint clean
+.PHONY: help demo test test-all lint clean
 
 help:  ## show the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.runtime  ## translate a few sentences and show an alignment
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/zoo translate --preset luong_local \
@@ -23,6 +23,9 @@ demo: $(VENV)/.runtime  ## translate a few sentences and show an alignment
 
 test: lint  ## lint, then the test suite under TensorFlow, JAX and PyTorch
 	@$(BIN)/python tools/run_tests.py
+
+test-all: lint  ## that, with all that takes long: whole recipes, variants everywhere
+	@$(BIN)/python tools/run_tests.py --all
 
 lint: $(VENV)/.tests  ## ruff check and ruff format --check
 	@$(BIN)/ruff check .

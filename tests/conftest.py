@@ -1,6 +1,6 @@
+import contextlib
 import gc
 import importlib
-import os
 import sys
 from pathlib import Path
 
@@ -28,64 +28,8 @@ _LONG = (
 )
 
 
-# What no backend changes: it computes without Keras, in NumPy or in TensorFlow's graphs
-# whatever the backend, or it is of commands and examples, whose models are tested under
-# each backend elsewhere. tools/run_tests.py runs it under the first backend alone.
-_BACKEND_FREE = (
-    "cli/",
-    "data/",
-    "text/test_caller.py",
-    "text/test_graph.py",
-    "text/test_graph_words.py",
-    "text/test_preprocessor_setup.py",
-    "text/test_tags.py",
-    "text/test_unigram.py",
-    "text/test_words.py",
-    "decoding/test_batches.py",
-    "decoding/test_heatmap.py",
-    "decoding/test_records.py",
-    "recipes/test_bulk_translate.py",
-    "serving/test_bounded_http.py",
-    "serving/test_client.py",
-    "serving/test_transport.py",
-    "training/test_batching.py",
-    "training/test_configuration.py",
-    "training/test_curves.py",
-    "training/test_facts.py",
-    "training/test_generated.py",
-    "training/test_report.py",
-    "training/test_settings.py",
-    "test_bench_decode.py",
-    "test_bench_lstmn.py",
-    "test_bench_train.py",
-    "test_bulk.py",
-    "test_cards.py",
-    "test_configured.py",
-    "test_docstrings.py",
-    "test_files.py",
-    "test_measure_alignments.py",
-    "test_measure_formats.py",
-    "test_mutants.py",
-    "test_papers_page.py",
-    "test_plots.py",
-    "test_readme.py",
-    "test_reproduce.py",
-    "test_reproduce_pictures.py",
-    "test_strict_benchmark.py",
-    "test_strings.py",
-    "test_tools.py",
-)
-
-
-def pytest_collection_modifyitems(config, items):
-    """Files that take long come first; else the order is pytest's. Where they have run
-    under another backend, those that no backend changes are left out."""
-    if os.environ.get("ZOO_TESTS") == "of-a-backend":
-        root = Path(__file__).parent.as_posix() + "/"
-        free = tuple(root + name for name in _BACKEND_FREE)
-        dropped = [x for x in items if x.path.as_posix().startswith(free)]
-        config.hook.pytest_deselected(items=dropped)
-        items[:] = [x for x in items if not x.path.as_posix().startswith(free)]
+def pytest_collection_modifyitems(items):
+    """Files that take long come first; else the order is pytest's."""
 
     def place(item):
         path = item.path.as_posix()
@@ -115,6 +59,36 @@ def not_of_this_process():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_keep_memory", "_set_xla_flags"):
             patch.setattr(process, name, lambda: None)
+        yield
+
+
+@contextlib.contextmanager
+def nothing_computed(node):
+    """Within it, what is marked `backend_free` fails if it computes with Keras."""
+
+    def computes(*_, **__):
+        pytest.fail("it is marked `backend_free` and computes with Keras's backend")
+
+    with pytest.MonkeyPatch.context() as patch:
+        if node.get_closest_marker("backend_free"):
+            patch.setattr(keras.Layer, "__call__", computes)
+            patch.setattr(keras.Variable, "__init__", computes)
+            patch.setattr(keras.ops, "convert_to_tensor", computes)
+            patch.setattr(keras.ops, "convert_to_numpy", computes)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def free_of_backends(request):
+    """A file that is marked so, with its fixtures, computes nothing."""
+    with nothing_computed(request.node):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def free_of_a_backend(request):
+    """A test that is marked so computes nothing."""
+    with nothing_computed(request.node):
         yield
 
 

@@ -38,6 +38,12 @@ def proved_under(backend):
     return pytest.mark.skipif(other, reason=f"this recipe is proved under {backend}")
 
 
+def once(*values):
+    """A case that is a variant of what others show under each backend: `make test`
+    tries it under PyTorch alone."""
+    return pytest.param(*values, marks=pytest.mark.once)
+
+
 def to_numpy(x):
     """Nested tensors as nested arrays."""
     return keras.tree.map_structure(ops.convert_to_numpy, x)

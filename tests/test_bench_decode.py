@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def data(tmp_path):

@@ -1,3 +1,8 @@
+import pytest
+
+pytestmark = pytest.mark.once
+
+
 def test_it_times_both_gradients(tool, capsys, monkeypatch):
     bench = tool("bench_lstmn")
     monkeypatch.setattr(bench, "UNITS", 4)

@@ -4,6 +4,8 @@ import sys
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def data(tmp_path):

@@ -11,6 +11,8 @@ from zoo import bulk
 from zoo.bulk import Job, Translator, preset_digest
 from zoo.cli.common import BadInput
 
+pytestmark = pytest.mark.once
+
 # One line each, whatever another reader takes for the end of a line.
 ODD = ["a\u2028b", "a\rb", "a\0", "\x0b", "a\x0cb\x85c", "\ufeffa", "  ", "", "ein\r"]
 

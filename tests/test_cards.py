@@ -15,6 +15,8 @@ from zoo.cards import (
     short_paper,
 )
 
+pytestmark = pytest.mark.backend_free
+
 
 def change(folder, **facts):
     path = folder / "card.json"

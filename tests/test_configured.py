@@ -11,6 +11,8 @@ from zoo.configured import (
     without_tensorflow,
 )
 
+pytestmark = pytest.mark.backend_free
+
 
 def test_the_running_backend():
     assert configured_backend() == keras.config.backend()

@@ -9,6 +9,8 @@ import pytest
 
 import zoo
 
+pytestmark = pytest.mark.once
+
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(zoo.__path__, "zoo.")

@@ -9,6 +9,8 @@ import pytest
 
 from zoo.files import lock, write_aside
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def model():

@@ -3,6 +3,8 @@ import pytest
 
 from zoo.decoding import Translation
 
+pytestmark = pytest.mark.backend_free
+
 ENGLISH = ["dog", "cat", "runs", "sleeps", "red", "old", "house", "tree"]
 GERMAN = ["hund", "katze", "rennt", "schläft", "rot", "alt", "haus", "baum"]
 

@@ -2,6 +2,8 @@ import pytest
 
 from tests.presets_for_tests import save_translator
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.filterwarnings("ignore:.*have a `quantize` method", "ignore:.*verified")
 @pytest.mark.parametrize("formats", [("float32", "int8"), ("int8",)])

@@ -4,6 +4,8 @@ import ast
 
 import pytest
 
+pytestmark = pytest.mark.backend_free
+
 SOURCE = '''"""Text with 1 < 2."""
 def f(x: int = 3, mask=None):
     """More of it: 4 + 5."""

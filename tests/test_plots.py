@@ -12,6 +12,8 @@ from zoo import plots
 from zoo.decoding import Translation
 from zoo.decoding.heatmap import FOCUS_KEY, NUMBER_KEY, WINDOW_KEY
 
+pytestmark = pytest.mark.backend_free
+
 pytest.importorskip("matplotlib")  # an extra
 
 PIECES = "▁A ▁do g ▁runs .".split()

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+pytestmark = pytest.mark.backend_free
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 from reproduce import Work, blocks, paired_p  # noqa: E402

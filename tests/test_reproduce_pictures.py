@@ -9,6 +9,8 @@ import pytest
 
 from zoo.decoding import Translation
 
+pytestmark = pytest.mark.backend_free
+
 pytest.importorskip("matplotlib")  # an extra
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 from sacrebleu.metrics import BLEU
 
+pytestmark = pytest.mark.backend_free
+
 
 @pytest.fixture
 def tool(tool):

@@ -3,6 +3,8 @@ import pytest
 
 from zoo.strings import check_texts, replace_surrogates
 
+pytestmark = pytest.mark.backend_free
+
 
 @pytest.mark.parametrize(
     ("texts", "expected"),

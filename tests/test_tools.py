@@ -9,6 +9,8 @@ import pytest
 
 from tests.presets_for_tests import FACTS, make_preset
 
+pytestmark = pytest.mark.backend_free
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -105,12 +107,14 @@ def test_fails_twice(broken): assert False
 """
 
 
+ALONE = ("--numprocesses=0", "--dist=no")  # two more processes would take a while
+
+
 def test_run_tests_counts_and_fails(tmp_path, capfd):
     suite = tmp_path / "test_suite.py"
     suite.write_text(SUITE)
-    code = tool("run_tests").main(
-        ["--backend", "jax", "--backend", "torch", str(suite)]
-    )
+    backends = ["--backend", "jax", "--backend", "torch"]
+    code = tool("run_tests").main([*backends, str(suite), *ALONE])
     lines = capfd.readouterr().out.splitlines()
     assert code == 1
     assert lines[-1] == "3 passed, 3 failed, 2 skipped"
@@ -137,7 +141,7 @@ def test_run_tests_counts_and_fails(tmp_path, capfd):
 def test_run_tests_exit_code(tmp_path, capfd, source, code, last):
     suite = tmp_path / "test_suite.py"
     suite.write_text(source)
-    assert tool("run_tests").main(["--backend", "jax", str(suite)]) == code
+    assert tool("run_tests").main(["--backend", "jax", str(suite), *ALONE]) == code
     assert capfd.readouterr().out.splitlines()[-1] == last
 
 
@@ -145,7 +149,36 @@ def test_run_tests_leaves_the_data_folder_to_its_caller(tmp_path, monkeypatch):
     suite = tmp_path / "test_suite.py"
     suite.write_text("import os\ndef test(): assert 'ZOO_DATA_DIR' not in os.environ")
     monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
-    assert tool("run_tests").main(["--backend", "jax", str(suite)]) == 0
+    assert tool("run_tests").main(["--backend", "jax", str(suite), *ALONE]) == 0
+
+
+MARKED = """
+import pytest
+
+def test_contract(): pass
+
+@pytest.mark.once
+def test_variant(): pass
+
+@pytest.mark.backend_free
+def test_data(): pass
+
+@pytest.mark.long
+def test_whole_recipe(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "passed"), [([], (3, 1)), (["--all"], (4, 3))], ids=["", "all"]
+)
+def test_run_tests_chooses_by_markers(tmp_path, capfd, options, passed):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text(MARKED)
+    backends = ["--backend", "jax", "--backend", "torch"]
+    assert tool("run_tests").main([*backends, *options, str(suite), *ALONE]) == 0
+    lines = capfd.readouterr().out.splitlines()[-3:-1]
+    counts = {line.split()[0]: int(line.split()[1]) for line in lines}
+    assert (counts["torch"], counts["jax"]) == passed
 
 
 def test_run_tests_tells_where_the_time_goes(tmp_path):

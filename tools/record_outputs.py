@@ -36,12 +36,19 @@ def outputs(model, task, sources):
     if task == "tag":
         return {"tags": [[tag for _, tag in row] for row in model.tag(sources)]}
     if task == "generate":
-        return {"texts": model.generate(sources, max_length=20)}
+        texts = model.generate(sources, max_length=20)
+        return {"texts": texts, "log_probs": rounded(model.score(texts))}
     found = model.translate(sources, beam_size=5, return_details=True)
+    texts = [record.text for record in found]
     return {
-        "translations": [record.text for record in found],
-        "scores": [round(record.score, 5) for record in found],
+        "translations": texts,
+        "scores": rounded(record.score for record in found),
+        "log_probs": rounded(model.score(sources, texts)),
     }
+
+
+def rounded(numbers):
+    return [round(number, 5) for number in numbers]
 
 
 if __name__ == "__main__":

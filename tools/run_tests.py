@@ -1,10 +1,12 @@
 """Runs the test suite under each backend in turn and prints what passed and how long
 it took: the slowest tests, each folder, each backend.
 
-    python tools/run_tests.py [--backend jax --backend torch] [ARGUMENTS OF PYTEST ...]
+    python tools/run_tests.py [--all] [--backend jax ...] [ARGUMENTS OF PYTEST ...]
 
-Tests that no backend changes run under the first one alone. The files of tests are
-shared out between one process per core, four at most.
+Tests that are marked `once` or `backend_free` run under PyTorch alone (or the first
+backend given), those marked `long` not at all; with --all only the `backend_free` are
+left out under the other backends. docs/testing.md has the reasons. The files of tests
+are shared out between one process per core, four at most.
 
 The last line is `N passed, N failed, N skipped` over all backends. The exit code is 1
 if anything failed, or if a backend ran no test.
@@ -21,15 +23,20 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BACKENDS = ("tensorflow", "jax", "torch")
+BACKENDS = ("torch", "tensorflow", "jax")
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", action="append", choices=BACKENDS)
+    parser.add_argument("--all", action="store_true", help="long tests, too")
     arguments, pytest_arguments = parser.parse_known_args(argv)
     backends = arguments.backend or BACKENDS
-    rows = [run(name, pytest_arguments, name == backends[0]) for name in backends]
+    first = "torch" if "torch" in backends else backends[0]
+    rows = [
+        run(name, ["-m", selection(name == first, arguments.all), *pytest_arguments])
+        for name in backends
+    ]
 
     print(slowest({row[0]: row[6] for row in rows}))
     print(folders({row[0]: row[6] for row in rows}))
@@ -41,13 +48,26 @@ def main(argv=None):
     return 0 if all(row[5] for row in rows) else 1
 
 
-def run(backend, pytest_arguments, whole=True):
+def selection(first, all_of_them):
+    """The expression of markers of the tests that run under a backend; it is "" for
+    all.
+
+    Args:
+        first: bool, whether it is the one for what runs under one alone.
+        all_of_them: bool, as --all.
+    """
+    out = [] if all_of_them else ["long"]
+    if not first:
+        out += ["backend_free"] if all_of_them else ["backend_free", "once"]
+    return " and ".join(f"not {name}" for name in out)
+
+
+def run(backend, pytest_arguments):
     """Runs pytest once, its output shown as it comes.
 
     Args:
         backend: Keras's.
         pytest_arguments: list of str.
-        whole: False leaves out what no backend changes, by tests/conftest.py.
 
     Returns:
         (backend, passed, failed, skipped, seconds, whether all is well, `durations`). A
@@ -67,7 +87,6 @@ def run(backend, pytest_arguments, whole=True):
         "XLA_FLAGS": "--xla_backend_optimization_level=0",
         **os.environ,
         "KERAS_BACKEND": backend,
-        "ZOO_TESTS": "all" if whole else "of-a-backend",
     }
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

@@ -12,13 +12,12 @@ import pytest
 
 import zoo
 from tests.attacks.rounds import ROUNDS
-from tests.harness import proved_under
 from tests.presets_for_tests import FACTS, save_translator
 from zoo.card_pages import write_card
 from zoo.cards import PresetError, loaded_files
 
 pytestmark = [
-    proved_under("torch"),  # nothing here depends on it; it compiles nothing
+    pytest.mark.once,
     pytest.mark.filterwarnings("ignore:.*cannot be verified"),
 ]
 TOKENIZER = "assets/tokenizer/vocabulary.spm"

@@ -7,11 +7,10 @@ import pytest
 
 from tests.attacks.rounds import ROUNDS
 from tests.attacks.test_presets import altered
-from tests.harness import proved_under
 from tests.training import tiny_run
 from zoo.training import CheckpointError, trainer
 
-pytestmark = proved_under("torch")  # it compiles nothing
+pytestmark = pytest.mark.once
 FILES = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
 
 

@@ -12,6 +12,8 @@ from zoo.models import (
 )
 from zoo.text import WordTokenizer
 
+pytestmark = pytest.mark.once
+
 TEXTS = ["a good film", "bad", "a bad good bad film"]
 
 

@@ -6,6 +6,8 @@ from zoo import presets
 from zoo.cli import main
 from zoo.data import DownloadError
 
+pytestmark = pytest.mark.backend_free
+
 
 def test_evaluate(task, corpus, tmp_path, capsys):
     out = tmp_path / "hypotheses"

@@ -8,6 +8,8 @@ from zoo.cli import main
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
 from zoo.text import WordTokenizer
 
+pytestmark = pytest.mark.once
+
 TEXTS = ["a dog runs", "the dog sleeps a lot", "a cat", "the cat runs"]
 
 

@@ -1,7 +1,11 @@
 import json
 
+import pytest
+
 from tests.presets_for_tests import make_preset
 from zoo.cli import main
+
+pytestmark = pytest.mark.backend_free
 
 
 def test_list(tiny, capsys):

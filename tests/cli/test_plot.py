@@ -9,6 +9,8 @@ from zoo import plots, presets
 from zoo.cli import main
 from zoo.decoding import Translation
 
+pytestmark = pytest.mark.once
+
 pytest.importorskip("matplotlib")  # an extra
 
 

@@ -7,6 +7,8 @@ from zoo.card_pages import write_card
 from zoo.cli import main
 from zoo.decoding import Ensemble
 
+pytestmark = pytest.mark.once
+
 TEXTS = ["a dog", "die katze rennt"]
 
 

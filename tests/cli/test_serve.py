@@ -12,6 +12,8 @@ from zoo.cards import digest
 from zoo.cli import main
 from zoo.serving import versions
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

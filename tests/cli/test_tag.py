@@ -10,6 +10,8 @@ from zoo.cli import main
 from zoo.models import BiRNNTagger, BiRNNWords
 from zoo.text import TaggerPreprocessor
 
+pytestmark = pytest.mark.once
+
 SENTENCES = [["A", "dog", "runs"], ["a", "dog"], ["runs"]]
 TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["VERB"]]
 

@@ -10,7 +10,7 @@ from tests.cli.fakes import give_stdin, translate
 from zoo.cli.common import BadInput
 from zoo.cli.texts import open_output
 
-pytestmark = pytest.mark.usefixtures("task")
+pytestmark = [pytest.mark.backend_free, pytest.mark.usefixtures("task")]
 
 
 def test_gzip_is_read(tmp_path, capsys):

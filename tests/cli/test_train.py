@@ -7,6 +7,8 @@ from zoo.cli import main
 from zoo.cli.train import recipes
 from zoo.training.configuration import digest
 
+pytestmark = pytest.mark.backend_free
+
 ROOT = Path(__file__).resolve().parents[2]
 
 RECIPE = """

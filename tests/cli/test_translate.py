@@ -11,6 +11,8 @@ from tests.presets_for_tests import save_translator
 from zoo import presets
 from zoo.cli import main, texts
 
+pytestmark = pytest.mark.once
+
 
 def test_translate_arguments(task, capsys):
     assert translate("a dog", "runs") == 0

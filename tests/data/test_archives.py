@@ -9,6 +9,8 @@ import pytest
 from zoo.data import CorpusError
 from zoo.data.archives import as_it_is, gunzip, refusing, unzip
 
+pytestmark = pytest.mark.backend_free
+
 TEXT = b"Go.\tGeh.\n" * 50
 BOMB = 100_000_000
 

@@ -3,6 +3,8 @@ import pytest
 
 from zoo.data.artificial import WEIGHTS, best_guess, irreducible_error, triangle_sums
 
+pytestmark = pytest.mark.backend_free
+
 
 def test_the_sums_are_the_papers():
     """By the formula, one frame at a time."""

@@ -11,7 +11,7 @@ REAL_FOLDER = os.environ.get("ZOO_DATA_DIR")
 needs_corpora = pytest.mark.skipif(
     not REAL_FOLDER, reason="needs the corpora, at ZOO_DATA_DIR"
 )
-pytestmark = pytest.mark.usefixtures("nothing_at_hand")
+pytestmark = [pytest.mark.backend_free, pytest.mark.usefixtures("nothing_at_hand")]
 
 
 def write(folder, files):

@@ -13,7 +13,7 @@ import pytest
 from tests.data.conftest import SIDES
 from zoo.data import CorpusError, DownloadError, corpora, list_corpora, load, tatoeba
 
-pytestmark = pytest.mark.usefixtures("nothing_at_hand")
+pytestmark = [pytest.mark.backend_free, pytest.mark.usefixtures("nothing_at_hand")]
 
 
 def contents(folder):

@@ -10,6 +10,8 @@ import pytest
 from zoo.data import download
 from zoo.data.download import CorpusError, DownloadError, exclusive, fetch, store
 
+pytestmark = pytest.mark.backend_free
+
 DATA = bytes(range(256)) * 700  # several chunks
 
 

@@ -5,6 +5,8 @@ import pytest
 from zoo.data import agreement_sentences
 from zoo.data.grammar import _NOUNS, _PLURALS, _VERBS
 
+pytestmark = pytest.mark.backend_free
+
 
 def probability(text):
     """Of a sentence, from its words alone; fails for one that is not of the grammar."""

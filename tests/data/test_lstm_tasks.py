@@ -12,6 +12,8 @@ from zoo.data.lstm_tasks import (
     temporal_order,
 )
 
+pytestmark = pytest.mark.backend_free
+
 EMBEDDED = re.compile(
     # The Reber grammar as an automaton, without the one of the generator.
     r"B(T|P)B(?:TS*X(?:XT*V(?:PXT*V)*(?:PS|V)|S)|PT*V(?:PXT*V)*(?:PS|V))E\1E"

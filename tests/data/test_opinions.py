@@ -1,9 +1,12 @@
 import collections
 
 import numpy as np
+import pytest
 
 from zoo.data import opinion_sentences
 from zoo.data.opinions import _BAD, _GOOD
+
+pytestmark = pytest.mark.backend_free
 
 
 def test_the_last_adjective_decides_and_words_alone_dont():

@@ -3,6 +3,8 @@ import pytest
 from zoo.data import CorpusError, Pairs
 from zoo.data.pairs import read_aligned
 
+pytestmark = pytest.mark.backend_free
+
 
 @pytest.fixture
 def read(tmp_path):

@@ -6,6 +6,8 @@ import pytest
 from zoo.data import CorpusError
 from zoo.data.tagged import UD_ENGLISH, UPOS, load_ud, read_conllu, toy_sentences
 
+pytestmark = pytest.mark.backend_free
+
 CONLLU = """# sent_id = 1
 # text = I don't.
 1\tI\tI\tPRON\tPRP\t_\t2\tnsubj\t_\t_

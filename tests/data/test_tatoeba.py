@@ -9,6 +9,8 @@ import pytest
 
 from zoo.data import CorpusError, list_corpora, tatoeba
 
+pytestmark = pytest.mark.backend_free
+
 ROWS = [
     ("Go.", "Geh."),
     ("Hi.", "Hallo!"),

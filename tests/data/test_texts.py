@@ -7,6 +7,8 @@ import pytest
 from zoo.data import CorpusError, load_ptb, load_sst
 from zoo.data.texts import BINARY, FINE, TERMS
 
+pytestmark = pytest.mark.backend_free
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

@@ -4,6 +4,8 @@ import pytest
 from zoo.decoding.batches import batches, pad_batch
 from zoo.text.preprocessor import bucket
 
+pytestmark = pytest.mark.backend_free
+
 
 def rows(*lengths):
     return [[1] * length for length in lengths]

@@ -6,6 +6,8 @@ import pytest
 from zoo.decoding import Translation
 from zoo.decoding.heatmap import find_fonts, make_panels
 
+pytestmark = pytest.mark.backend_free
+
 pytest.importorskip("matplotlib")  # an extra
 
 

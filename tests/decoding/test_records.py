@@ -6,6 +6,8 @@ import pytest
 from zoo.decoding import Translation, format_alignment
 from zoo.decoding.records import SHADES_KEY
 
+pytestmark = pytest.mark.backend_free
+
 
 def record(tokens, source_tokens, alignment):
     return Translation("text", -1.0, tokens, source_tokens, np.array(alignment))

@@ -2,7 +2,13 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize, same_config, to_numpy
+from tests.harness import (
+    close,
+    once,
+    randomize,
+    same_config,
+    to_numpy,
+)
 from tests.layers import reference
 from zoo.layers import (
     AdditiveAttention,
@@ -53,11 +59,11 @@ def make(stack, attention, feeding, **options):
     "stack, attention",
     [
         ("lstm", "local_p"),
-        ("lstm", "local_m"),
-        ("keras_lstm", "additive"),
-        ("gru", "general"),
-        ("mixed", "local_m"),
-        ("simple", "additive"),
+        once("lstm", "local_m"),
+        once("keras_lstm", "additive"),
+        once("gru", "general"),
+        once("mixed", "local_m"),
+        once("simple", "additive"),
     ],
 )
 def test_the_sequence_equals_the_scan_of_the_cell(stack, attention, feeding):
@@ -142,6 +148,7 @@ def test_config_and_saving(stack, tmp_path):
     close(loaded([INPUTS, MEMORY]), model([INPUTS, MEMORY]))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 @pytest.mark.parametrize("feeding", [True, False])
 def test_mixed_precision(policy, feeding):

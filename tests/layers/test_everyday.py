@@ -4,7 +4,13 @@ import keras
 import numpy as np
 import pytest
 
-from tests.everyday import SIZE, check_in_a_model, kerashub_layer_test
+from tests.everyday import (
+    SIZE,
+    check_fine_tuned_when_quantized,
+    check_in_a_model,
+    kerashub_layer_test,
+)
+from tests.harness import once
 from zoo import layers
 
 
@@ -105,11 +111,28 @@ def test_no_layer_is_left_out():
     assert named | PARTS == set(layers.__all__)
 
 
-@pytest.mark.parametrize("name", CONNECTED)
+VARIANTS = ("RecurrentStack, bidirectional", "SimpleRNNCell")
+
+
+@pytest.mark.parametrize(
+    "name", [once(name) if name in VARIANTS else name for name in CONNECTED]
+)
 def test_a_layer_in_a_functional_model(name):
     check_in_a_model(CONNECTED[name])
 
 
+# Dense layers and Embeddings are quantized by Keras, ours around them by nothing more.
+QUANTIZED = ("AdditiveAttention", "RecurrentStack")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUANTIZED else once(name) for name in CONNECTED]
+)
+def test_a_layer_is_fine_tuned_when_quantized(name):
+    check_fine_tuned_when_quantized(CONNECTED[name])
+
+
+@pytest.mark.once
 def test_padding_of_the_encoder_does_not_reach_the_pooled_vector():
     ids = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(9, SIZE, mask_zero=True)(ids)
@@ -122,6 +145,7 @@ def test_padding_of_the_encoder_does_not_reach_the_pooled_vector():
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "make", [lambda: layers.RecurrentStack(SIZE), lambda: layers.LSTMN(SIZE)]
 )

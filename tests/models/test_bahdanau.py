@@ -9,6 +9,7 @@ from tests.harness import (
     VOCABULARY,
     check_translator,
     close,
+    once,
     randomize,
     to_numpy,
 )
@@ -22,9 +23,9 @@ SMALL = {"hidden_dim": 8, "embedding_dim": 6, "attention_dim": 7, "maxout_dim": 
     "options",
     [
         {},
-        {"readout": "current", "use_bias": False, "target_vocabulary_size": 15},
-        {"attention": False},
-        {"attention": False, "readout": "current"},
+        once({"readout": "current", "use_bias": False, "target_vocabulary_size": 15}),
+        once({"attention": False}),
+        once({"attention": False, "readout": "current"}),
     ],
     ids=str,
 )

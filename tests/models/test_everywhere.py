@@ -9,6 +9,7 @@ from tests.harness import (
     VOCABULARY,
     check_other_backends,
     close,
+    once,
     randomize,
 )
 from tests.models import (
@@ -37,7 +38,10 @@ TRANSLATORS = {
 
 
 @pytest.mark.filterwarnings("ignore:.*have a `quantize` method", "ignore:.*verified")
-@pytest.mark.parametrize("cls", TRANSLATORS)
+@pytest.mark.parametrize(
+    "cls",
+    [cls if cls is models.LuongTranslator else once(cls) for cls in TRANSLATORS],
+)
 def test_quantized_it_is_saved_and_loaded(cls, tokenizer, tmp_path):
     backbone = cls.backbone_cls(**{"vocabulary_size": VOCABULARY, **TRANSLATORS[cls]})
     task = cls(randomize(backbone), cls.preprocessor_cls(tokenizer))

@@ -10,6 +10,7 @@ from tests.harness import (
     check_translator,
     close,
     compiled,
+    once,
     randomize,
     to_numpy,
 )
@@ -23,11 +24,11 @@ SMALL = {"num_layers": 2, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
     "options",
     [
         {"attention": "local_p", "score": "general"},
-        {"attention": "local_p", "score": "dot", "input_feeding": False},
-        {"attention": "local_m", "score": "concat", "bidirectional": True},
-        {"attention": "global", "score": "concat", "input_feeding": False},
-        {"attention": "global", "score": "dot", "reverse_source": False},
-        {"attention": "location", "max_source_length": 5},
+        once({"attention": "local_p", "score": "dot", "input_feeding": False}),
+        once({"attention": "local_m", "score": "concat", "bidirectional": True}),
+        once({"attention": "global", "score": "concat", "input_feeding": False}),
+        once({"attention": "global", "score": "dot", "reverse_source": False}),
+        once({"attention": "location", "max_source_length": 5}),
     ],
     ids=lambda options: "-".join(str(value) for value in options.values()),
 )
@@ -37,6 +38,7 @@ def test_contract(options):
     check_translator(LuongTranslator, {**SMALL, **options}, whole)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("tie", ["target", "all"])
 def test_contract_of_tied_embeddings(tie):
     options = {**SMALL, "embedding_dim": 8, "tie_embeddings": tie}
@@ -63,7 +65,7 @@ def test_contract_of_tied_embeddings(tie):
     close(free(inputs), model(inputs))
 
 
-@pytest.mark.parametrize("tie", ["target", "all"])
+@pytest.mark.parametrize("tie", [once("target"), "all"])
 def test_tied_embeddings_are_stored_once(tie, tokenizer, tmp_path):
     options = {**SMALL, "embedding_dim": 8, "tie_embeddings": tie}
     backbone = randomize(Luong(VOCABULARY, **options))
@@ -79,7 +81,7 @@ def test_tied_embeddings_are_stored_once(tie, tokenizer, tmp_path):
     close(loaded.backbone(inputs), backbone(inputs), atol=1e-7)
 
 
-@pytest.mark.parametrize("feeding", [True, False])
+@pytest.mark.parametrize("feeding", [True, once(False)])
 def test_the_whole_model_is_the_papers(feeding):
     """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
     model = Luong(VOCABULARY, **SMALL, input_feeding=feeding)
@@ -174,8 +176,8 @@ def test_parameters_add_up_as_in_the_paper():
     assert model.count_params() == count(30, 10, 3)
 
 
-@pytest.mark.parametrize("attention", ["local_p", "local_m"])
-@pytest.mark.parametrize("feeding", [True, False])
+@pytest.mark.parametrize("attention", ["local_p", once("local_m")])
+@pytest.mark.parametrize("feeding", [True, once(False)])
 def test_look_is_align_and_the_windows_in_source_order(attention, feeding):
     model = randomize(
         Luong(VOCABULARY, **SMALL, attention=attention, input_feeding=feeding)

@@ -15,6 +15,7 @@ from tests.harness import (
     check_translator,
     close,
     gradients,
+    once,
     randomize,
     same_config,
     to_numpy,
@@ -38,7 +39,7 @@ HARD = {**SMALL, "attention": "hard", "doubly_stochastic": 1.0}
 WORDS = {"vocabulary_size": VOCABULARY}
 
 
-@pytest.mark.parametrize("options", [{}, {"gate": False, "output_tanh": True}])
+@pytest.mark.parametrize("options", [{}, once({"gate": False, "output_tanh": True})])
 def test_contract(options):
     check_translator(ShowAttendTellTranslator, {**SMALL, **options}, not options)
 
@@ -52,6 +53,7 @@ def test_hard_attention_keeps_the_contract_and_trains():
     check_training(ShowAttendTellTranslator, {**WORDS, **HARD})
 
 
+@pytest.mark.once
 def test_hard_attentions_penalty_is_that_of_alpha():
     """Of α as it was before the draws, and with a gradient."""
     model = ShowAttendTell(**WORDS, **HARD)
@@ -131,6 +133,7 @@ def batches():
     return PairBatches(rows, words, batch_size=4, buckets=[(12, 8)])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("normalize", ["tokens", "sentences"])
 def test_the_estimator_is_divided_as_the_loss(normalize):
     """With λ_r = 1 and b = 0 the added term of one sentence and one draw is
@@ -156,6 +159,7 @@ def test_the_estimator_is_divided_as_the_loss(normalize):
     )
 
 
+@pytest.mark.once
 def test_the_baseline_follows_the_log_likelihood():
     task = hard_task()
     task.fit(batches(), epochs=1, verbose=0)

@@ -15,6 +15,8 @@ from tests.harness import load_recipe
 from tests.presets_for_tests import WORDS, save_translator
 from zoo.bulk import Translator
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPT = ROOT / "recipes" / "bulk_translate.py"
 OPTIONS = ["--beam", "2", "--batch-size", "4", "--max-length", "40"]

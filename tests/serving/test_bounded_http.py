@@ -7,6 +7,8 @@ import pytest
 from zoo.serving import Client, ServingError
 from zoo.serving.bounded_http import BoundedCall, TooLong, bounded_session
 
+pytestmark = pytest.mark.backend_free
+
 requests = pytest.importorskip("requests")
 double = pytest.importorskip("tests.serving.double")
 

@@ -9,6 +9,8 @@ import pytest
 
 from zoo.serving import Client, ServingError
 
+pytestmark = pytest.mark.backend_free
+
 pytest.importorskip("tensorflow", reason="PredictionService's messages need it")
 pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
 double = pytest.importorskip("tests.serving.double")

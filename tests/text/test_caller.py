@@ -3,6 +3,8 @@ import pytest
 from zoo.text import TranslatorPreprocessor
 from zoo.text.caller import warn_caller
 
+pytestmark = pytest.mark.once
+
 
 def test_a_warning_points_at_its_caller():
     with pytest.warns(UserWarning, match="^cut$") as record:

@@ -9,6 +9,8 @@ import pytest
 
 from zoo.text import TranslatorPreprocessor
 
+pytestmark = pytest.mark.once
+
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 

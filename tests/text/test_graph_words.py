@@ -8,6 +8,8 @@ import pytest
 from zoo.text import TaggerPreprocessor, WordTokenizer, split_words
 from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words
 
+pytestmark = pytest.mark.backend_free
+
 tf = pytest.importorskip("tensorflow")
 
 SENTENCES = [

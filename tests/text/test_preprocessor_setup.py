@@ -12,6 +12,8 @@ import pytest
 
 from zoo.text import Tokenizer, TranslatorPreprocessor
 
+pytestmark = pytest.mark.once
+
 
 # === Making one ===
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import pytest
 from tests.harness import same_config
 from zoo.text import TaggerPreprocessor, split_words
 
+pytestmark = pytest.mark.once
+
 SENTENCES = [["A", "dog", "runs"], ["a", "Cat", "."]]
 TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "PUNCT"]]
 

@@ -10,6 +10,8 @@ import pytest
 
 from zoo.text import train_tokenizer, unigram
 
+pytestmark = pytest.mark.backend_free
+
 TEXTS = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
 
 

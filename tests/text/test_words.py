@@ -3,6 +3,8 @@ import pytest
 from tests.harness import same_config
 from zoo.text import WordTokenizer, count_words
 
+pytestmark = pytest.mark.once
+
 WORDS = ["a", "dog", "café"]
 
 

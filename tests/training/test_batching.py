@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from zoo.training import ArrayBatches, PairBatches, choose_buckets
 
+pytestmark = pytest.mark.backend_free
+
 START, END = 2, 3
 
 

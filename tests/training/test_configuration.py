@@ -16,6 +16,8 @@ from zoo.training.configuration import (
     write_configuration,
 )
 
+pytestmark = pytest.mark.backend_free
+
 SCALE = Scale(
     model={"hidden_dim": 8},
     optimizer=Optimizer("sgd", 0.1),

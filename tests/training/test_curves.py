@@ -5,6 +5,8 @@ import pytest
 
 from zoo.training.curves import describe_loss, draw_curves, loss_of, read_log
 
+pytestmark = pytest.mark.backend_free
+
 pytest.importorskip("matplotlib")  # an extra
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from zoo.training.facts import origin, training_command
 
+pytestmark = pytest.mark.backend_free
+
 
 def run(plans, done=3, best=2, epochs=3, **others):
     """A run that `facts` can read; plans: (first epoch, epochs, backend, commit)."""

@@ -2,6 +2,8 @@ import pytest
 
 from zoo.training import reversal_pairs
 
+pytestmark = pytest.mark.backend_free
+
 
 def test_the_target_is_the_source_in_reverse():
     sources, targets = reversal_pairs(100, seed=3)

@@ -9,6 +9,8 @@ import pytest
 from zoo.cli import main
 from zoo.training import write_report
 
+pytestmark = pytest.mark.backend_free
+
 LOG = """\
 epoch,gradient_norm,gradient_norm_max,learning_rate,loss,seconds,tokens_per_second,\
 val_bleu,val_bleu_news,val_bleu_talks,val_perplexity

@@ -9,6 +9,8 @@ from zoo.models import LuongTranslator
 from zoo.training import ConfigurationError, Optimizer, Recipe, Scale
 from zoo.training.settings import override, plain, settable
 
+pytestmark = pytest.mark.once
+
 SCALE = Scale(
     model={"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2},
     optimizer=Optimizer("adam", 1e-3, "linear", warmup=10, options={"beta_2": 0.98}),
