@@ -5,6 +5,7 @@
 `zoo.models.seq2seq` on top. A new paper's test is one call of `check_translator`.
 """
 
+import csv
 import importlib.util
 import json
 import os
@@ -18,6 +19,8 @@ import numpy as np
 import pytest
 from keras import ops
 
+import zoo
+
 BACKENDS = ("tensorflow", "jax", "torch")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -29,6 +32,22 @@ def load_recipe(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def check_few_steps(name, folder, *options, loss="loss"):
+    """Trains a recipe's tiny scale for a few dozen steps: the loss, that of the log's
+    column, falls.
+
+    Returns:
+        The preset that it left, loaded.
+    """
+    argv = ["--scale", "tiny", "--epochs", "2", "--output", str(folder), *options]
+    assert load_recipe(name).main(argv) == 0
+    with open(folder / "log.csv") as file:
+        losses = [float(row[loss]) for row in csv.DictReader(file)]
+    assert len(losses) == 2 and losses[1] < losses[0]
+    with pytest.warns(UserWarning, match="has no card.json"):
+        return zoo.load(folder / "preset" / name)
 
 
 def proved_under(backend):

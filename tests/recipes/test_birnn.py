@@ -8,7 +8,7 @@ import h5py
 import pytest
 
 import zoo
-from tests.harness import load_recipe, proved_under
+from tests.harness import load_recipe
 from zoo.cards import read_card
 from zoo.data.tagged import toy_sentences
 from zoo.training import run_experiment
@@ -16,7 +16,7 @@ from zoo.training import run_experiment
 ROOT = Path(__file__).parents[2]
 
 
-@proved_under("torch")
+@pytest.mark.once  # the one experiment that `make test` trains to its criterion
 def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
     recipe = load_recipe("birnn")
 

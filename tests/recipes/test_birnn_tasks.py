@@ -11,6 +11,7 @@ from tests.harness import load_recipe, proved_under
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 @proved_under("jax")
 def test_one_direction_cannot_pass_its_limit_and_two_can(tmp_path):
     assert (

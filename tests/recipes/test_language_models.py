@@ -4,7 +4,11 @@ import json
 
 import pytest
 
-from tests.harness import load_recipe, proved_under
+from tests.harness import (
+    check_few_steps,
+    load_recipe,
+    proved_under,
+)
 from zoo.training.recipe import SCALES
 
 # The backend on which a recipe is proved: the models train under each in their tests;
@@ -13,6 +17,7 @@ PROVED = {"lstm": "jax", "gru": "tensorflow", "lstmn_lm": "jax"}
 NEAR = {"lstm": 1.02, "gru": 1.02, "lstmn_lm": 1.06}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=proved_under(PROVED[name])) for name in PROVED]
 )
@@ -22,6 +27,16 @@ def test_the_tiny_recipe_learns_the_grammar(name, tmp_path):
     results = json.loads((tmp_path / "results.json").read_text())["test"]
     assert results["optimum"] * 0.995 < results["perplexity"]
     assert results["perplexity"] < results["optimum"] * NEAR[name]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", PROVED)
+def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path):
+    model = check_few_steps(name, tmp_path, "--set", "sentences=200")
+    results = json.loads((tmp_path / "results.json").read_text())["test"]
+    # Of as many words as it knows, none is more probable than another at first.
+    assert 1 < results["perplexity"] < model.backbone.vocabulary_size
+    assert len(model.score(["a", "b"])) == 2
 
 
 @pytest.mark.parametrize("name", PROVED)

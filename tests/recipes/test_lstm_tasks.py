@@ -17,6 +17,7 @@ def recipe():
     return load_recipe("lstm_tasks")
 
 
+@pytest.mark.long
 @proved_under("jax")
 def test_the_adding_problem_is_solved(recipe, tmp_path):
     """The criterion of the paper, of 20 steps: at most 3 of 2,560 wrong by 0.04, the
@@ -59,7 +60,7 @@ def test_the_nets_have_the_papers_cells_and_biases(recipe):
     }
 
 
-@proved_under("jax")
+@pytest.mark.once
 def test_the_other_tasks_run(recipe, tmp_path):
     argv = ["--set", 'tasks=["order", "order_3", "reber"]', "--set", "sequences=100"]
     argv += ["--epochs", "1", "--output", str(tmp_path)]

@@ -4,7 +4,11 @@ import json
 
 import pytest
 
-from tests.harness import load_recipe, proved_under
+from tests.harness import (
+    check_few_steps,
+    load_recipe,
+    proved_under,
+)
 
 # The share of 200 unseen sentences that must come out right, and the backend on which a
 # recipe is proved; few under torch, which takes several times as long for so small a
@@ -28,11 +32,22 @@ LEARNED = {
     "name",
     [pytest.param(name, marks=proved_under(LEARNED[name][1])) for name in LEARNED],
 )
+@pytest.mark.long
 def test_the_tiny_recipe_learns(name, tmp_path):
     module = load_recipe(name)
     assert module.main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
     results = json.loads((tmp_path / "results.json").read_text())["generated"]
     assert results["exact"] >= LEARNED[name][0]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", LEARNED)
+def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path):
+    # What hard attention is trained by is no likelihood: it may rise at first.
+    limit = ("--limit", "1000")
+    model = check_few_steps(name, tmp_path, *limit, loss="val_perplexity")
+    assert type(model) is load_recipe(name).RECIPE.translator()
+    assert isinstance(model.translate("sa po", beam_size=2, max_length=3), str)
 
 
 def test_luongs_recipes_differ_in_the_attention_alone():
