@@ -101,9 +101,13 @@ def test_a_new_output_has_the_mode_of_any_new_file(tmp_path):
 
 # === Standard streams ===
 
+# Without Keras, which would take seconds to start, ten times.
 _SCRIPT = """
 import sys
 from pathlib import Path
+from unittest import mock
+keras = sys.modules["keras"] = sys.modules["keras_hub"] = mock.MagicMock()
+keras.config.backend.return_value = "jax"
 from zoo import presets
 class Task:
     def translate(self, texts, **_): return [text.upper() for text in texts]
