@@ -6,6 +6,8 @@ import pytest
 from tests.presets_for_tests import make_preset
 from zoo.presets import find
 
+pytestmark = pytest.mark.backend_free
+
 
 @pytest.fixture
 def preset(tmp_path):

@@ -12,7 +12,10 @@ from tests.presets_for_tests import save_translator
 from zoo.cards import PresetError
 from zoo.preset_weights import fitting, measure
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*cannot be verified")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.filterwarnings("ignore:.*cannot be verified"),
+]
 
 
 @pytest.fixture(scope="module")

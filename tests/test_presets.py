@@ -12,6 +12,8 @@ from zoo import presets
 from zoo.card_pages import write_card
 from zoo.presets import PresetError, find, list_presets, verify
 
+pytestmark = pytest.mark.once
+
 WEIGHTS = "model.weights.h5"
 
 

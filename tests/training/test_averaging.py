@@ -5,6 +5,8 @@ from keras import ops
 
 from zoo.training import EpochWeights, average_weights, prepare_optimizer
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def model():

@@ -9,6 +9,8 @@ from zoo.text import Tokenizer
 from zoo.training import load_embeddings
 from zoo.training.embeddings import start_from
 
+pytestmark = pytest.mark.once
+
 GLOVE = "dog 1 2\n. . 3 4\ncat 5 6e-1\ndog 7 8\nla 9 10\n"
 
 

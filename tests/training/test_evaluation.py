@@ -10,6 +10,8 @@ from zoo.training.evaluation import (
     worst_translations,
 )
 
+pytestmark = pytest.mark.backend_free
+
 HYPOTHESES = [
     "Ein Hund rennt im Park.",
     "Zwei Kinder spielen mit dem Ball.",

@@ -10,6 +10,8 @@ import pytest
 from zoo.training import interrupts
 from zoo.training.interrupts import Interrupted
 
+pytestmark = pytest.mark.backend_free
+
 ROOT = Path(__file__).parents[2]
 NUMBERS = [signal.SIGINT, signal.SIGTERM]
 

@@ -6,6 +6,8 @@ import pytest
 from zoo.training import HalvingSchedule, Optimizer, WarmupLinearDecay
 from zoo.training.optimizers import OPTIMIZERS
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_name_is_a_keras_optimizer(name):

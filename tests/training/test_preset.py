@@ -11,6 +11,8 @@ from zoo.models import LuongTranslator
 from zoo.training import save_preset
 from zoo.training.preset import halve_weights, use_of
 
+pytestmark = pytest.mark.once
+
 WEIGHTS = "model.weights.h5"
 
 

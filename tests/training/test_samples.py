@@ -12,6 +12,8 @@ from zoo.training.samples import (
     translation_of,
 )
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def ids(translator, sentences):
