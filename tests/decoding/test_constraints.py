@@ -56,12 +56,14 @@ def test_a_translation_begins_with_its_prefix(terse, texts):
     )
 
 
+@pytest.mark.once
 def test_prefixes_may_come_from_a_generator(reader, texts):
     prefixes = ["ein", "", "q"] + ["ein hund"] * (len(texts) - 3)
     found = reader.translate(texts, prefix=(p for p in prefixes), max_length=7)
     assert found == reader.translate(texts, prefix=prefixes, max_length=7)
 
 
+@pytest.mark.once
 def test_a_prefix_longer_than_the_usual_limit(translator, terse):
     prefix = "hund " * 30
     [own] = translator.preprocessor.encode_targets([prefix])
@@ -115,6 +117,7 @@ def reader():
     return LuongTranslator(backbone, LuongPreprocessor(tokenizer, source_end=True))
 
 
+@pytest.mark.once
 def test_a_word_is_banned_with_and_without_its_underscore(reader):
     text = "a dog runs"
     word = reader.translate(text, banned=[*NO_WORDS, "<unk>"], **DETAILS).tokens[0]
@@ -152,6 +155,7 @@ def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
     assert [first for first, _ in best] == [record.text for record in found]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("replace_unknown", [False, True])
 def test_unknown_words_of_a_prefix_stay_as_they_are(reader, replace_unknown):
     texts = ["a Mops runs", "a dog"]
@@ -164,6 +168,7 @@ def test_unknown_words_of_a_prefix_stay_as_they_are(reader, replace_unknown):
     assert reader.translate(texts[0], prefix="Xx hund Yy", **plain) == found[0].text
 
 
+@pytest.mark.once
 def test_words_of_a_source_that_was_cut(reader):
     """Its end token belongs to no word."""
     words = source_words(reader.preprocessor, ["a Mops runs", "a"], [[4, 1, 3], [4, 3]])
@@ -172,6 +177,7 @@ def test_words_of_a_source_that_was_cut(reader):
     assert found == ("Mops", ["▁Mops"])
 
 
+@pytest.mark.once
 def test_where_nothing_is_unknown_nothing_changes(terse, texts):
     options = {**DETAILS, "banned": "<unk>"}
     found = terse.translate(texts, replace_unknown=True, **options)
@@ -180,12 +186,14 @@ def test_where_nothing_is_unknown_nothing_changes(terse, texts):
     assert [x.text for x in found] == [x.text for x in wanted]
 
 
+@pytest.mark.once
 def test_a_word_is_more_than_its_unknown_piece(terse):
     [ids] = terse.preprocessor.encode(["a dogßX"])
     [words] = source_words(terse.preprocessor, ["a dogßX"], [ids])
     assert words[-1] == "dogßX" and set(words) == {"a", "dogßX"}
 
 
+@pytest.mark.once
 def test_without_attention_the_unknown_word_stays(reader):
     tokenizer = reader.preprocessor.tokenizer
     backbone = Seq2Seq(14, num_layers=1, hidden_dim=6, embedding_dim=5)
@@ -197,6 +205,7 @@ def test_without_attention_the_unknown_word_stays(reader):
     assert record.text == mute.translate("a Mops", **options).text
 
 
+@pytest.mark.once
 def test_banned_lists_share_a_program(terse):
     terse.translate("ein", banned=["a", "d"], **OPTIONS)
     _, kept = terse.__dict__["_compiled"]
@@ -233,6 +242,7 @@ def test_bad_values(reader, monkeypatch, arguments, error, message):
         reader.translate(["a dog", "a cat"], **arguments)
 
 
+@pytest.mark.once
 def test_where_all_is_banned_the_error_says_so(reader):
     banned = ["<unk>", *NO_WORDS, *reader.preprocessor.tokenizer.get_vocabulary()[4:]]
     with pytest.raises(ValueError, match="a word must be left that isn't banned"):

@@ -114,6 +114,7 @@ def same_records(found, wanted):
         np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
 
 
+@pytest.mark.once
 def test_one_model_once_and_twice_is_that_model(models):
     search, limits = BeamSearch(3, n_best=3), np.array([6, 6, 5], "int32")
     ids, scores = compile_search(models[0], search, 6)(SOURCES, limits)
@@ -155,6 +156,7 @@ def test_given_translations_score_as_the_mean_of_the_probabilities(models):
     assert ensemble.perplexity(TEXTS, targets) == pytest.approx(np.exp(-mean))
 
 
+@pytest.mark.once
 def test_members_of_other_precisions_without_attention(tokenizer):
     half = make(Seq2SeqTranslator, tokenizer, 5, "mixed_float16", embedding_dim=4)
     int8 = make(Seq2SeqTranslator, tokenizer, 6, embedding_dim=4)
@@ -176,6 +178,7 @@ def test_members_of_other_precisions_without_attention(tokenizer):
     assert weights.shape == (3, 3, 3) and not weights.any()
 
 
+@pytest.mark.once
 def test_long_texts_are_cut_as_the_shortest_reader_cuts_them(models, tokenizer):
     short = make(Seq2SeqTranslator, tokenizer, 1, reading={"source_length": 5})
     assert Ensemble([models[0], short]).preprocessor is short.preprocessor
@@ -208,6 +211,7 @@ def test_what_is_no_translator_with_a_preprocessor(models, ensemble):
             Ensemble([models[0], wrong])
 
 
+@pytest.mark.once
 def test_members_that_read_or_write_otherwise(models, tokenizer):
     other = Tokenizer(train_tokenizer(["ac ca", "a c", "c a ac"], VOCABULARY))
     assert other.vocabulary_size() == tokenizer.vocabulary_size()

@@ -6,7 +6,12 @@ import pytest
 from keras import ops
 
 from tests.decoding.test_beam import log_softmax
-from tests.harness import SOURCE, VOCABULARY, randomize
+from tests.harness import (
+    SOURCE,
+    VOCABULARY,
+    once,
+    randomize,
+)
 from tests.models.test_everywhere import TRANSLATORS
 from zoo.decoding import BeamSearch, Translation, score_ids, search_ids
 from zoo.models import LuongPreprocessor, LuongTranslator
@@ -26,7 +31,11 @@ def records(terse, texts):
     )
 
 
-@pytest.mark.parametrize("cls", TRANSLATORS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize(
+    "cls",
+    [cls if "Luong" in cls.__name__ else once(cls) for cls in TRANSLATORS],
+    ids=lambda cls: cls.__name__,
+)
 def test_what_was_found_scores_as_it_did(cls):
     options = {"vocabulary_size": VOCABULARY, **TRANSLATORS[cls]}
     model = cls(randomize(cls.backbone_cls(**options), scale=1.0))
@@ -108,6 +117,7 @@ def test_alignments_are_those_of_the_search(terse, texts, records):
         assert old.log_probs is None
 
 
+@pytest.mark.once
 def test_alignments_of_texts(translator, texts):
     found = translator.align(texts, TARGETS)
     scores = translator.score(texts, TARGETS)
@@ -159,6 +169,7 @@ def test_what_is_no_pair_of_texts(
         getattr(translator, method)(sources, targets)
 
 
+@pytest.mark.once
 def test_pieces_of_another_vocabulary(terse, texts):
     record = terse.translate(texts[3], beam_size=1, max_length=9, return_details=True)
     other = dataclasses.replace(record, tokens=[*record.tokens, "▁nobody"])

@@ -96,6 +96,7 @@ def test_float8_keeps_its_scales(cls):
             task.backbone.fit(INPUTS, wanted, verbose=0)
 
 
+@pytest.mark.once
 def test_without_metrics_there_are_none():
     """Keras keeps the metrics of the compilation before."""
     for metrics in ([], None):

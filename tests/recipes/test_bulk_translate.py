@@ -47,6 +47,7 @@ def inputs(tmp_path):
     return [first, second], lines
 
 
+@pytest.mark.long
 @needs_ray
 @without_card
 def test_a_killed_worker_costs_no_line(preset, inputs, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 
 from tests.training import distributed_run
 
+pytestmark = pytest.mark.long
 BACKEND = keras.backend.backend()
 SCRIPT = Path(distributed_run.__file__)
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

@@ -121,25 +121,20 @@ def check_equal(folder, straight):
 # === SIGKILL ===
 
 
-def test_killed_at_any_moment_it_ends_as_if_nothing_had_been(runs, straight, tmp_path):
-    print(f"ZOO_KILL_SEED={SEED}")
-    rng = random.Random(SEED)
-    places = ["half a checkpoint", "evaluating", "before a rename", "after the log"]
-    moments = [(place, rng.randint(1, 3)) for place in places]
-    moments = moments[: KILLS // 2] + [
-        ("-", rng.uniform(0, straight[1])) for _ in range(KILLS - KILLS // 2)
-    ]
-    moments += [(rng.choice(places), rng.randint(1, 3)) for _ in range(KILLS // 4)]
-    del moments[KILLS:]
-    rng.shuffle(moments)
+PLACES = ["half a checkpoint", "evaluating", "before a rename", "after the log"]
+
+
+def kill_and_go_on(runs, straight, folder, rng, moments):
+    """Kills runs at moments, each a place and the how many-th time there, or "-" and a
+    second: a run that was killed goes on, and ends as if nothing had been."""
     number = 0
     while moments:
-        folder, (place, when) = tmp_path / str(number), moments[-1]
+        here, (place, when) = folder / str(number), moments[-1]
         if place == "-":
-            runs.start(folder, steps=rng.randint(1, 4))
+            runs.start(here, steps=rng.randint(1, 4))
             heard = runs.hear(when)
         else:
-            runs.start(folder, place, when, steps=rng.randint(1, 4))
+            runs.start(here, place, when, steps=rng.randint(1, 4))
             heard = runs.hear()
         if heard in ("", "here"):
             heard = runs.send(signal.SIGKILL)
@@ -148,16 +143,37 @@ def test_killed_at_any_moment_it_ends_as_if_nothing_had_been(runs, straight, tmp
             moments.pop()
             continue
         assert heard == "ended 0"  # too early for this moment: once more
-        check_equal(folder, straight)
+        check_equal(here, straight)
         number += 1
         moments[-1] = (place, 1 if place != "-" else rng.uniform(0, when))
-    runs.finish(tmp_path / str(number))
-    check_equal(tmp_path / str(number), straight)
+    runs.finish(folder / str(number))
+    check_equal(folder / str(number), straight)
+
+
+@pytest.mark.once
+def test_killed_it_ends_as_if_nothing_had_been(runs, straight, tmp_path):
+    moments = [("-", straight[1] / 2), ("half a checkpoint", 1)]
+    kill_and_go_on(runs, straight, tmp_path, random.Random(0), moments)
+
+
+@pytest.mark.long
+def test_killed_at_any_moment_it_ends_as_if_nothing_had_been(runs, straight, tmp_path):
+    print(f"ZOO_KILL_SEED={SEED}")
+    rng = random.Random(SEED)
+    moments = [(place, rng.randint(1, 3)) for place in PLACES]
+    moments = moments[: KILLS // 2] + [
+        ("-", rng.uniform(0, straight[1])) for _ in range(KILLS - KILLS // 2)
+    ]
+    moments += [(rng.choice(PLACES), rng.randint(1, 3)) for _ in range(KILLS // 4)]
+    del moments[KILLS:]
+    rng.shuffle(moments)
+    kill_and_go_on(runs, straight, tmp_path, rng, moments)
 
 
 # === A full disk ===
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("count", [1, 4])
 def test_a_full_disk_leaves_the_last_checkpoint(runs, straight, tmp_path, count):
     runs.start(tmp_path, "a full disk", count)
@@ -175,6 +191,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(runs, straight, tmp_path, count)
 # === Interrupts ===
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("place", "number", "code"),
     [("a step", signal.SIGINT, 130), ("evaluating", signal.SIGTERM, 143)],

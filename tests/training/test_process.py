@@ -59,11 +59,13 @@ def _tuned(libc="glibc", *sizes, **environment):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.once
 def test_freed_memory_is_kept():
     calls, _ = _tuned()
     assert [-4, 0] in calls and [-1, 2**31 - 1] in calls
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("libc", "environment"),
     [
@@ -210,6 +212,7 @@ with _standard_error_kept():
 """
 
 
+@pytest.mark.once
 def test_what_was_said_before_an_abort_is_shown():
     command = [sys.executable, "-c", _ABORT]
     done = subprocess.run(command, capture_output=True, text=True)

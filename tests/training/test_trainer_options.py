@@ -21,6 +21,8 @@ from zoo.training import (
     trainer,
 )
 
+pytestmark = pytest.mark.once
+
 SCALE = Scale(
     model={
         "num_layers": 1,
