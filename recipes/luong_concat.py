@@ -21,7 +21,6 @@ RECIPE = luong(
         "concat score, whose W_a reads both states as printed (the authors' code "
         "leaves the source's half the identity)"
     ),
-    bidirectional=False,  # as the bundled preset was trained
 )
 
 

@@ -20,7 +20,6 @@ RECIPE = luong(
         "Local attention with monotonic alignment, p_t = t (section 3.2), inside its "
         "window equation 7 with the general score"
     ),
-    bidirectional=False,  # as the bundled preset was trained
 )
 
 

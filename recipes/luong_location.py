@@ -21,7 +21,6 @@ RECIPE = luong(
         "the source's states"
     ),
     weaknesses=("It can attend to the first 50 pieces of a source only.", SHORT, LOOPS),
-    bidirectional=False,  # as the bundled preset was trained
 )
 
 

@@ -60,13 +60,9 @@ def test_luongs_recipes_differ_in_the_attention_alone():
             for scale in scales.values()
         }
         kinds[name] = kind
-        # Those bundled of these are still of the paper's encoder.
-        later = name in ("luong_concat", "luong_local_m", "luong_location")
-        waiting = {"bidirectional": None} if later else {}
         for size in ("tiny", "small"):
             own, other = (
                 {**recipe.scales[size].model, "attention": None, "score": None}
-                | waiting
                 for recipe in (
                     load_recipe("luong_local").RECIPE,
                     load_recipe(name).RECIPE,
