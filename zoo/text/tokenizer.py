@@ -88,8 +88,9 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
         # With a piece "00", "000" is two pieces in either order at the same score, and
         # the SentencePiece inside tensorflow-text chooses the other one.
         "split_digits": True,
-        # SentencePiece leaves out longer ones, by default those over 4192 bytes.
-        "max_sentence_length": LONGEST_LINE,
+        # SentencePiece leaves out longer ones, by default those over 4192 bytes. The
+        # number stands in the file: another one makes another file of the same pieces.
+        "max_sentence_length": max(10, max(len(text.encode()) for text in short)),
         # The sums over threads depend on how many there are: never the machine's count.
         "num_threads": 16,
         "minloglevel": 2,
