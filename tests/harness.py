@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import warnings
 
 import keras
 import numpy as np
@@ -318,7 +317,6 @@ def check_translator(task_cls, options, whole=True, seed=0):
     if whole:
         check_symbolic(backbone)
         check_half(backbone_cls, options)
-        check_quantized(backbone_cls, options)
         check_training(task_cls, options)
     return backbone
 
@@ -412,22 +410,6 @@ def check_half(backbone_cls, options):
         assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
 
 
-def check_quantized(backbone_cls, options):
-    """int8: close to the whole numbers, and as it was after a round trip."""
-    model = randomize(backbone_cls(**options))
-    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    whole = to_numpy(compiled(model)(inputs))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*have a `quantize` method")
-        model.quantize("int8")
-    assert any(v.dtype == "int8" for v in model.weights)
-    quantized = to_numpy(compiled(model)(inputs))
-    assert 0 < np.abs(quantized - whole).max() < 0.1 * np.abs(whole).max()
-    copy = same_config(model)
-    copy.set_weights(model.get_weights())
-    close(compiled(copy)(inputs), quantized)
-
-
 def check_gradients(backbone):
     """In training every gradient is that of inference, taken another way round: the
     loops hoist products, the loss does without logits."""
@@ -475,7 +457,7 @@ def check_training(task_cls, options):
     before = [to_numpy(v.value) for v in task.trainable_variables]
     rows = [[i for i in row.tolist() if i] for row in SOURCE]
     words = [[i for i in row.tolist()[1:] if i] for row in TARGET]
-    batches = PairBatches(rows, words, batch_size=2, buckets=[(4, 8), (12, 8)])
+    batches = PairBatches(rows, words, batch_size=3, buckets=[(4, 8), (12, 8)])
     history = task.fit(feed(batches), epochs=1, shuffle=False, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
     for old, variable in zip(before, task.trainable_variables, strict=True):

@@ -1,6 +1,7 @@
 """Each task's preset is saved under this backend and loaded under the others: all at
 once, since another backend takes a while to start."""
 
+import numpy as np
 import pytest
 
 from tests.harness import (
@@ -9,8 +10,11 @@ from tests.harness import (
     VOCABULARY,
     check_other_backends,
     close,
+    compiled,
     once,
     randomize,
+    same_config,
+    to_numpy,
 )
 from tests.models import (
     test_bahdanau,
@@ -42,15 +46,21 @@ TRANSLATORS = {
     "cls",
     [cls if cls is models.LuongTranslator else once(cls) for cls in TRANSLATORS],
 )
-def test_quantized_it_is_saved_and_loaded(cls, tokenizer, tmp_path):
+def test_quantized_it_is_close_and_saved_and_loaded(cls, tokenizer, tmp_path):
     backbone = cls.backbone_cls(**{"vocabulary_size": VOCABULARY, **TRANSLATORS[cls]})
     task = cls(randomize(backbone), cls.preprocessor_cls(tokenizer))
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    whole = to_numpy(compiled(task)(inputs))
     task.quantize("int8")
+    quantized = to_numpy(compiled(task)(inputs))
+    assert 0 < np.abs(quantized - whole).max() < 0.1 * np.abs(whole).max()
+    copy = same_config(task.backbone)
+    copy.set_weights(task.backbone.get_weights())
+    close(compiled(copy)(inputs), quantized)
     task.save_to_preset(str(tmp_path))
     again = cls.from_preset(tmp_path)
     assert any(v.dtype == "int8" for v in again.weights)
-    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    close(again(inputs), task(inputs))
+    close(compiled(again)(inputs), quantized)
     options = {"beam_size": 2, "max_length": 4, "return_details": True}
     found, wanted = (model.translate("ab cd", **options) for model in (again, task))
     assert found.text == wanted.text and abs(found.score - wanted.score) < 1e-4

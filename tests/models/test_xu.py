@@ -44,6 +44,7 @@ def test_contract(options):
     check_translator(ShowAttendTellTranslator, {**SMALL, **options}, not options)
 
 
+@pytest.mark.once
 def test_hard_attention_keeps_the_contract_and_trains():
     backbone = randomize(ShowAttendTell(**WORDS, **HARD))
     logits = to_numpy(backbone({"source_ids": SOURCE, "target_ids": TARGET}))
