@@ -468,12 +468,13 @@ def check_training(task_cls, options):
 _LOADER = """
 import json, os, sys
 import numpy as np, keras, keras_hub, zoo.models
+from tests.harness import compiled
 for name, base in json.loads(sys.argv[2]).items():
     folder = os.path.join(sys.argv[1], name)
     home = keras_hub.models if hasattr(keras_hub.models, base) else zoo.models
     task = getattr(home, base).from_preset(os.path.join(folder, "preset"))
     with np.load(os.path.join(folder, "inputs.npz")) as file:
-        got = task.backbone({k: file[k] for k in file.files})
+        got = compiled(task.backbone)({k: file[k] for k in file.files})
     wanted = np.load(os.path.join(folder, "outputs.npy"))
     error = float(np.abs(keras.ops.convert_to_numpy(got) - wanted).max())
     print(json.dumps([keras.backend.backend(), name, type(task).__name__, error]))

@@ -52,6 +52,7 @@ for name, (call, text) in calls.items():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory is read from /proc")
+@pytest.mark.long
 @proved_under("tensorflow")  # the quickest at it; what bounds it is one code
 def test_memory_does_not_follow_the_text():
     command = [sys.executable, "-c", PROGRAM]

@@ -221,6 +221,7 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
     assert len(clone.__dict__["_compiled"][1]) == len(buckets)
 
 
+@pytest.mark.once
 def test_quantized_after_a_translation_is_translated_with_quantized_weights(
     translator, texts
 ):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.everyday import (
     SIZE,
+    check_an_explicit_mask,
     check_fine_tuned_when_quantized,
     check_in_a_model,
     kerashub_layer_test,
@@ -119,6 +120,16 @@ VARIANTS = ("RecurrentStack, bidirectional", "SimpleRNNCell")
 )
 def test_a_layer_in_a_functional_model(name):
     check_in_a_model(CONNECTED[name])
+
+
+EXPLICIT = ("AdditiveAttention", "RecurrentStack", "AttentionDecoder")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in EXPLICIT else once(name) for name in CONNECTED]
+)
+def test_an_explicit_mask_is_the_implicit_one(name):
+    check_an_explicit_mask(CONNECTED[name])
 
 
 # Dense layers and Embeddings are quantized by Keras, ours around them by nothing more.
