@@ -76,6 +76,7 @@ def test_a_bad_loss_goes_back_once_and_ends_training_the_second_time(
     assert int(iterations[0].value) == 9 + 8 + 2
 
 
+@pytest.mark.once
 def test_the_last_batch_of_an_epoch_may_be_left_out(make, monkeypatch):
     run = make(checkpoint_steps=2, checkpoint_minutes=None)
     spoil(monkeypatch, run, [(1, 8)])  # of 9; the checkpoint stands right before it
@@ -87,6 +88,7 @@ def test_the_last_batch_of_an_epoch_may_be_left_out(make, monkeypatch):
         assert np.isfinite(float(row["loss"])) and float(row["seconds"]) >= 0
 
 
+@pytest.mark.once
 def test_the_batch_whose_gradient_is_not_finite_is_left_out(make, monkeypatch):
     run = make(checkpoint_steps=2, checkpoint_minutes=None)
     spoil(monkeypatch, run, [(1, 5)])
@@ -110,6 +112,7 @@ def test_a_diverging_run_stops_with_the_reason_each_time(make):
         assert "A lower learning rate may help" in str(caught.value)
 
 
+@pytest.mark.once
 def test_weights_that_are_not_finite_are_not_saved(make, monkeypatch):
     run = make()
     run.train()
@@ -135,6 +138,7 @@ def test_the_rate_of_a_later_step(accumulation):
     assert float(optimizer.learning_rate) == 1.0
 
 
+@pytest.mark.once
 def test_the_state_tells_where_it_is(make):
     """What a resumed run finds of an epoch that was trained and not yet watched."""
     run = make()

@@ -191,6 +191,7 @@ def fit(task, epochs, first=0):
     return history.history["loss"]
 
 
+@pytest.mark.once
 def test_training_resumes_bit_equally(tmp_path):
     straight = make_task(noises())
     losses = fit(straight, 2)
