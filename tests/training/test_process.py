@@ -83,8 +83,9 @@ def test_a_model_with_a_large_matrix_keeps_no_large_buffers():
     large = [-3, 2**25]
     jax = keras.backend.backend() == "jax"
     assert (large in _tuned("glibc", 8192)[0]) == jax  # 1024 x 8192 floats: 32 MB
-    assert large not in _tuned("glibc", 8191, 8)[0]
-    assert _tuned("", 8192)[0] == []
+    if jax:
+        assert large not in _tuned("glibc", 8191, 8)[0]
+        assert _tuned("", 8192)[0] == []
 
 
 def test_flags_of_xla():

@@ -11,7 +11,6 @@ import pytest
 from keras import ops
 
 import zoo
-from tests.harness import once
 from tests.presets_for_tests import FACTS
 from zoo.cards import read_card
 from zoo.data import Pairs
@@ -395,7 +394,8 @@ def test_the_card_tells_of_the_run(straight):
 # === Precision ===
 
 
-@pytest.mark.parametrize("precision", [once("mixed_bfloat16"), "mixed_float16"])
+@pytest.mark.once
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(precision, tmp_path):
     fast = Optimizer("adam", 0.02, clip=1.0)
     scale = dataclasses.replace(SCALE, optimizer=fast, loss={})
