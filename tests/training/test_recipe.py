@@ -439,6 +439,7 @@ def test_the_number_of_epochs_may_be_changed_on_the_way():
 # === Every recipe ===
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", recipes())
 def test_recipes_name_themselves_and_have_all_scales(name):
     found = load_recipe(name).RECIPE
