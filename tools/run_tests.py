@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = ("torch", "tensorflow", "jax")
 
 
-# Most of the time goes into compiling what then runs once. The quick flags take an older
-# way to the same code, in half the time; with --all XLA compiles as it does for users.
+# Most of the time goes into compiling what then runs once. The quick flags take an
+# older way to it, in half the time; with --all XLA compiles as it does for users.
 XLA_FLAGS = "--xla_backend_optimization_level=0"
 QUICK_XLA_FLAGS = (
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
