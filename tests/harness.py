@@ -62,6 +62,11 @@ def once(*values):
     return pytest.param(*values, marks=pytest.mark.once)
 
 
+def long(*values):
+    """A case that `make test-all` alone tries."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 def to_numpy(x):
     """Nested tensors as nested arrays."""
     return keras.tree.map_structure(ops.convert_to_numpy, x)

@@ -11,7 +11,10 @@ from tests.everyday import (
     check_in_a_model,
     kerashub_layer_test,
 )
-from tests.harness import once
+from tests.harness import (
+    long,
+    once,
+)
 from zoo import layers
 
 
@@ -134,10 +137,16 @@ def test_an_explicit_mask_is_the_implicit_one(name):
 
 # Dense layers and Embeddings are quantized by Keras, ours around them by nothing more.
 QUANTIZED = ("AdditiveAttention", "RecurrentStack")
+QUANTIZED_ONCE = ("AttentionDecoder", "LSTMN", "TransformerDecoderLayer")
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in QUANTIZED else once(name) for name in CONNECTED]
+    "name",
+    [
+        *QUANTIZED,
+        *map(once, QUANTIZED_ONCE),
+        *map(long, sorted(CONNECTED.keys() - {*QUANTIZED, *QUANTIZED_ONCE})),
+    ],
 )
 def test_a_layer_is_fine_tuned_when_quantized(name):
     check_fine_tuned_when_quantized(CONNECTED[name])

@@ -5,7 +5,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, gradients, randomize
+from tests.harness import (
+    close,
+    gradients,
+    long,
+    randomize,
+)
 from zoo.layers import LSTMNCell
 from zoo.layers.functional import scan
 from zoo.layers.lstmn_step import Rows
@@ -134,7 +139,7 @@ def test_its_gradient_from_outside_a_compiled_function(fusion):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="of tf.function")
-@pytest.mark.parametrize("fusion", [pytest.param(None, marks=pytest.mark.long), "deep"])
+@pytest.mark.parametrize("fusion", [long(None), "deep"])
 @pytest.mark.parametrize("jit", [False, True])
 def test_unknown_shapes_in_a_graph(jit, fusion):
     import tensorflow as tf

@@ -11,6 +11,7 @@ from tests.harness import (
     check_other_backends,
     close,
     compiled,
+    long,
     once,
     randomize,
     same_config,
@@ -44,7 +45,15 @@ TRANSLATORS = {
 @pytest.mark.filterwarnings("ignore:.*have a `quantize` method", "ignore:.*verified")
 @pytest.mark.parametrize(
     "cls",
-    [cls if cls is models.LuongTranslator else once(cls) for cls in TRANSLATORS],
+    [
+        models.LuongTranslator,
+        once(models.LSTMNTranslator),
+        once(models.TransformerTranslator),
+        long(models.BahdanauTranslator),
+        long(models.RNNEncoderDecoderTranslator),
+        long(models.Seq2SeqTranslator),
+        long(models.ShowAttendTellTranslator),
+    ],
 )
 def test_quantized_it_is_close_and_saved_and_loaded(cls, tokenizer, tmp_path):
     backbone = cls.backbone_cls(**{"vocabulary_size": VOCABULARY, **TRANSLATORS[cls]})

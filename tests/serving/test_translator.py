@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.harness import VOCABULARY, randomize
+from tests.harness import (
+    VOCABULARY,
+    long,
+    randomize,
+)
 from tests.models.test_everywhere import TRANSLATORS
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.test_export import SENTENCEPIECE, ask, strings
@@ -58,7 +62,7 @@ def test_logits_of_some_positions_at_a_time(monkeypatch):
 # Luong's is in the other files.
 # Luong's is served in the other files; the rest, under TensorFlow alone, takes a while.
 OTHERS = [
-    cls if "Bahdanau" in cls.__name__ else pytest.param(cls, marks=pytest.mark.long)
+    cls if "Bahdanau" in cls.__name__ else long(cls)
     for cls in TRANSLATORS
     if "Luong" not in cls.__name__
 ]

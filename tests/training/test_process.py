@@ -11,6 +11,7 @@ from pathlib import Path
 import keras
 import pytest
 
+from tests.harness import long
 from zoo.training import process
 from zoo.training.process import start_backend
 
@@ -69,8 +70,8 @@ def test_freed_memory_is_kept():
 @pytest.mark.parametrize(
     ("libc", "environment"),
     [
-        ("", {}),
-        ("glibc", {"MALLOC_TRIM_THRESHOLD_": "100000"}),
+        long("", {}),
+        long("glibc", {"MALLOC_TRIM_THRESHOLD_": "100000"}),
         ("glibc", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
     ],
 )
