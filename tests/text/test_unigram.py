@@ -38,9 +38,11 @@ def test_errors_of_a_child_are_those_of_this_process(monkeypatch):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_it(number):
     # Half an hour of training. The parent alone gets the signal, as from `kill`, and
-    # has no handler for it but Python's own.
+    # has no handler for it but Python's own (none where a shell's background job, and
+    # so its children, ignore SIGINT).
     program = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.append(sys.argv[1])  # without the package, which imports Keras
 import unigram
 print("begins", flush=True)
