@@ -12,8 +12,6 @@ from zoo.cli import main
 from zoo.cli.export import model_name
 from zoo.serving import read_metadata, versions, write_server_files
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

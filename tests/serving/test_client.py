@@ -15,7 +15,6 @@ pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
 double = pytest.importorskip("tests.serving.double")
 
 pytestmark = [
-    pytest.mark.backend_free,
     pytest.mark.filterwarnings("ignore:.*were cut"),
 ]
 KINDS = ("grpc", "rest")

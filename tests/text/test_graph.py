@@ -9,8 +9,6 @@ import pytest
 
 from zoo.text import TranslatorPreprocessor
 
-pytestmark = pytest.mark.once
-
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
