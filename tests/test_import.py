@@ -8,8 +8,6 @@ import pytest
 
 import zoo
 
-pytestmark = pytest.mark.backend_free
-
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("tensorflow", "jax", "torch", "keras", "keras_hub", "numpy", "sentencepiece")
 HEAVY += ("matplotlib",)

@@ -139,7 +139,7 @@ def test_its_gradient_from_outside_a_compiled_function(fusion):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="of tf.function")
-@pytest.mark.parametrize("fusion", [long(None), "deep"])
+@pytest.mark.parametrize("fusion", [None, long("deep")])
 @pytest.mark.parametrize("jit", [False, True])
 def test_unknown_shapes_in_a_graph(jit, fusion):
     import tensorflow as tf

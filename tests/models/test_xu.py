@@ -182,7 +182,6 @@ def test_hard_attention_refuses_what_it_cannot_learn_by():
         task.fit(batches(), epochs=1, verbose=0)
 
 
-@pytest.mark.once
 def test_the_penalty_is_a_loss_of_training():
     """Equation 14 by NumPy, source and target pads left out."""
     model = randomize(ShowAttendTell(**WORDS, **{**SMALL, "doubly_stochastic": 0.5}))

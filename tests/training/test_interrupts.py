@@ -11,8 +11,6 @@ from tests.harness import long
 from zoo.training import interrupts
 from zoo.training.interrupts import Interrupted
 
-pytestmark = pytest.mark.backend_free
-
 ROOT = Path(__file__).parents[2]
 NUMBERS = [signal.SIGINT, signal.SIGTERM]
 
