@@ -7,24 +7,23 @@ from pathlib import Path
 import keras
 import pytest
 
-# The files that take longest, a minute and more: started last, one of them would keep
-# one process busy while the others have nothing left to do.
+# The files that take longest: started last, one of them would keep one process busy
+# while the others have nothing left to do.
 _LONG = (
     "recipes/test_translators.py",
     "recipes/test_bulk_translate.py",
-    "serving/test_export.py",
-    "serving/test_client.py",
-    "serving/test_translator.py",
     "training/test_engines.py",
-    "training/test_killed.py",
     "training/test_recipe.py",
     "models/test_everywhere.py",
+    "layers/test_everyday.py",
+    "models/test_everyday.py",
+    "serving/test_export.py",
+    "serving/test_translator.py",
+    "training/test_trainer.py",
+    "training/test_killed.py",
     "models/test_luong.py",
-    "models/test_bahdanau.py",
-    "models/test_transformer.py",
     "models/test_lstmn.py",
-    "models/test_xu.py",
-    "models/test_language_model.py",
+    "models/test_transformer.py",
 )
 
 
@@ -64,7 +63,7 @@ def not_of_this_process():
 
 @contextlib.contextmanager
 def nothing_computed(node):
-    """Within it, what is marked `backend_free` fails if it computes with Keras."""
+    """Fails what is marked `backend_free` if it computes with Keras in this process."""
 
     def computes(*_, **__):
         pytest.fail("it is marked `backend_free` and computes with Keras's backend")
@@ -73,20 +72,22 @@ def nothing_computed(node):
         if node.get_closest_marker("backend_free"):
             patch.setattr(keras.Layer, "__call__", computes)
             patch.setattr(keras.Variable, "__init__", computes)
-            patch.setattr(keras.ops, "convert_to_tensor", computes)
-            patch.setattr(keras.ops, "convert_to_numpy", computes)
+            for module in (keras.ops, keras.random):
+                for name, value in vars(module).items():
+                    if callable(value):
+                        patch.setattr(module, name, computes)
         yield
 
 
 @pytest.fixture(scope="module", autouse=True)
-def free_of_backends(request):
+def backend_free_module(request):
     """A file that is marked so, with its fixtures, computes nothing."""
     with nothing_computed(request.node):
         yield
 
 
 @pytest.fixture(autouse=True)
-def free_of_a_backend(request):
+def backend_free_test(request):
     """A test that is marked so computes nothing."""
     with nothing_computed(request.node):
         yield

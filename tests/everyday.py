@@ -66,12 +66,19 @@ def masked_loss(outputs, labels, target):
     return errors[target > 0].mean()
 
 
+def a_model(connect):
+    """(model with random weights, its inputs, labels for its outputs)."""
+    keras.utils.set_random_seed(2)
+    model = randomize(in_a_model(connect))
+    labels = np.random.default_rng(0).normal(size=(*TARGET.shape, 3))
+    return model, [TARGET, SOURCE], labels.astype("float32")
+
+
 def check_in_a_model(connect):
     """Proves that a layer does what Keras's own do in a functional model: its outputs
     carry the mask, padding changes nothing, it trains compiled, is copied and saved."""
-    keras.utils.set_random_seed(2)
-    model = randomize(in_a_model(connect))
-    inputs, real = [TARGET, SOURCE], TARGET > 0
+    model, inputs, labels = a_model(connect)
+    real = TARGET > 0
     wanted = to_numpy(compiled(model)(inputs))
     assert wanted.shape == (*TARGET.shape, 3) and np.isfinite(wanted).all()
 
@@ -82,7 +89,6 @@ def check_in_a_model(connect):
 
     # `fit`, compiled by XLA where there is one: the loss before the step is that of
     # the real steps alone.
-    labels = np.random.default_rng(0).normal(size=wanted.shape).astype("float32")
     expected = masked_loss(wanted, labels, TARGET)
     before = [np.array(weight) for weight in model.get_weights()]
     found = fitted_loss(model, inputs, labels)
@@ -100,14 +106,12 @@ def check_in_a_model(connect):
 
 def check_an_explicit_mask(connect):
     """`mask=` says what an implicit one does, in the loss that `fit` reports, too."""
-    keras.utils.set_random_seed(2)
-    model, inputs = randomize(in_a_model(connect)), [TARGET, SOURCE]
+    model, inputs, labels = a_model(connect)
     wanted = to_numpy(compiled(model)(inputs))
     explicit = in_a_model(connect, implicit=False)
     explicit.set_weights(model.get_weights())
     found = to_numpy(compiled(explicit)(inputs))
     close(found[TARGET > 0], wanted[TARGET > 0], atol=1e-6)
-    labels = np.random.default_rng(0).normal(size=wanted.shape).astype("float32")
     expected = masked_loss(wanted, labels, TARGET)
     found = fitted_loss(explicit, inputs, labels)
     assert abs(found - expected) < 1e-5 * max(1, expected), (found, expected)
@@ -137,9 +141,7 @@ def check_copies(model, inputs, outputs):
 
 def check_fine_tuned_when_quantized(connect):
     """In int8 the loss that `fit` reports is that of the outputs."""
-    keras.utils.set_random_seed(2)
-    model, inputs = randomize(in_a_model(connect)), [TARGET, SOURCE]
-    labels = np.random.default_rng(0).normal(size=(*TARGET.shape, 3))
+    model, inputs, labels = a_model(connect)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have a `quantize` method")
         model.quantize("int8")

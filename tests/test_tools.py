@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import keras
+import numpy as np
 import pytest
 
 from tests.presets_for_tests import FACTS, make_preset
@@ -107,14 +109,11 @@ def test_fails_twice(broken): assert False
 """
 
 
-ALONE = ("--numprocesses=0", "--dist=no")  # two more processes would take a while
-
-
 def test_run_tests_counts_and_fails(tmp_path, capfd):
     suite = tmp_path / "test_suite.py"
     suite.write_text(SUITE)
     backends = ["--backend", "jax", "--backend", "torch"]
-    code = tool("run_tests").main([*backends, str(suite), *ALONE])
+    code = tool("run_tests").main([*backends, str(suite)])
     lines = capfd.readouterr().out.splitlines()
     assert code == 1
     assert lines[-1] == "3 passed, 3 failed, 2 skipped"
@@ -123,6 +122,9 @@ def test_run_tests_counts_and_fails(tmp_path, capfd):
         ["jax", "2", "1", "1"],
         ["torch", "1", "2", "1"],
     ]
+
+
+ALONE = ("--numprocesses=0", "--dist=no")  # two more processes would take a while
 
 
 @pytest.mark.parametrize(
@@ -205,6 +207,21 @@ def test_run_tests_tells_where_the_time_goes(tmp_path):
         [".", "4", "0"],
         ["layers", "4", "0"],
     ]
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda: keras.ops.softmax(np.ones(2)),
+        lambda: keras.random.normal((2,)),
+        lambda: keras.Variable(np.ones(2)),
+        lambda: keras.layers.Flatten()(np.ones((1, 2))),
+    ],
+)
+def test_what_is_backend_free_computes_nothing(compute):
+    """As all is in this file."""
+    with pytest.raises(pytest.fail.Exception, match="marked `backend_free`"):
+        compute()
 
 
 # === .ci/run ===

@@ -24,8 +24,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = ("torch", "tensorflow", "jax")
-
-
 # Most of the time goes into compiling what then runs once. The quick flags take an
 # older way to it, in half the time; with --all XLA compiles as it does for users.
 XLA_FLAGS = "--xla_backend_optimization_level=0"
@@ -80,7 +78,7 @@ def run(backend, pytest_arguments, xla_flags):
     Args:
         backend: Keras's.
         pytest_arguments: list of str.
-        xla_flags: str; the user's own environment goes before it.
+        xla_flags: str; a user's XLA_FLAGS replace them.
 
     Returns:
         (backend, passed, failed, skipped, seconds, whether all is well, `durations`). A

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.harness import proved_under
+from tests.marks import proved_under
 
 # In a process of its own. The first call of each kind, with ten words, has loaded and
 # compiled what is needed; then the highest use that the system tells is begun anew.

@@ -11,7 +11,7 @@ from zoo import presets
 from zoo.cli import main
 from zoo.data import DownloadError
 
-pytestmark = pytest.mark.backend_free
+pytestmark = pytest.mark.once
 
 
 def test_backend_cannot_change_under_a_running_keras(task, capsys):

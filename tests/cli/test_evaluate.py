@@ -6,7 +6,7 @@ from zoo import presets
 from zoo.cli import main
 from zoo.data import DownloadError
 
-pytestmark = pytest.mark.backend_free
+pytestmark = pytest.mark.once
 
 
 def test_evaluate(task, corpus, tmp_path, capsys):

@@ -10,7 +10,7 @@ from tests.cli.fakes import give_stdin, translate
 from zoo.cli.common import BadInput
 from zoo.cli.texts import open_output
 
-pytestmark = [pytest.mark.backend_free, pytest.mark.usefixtures("task")]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("task")]
 
 
 def test_gzip_is_read(tmp_path, capsys):
@@ -101,19 +101,22 @@ def test_a_new_output_has_the_mode_of_any_new_file(tmp_path):
 
 # === Standard streams ===
 
-# Without Keras, which would take seconds to start, ten times.
 _SCRIPT = """
 import sys
 from pathlib import Path
-from unittest import mock
-keras = sys.modules["keras"] = sys.modules["keras_hub"] = mock.MagicMock()
-keras.config.backend.return_value = "jax"
 from zoo import presets
 class Task:
     def translate(self, texts, **_): return [text.upper() for text in texts]
 presets.find, presets.load = Path, lambda name: Task()
 from zoo.cli import main
 sys.exit(main(["translate", "fake", "--batch-size", "1", *sys.argv[1:]]))
+"""
+# Keras takes seconds to start, eight times.
+_WITHOUT_KERAS = """
+import sys
+from unittest import mock
+keras = sys.modules["keras"] = sys.modules["keras_hub"] = mock.MagicMock()
+keras.config.backend.return_value = "jax"  # any that zoo knows
 """
 
 
@@ -131,7 +134,18 @@ sys.exit(main(["translate", "fake", "--batch-size", "1", *sys.argv[1:]]))
     ],
 )
 def test_standard_streams_that_are_closed_or_full(tmp_path, shell, code, out, err):
-    command = ["bash", "-c", shell, "bash", sys.executable, "-c", _SCRIPT]
+    check_streams(tmp_path, _WITHOUT_KERAS + _SCRIPT, shell, code, out, err)
+
+
+@pytest.mark.parametrize(
+    "shell, code, out", [('"$@" a 2>&-', 0, "A\n"), ('"$@" a >&- 2>&- <&-', 1, "")]
+)
+def test_a_backend_starts_with_closed_streams(tmp_path, shell, code, out):
+    check_streams(tmp_path, _SCRIPT, shell, code, out, None)
+
+
+def check_streams(tmp_path, script, shell, code, out, err):
+    command = ["bash", "-c", shell, "bash", sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, out), done.stderr
     last = done.stderr.splitlines()[-1:]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import once
+from tests.marks import once
 from zoo.decoding import BeamSearch
 from zoo.decoding.translate import compile_search
 from zoo.models import Luong, LuongTranslator

@@ -6,13 +6,10 @@ import pytest
 from keras import ops
 
 from tests.decoding.test_beam import log_softmax
-from tests.harness import (
-    SOURCE,
-    VOCABULARY,
-    once,
-    randomize,
-)
+from tests.harness import randomize
+from tests.marks import once
 from tests.models.test_everywhere import TRANSLATORS
+from tests.translators import SOURCE, VOCABULARY
 from zoo.decoding import BeamSearch, Translation, score_ids, search_ids
 from zoo.models import LuongPreprocessor, LuongTranslator
 

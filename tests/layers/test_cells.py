@@ -7,12 +7,12 @@ from tests.harness import (
     check_layer,
     close,
     gradients,
-    once,
     randomize,
     same_config,
     to_numpy,
 )
 from tests.layers import reference
+from tests.marks import once
 from zoo.layers import (
     AttentionCell,
     AttentionDecoder,

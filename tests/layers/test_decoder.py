@@ -2,14 +2,9 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import (
-    close,
-    once,
-    randomize,
-    same_config,
-    to_numpy,
-)
+from tests.harness import close, randomize, same_config, to_numpy
 from tests.layers import reference
+from tests.marks import once
 from zoo.layers import (
     AdditiveAttention,
     AttentionCell,

@@ -11,10 +11,7 @@ from tests.everyday import (
     check_in_a_model,
     kerashub_layer_test,
 )
-from tests.harness import (
-    long,
-    once,
-)
+from tests.marks import long, once
 from zoo import layers
 
 
@@ -172,9 +169,9 @@ def test_padding_of_the_encoder_does_not_reach_the_pooled_vector():
 def test_the_keras_mask_counts_beside_initial_states_too(make):
     layer, embedding = make(), keras.layers.Embedding(9, SIZE, mask_zero=True)
     states = [[np.full((1, SIZE), 0.5, "float32")] * 2]
-    short, long = (embedding(np.array([ids])) for ids in ([3, 4], [3, 4, 0, 0]))
-    wanted, final = layer(short, initial_states=states)
-    found, last = layer(long, initial_states=states)
+    alone, padded = (embedding(np.array([ids])) for ids in ([3, 4], [3, 4, 0, 0]))
+    wanted, final = layer(alone, initial_states=states)
+    found, last = layer(padded, initial_states=states)
     as_numpy = keras.ops.convert_to_numpy
     np.testing.assert_allclose(as_numpy(found)[:, :2], as_numpy(wanted), atol=1e-6)
     for got, own in zip(last[0], final[0], strict=True):

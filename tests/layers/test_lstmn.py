@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import (
-    check_layer,
-    close,
-    penalty_gradients,
-    randomize,
-    to_numpy,
-)
+from tests.harness import check_layer, close, penalty_gradients, randomize, to_numpy
 from tests.layers import reference
 from zoo.layers import LSTMN
 

@@ -5,12 +5,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import (
-    close,
-    gradients,
-    long,
-    randomize,
-)
+from tests.harness import close, gradients, randomize
+from tests.marks import long
 from zoo.layers import LSTMNCell
 from zoo.layers.functional import scan
 from zoo.layers.lstmn_step import Rows

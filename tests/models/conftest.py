@@ -1,6 +1,6 @@
 import pytest
 
-from tests.harness import VOCABULARY
+from tests.translators import VOCABULARY
 from zoo.text import Tokenizer, train_tokenizer
 
 

@@ -3,17 +3,10 @@ import inspect
 import numpy as np
 import pytest
 
-from tests.harness import (
-    SOURCE,
-    TARGET,
-    VOCABULARY,
-    check_translator,
-    close,
-    once,
-    randomize,
-    to_numpy,
-)
+from tests.harness import close, randomize, to_numpy
 from tests.layers import reference
+from tests.marks import once
+from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
 from zoo.models import (
     RNNEncoderDecoder,
     RNNEncoderDecoderTranslator,

@@ -10,22 +10,15 @@ import pytest
 from keras import ops
 
 from tests.everyday import kerashub_backbone_test, kerashub_task_test
-from tests.harness import (
-    SOURCE,
-    TARGET,
-    VOCABULARY,
-    close,
-    long,
-    once,
-    randomize,
-    to_numpy,
-)
+from tests.harness import close, randomize, to_numpy
+from tests.marks import long, once
 from tests.models import (
     test_language_model,
     test_sentiment,
     test_tagger,
 )
 from tests.models.test_everywhere import TRANSLATORS
+from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo import models
 from zoo.decoding import BeamSearch
 from zoo.training import SmoothedCrossEntropy
@@ -190,11 +183,7 @@ def test_a_model_keeps_its_values_when_training_raises(method, place):
 )
 @pytest.mark.parametrize(
     "method",
-    [
-        "fit",
-        long("evaluate"),
-        long("predict"),
-    ],
+    ["fit", long("evaluate"), long("predict")],
 )
 def test_data_that_raise_between_steps_of_one_execution(method):
     class Batches(keras.utils.PyDataset):
@@ -223,8 +212,8 @@ def test_each_text_ends_at_its_own_stop(kind, tokenizer):
     else:
         task, texts = test_language_model.task_of(), ["a dog", "cat", "runs", ""]
     size = task.preprocessor.tokenizer.vocabulary_size()
-    ids, step = {}, 2 if kind == "translator" else 1
-    for stop in range(3, size, step):
+    ids = {}
+    for stop in range(3, size):
         together = task.generate(texts, max_length=9, stop_token_ids=[stop])
         alone = [
             task.generate(text, max_length=9, stop_token_ids=[stop]) for text in texts

@@ -4,19 +4,8 @@ once, since another backend takes a while to start."""
 import numpy as np
 import pytest
 
-from tests.harness import (
-    SOURCE,
-    TARGET,
-    VOCABULARY,
-    check_other_backends,
-    close,
-    compiled,
-    long,
-    once,
-    randomize,
-    same_config,
-    to_numpy,
-)
+from tests.harness import close, compiled, randomize, same_config, to_numpy
+from tests.marks import long, once
 from tests.models import (
     test_bahdanau,
     test_cho,
@@ -29,6 +18,7 @@ from tests.models import (
     test_transformer,
     test_xu,
 )
+from tests.translators import SOURCE, TARGET, VOCABULARY, check_other_backends
 from zoo import models
 
 TRANSLATORS = {

@@ -5,17 +5,10 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import (
-    SOURCE,
-    TARGET,
-    VOCABULARY,
-    check_translator,
-    close,
-    once,
-    randomize,
-    to_numpy,
-)
+from tests.harness import close, randomize, to_numpy
 from tests.layers import reference
+from tests.marks import once
+from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
 from zoo.models import LSTMNEncoderDecoder, LSTMNTranslator
 
 SMALL = {"hidden_dim": 8, "embedding_dim": 6}

@@ -3,18 +3,10 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import (
-    SOURCE,
-    TARGET,
-    VOCABULARY,
-    check_translator,
-    close,
-    compiled,
-    once,
-    randomize,
-    to_numpy,
-)
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
+from tests.marks import once
+from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 
 SMALL = {"num_layers": 2, "hidden_dim": 8, "embedding_dim": 6, "window": 2}

@@ -3,13 +3,7 @@ import keras_hub
 import numpy as np
 import pytest
 
-from tests.harness import (
-    close,
-    compiled,
-    randomize,
-    same_config,
-    to_numpy,
-)
+from tests.harness import close, compiled, randomize, same_config, to_numpy
 from tests.layers import reference
 from zoo.models import (
     RecurrentClassifier,

@@ -5,7 +5,8 @@ import keras_hub
 import numpy as np
 import pytest
 
-from tests.harness import SOURCE, TARGET, VOCABULARY, close, randomize, to_numpy
+from tests.harness import close, randomize, to_numpy
+from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo.decoding import BeamSearch
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import END_ID, START_ID

@@ -6,14 +6,7 @@ import pytest
 from keras import ops
 
 import zoo
-from tests.harness import (
-    close,
-    compiled,
-    gradients,
-    randomize,
-    same_config,
-    to_numpy,
-)
+from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
 from tests.layers import reference
 from zoo.models import BiRNNTagger, BiRNNWords
 from zoo.text import TaggerPreprocessor

@@ -4,17 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.harness import (
-    SOURCE,
-    TARGET,
-    VOCABULARY,
-    check_translator,
-    close,
-    once,
-    randomize,
-    to_numpy,
-)
+from tests.harness import close, randomize, to_numpy
 from tests.layers.test_transformer import copy_layer, copy_norm
+from tests.marks import once
+from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
 from zoo.models import Transformer, TransformerTranslator
 
 SMALL = {"num_layers": 2, "hidden_dim": 8, "ff_dim": 12, "num_heads": 2, "dropout": 0.0}

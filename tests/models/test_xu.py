@@ -4,7 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import (
+from tests.harness import close, gradients, randomize, same_config, to_numpy
+from tests.layers import reference
+from tests.marks import once
+from tests.translators import (
     SOURCE,
     TARGET,
     VOCABULARY,
@@ -13,14 +16,7 @@ from tests.harness import (
     check_steps,
     check_training,
     check_translator,
-    close,
-    gradients,
-    once,
-    randomize,
-    same_config,
-    to_numpy,
 )
-from tests.layers import reference
 from zoo.layers.context import doubly_stochastic_penalty
 from zoo.models import (
     ShowAttendTell,

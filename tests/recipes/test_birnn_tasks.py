@@ -1,12 +1,14 @@
 """The paper's claim, on its data: what one direction cannot know, two do."""
 
+import csv
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.harness import load_recipe, proved_under
+from tests.harness import load_recipe
+from tests.marks import proved_under
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,6 +40,19 @@ def test_one_direction_cannot_pass_its_limit_and_two_can(tmp_path):
         assert found[name] >= 0.95 * results["classification"][name]["limit"]
     assert found["brnn"] < 0.5 * found["for_0"]
     assert found["brnn"] < found["merge_0"] < found["for_0"] < found["back_0"]
+
+
+@pytest.mark.once
+def test_a_few_steps_lower_every_nets_error(tmp_path):
+    few = ["--set", "sequences=60", "--set", "test_sequences=40", "--epochs", "3"]
+    argv = ["--scale", "tiny", "--output", str(tmp_path), *few]
+    assert load_recipe("birnn_tasks").main(argv) == 0
+    logs = sorted(tmp_path.rglob("log.csv"))
+    assert len(logs) >= 6  # three nets or more, for two tasks
+    for path in logs:
+        with open(path) as file:
+            losses = [float(row["loss"]) for row in csv.DictReader(file)]
+        assert losses[-1] < losses[0], path
 
 
 def test_merge_is_the_papers():

@@ -7,7 +7,8 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import load_recipe, proved_under
+from tests.harness import load_recipe
+from tests.marks import proved_under
 
 ROOT = Path(__file__).parents[2]
 

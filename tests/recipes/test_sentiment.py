@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from tests.harness import (
-    check_few_steps,
-    load_recipe,
-    proved_under,
-)
+from tests.harness import load_recipe
+from tests.marks import proved_under
+from tests.recipes.few_steps import check_few_steps
 from zoo.training.recipe import SCALES
 
 

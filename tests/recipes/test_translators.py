@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from tests.harness import (
-    check_few_steps,
-    load_recipe,
-    proved_under,
-)
+from tests.harness import load_recipe
+from tests.marks import proved_under
+from tests.recipes.few_steps import check_few_steps
 
 # The share of 200 unseen sentences that must come out right, and the backend on which a
 # recipe is proved; few under torch, which takes several times as long for so small a

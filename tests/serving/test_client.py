@@ -14,9 +14,7 @@ pytest.importorskip("tensorflow", reason="PredictionService's messages need it")
 pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
 double = pytest.importorskip("tests.serving.double")
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*were cut"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
 KINDS = ("grpc", "rest")
 
 

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.harness import (
-    VOCABULARY,
-    long,
-    randomize,
-)
+from tests.harness import randomize
+from tests.marks import long
 from tests.models.test_everywhere import TRANSLATORS
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.test_export import SENTENCEPIECE, ask, strings
+from tests.translators import VOCABULARY
 from zoo.serving import translator
 from zoo.serving.limits import Limits
 from zoo.serving.translator import TranslatorSignatures
@@ -59,7 +57,6 @@ def test_logits_of_some_positions_at_a_time(monkeypatch):
     np.testing.assert_allclose(graph(features), wanted, rtol=1e-5)
 
 
-# Luong's is in the other files.
 # Luong's is served in the other files; the rest, under TensorFlow alone, takes a while.
 OTHERS = [
     cls if "Bahdanau" in cls.__name__ else long(cls)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import once
+from tests.marks import once
 from zoo.cli import main
 from zoo.training import (
     ArrayBatches,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import long
+from tests.marks import long
 from zoo.training import interrupts
 from zoo.training.interrupts import Interrupted
 

@@ -125,8 +125,8 @@ PLACES = ["half a checkpoint", "evaluating", "before a rename", "after the log"]
 
 
 def kill_and_go_on(runs, straight, folder, rng, moments):
-    """Kills runs at moments, each a place and the how many-th time there, or "-" and a
-    second: a run that was killed goes on, and ends as if nothing had been."""
+    """Kills runs at moments, each (place, nth visit) or ("-", seconds): a run that was
+    killed goes on, and ends as if nothing had been."""
     number = 0
     while moments:
         here, (place, when) = folder / str(number), moments[-1]

@@ -1,0 +1,273 @@
+"""`check_translator`: the contract of a translator, in one call.
+
+It asks what KerasHub's `run_backbone_test` and `run_task_test` ask, and the contract of
+`zoo.models.seq2seq` on top.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import (
+    BACKENDS,
+    ROOT,
+    close,
+    compiled,
+    gradients,
+    randomize,
+    same_config,
+    snake,
+    to_numpy,
+)
+
+SOURCE = np.array(
+    [
+        [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
+        [5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0],
+        [9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],  # an empty source
+        [7, 7, 4, 12, 5, 6, 0, 0, 0, 0, 0],
+    ],
+    "int32",
+)
+TARGET = np.array(
+    [
+        [2, 4, 5, 6, 7, 8, 9],
+        [2, 6, 7, 8, 0, 0, 0],
+        [2, 9, 0, 0, 0, 0, 0],
+        [2, 13, 4, 0, 0, 0, 0],
+        [2, 5, 5, 4, 10, 11, 0],
+    ],
+    "int32",
+)
+VOCABULARY = 15
+
+
+def check_translator(task_cls, options, whole=True, seed=0):
+    """Proves the contract of `zoo.models.seq2seq` for a model.
+
+    Args:
+        task_cls: a subclass of `zoo.models.Translator`.
+        options: small sizes for its backbone; the vocabulary's is `VOCABULARY`.
+        whole: False leaves out what does not depend on the options that differ
+            between two models of one class: precision, symbolic calls and training.
+
+    Returns:
+        The backbone, with random weights.
+    """
+    backbone_cls = task_cls.backbone_cls
+    options = {"vocabulary_size": VOCABULARY, **options}
+    backbone = randomize(backbone_cls(**options), seed=seed)
+    same_config(backbone)
+    assert backbone.name.startswith(snake(backbone_cls.__name__))
+    assert isinstance(backbone.token_embedding, keras.layers.Embedding)
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    logits = to_numpy(compiled(backbone)(inputs))
+    assert logits.shape == (*TARGET.shape, VOCABULARY)
+    assert np.isfinite(logits).all()
+    check_steps(backbone, logits)
+    check_padding(backbone, logits)
+    check_beam_rows(backbone)
+    check_gradients(backbone)
+    check_unknown_lengths(backbone)
+    if whole:
+        check_symbolic(backbone)
+        check_half(backbone_cls, options)
+        check_training(task_cls, options)
+    return backbone
+
+
+def check_steps(backbone, logits):
+    """`call` equals the scan of `step`, `align` the weights that it returns."""
+    step = compiled(backbone.step)
+    memory = compiled(backbone.encode)(SOURCE)
+    state, stepped, weights = backbone.start(memory), [], []
+    for t in range(TARGET.shape[1]):
+        out, state, attention = step(TARGET[:, t], state, memory)
+        stepped.append(to_numpy(out))
+        weights.append(to_numpy(attention))
+    close(np.stack(stepped, 1), logits)
+    weights = np.stack(weights, 1)
+    close(compiled(backbone.align)(SOURCE, TARGET), weights)
+    assert (weights[SOURCE[:, None].repeat(TARGET.shape[1], 1) == 0] == 0).all()
+
+
+def check_padding(backbone, logits):
+    """More pads, another batch, another place in the batch: the same result."""
+    call = compiled(backbone)
+    wider = np.pad(SOURCE, ((0, 0), (0, 30)))
+    longer = np.pad(TARGET, ((0, 0), (0, 4)))
+    padded = to_numpy(call({"source_ids": wider, "target_ids": longer}))
+    close(padded[:, : TARGET.shape[1]], logits)
+    order = [4, 2, 0, 3, 1]
+    turned = call({"source_ids": SOURCE[order], "target_ids": TARGET[order]})
+    close(turned, logits[order])
+    for row in (1, 3):  # a short source and an empty one
+        width = max(1, int((SOURCE[row] > 0).sum()))
+        alone = {
+            "source_ids": SOURCE[row : row + 1, :width],
+            "target_ids": TARGET[row : row + 1],
+        }
+        close(call(alone), logits[row : row + 1])
+
+
+def check_beam_rows(backbone, beams=3):
+    """K rows of state for each row of memory give what a copied memory gives."""
+    encode, step = compiled(backbone.encode), compiled(backbone.step)
+    memory = encode(SOURCE)
+    state = keras.tree.map_structure(
+        lambda x: ops.repeat(x, beams, axis=0), backbone.start(memory)
+    )
+    copied = encode(np.repeat(SOURCE, beams, axis=0))
+    tokens = np.arange(len(SOURCE) * beams, dtype="int32") % 10 + 4
+    shared = step(tokens, state, memory)
+    own = step(tokens, backbone.start(copied), copied)
+    close(shared[0], own[0])
+    close(shared[2], own[2])
+
+
+def check_unknown_lengths(backbone):
+    """As `translate` compiles under TensorFlow, for sentences of any length: the search
+    and the alignments of what it found."""
+    if keras.backend.backend() != "tensorflow":
+        return
+    import tensorflow as tf
+
+    from zoo.decoding import BeamSearch
+
+    search, ids = BeamSearch(beam_size=2), tf.TensorSpec([None, None], "int32")
+
+    @tf.function(input_signature=[ids], autograph=False)
+    def run(source_ids):
+        found, _ = search(backbone, source_ids, ops.full((len(SOURCE),), 5), steps=5)
+        return found, backbone.align(source_ids, found[:, 0])
+
+    wider = np.pad(SOURCE, ((0, 0), (0, 3)))
+    (found, weights), (again, _) = run(SOURCE), run(wider)
+    close(found, again)
+    close(backbone.align(SOURCE, to_numpy(found)[:, 0]), weights)
+
+
+def check_symbolic(backbone):
+    symbols = {
+        "source_ids": keras.KerasTensor((None, 9), dtype="int32"),
+        "target_ids": keras.KerasTensor((None, 6), dtype="int32"),
+    }
+    output = type(backbone).from_config(backbone.get_config())(symbols)
+    assert tuple(output.shape)[1:] == (6, VOCABULARY)
+
+
+def check_half(backbone_cls, options):
+    for policy in ("mixed_float16", "mixed_bfloat16"):
+        half = backbone_cls(**options, dtype=policy)
+        output = compiled(half)({"source_ids": SOURCE, "target_ids": TARGET})
+        kind = keras.backend.standardize_dtype(output.dtype)
+        assert kind == policy.removeprefix("mixed_")
+        assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
+
+
+def check_gradients(backbone):
+    """In training every gradient is that of inference, taken another way round: the
+    loops hoist products, the loss does without logits."""
+    from zoo.training import SmoothedCrossEntropy
+
+    config = backbone.get_config()
+    steady = {name: 0.0 for name in config if "dropout" in name}
+    model = randomize(type(backbone).from_config({**config, **steady}))
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    labels = np.roll(TARGET, -1, axis=1)
+    weights = (labels > 0).astype("float32")
+    loss = SmoothedCrossEntropy(0.1)
+
+    def plain():
+        return loss(labels, model(inputs, training=False), sample_weight=weights)
+
+    def trained():
+        features = model.features(inputs, training=True)
+        return loss.projected(features, *model.output_weights(), labels, weights)
+
+    value, expected = gradients(model.trainable_variables, plain)
+    same, found = gradients(model.trainable_variables, trained)
+    assert same == pytest.approx(value, rel=1e-5)
+    for variable, wanted, got in zip(
+        model.trainable_variables, expected, found, strict=True
+    ):
+        close(got, wanted, atol=1e-5 * max(1.0, np.abs(wanted).max()), rtol=1e-4)
+        assert np.abs(wanted).max() > 0, f"no gradient reached {variable.path}"
+
+
+def check_training(task_cls, options):
+    """`fit`, compiled (by XLA too under TensorFlow, which "auto" does on a GPU only),
+    on batches of several shapes; every variable learns."""
+    from zoo.training import PairBatches, SmoothedCrossEntropy
+    from zoo.training.feeding import feed
+
+    task = task_cls(randomize(task_cls.backbone_cls(**options)))
+    assert task.name.startswith(snake(task_cls.__name__))
+    task.compile(
+        optimizer=keras.optimizers.SGD(1.0),
+        loss=SmoothedCrossEntropy(0.1),
+        weighted_metrics=[],
+        jit_compile=keras.backend.backend() != "torch",
+    )
+    before = [to_numpy(v.value) for v in task.trainable_variables]
+    rows = [[i for i in row.tolist() if i] for row in SOURCE]
+    words = [[i for i in row.tolist()[1:] if i] for row in TARGET]
+    batches = PairBatches(rows, words, batch_size=2, buckets=[(4, 8), (12, 8)])
+    history = task.fit(feed(batches), epochs=1, shuffle=False, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    for old, variable in zip(before, task.trainable_variables, strict=True):
+        moved = np.abs(to_numpy(variable.value) - old).max()
+        assert moved > 0, f"no gradient reached {variable.path}"
+
+
+_LOADER = """
+import json, os, sys
+import numpy as np, keras, keras_hub, zoo.models
+from tests.harness import compiled
+for name, base in json.loads(sys.argv[2]).items():
+    folder = os.path.join(sys.argv[1], name)
+    home = keras_hub.models if hasattr(keras_hub.models, base) else zoo.models
+    task = getattr(home, base).from_preset(os.path.join(folder, "preset"))
+    with np.load(os.path.join(folder, "inputs.npz")) as file:
+        got = compiled(task.backbone)({k: file[k] for k in file.files})
+    wanted = np.load(os.path.join(folder, "outputs.npy"))
+    error = float(np.abs(keras.ops.convert_to_numpy(got) - wanted).max())
+    print(json.dumps([keras.backend.backend(), name, type(task).__name__, error]))
+"""
+
+
+def check_other_backends(tasks, folder, atol=1e-5):
+    """Saves tasks' presets under this backend, loads them under each other one.
+
+    Args:
+        tasks: dict of name to (task with a preprocessor, inputs of its backbone,
+            KerasHub's class of such tasks, or zoo's own where that has none).
+        folder: an empty folder, a `pathlib.Path`.
+    """
+    for name, (task, inputs, _) in tasks.items():
+        task.save_to_preset(str(folder / name / "preset"))
+        np.savez(folder / name / "inputs.npz", **inputs)
+        outputs = to_numpy(compiled(task.backbone)(inputs))
+        np.save(folder / name / "outputs.npy", outputs)
+    bases = json.dumps({name: base for name, (_, _, base) in tasks.items()})
+    for backend in set(BACKENDS) - {keras.backend.backend()}:
+        found = subprocess.run(
+            [sys.executable, "-c", _LOADER, str(folder), bases],
+            env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": ROOT},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert found.returncode == 0, found.stderr[-2000:]
+        results = [json.loads(x) for x in found.stdout.splitlines() if x[:2] == '["']
+        assert [name for _, name, *_ in results] == list(tasks)
+        for its, name, cls, error in results:
+            assert (its, cls) == (backend, type(tasks[name][0]).__name__)
+            assert error < atol, (backend, name, error)
