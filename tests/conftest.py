@@ -68,6 +68,8 @@ def nothing_computed(node):
     def computes(*_, **__):
         pytest.fail("it is marked `backend_free` and computes with Keras's backend")
 
+    import zoo.layers  # noqa: F401  # which asks `keras.ops` for decorators
+
     with pytest.MonkeyPatch.context() as patch:
         if node.get_closest_marker("backend_free"):
             patch.setattr(keras.Layer, "__call__", computes)

@@ -40,6 +40,7 @@ PROMPTS = ("the stock market", "analysts said the company", "the president of")
 ALIGNED = (
     "bahdanau",
     "luong_global",
+    "luong_reversed",
     "luong_local",
     "luong_location",
     "lstmn",

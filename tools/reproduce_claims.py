@@ -258,7 +258,12 @@ CLAIMS = (
     (
         "attention is better than the last states alone",
         "Luong et al. 2015, table 1",
-        _better("luong_global", "seq2seq"),
+        _better("luong_reversed", "seq2seq"),
+    ),
+    (
+        "an encoder that reads both ways is better than one that reads backwards",
+        "Bahdanau et al. 2015, §3.2, who give the reason and no figure",
+        _better("luong_global", "luong_reversed"),
     ),
     (
         "a model without attention loses more on long sentences",

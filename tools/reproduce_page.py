@@ -276,7 +276,9 @@ def _alignments(results):
         "## Alignments",
         "As in Bahdanau et al. 2015, figure 3: the source across, the translation "
         "down, darker is more. Pieces are joined to words. Each preset aligns its own "
-        "translation.",
+        "translation. `luong_reversed` points one word too far to the left: its "
+        "encoder reads backwards only, so that the state at a word has just read the "
+        "next one ([papers.md](papers.md#luong-pham--manning-2015) has the shares).",
     ]
     pairs = zip(pictures["sentences"], pictures["alignments"], strict=True)
     parts += [f"![{text}](reproduction/{name})" for text, name in pairs]
