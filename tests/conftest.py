@@ -12,7 +12,7 @@ import pytest
 _LONG = (
     "recipes/test_translators.py",
     "recipes/test_bulk_translate.py",
-    "training/test_engines.py",
+    "training/distribute/test_engines.py",
     "training/test_recipe.py",
     "models/test_everywhere.py",
     "layers/test_everyday.py",

@@ -2,7 +2,7 @@
 
 import json
 
-from zoo.card_pages import write_card
+from zoo.presets.pages import write_card
 
 FACTS = {
     "name": "tiny",

@@ -8,7 +8,7 @@ import keras
 import pytest
 
 import zoo
-from zoo.cards import read_card
+from zoo.presets.card import read_card
 
 ROOT = Path(__file__).resolve().parent.parent
 # Made by tools/record_outputs.py: task -> the sources, and what each preset gave.

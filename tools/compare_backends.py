@@ -22,9 +22,9 @@ import time
 from pathlib import Path
 
 import zoo
-from zoo.cards import read_card
 from zoo.data.tagged import load_ud
 from zoo.presets import find
+from zoo.presets.card import read_card
 
 BACKENDS = ("tensorflow", "jax", "torch")
 LEAST_EQUAL, MOST_APART, LARGEST = 0.995, 1e-3, 1.2

@@ -4,7 +4,7 @@
     python tools/make_card.py savedmodels/NAME     # measure the files again
     python tools/make_card.py --check              # fail if anything is stale
 
-`facts.json` holds one entry per attribute of `zoo.cards.Card` except "files".
+`facts.json` holds one entry per attribute of `zoo.presets.card.Card` except "files".
 """
 
 import argparse
@@ -12,8 +12,8 @@ import json
 import sys
 from pathlib import Path
 
-from zoo.card_pages import README_FILE, readme, replace_table, write_card
-from zoo.cards import PresetError, list_files, read_card
+from zoo.presets.card import PresetError, list_files, read_card
+from zoo.presets.pages import README_FILE, readme, replace_table, write_card
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import make_card  # noqa: E402
 
 import zoo  # noqa: E402
-from zoo.cards import read_card  # noqa: E402
+from zoo.presets.card import read_card  # noqa: E402
 
 ROOT = make_card.ROOT
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import zoo
-from zoo.cards import read_card
+from zoo.presets.card import read_card
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "tests" / "bundled_outputs.json"

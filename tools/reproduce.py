@@ -25,8 +25,8 @@ from reproduce_page import page  # noqa: E402
 from reproduce_pictures import draw_alignments, draw_lengths  # noqa: E402
 
 import zoo  # noqa: E402
-from zoo.cards import digest, read_card  # noqa: E402
 from zoo.files import write_bytes  # noqa: E402
+from zoo.presets.card import digest, read_card  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}

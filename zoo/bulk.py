@@ -17,11 +17,11 @@ import shutil
 import warnings
 import zlib
 
-from zoo.cards import list_files
 from zoo.cli.common import BadInput, bad_input
 from zoo.cli.texts import check_files
 from zoo.cli.translate import translate_chunk
 from zoo.files import lock, write_aside, write_bytes
+from zoo.presets.card import list_files
 
 MANIFEST = "manifest.json"
 # What a job's folder may hold; nothing else in it is ever removed.
@@ -316,7 +316,7 @@ class Translator:
     """
 
     def __init__(self, preset, digest, search):
-        from zoo import presets
+        from zoo import loading, presets
         from zoo.training.process import start_backend, tune_process
 
         found = preset_digest(presets.find(preset))
@@ -327,7 +327,7 @@ class Translator:
             )
         tune_process()
         start_backend()
-        self._task = presets.load(preset)
+        self._task = loading.load(preset)
         self._arguments = argparse.Namespace(n_best=1, alignments=False, **search)
 
     def translate(self, text, name, first):

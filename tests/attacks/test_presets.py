@@ -13,8 +13,8 @@ import pytest
 import zoo
 from tests.attacks.rounds import ROUNDS
 from tests.presets_for_tests import FACTS, save_translator
-from zoo.card_pages import write_card
-from zoo.cards import PresetError, loaded_files
+from zoo.presets.card import PresetError, loaded_files
+from zoo.presets.pages import write_card
 
 pytestmark = [
     pytest.mark.once,

@@ -7,9 +7,9 @@ import pytest
 import zoo
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import needs_tensorflow
-from zoo.cards import digest
 from zoo.cli import main
 from zoo.cli.export import model_name
+from zoo.presets.card import digest
 from zoo.serving import read_metadata, versions, write_server_files
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,9 +3,9 @@ import pytest
 
 import zoo
 from tests.presets_for_tests import FACTS
-from zoo.card_pages import write_card
 from zoo.cli import main
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
+from zoo.presets.pages import write_card
 from zoo.text import WordTokenizer
 
 pytestmark = pytest.mark.once

@@ -3,9 +3,9 @@ import pytest
 import zoo
 from tests.presets_for_tests import FACTS, WORDS, save_translator
 from zoo import data, presets
-from zoo.card_pages import write_card
 from zoo.cli import main
 from zoo.decoding import Ensemble
+from zoo.presets.pages import write_card
 
 pytestmark = pytest.mark.once
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from zoo.cards import digest
 from zoo.cli import main
+from zoo.presets.card import digest
 from zoo.serving import versions
 
 pytestmark = pytest.mark.once

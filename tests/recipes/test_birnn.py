@@ -9,8 +9,8 @@ import pytest
 
 import zoo
 from tests.harness import load_recipe
-from zoo.cards import read_card
 from zoo.data.tagged import toy_sentences
+from zoo.presets.card import read_card
 from zoo.training import run_experiment
 
 ROOT = Path(__file__).parents[2]

@@ -12,9 +12,9 @@ from keras import ops
 
 import zoo
 from tests.presets_for_tests import FACTS
-from zoo.cards import read_card
 from zoo.data import Pairs
 from zoo.models import LuongTranslator
+from zoo.presets.card import read_card
 from zoo.text import train_tokenizer
 from zoo.training import (
     CheckpointError,

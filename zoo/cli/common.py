@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 
-from zoo.configured import BACKENDS
+from zoo.backend import BACKENDS
 
 
 class BadInput(Exception):

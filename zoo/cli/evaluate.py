@@ -2,7 +2,6 @@
 
 import time
 
-from zoo.cards import CARD_FILE, read_card
 from zoo.cli.common import (
     BadInput,
     add_presets,
@@ -19,6 +18,7 @@ from zoo.cli.common import (
 from zoo.cli.presets import find_preset, load_task, load_translator, read_direction
 from zoo.cli.tag import tagged_line
 from zoo.cli.texts import check_files, open_output, places_in_warnings
+from zoo.presets.card import CARD_FILE, read_card
 
 HELP = "score a preset on a corpus; several translators: their ensemble"
 

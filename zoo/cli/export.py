@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from zoo.cards import CARD_FILE, digest, read_card
+from zoo.backend import configured_backend
 from zoo.cli.common import (
     BadInput,
     add_presets,
@@ -19,7 +19,7 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import find_preset, load_task
-from zoo.configured import configured_backend
+from zoo.presets.card import CARD_FILE, digest, read_card
 from zoo.serving.folder import TAKES
 
 HELP = "write a SavedModel that takes text"

@@ -2,9 +2,9 @@
 
 import json
 
-from zoo.cards import format_bytes, format_speed, read_card
 from zoo.cli.common import add_presets, no_words, print_json, split_presets
 from zoo.cli.presets import find_preset
+from zoo.presets.card import format_bytes, format_speed, read_card
 
 HELP = "print a preset's card"
 

@@ -2,15 +2,15 @@
 
 import sys
 
-from zoo.cards import (
+from zoo.cli.common import print_json
+from zoo.presets import list_presets
+from zoo.presets.card import (
     format_bytes,
     format_scores,
     format_speed,
     short_machine,
     short_paper,
 )
-from zoo.cli.common import print_json
-from zoo.presets import list_presets
 
 HELP = "list the presets that can be loaded by name"
 

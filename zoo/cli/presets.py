@@ -3,9 +3,10 @@
 import os
 import sys
 
-from zoo.cards import CARD_FILE, read_card
+from zoo import loading, presets
+from zoo.backend import check_backend, configured_backend
 from zoo.cli.common import BadInput, bad_input, progress
-from zoo.configured import check_backend, configured_backend
+from zoo.presets.card import CARD_FILE, read_card
 
 
 def find_preset(name, task=None):
@@ -21,8 +22,6 @@ def find_preset(name, task=None):
     Raises:
         BadInput: if there is no such preset, or if it does something else.
     """
-    from zoo import presets
-
     with bad_input(keep=(presets.PresetError, OSError)):
         folder = presets.find(name)
     if task and (folder / CARD_FILE).is_file() and read_card(folder).task != task:
@@ -49,7 +48,6 @@ def load_task(name, backend, task=None, **options):
     """
     folder = find_preset(name, task)
     _choose_backend(backend)
-    from zoo import presets
     from zoo.training.process import spare_threads, start_backend, tune_process
 
     tune_process()
@@ -58,7 +56,7 @@ def load_task(name, backend, task=None, **options):
     spare_threads()
     # An OSError is the disk's or a hub's, also where it is a ValueError as well.
     with bad_input(keep=(presets.PresetError, OSError)):
-        model = presets.load(folder, **options)
+        model = loading.load(folder, **options)
     if task and not hasattr(model, task):  # it has no card
         raise BadInput(presets.cannot(name, task))
     return model

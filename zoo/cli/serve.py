@@ -114,7 +114,7 @@ def _tell(command, missing, folder):
 
 def _to_serve(name, folder):
     """The name that is served, and why it has to be exported first, if it has."""
-    from zoo.cards import digest
+    from zoo.presets.card import digest
     from zoo.serving import read_metadata, versions
 
     # A name that is exported already is taken as it is; a path is a preset, whatever

@@ -3,8 +3,8 @@ itself, and memory follows the size."""
 
 import numpy as np
 
-from zoo.text.caller import warn_caller
 from zoo.text.preprocessor import LONGEST_BUCKET, bucket
+from zoo.warn import warn_caller
 
 LONGEST = LONGEST_BUCKET  # words of a text that are read at once
 POSITIONS = 16 * LONGEST  # words of a batch that are

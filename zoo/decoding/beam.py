@@ -12,7 +12,7 @@ from zoo.layers.functional import (
     values_of,
     zero_or_above,
 )
-from zoo.models.seq2seq import END_ID, PAD_ID, START_ID
+from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
 LOW = -1e9  # log-probability of a hypothesis that does not exist
 _UNCOVERED = 1e-10  # least attention that a source token counts with

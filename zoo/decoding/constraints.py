@@ -5,8 +5,8 @@ import bisect
 import sys
 
 from zoo.decoding.batches import LONGEST
-from zoo.decoding.records import words_of
 from zoo.strings import check_texts
+from zoo.text.pieces import words_of
 from zoo.text.tokenizer import UNKNOWN_ID
 
 _UNKNOWN = "<unk>"

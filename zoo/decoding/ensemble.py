@@ -5,8 +5,7 @@ import math
 
 from keras import ops
 
-from zoo.models.seq2seq import Seq2SeqBackbone, Translator
-from zoo.models.translating import Translating
+from zoo.decoding.translating import Translating
 
 
 class Ensemble(Translating):
@@ -62,12 +61,6 @@ class Ensemble(Translating):
         """Those of all members."""
         return [variable for model in self.models for variable in model.variables]
 
-    # What a translator does with its backbone.
-    encode = Translator.encode
-    start = Translator.start
-    start_for = Translator.start_for
-    step = Translator.step
-
 
 class _Mean:
     """The contract of `zoo.models.seq2seq` over several models: memory and state are
@@ -102,7 +95,9 @@ class _Mean:
         found = [model.backbone.align(source_ids, target_ids) for model in self.models]
         return _mean_weights(found)
 
-    look = Seq2SeqBackbone.look  # each member has windows of its own, or none
+    def look(self, source_ids, target_ids):
+        # Each member has windows of its own, or none.
+        return (self.align(source_ids, target_ids),)
 
 
 def _log_mean(logits):
@@ -128,8 +123,9 @@ def _checked(models):
             f"Received: {models!r}"
         )
     for place, model in enumerate(models):
-        if not isinstance(model, Translator) or model.preprocessor is None:
-            without = " with preprocessor=None" if isinstance(model, Translator) else ""
+        translates = getattr(model, "task_name", None) == "translate"
+        if not translates or model.preprocessor is None:
+            without = " with preprocessor=None" if translates else ""
             raise ValueError(
                 f"models[{place}] must be a zoo.models.Translator with a preprocessor. "
                 f"Received: {type(model).__name__}{without}"

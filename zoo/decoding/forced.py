@@ -7,10 +7,9 @@ from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.decoding.score import label_log_probs, perplexity_from
 from zoo.layers.functional import positive
-from zoo.models.base import needed_preprocessor
-from zoo.models.seq2seq import END_ID, START_ID
 from zoo.strings import check_texts
-from zoo.text.preprocessor import bucket
+from zoo.text.preprocessor import bucket, needed_preprocessor
+from zoo.text.tokenizer import END_ID, START_ID
 from zoo.text.words import cut_rows
 
 

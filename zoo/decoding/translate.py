@@ -15,9 +15,8 @@ from zoo.decoding.constraints import (
 from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
 from zoo.layers.functional import positive
-from zoo.models.base import needed_preprocessor
 from zoo.strings import check_texts
-from zoo.text.preprocessor import bucket
+from zoo.text.preprocessor import bucket, needed_preprocessor
 from zoo.text.tokenizer import UNKNOWN_ID
 
 

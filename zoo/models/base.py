@@ -10,6 +10,10 @@ import keras_hub
 from keras import ops
 
 from zoo.layers.functional import above_zero, one_of, positive, rate
+from zoo.presets.build import build
+from zoo.presets.card import TASKS
+from zoo.presets.find import cannot, locate
+from zoo.serving.export import export_savedmodel
 
 
 def holds_ids(x):
@@ -22,24 +26,6 @@ def holds_ids(x):
     if spec is None:
         return isinstance(x, keras.utils.PyDataset)
     return all(getattr(x, "dtype", None) != "string" for x in keras.tree.flatten(spec))
-
-
-def needed_preprocessor(task, use):
-    """The preprocessor of a task.
-
-    Args:
-        task: a task.
-        use: what it is needed for; the error begins with it.
-
-    Raises:
-        ValueError: if the task has none.
-    """
-    if task.preprocessor is None:
-        raise ValueError(
-            f"{use} needs a preprocessor. "
-            f"Received: {type(task).__name__} with preprocessor=None"
-        )
-    return task.preprocessor
 
 
 class SubclassedModel(type):
@@ -135,9 +121,7 @@ class Presets(KeptValues, metaclass=SubclassedModel):
         Raises:
             ValueError: if there is no such preset, or if it is damaged or foreign.
         """
-        from zoo import presets
-
-        return presets.build(cls, presets.locate(preset), kwargs)
+        return build(cls, locate(preset), kwargs)
 
     @classmethod
     def _from_folder(cls, folder, **kwargs):
@@ -186,18 +170,11 @@ def until_stop(token_ids, generated, stop_token_ids):
     return ops.equal(ops.cumsum(found, axis=1) - found, 0)
 
 
-# What a task can do with text: the methods' names, and those that cards have. Every
-# translator can `generate` too, as KerasHub's tasks do, so that it comes last.
-TASKS = ("translate", "tag", "classify", "generate")
-
-
 class TaskMethods:
     """The methods that all tasks have."""
 
     def __getattr__(self, name):
         if name in TASKS:
-            from zoo.presets import cannot
-
             raise AttributeError(cannot(f"a {type(self).__name__}", name))
         # Under PyTorch a layer's parts are found this way; elsewhere the error is that
         # of the attribute, or of the property, that was asked for.
@@ -232,8 +209,6 @@ class TaskMethods:
             RuntimeError: under another backend than TensorFlow's.
             ImportError: if a package is missing.
         """
-        from zoo.serving import export_savedmodel
-
         return export_savedmodel(self, path, warmup=warmup, **limits)
 
 

@@ -240,6 +240,7 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
 
     backbone_cls = RecurrentLM
     preprocessor_cls = RecurrentLMPreprocessor
+    task_name = "generate"
 
     def compile(self, optimizer="auto", loss="auto", *, sampler="greedy", **kwargs):
         """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default.

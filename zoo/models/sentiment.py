@@ -167,6 +167,7 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
 
     backbone_cls = RecurrentClassifier
     preprocessor_cls = RecurrentClassifierPreprocessor
+    task_name = "classify"
 
     def compile(self, optimizer="auto", loss="auto", *, metrics="auto", **kwargs):
         """`keras_hub.models.TextClassifier.compile`; the outputs are logits."""

@@ -16,6 +16,7 @@ import keras
 import keras_hub
 from keras import ops
 
+from zoo.decoding.translating import Translating
 from zoo.layers.functional import cast_weights, one_of
 from zoo.models.base import (
     Backbone,
@@ -25,7 +26,6 @@ from zoo.models.base import (
     holds_ids,
     until_stop,
 )
-from zoo.models.translating import Translating
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
@@ -176,6 +176,8 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         ValueError: if the preprocessor's vocabulary is not the backbone's.
     """
 
+    task_name = "translate"
+
     def __init__(self, backbone, preprocessor=None, noise=(), **kwargs):
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
@@ -218,22 +220,6 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         weights = self.backbone.output_weights()
         loss = self.loss.projected(y_pred, *weights, y, sample_weight)
         return sum(self.losses, loss)
-
-    def encode(self, source_ids):
-        """See `Seq2SeqBackbone.encode`."""
-        return self.backbone.encode(source_ids)
-
-    def start(self, memory):
-        """See `Seq2SeqBackbone.start`."""
-        return self.backbone.start(memory)
-
-    def start_for(self, memory, length):
-        """See `Seq2SeqBackbone.start_for`."""
-        return self.backbone.start_for(memory, length)
-
-    def step(self, token_ids, state, memory):
-        """See `Seq2SeqBackbone.step`."""
-        return self.backbone.step(token_ids, state, memory)
 
     def compile(
         self,

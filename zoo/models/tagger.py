@@ -5,9 +5,10 @@ import keras_hub
 from keras import ops
 
 from zoo.layers.functional import positive
-from zoo.models.base import Backbone, needed_preprocessor
+from zoo.models.base import Backbone
 from zoo.models.birnn import CELLS, BiRNN
 from zoo.models.words import TextTask
+from zoo.text.preprocessor import needed_preprocessor
 from zoo.text.tags import TaggerPreprocessor
 from zoo.text.tokenizer import PAD_ID, UNKNOWN_ID
 
@@ -199,6 +200,7 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
 
     backbone_cls = BiRNNWords
     preprocessor_cls = TaggerPreprocessor
+    task_name = "tag"
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
         super().__init__(**kwargs)

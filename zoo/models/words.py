@@ -3,7 +3,8 @@
 import keras
 import numpy as np
 
-from zoo.models.base import Presets, TaskMethods, holds_ids, needed_preprocessor
+from zoo.models.base import Presets, TaskMethods, holds_ids
+from zoo.text.preprocessor import needed_preprocessor
 
 
 class TextTask(TaskMethods, Presets):

@@ -7,8 +7,9 @@ The client needs no Keras, and an export none of the client's packages: each nam
 loaded when it is first used.
 """
 
-import importlib
 from typing import TYPE_CHECKING
+
+import lazy_loader
 
 if TYPE_CHECKING:
     from zoo.serving.client import Client, ServingError
@@ -22,40 +23,14 @@ if TYPE_CHECKING:
     )
     from zoo.serving.warmup import write_warmup
 
-_HOMES = {
-    "Client": "client",
-    "Limits": "limits",
-    "ServingError": "client",
-    "export_savedmodel": "export",
-    "read_metadata": "folder",
-    "refresh_labels": "server",
-    "server_command": "server",
-    "versions": "folder",
-    "write_server_files": "server",
-    "write_warmup": "warmup",
-}
-
-__all__ = [
-    "Client",
-    "Limits",
-    "ServingError",
-    "export_savedmodel",
-    "read_metadata",
-    "refresh_labels",
-    "server_command",
-    "versions",
-    "write_server_files",
-    "write_warmup",
-]
-
-
-def __getattr__(name):
-    if name not in _HOMES:
-        raise AttributeError(f"module 'zoo.serving' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"zoo.serving.{_HOMES[name]}"), name)
-    globals()[name] = value  # the next use does not come through here
-    return value
-
-
-def __dir__():
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "client": ["Client", "ServingError"],
+        "export": ["export_savedmodel"],
+        "folder": ["read_metadata", "versions"],
+        "limits": ["Limits"],
+        "server": ["refresh_labels", "server_command", "write_server_files"],
+        "warmup": ["write_warmup"],
+    },
+)

@@ -12,7 +12,6 @@ import keras
 
 import zoo
 from zoo.files import lock
-from zoo.models.base import needed_preprocessor
 from zoo.serving.folder import (
     EXTRA,
     METADATA,
@@ -21,9 +20,25 @@ from zoo.serving.folder import (
     require_tensorflow,
 )
 from zoo.serving.limits import Limits
+from zoo.serving.translator import TranslatorSignatures
+from zoo.serving.words import (
+    ClassifierSignatures,
+    LanguageModelSignatures,
+    TaggerSignatures,
+)
+from zoo.text.preprocessor import needed_preprocessor
 
 _PART = ".export-"  # how the name of an unfinished export's folder begins
 _YOUNG = 3600  # seconds; longer than any export takes
+_SIGNATURES = {
+    kind.task_name: kind
+    for kind in (
+        TranslatorSignatures,
+        LanguageModelSignatures,
+        TaggerSignatures,
+        ClassifierSignatures,
+    )
+}
 
 
 def export_savedmodel(task, path, warmup=True, preset=None, **limits):
@@ -39,8 +54,8 @@ def export_savedmodel(task, path, warmup=True, preset=None, **limits):
         path: str or path, the model's folder.
         warmup: whether requests are put into the folder that the model server runs
             before it takes others. Default True; it needs tensorflow-serving-api.
-        preset: str, `zoo.cards.digest` of the preset that the task was loaded from, by
-            which `zoo serve` knows it. Default None: it stands for none.
+        preset: str, `zoo.presets.card.digest` of the preset that the task was loaded
+            from, by which `zoo serve` knows it. Default None: it stands for none.
         **limits: arguments of `zoo.serving.Limits`.
 
     Returns:
@@ -109,23 +124,13 @@ def _limits(given):
 
 
 def _signatures(task, limits):
-    from zoo import models
-    from zoo.serving import translator, words
-
-    kinds = {
-        models.Translator: translator.TranslatorSignatures,
-        models.RecurrentCausalLM: words.LanguageModelSignatures,
-        models.BiRNNTagger: words.TaggerSignatures,
-        models.SentimentClassifier: words.ClassifierSignatures,
-    }
-    found = [made for kind, made in kinds.items() if isinstance(task, kind)]
-    if not found:
-        names = ", ".join(kind.__name__ for kind in kinds)
+    signatures = _SIGNATURES.get(getattr(task, "task_name", None))
+    if signatures is None:
         raise TypeError(
-            f"What is served must be one of {names}. Received: {type(task).__name__}"
+            "What is served must be a Translator, RecurrentCausalLM, BiRNNTagger or "
+            f"SentimentClassifier of zoo.models. Received: {type(task).__name__}"
         )
     needed_preprocessor(task, "Serving text")
-    [signatures] = found
     for name, field in Limits.__dataclass_fields__.items():
         value = getattr(limits, name)
         default = limits.beam_size if name == "n_best" else field.default

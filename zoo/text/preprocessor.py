@@ -8,8 +8,8 @@ import numpy as np
 
 from zoo.strings import check_texts, describe
 from zoo.text import graph
-from zoo.text.caller import warn_caller
 from zoo.text.tokenizer import Tokenizer, read_texts
+from zoo.warn import warn_caller
 
 _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 LONGEST_BUCKET = _BUCKETS[-1]
@@ -362,3 +362,21 @@ def pad_rows(rows, length):
     for index, row in enumerate(rows):
         ids[index, : len(row)] = row
     return ids
+
+
+def needed_preprocessor(task, use):
+    """The preprocessor of a task.
+
+    Args:
+        task: a task.
+        use: what it is needed for; the error begins with it.
+
+    Raises:
+        ValueError: if the task has none.
+    """
+    if task.preprocessor is None:
+        raise ValueError(
+            f"{use} needs a preprocessor. "
+            f"Received: {type(task).__name__} with preprocessor=None"
+        )
+    return task.preprocessor

@@ -10,7 +10,7 @@ import sentencepiece
 
 from zoo.strings import check_texts, replace_surrogates
 from zoo.text import unigram
-from zoo.text.caller import warn_caller
+from zoo.warn import warn_caller
 
 LONGEST_LINE = 16_384  # bytes; the time of SentencePiece's training follows the square
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3

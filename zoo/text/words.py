@@ -7,8 +7,8 @@ import keras
 import keras_hub
 
 from zoo.strings import check_texts
-from zoo.text.caller import warn_caller
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID, UNKNOWN_ID
+from zoo.warn import warn_caller
 
 SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
 _FILE = "vocabulary.txt"

@@ -6,12 +6,12 @@ import sys
 
 from zoo.training.configuration import (
     FREE,
+    MODES,
     ConfigurationError,
     choose_backend,
     digest,
     read_configuration,
 )
-from zoo.training.recipe import MODES
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 # What a run is made of beside its recipe's scale, with the defaults; `--resume` brings

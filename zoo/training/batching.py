@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from zoo.layers.functional import positive
-from zoo.models.seq2seq import END_ID, START_ID
+from zoo.text.tokenizer import END_ID, START_ID
 
 # A padded target position costs about this many padded source positions: the decoder
 # and the softmax are the larger part of a step.

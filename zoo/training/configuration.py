@@ -1,5 +1,6 @@
 """What a run was made of: `config.json` beside its checkpoint."""
 
+import dataclasses
 import datetime
 import hashlib
 import importlib.metadata
@@ -14,6 +15,7 @@ import zoo
 FILE = "config.json"
 # What may be changed on the way: it makes no other run of one.
 FREE = ("epochs", "patience", "average", "samples")
+MODES = ("auto", "none", "data")  # of `--distribute`
 _PACKAGES = ("keras", "keras-hub", "numpy", "sentencepiece", "sacrebleu")
 _BACKENDS = {
     "tensorflow": ("tensorflow", "tensorflow-text"),
@@ -40,8 +42,6 @@ def make_configuration(recipe, scale, arguments, settings, command):
         dict that goes through JSON unchanged.
     """
     import keras
-
-    from zoo.training.settings import plain
 
     backend = keras.backend.backend()
     file = recipe.file and os.path.abspath(recipe.file)
@@ -106,6 +106,44 @@ def read_configuration(folder):
     if not complete:
         raise ConfigurationError(f"{path} is damaged, or no configuration of a run")
     return found
+
+
+def plain(scale):
+    """All hyper-parameters of a scale as nested dicts of what JSON can hold.
+
+    An optimizer that is a function is told by the Keras optimizer that it makes.
+    """
+    if dataclasses.is_dataclass(scale):
+        fields = dataclasses.fields(scale)
+        return {field.name: plain(getattr(scale, field.name)) for field in fields}
+    if isinstance(scale, dict):
+        return {name: plain(value) for name, value in scale.items()}
+    if callable(scale):
+        # For a plan larger than any: the real one follows the number of epochs.
+        made = scale(10**6, 100)
+        config = {**made.get_config(), "name": None}  # it counts the instances
+        scale = {"class": type(made).__name__, **config}
+    return json.loads(json.dumps(scale, default=str))
+
+
+def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
+    """What a run must share with the checkpoint that it resumes from.
+
+    Not the number of epochs, nor the patience, nor what is kept of the epochs: they may
+    be changed on the way. The learning rate then follows the new plan from there on.
+    """
+    import keras
+
+    choices = plain(scale)
+    return {
+        "recipe": recipe.name,
+        "scale": scale_name,
+        "seed": seed,
+        "limit": limit,
+        "precision": keras.config.dtype_policy().name,
+        **{name: value for name, value in choices.items() if name not in FREE},
+        "vocabulary": hashlib.sha256(tokenizer).hexdigest()[:16],
+    }
 
 
 # === Where it runs ===

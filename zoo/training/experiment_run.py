@@ -5,19 +5,18 @@ import sys
 
 import keras
 
-from zoo.card_pages import write_card
 from zoo.files import naming
 from zoo.presets import RUN_PRESETS
+from zoo.presets.pages import write_card
 from zoo.training.callbacks import Scores
 from zoo.training.checkpoint import load_weights, read_state
 from zoo.training.compiling import compile_with
-from zoo.training.configuration import FREE, ConfigurationError, commit
+from zoo.training.configuration import FREE, ConfigurationError, commit, plain
 from zoo.training.facts import origin
 from zoo.training.loop import Loop
 from zoo.training.preset import in_float32, save_preset, use_of
 from zoo.training.process import choose_threads
 from zoo.training.recipe import MODELS, checkpoints
-from zoo.training.settings import plain
 
 
 class Run:
@@ -191,8 +190,8 @@ class Run:
 
         Args:
             task: what `save` returned.
-            **facts: those of `zoo.cards.Card` that the run doesn't know: title, paper,
-                vocabulary (its entries), scores, …
+            **facts: those of `zoo.presets.Card` that the run doesn't know: title,
+                paper, vocabulary (its entries), scores, …
         """
         parameters, vocabulary = task.count_params(), facts.pop("vocabulary")
         own = {

@@ -6,8 +6,7 @@ import shlex
 import keras
 
 from zoo.data import list_corpora
-from zoo.training.configuration import machine
-from zoo.training.settings import plain
+from zoo.training.configuration import machine, plain
 
 NAMES = {"en": "English", "de": "German", "fr": "French"}
 # Of translations into a language, whatever the model.
@@ -25,7 +24,7 @@ def card_facts(run, results):
         results: dict of test set to its scores and its `worst_translations`.
 
     Returns:
-        dict for `zoo.card_pages.write_card`.
+        dict for `zoo.presets.pages.write_card`.
     """
     name, scores = run.recipe.name, []
     for corpus, found in results.items():

@@ -8,7 +8,6 @@ import h5py
 import keras
 
 from zoo.files import write_aside
-from zoo.models.base import TASKS
 
 _WEIGHTS = ("model.weights.h5", "task.weights.h5")
 
@@ -73,7 +72,7 @@ def use_of(task, output):
     Returns:
         str, such as `zoo translate runs/mine TEXT`.
     """
-    name = next(name for name in TASKS if hasattr(task, name))
+    name = task.task_name
     return shlex.join(["zoo", name, str(output), "TEXT"])
 
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from zoo.configured import (
+from zoo.backend import (
     check_backend,
     configured_backend,
     without_tensorflow,

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import glob
-import hashlib
 import os
 import shlex
 import shutil
@@ -15,13 +14,11 @@ from typing import Any, ClassVar
 import zoo
 from zoo.files import lock
 from zoo.training.configuration import (
-    FREE,
     ConfigurationError,
     make_configuration,
     write_configuration,
 )
 
-MODES = ("auto", "none", "data")  # of `--distribute`
 SCALES = ("tiny", "small", "paper")
 MODELS = "models"  # the folder in which each of a run's several models has its own
 
@@ -323,25 +320,3 @@ def clear(output):
     ):
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(output, name))
-
-
-def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
-    """What a run must share with the checkpoint that it resumes from.
-
-    Not the number of epochs, nor the patience, nor what is kept of the epochs: they may
-    be changed on the way. The learning rate then follows the new plan from there on.
-    """
-    import keras
-
-    from zoo.training.settings import plain
-
-    choices = plain(scale)
-    return {
-        "recipe": recipe.name,
-        "scale": scale_name,
-        "seed": seed,
-        "limit": limit,
-        "precision": keras.config.dtype_policy().name,
-        **{name: value for name, value in choices.items() if name not in FREE},
-        "vocabulary": hashlib.sha256(tokenizer).hexdigest()[:16],
-    }

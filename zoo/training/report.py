@@ -13,14 +13,14 @@ import numpy as np
 
 from zoo.files import write_bytes
 from zoo.plots import plot_alignment, printable, render
-from zoo.training.checkpoint import read_state
-from zoo.training.curves import (
+from zoo.plots.curves import (
     describe_loss,
     draw_curves,
     loss_of,
     read_log,
     without_single_sets,
 )
+from zoo.training.checkpoint import read_state
 from zoo.training.samples import read_samples, translation_of
 
 _STYLE = """

@@ -335,21 +335,3 @@ def check(recipe, scale, model=False):
             "plateau: it lowers a constant learning rate, but the optimizer follows a "
             "schedule. Received: a plateau and a schedule"
         )
-
-
-def plain(scale):
-    """All hyper-parameters of a scale as nested dicts of what JSON can hold.
-
-    An optimizer that is a function is told by the Keras optimizer that it makes.
-    """
-    if dataclasses.is_dataclass(scale):
-        fields = dataclasses.fields(scale)
-        return {field.name: plain(getattr(scale, field.name)) for field in fields}
-    if isinstance(scale, dict):
-        return {name: plain(value) for name, value in scale.items()}
-    if callable(scale):
-        # For a plan larger than any: the real one follows the number of epochs.
-        made = scale(10**6, 100)
-        config = {**made.get_config(), "name": None}  # it counts the instances
-        scale = {"class": type(made).__name__, **config}
-    return json.loads(json.dumps(scale, default=str))

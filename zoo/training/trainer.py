@@ -9,16 +9,16 @@ import tempfile
 import keras
 
 from zoo import data
-from zoo.card_pages import write_card
 from zoo.files import naming, write_bytes
 from zoo.presets import RUN_PRESETS
+from zoo.presets.pages import write_card
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import callbacks as callbacks_
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
 from zoo.training.checkpoint import CheckpointError, load_weights, read_state
 from zoo.training.compiling import compile_for_training
-from zoo.training.configuration import ConfigurationError, commit
+from zoo.training.configuration import ConfigurationError, commit, identity_of
 from zoo.training.distribute import Alone, Distribution, DistributionError
 from zoo.training.embeddings import start_from
 from zoo.training.evaluation import corpus_scores, worst_translations
@@ -28,7 +28,6 @@ from zoo.training.loop import Loop
 from zoo.training.noise import make_noise
 from zoo.training.preset import in_float32, save_preset, use_of
 from zoo.training.process import choose_threads, start_tensorflow
-from zoo.training.recipe import identity_of
 from zoo.training.report import write_report
 
 VALIDATION_SENTENCES = 500  # of each set, decoded after each epoch

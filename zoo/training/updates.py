@@ -45,7 +45,7 @@ def _dense(gradients):
 
 def _over_replicas(norm):
     """Norm of all replicas' parts of a gradient, of which no two overlap: see
-    `zoo.training.engines.TensorFlow.optimizer`."""
+    `zoo.training.distribute.tensorflow.TensorFlowDistribution.optimizer`."""
     if keras.backend.backend() != "tensorflow":
         return norm
     import tensorflow as tf

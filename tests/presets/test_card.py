@@ -4,8 +4,7 @@ import json
 import pytest
 
 from tests.presets_for_tests import FACTS, make_preset
-from zoo.card_pages import presets_table, readme, replace_table, write_card
-from zoo.cards import (
+from zoo.presets.card import (
     MAY_BE_MISSING,
     PresetError,
     format_bytes,
@@ -14,6 +13,7 @@ from zoo.cards import (
     read_card,
     short_paper,
 )
+from zoo.presets.pages import presets_table, readme, replace_table, write_card
 
 pytestmark = pytest.mark.backend_free
 

@@ -1,6 +1,6 @@
 """A tiny recipe for test_engines.py, which runs it in processes of their own.
 
-    python tests/training/distributed_run.py DEVICES DIES ARGUMENTS OF A RECIPE ...
+    python distributed_run.py DEVICES DIES ARGUMENTS OF A RECIPE ...
 
 DEVICES: how many devices TensorFlow makes of the CPU; no variable of the environment
 can tell it. DIES: the step at whose end this process dies; -1 for none.

@@ -9,8 +9,8 @@ import pytest
 import zoo
 from tests.presets_for_tests import FACTS, make_preset
 from zoo import presets
-from zoo.card_pages import write_card
 from zoo.presets import PresetError, find, list_presets, verify
+from zoo.presets.pages import write_card
 
 pytestmark = pytest.mark.once
 

@@ -3,7 +3,7 @@
 A preset folder holds KerasHub's own files and one `card.json`, which is this
 module's `Card`: the paper, the data and its terms, the command that made the
 weights, the scores, and the size and sha256 of every file that loading reads.
-`zoo.card_pages` writes the folder's README.md and the project's table of presets
+`zoo.presets.pages` writes the folder's README.md and the project's table of presets
 from it.
 """
 
@@ -15,6 +15,10 @@ import re
 from pathlib import Path, PurePosixPath
 
 CARD_FILE = "card.json"
+# What KerasHub's `save_to_preset` writes.
+CONFIG_FILE, TASK_FILE = "config.json", "task.json"
+# What a model can do with text: the names of its methods, and those that cards have.
+TASKS = ("translate", "tag", "classify", "generate")
 MOST_FILES = 1000  # of a preset
 # A name becomes a folder's when the preset is exported.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

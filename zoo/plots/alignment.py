@@ -1,10 +1,17 @@
-"""Alignments as heatmaps, by matplotlib; `zoo.plots.plot_alignment` draws them."""
+"""Alignments as heatmaps, by matplotlib."""
 
 import dataclasses
 
-from zoo.decoding.records import Translation, labels
-from zoo.plots import DARK, FAINT, need_matplotlib, new_figure, printable
-from zoo.text.caller import warn_caller
+from zoo.plots.figure import (
+    DARK,
+    FAINT,
+    alone,
+    need_matplotlib,
+    new_figure,
+    printable,
+)
+from zoo.text.pieces import labels
+from zoo.warn import warn_caller
 
 _MARK = "#d95f02"
 _FOCUS = {
@@ -22,6 +29,83 @@ _LONGEST = 24  # characters of a label
 NUMBER_KEY = "number = attention in % (blank below 5)"
 FOCUS_KEY = "$p_t$ = source position that the attention centres on"
 WINDOW_KEY = "end of the window $[p_t - D, p_t + D]$: no attention beyond it"
+
+
+@alone
+def plot_alignment(translation, axes=None, words=True, title=None):
+    """Draws what a translation attended to, as in Bahdanau et al. 2015, figure 3.
+
+    Source words stand at the top, the translation's down the side; the darker a cell,
+    the more of the target word's attention went to the source word, on the same scale
+    in every picture. Its number is in percent, from 5 on. Of local attention (Luong et
+    al. 2015) two things are marked: p_t, the source position that it centres on, and
+    where its window ends inside the sentence. A legend explains the marks.
+
+    Args:
+        translation: a `zoo.decoding.Translation`.
+        axes: matplotlib `Axes` to draw in, without a legend; None, the default, for a
+            figure of its own.
+        words: whether pieces are merged into words, as `Translation.merge_words` does:
+            attention is summed over the pieces of a source word and averaged over those
+            of a target word. If not, a piece that goes on with a word begins with "-".
+        title: str, above the picture.
+
+    Returns:
+        A matplotlib `Figure`, or `axes` if they were given.
+
+    Raises:
+        TypeError: if `translation` is no such record.
+        ImportError: without matplotlib.
+    """
+    if axes is None:
+        return plot_alignments([translation], [title], words)
+    [panel], families = make_panels([translation], [title], words)
+    draw(axes, panel, fitting_size(axes, panel), families)
+    axes.set_aspect("equal")
+    return axes
+
+
+@alone
+def plot_alignments(translations, titles=None, words=True, columns=None):
+    """Draws several alignments side by side, of one size of cell and one scale.
+
+    Args:
+        translations: list of `zoo.decoding.Translation`.
+        titles: list of str, one each: by default none.
+        words: see `plot_alignment`.
+        columns: pictures in a row; None, the default, for all of them.
+
+    Returns:
+        A matplotlib `Figure`.
+
+    Raises:
+        TypeError: for anything but such records.
+        ValueError: if there are none, as many titles as records are not given, or
+            `columns` is not a positive integer.
+        ImportError: without matplotlib.
+
+    Example:
+        ```python
+        results = [
+            zoo.load(name).translate("A dog runs.", return_details=True)
+            for name in ("luong_local", "bahdanau")
+        ]
+        zoo.plots.plot_alignments(results, ["luong_local", "bahdanau"])
+        ```
+    """
+    translations = list(translations)
+    titles = [None] * len(translations) if titles is None else list(titles)
+    columns = len(translations) if columns is None else columns
+    if not translations or len(titles) != len(translations):
+        raise ValueError(
+            "There must be a translation, and a title for each or none. Received: "
+            f"{len(translations)} translations, {len(titles)} titles"
+        )
+    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
+        raise ValueError(
+            f"`columns` must be a positive integer. Received: columns={columns!r}"
+        )
+    return lay_out(*make_panels(translations, titles, words), columns)
 
 
 @dataclasses.dataclass
@@ -43,7 +127,7 @@ def make_panels(translations, titles, words):
     """A `Panel` of each translation, and fonts that have all their characters."""
     panels = []
     for record, title in zip(translations, titles, strict=True):
-        if not isinstance(record, Translation):
+        if not hasattr(record, "merge_words"):
             raise TypeError(
                 "What is drawn is a zoo.decoding.Translation, which `translate` gives "
                 f"with return_details=True. Received: {type(record).__name__}"

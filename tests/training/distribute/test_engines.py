@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.training import distributed_run
+from tests.training.distribute import distributed_run
 
 pytestmark = pytest.mark.long
 BACKEND = keras.backend.backend()

@@ -9,8 +9,8 @@ import pytest
 
 import zoo
 from tests.presets_for_tests import save_translator
-from zoo.cards import PresetError
-from zoo.preset_weights import fitting, measure
+from zoo.presets.card import PresetError
+from zoo.presets.weights import fitting, measure
 
 pytestmark = [
     pytest.mark.once,

@@ -1,18 +1,19 @@
-"""Warnings that point at the line which called the package, however deep they arise."""
+"""Warnings that point at the line which called the package, however deep they arise.
+Nothing here needs Keras."""
 
+import importlib.util
 import os
 import sys
 import warnings
 
-import keras
-import keras_hub
 
-_FOLDERS = tuple(
-    os.path.dirname(path) + os.sep
-    for path in (os.path.dirname(__file__), keras.__file__, keras_hub.__file__)
-)
-if "torch" in sys.modules:  # a Keras layer's __call__ goes through torch's there
-    _FOLDERS += (os.path.dirname(sys.modules["torch"].__file__) + os.sep,)
+def _folder(package):
+    spec = importlib.util.find_spec(package)
+    return spec and os.path.dirname(spec.origin) + os.sep
+
+
+# A Keras layer's __call__ goes through torch's under PyTorch.
+_FOLDERS = tuple(filter(None, map(_folder, ("zoo", "keras", "keras_hub", "torch"))))
 
 
 def warn_caller(message):

@@ -8,14 +8,8 @@ import pytest
 from keras import ops
 
 from zoo.training import PairBatches, SmoothedCrossEntropy
-from zoo.training.distribute import (
-    Alone,
-    Distribution,
-    DistributionError,
-    Together,
-    start,
-)
-from zoo.training.engines import ShardLoss
+from zoo.training.distribute import Alone, Distribution, DistributionError, start
+from zoo.training.distribute.base import ShardLoss, Together
 
 BACKEND = keras.backend.backend()
 LAUNCHERS = {  # settings that don't fit: an address or a number is missing

@@ -10,7 +10,7 @@ import pytest
 
 from zoo import plots
 from zoo.decoding import Translation
-from zoo.decoding.heatmap import FOCUS_KEY, NUMBER_KEY, WINDOW_KEY
+from zoo.plots.alignment import FOCUS_KEY, NUMBER_KEY, WINDOW_KEY
 
 pytestmark = pytest.mark.backend_free
 

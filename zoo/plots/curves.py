@@ -1,11 +1,11 @@
-"""The log of a run, and its training curves; `zoo.plots.plot_training` draws them."""
+"""The log of a run, and its training curves."""
 
 import csv
+import json
 import math
 import os
 
-from zoo.plots import DARK, FAINT, alone, draw_plainly, new_figure
-from zoo.training.configuration import ConfigurationError, read_configuration
+from zoo.plots.figure import DARK, FAINT, alone, draw_plainly, new_figure, short_names
 
 # Title, how the columns of a log begin, whether the axis is logarithmic; the fourth
 # stands for whatever else a run has measured.
@@ -32,6 +32,38 @@ _LEGEND = {
     "facecolor": "white",
     "edgecolor": FAINT,
 }
+
+
+def plot_training(logs, labels=None):
+    """Draws the training curves of a run, or of several in the same axes.
+
+    Of one run every column of its log is drawn; of several the first of each kind, as
+    the mean of the validation sets' BLEU.
+
+    Args:
+        logs: folder of a run or path of its `log.csv`, or a list of them.
+        labels: list of str, what the runs are called; by default by their folders.
+
+    Returns:
+        A matplotlib `Figure`.
+
+    Raises:
+        FileNotFoundError: if a log is not there, or has no epoch yet.
+        ValueError: if there is no log, a log is none of a training, or as many labels
+            as logs are not given.
+        ImportError: without matplotlib.
+    """
+    logs = [logs] if isinstance(logs, (str, os.PathLike)) else list(logs)
+    labels = short_names(logs) if labels is None else list(labels)
+    if not logs or len(set(labels)) != len(logs):
+        raise ValueError(
+            "There must be a log, and a label of its own for each or none. Received: "
+            f"{len(logs)} logs, labels={labels}"
+        )
+    found = dict(zip(labels, map(read_log, logs), strict=True))
+    losses = set(map(loss_of, logs))
+    differ = None if None in losses else "not the same in all runs"
+    return draw_curves(found, losses.pop() if len(losses) == 1 else differ)
 
 
 def read_log(path):
@@ -82,8 +114,9 @@ def loss_of(path):
     """
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     try:
-        choices = read_configuration(folder).get("hyper_parameters")
-    except ConfigurationError:
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+            choices = json.load(file)["hyper_parameters"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     return describe_loss(choices)
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from zoo.cards import (
+from zoo.presets.card import (
     CARD_FILE,
     FIELDS,
     PresetError,
@@ -37,7 +37,7 @@ def write_card(folder, facts):
     Args:
         folder: path of the preset folder, as `save_to_preset` left it.
         facts: dict. One entry per attribute of `Card`, except for "files", which
-            is measured here; those of `zoo.cards.MAY_BE_MISSING` may be left out.
+            is measured here; those of `MAY_BE_MISSING` may be left out.
 
     Returns:
         The `Card`.

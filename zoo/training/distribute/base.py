@@ -1,14 +1,5 @@
-"""Data parallelism by each backend's own engine, behind one small interface.
-
-JAX: `keras.distribution.DataParallel` over all devices of all processes. PyTorch:
-`DistributedDataParallel`, one process per device, started by `torchrun`. TensorFlow:
-`tf.distribute.MirroredStrategy`, or `MultiWorkerMirroredStrategy` where `TF_CONFIG`
-names several workers.
-
-Every device holds all weights and gets an equal share of the rows of each batch. The
-gradient is that of the whole batch's loss on each engine: the share's summed loss is
-divided by the whole batch's number of real tokens (or sentences), not by its own.
-"""
+"""The interface of the engines of data parallelism: that of one device, and what the
+engines share."""
 
 import contextlib
 import json
@@ -17,58 +8,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.training.recipe import MODES
 from zoo.training.updates import averaged_weights
 
 
 class DistributionError(ValueError):
     """A way to distribute that this machine, launcher or backend doesn't have."""
-
-
-def start(mode="auto"):
-    """Finds the devices and joins the other processes; to be called first of all.
-
-    Args:
-        mode: "none" for one device; "data" for data parallelism over all devices of
-            the machine, or of all machines whose processes the launcher started;
-            "auto" for "data" where there are several devices, else "none".
-
-    Returns:
-        A `Distribution`.
-
-    Raises:
-        DistributionError: for "data" where there is one device only, for a launcher's
-            settings that don't fit, or for an unknown mode.
-
-    Example:
-        >>> start("none").devices
-        1
-    """
-    if mode not in MODES:
-        raise DistributionError(
-            f"`mode` must be one of {list(MODES)}. Received: mode={mode!r}"
-        )
-    if mode == "none":
-        return Distribution()
-    from zoo.training.engines import ENGINES
-
-    engine, advice = ENGINES[keras.backend.backend()]
-    try:
-        distribution = engine()
-    # What the engines raise where addresses, numbers or devices don't fit.
-    except (RuntimeError, ValueError, KeyError) as error:
-        raise DistributionError(
-            f"The other processes can't be joined. Received: {error}"
-        ) from error
-    if distribution.devices > 1:
-        return distribution
-    distribution.stop()
-    if mode == "data":
-        raise DistributionError(
-            f"Data parallelism needs several devices: {advice}. "
-            f"Received: 1 device, {keras.backend.backend()} backend"
-        )
-    return Distribution()
 
 
 class Distribution:
@@ -208,3 +152,18 @@ class Together(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         stop = self.distribution.broadcast(bool(self.model.stop_training))
         self.model.stop_training = stop
+
+
+class ShardLoss(keras.losses.Loss):
+    """A loss with `sums`, divided by what the whole batch's shares count together."""
+
+    def __init__(self, loss, mean):
+        super().__init__(name=loss.name, reduction="sum")
+        self.loss, self.mean = loss, mean
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        return self.mean(*self.loss.sums(y_true, y_pred, sample_weight))
+
+    def projected(self, *arguments):
+        """See `SmoothedCrossEntropy.projected`."""
+        return self.mean(*self.loss.projected_sums(*arguments))

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from zoo.training.curves import describe_loss, draw_curves, loss_of, read_log
+from zoo.plots.curves import describe_loss, draw_curves, loss_of, read_log
 
 pytestmark = pytest.mark.backend_free
 

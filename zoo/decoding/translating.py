@@ -1,4 +1,7 @@
-"""What a translator does with text."""
+"""The methods of a translator that take text: `Translating`."""
+
+from zoo.decoding import forced
+from zoo.decoding.translate import translate
 
 
 class Translating:
@@ -80,8 +83,6 @@ class Translating:
                 prefixes than of texts, a banned piece that the vocabulary has not, or
                 without a preprocessor.
         """
-        from zoo.decoding.translate import translate
-
         return translate(
             self,
             texts,
@@ -124,9 +125,7 @@ class Translating:
             ValueError: for lists of unlike length, a blank source, a record's token
                 that the vocabulary has not, or without a preprocessor.
         """
-        from zoo.decoding.forced import score
-
-        return score(self, sources, targets, per_token, batch_size)
+        return forced.score(self, sources, targets, per_token, batch_size)
 
     def align(self, sources, targets, batch_size=64):
         """What the model attends to while it reads given translations.
@@ -143,9 +142,7 @@ class Translating:
         Raises:
             TypeError, ValueError: as `score` does.
         """
-        from zoo.decoding.forced import align
-
-        return align(self, sources, targets, batch_size)
+        return forced.align(self, sources, targets, batch_size)
 
     def perplexity(self, sources, targets, batch_size=64):
         """exp of the mean negative log-likelihood of all pieces and end tokens.
@@ -161,6 +158,21 @@ class Translating:
         Raises:
             TypeError, ValueError: as `score` does; ValueError without texts.
         """
-        from zoo.decoding.forced import perplexity
+        return forced.perplexity(self, sources, targets, batch_size)
 
-        return perplexity(self, sources, targets, batch_size)
+    # === The backbone ===
+    def encode(self, source_ids):
+        """See `zoo.models.Seq2SeqBackbone.encode`."""
+        return self.backbone.encode(source_ids)
+
+    def start(self, memory):
+        """See `zoo.models.Seq2SeqBackbone.start`."""
+        return self.backbone.start(memory)
+
+    def start_for(self, memory, length):
+        """See `zoo.models.Seq2SeqBackbone.start_for`."""
+        return self.backbone.start_for(memory, length)
+
+    def step(self, token_ids, state, memory):
+        """See `zoo.models.Seq2SeqBackbone.step`."""
+        return self.backbone.step(token_ids, state, memory)

@@ -5,7 +5,7 @@ import sys
 import keras
 import pytest
 
-from zoo.configured import (
+from zoo.backend import (
     check_backend,
     configured_backend,
     without_tensorflow,

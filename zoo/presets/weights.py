@@ -10,10 +10,9 @@ import math
 import threading
 from pathlib import Path
 
-from zoo.cards import PresetError
+from zoo.presets.card import CONFIG_FILE, TASK_FILE, PresetError
 
 _FILES = ("model.weights.h5", "task.weights.h5")
-_CONFIGS = ("config.json", "task.json")
 _LAYERS = "num_layers"
 _loading = threading.RLock()
 
@@ -110,7 +109,7 @@ def fitting(folder):
 
 def _check_layers(folder, arrays):
     """Layers are made before their weights: a million take a minute."""
-    for name in _CONFIGS:
+    for name in (CONFIG_FILE, TASK_FILE):
         path = Path(folder) / name
         if not path.is_file():
             continue

@@ -1,10 +1,10 @@
-"""The parts of a heatmap; tests/test_plots.py has the pictures."""
+"""The parts of a heatmap; tests/plots/test_figure.py has the pictures."""
 
 import numpy as np
 import pytest
 
 from zoo.decoding import Translation
-from zoo.decoding.heatmap import find_fonts, make_panels
+from zoo.plots.alignment import find_fonts, make_panels
 
 pytestmark = pytest.mark.backend_free
 

@@ -1,7 +1,7 @@
 import pytest
 
 from zoo.text import TranslatorPreprocessor
-from zoo.text.caller import warn_caller
+from zoo.warn import warn_caller
 
 pytestmark = pytest.mark.once
 

@@ -1,0 +1,119 @@
+"""The import graph of the package: downwards, without a cycle, functions included."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.backend_free
+
+ROOT = Path(__file__).resolve().parent.parent
+# Folders and files of `zoo/` from the lowest to the highest: each imports from those
+# before it alone, and from its own. (docs/architecture.md draws it.)
+ORDER = (
+    ("strings", "files", "warn", "backend"),
+    ("layers",),
+    ("text",),
+    ("plots",),
+    ("decoding",),
+    ("presets",),
+    ("serving",),
+    ("models",),
+    ("loading",),
+    ("data",),
+    ("training",),
+    ("cli",),
+    ("bulk",),
+    ("__main__",),
+)
+LEVELS = {name: level for level, names in enumerate(ORDER) for name in names}
+BACKENDS = {"tensorflow", "tensorflow_text", "jax", "jaxlib", "torch"}
+MOST_LINES = 400
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in (ROOT / "zoo").rglob("*.py")}
+
+
+def imports(path):
+    """The imported modules of a file with their lines, those in functions too; not
+    those for type checkers alone, which Python never runs."""
+    waiting = [ast.parse(path.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield (whole if whole in FILES else node.module), node.lineno
+
+
+def graph(files):
+    """The modules of the package that each of them imports."""
+    return {
+        name: {found for found, _ in imports(path) if found in files} - {name}
+        for name, path in files.items()
+    }
+
+
+def test_no_file_imports_one_that_imports_it():
+    try:
+        TopologicalSorter(graph(FILES)).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_imports_between_folders_point_downwards():
+    upwards = [
+        f"{name} imports {found}"
+        for name, several in graph(FILES).items()
+        for found in several
+        if name != "zoo"
+        and found != "zoo"  # `zoo` itself holds the version
+        and level(found) > level(name)
+    ]
+    assert not upwards
+
+
+def level(name):
+    return LEVELS[name.split(".")[1]]
+
+
+def test_layers_and_models_import_no_backend():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {module}"
+        for folder in ("layers", "models")
+        for path in (ROOT / "zoo" / folder).rglob("*.py")
+        for module, line in imports(path)
+        if module.split(".")[0] in BACKENDS
+    ]
+    assert not found
+
+
+def test_a_cycle_within_functions_is_seen(tmp_path, monkeypatch):
+    files = {name: tmp_path / f"{name}.py" for name in ("zoo.a", "zoo.b")}
+    monkeypatch.setattr(f"{__name__}.FILES", files)
+    files["zoo.a"].write_text("def f():\n    from zoo import b")
+    files["zoo.b"].write_text("if TYPE_CHECKING:\n    import zoo.a")
+    assert graph(files) == {"zoo.a": {"zoo.b"}, "zoo.b": set()}
+    files["zoo.b"].write_text("class C:\n    def f(self):\n        import zoo.a")
+    with pytest.raises(CycleError):
+        TopologicalSorter(graph(files)).prepare()
+
+
+def test_files_are_of_a_readable_length():
+    folders = ("zoo", "tests", "tools", "recipes")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in paths}
+    long = [f"{p.relative_to(ROOT)}: {n}" for p, n in lengths.items() if n > MOST_LINES]
+    assert not long

@@ -1,0 +1,115 @@
+"""Makes models from the files of verified presets.
+
+Nothing here unpickles, and Keras's safe mode stays on.
+"""
+
+import contextlib
+import json
+import warnings
+from pathlib import Path
+
+import keras
+import keras_hub
+
+from zoo.backend import without_tensorflow
+from zoo.presets.card import CONFIG_FILE, TASK_FILE, PresetError
+from zoo.presets.weights import check_finite, fitting
+
+# What a file that does not fit makes Keras, h5py or SentencePiece raise. A RuntimeError
+# is that of too deep a recursion too, a LookupError that of a key or an index.
+_MISFITS = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+
+
+def build(cls, folder, kwargs):
+    """Makes a task or a backbone from the files of a verified folder.
+
+    Args:
+        cls: the class that the files are for.
+        folder: path of the preset folder.
+        kwargs: dict, arguments for KerasHub's `from_preset`.
+
+    Raises:
+        PresetError: if the files don't make one.
+        ValueError: if they don't together with `kwargs`.
+    """
+    # zoo's own `from_preset` would verify the folder once more.
+    from_folder = getattr(cls, "_from_folder", cls.from_preset)
+    casts = {} if "dtype" in kwargs else _casts(folder)
+    weighted = kwargs.get("load_weights", True)
+    try:
+        with (
+            warnings.catch_warnings(),
+            without_tensorflow(),
+            fitting(folder) if weighted else contextlib.nullcontext(),
+        ):
+            # Keras only warns when it finds no weights for layers in a nested list.
+            warnings.filterwarnings("error", message=".*freshly-initialized weights")
+            # By its whole path: a bare name may be one of KerasHub's own presets, which
+            # it would fetch.
+            model = from_folder(str(Path(folder).absolute()), **kwargs, **casts)
+    except (*_MISFITS, UserWarning) as error:
+        reason = " ".join(str(error).split())
+        if kwargs:  # the files may be in order, and these not
+            given = ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
+            raise ValueError(
+                f"cannot make a {cls.__name__} from the files of {folder} with the "
+                f"arguments {given}: {reason}"
+            ) from error
+        raise PresetError(
+            f"the files of {folder} do not make a {cls.__name__}: {reason}"
+        ) from error
+    check_finite(model, folder)
+    return model
+
+
+def _casts(folder):
+    """The dtype for loading a preset saved in mixed precision: Keras's current policy,
+    as KerasHub has it for every other floating-point precision."""
+    try:
+        config = json.loads((Path(folder) / CONFIG_FILE).read_text(encoding="utf-8"))
+        name = config["config"]["dtype"]["config"]["name"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}  # reported when the preset is loaded
+    mixed = isinstance(name, str) and name.startswith("mixed_")
+    return {"dtype": keras.config.dtype_policy()} if mixed else {}
+
+
+def task_class(folder):
+    """The task's class in zoo; any other class is refused before it is loaded."""
+    cls = _registered_class(folder, TASK_FILE)
+    if not issubclass(cls, keras_hub.models.Task):
+        raise PresetError(
+            f"{TASK_FILE} in {folder} should name a task of zoo.models, received "
+            f"{cls.__name__}"
+        )
+    backbone = _registered_class(folder, CONFIG_FILE)
+    if backbone is not cls.backbone_cls:
+        raise PresetError(
+            f"{CONFIG_FILE} in {folder} should name {cls.backbone_cls.__name__}, the "
+            f"backbone of {cls.__name__}, received {backbone.__name__}"
+        )
+    return cls
+
+
+def _registered_class(folder, file_name):
+    try:
+        config = json.loads((folder / file_name).read_text(encoding="utf-8"))
+        name = config["registered_name"]
+    except FileNotFoundError:
+        raise PresetError(
+            f"{file_name} is missing from {folder}: only a task that was saved with "
+            "save_to_preset can be loaded by name"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise PresetError(
+            f"{file_name} in {folder} is not a KerasHub configuration: {error!r}"
+        ) from None
+    cls = None
+    if isinstance(name, str) and name.startswith("zoo>"):
+        cls = keras.saving.get_registered_object(name)
+    if not isinstance(cls, type):
+        raise PresetError(
+            f"{file_name} in {folder} should name a class of zoo.models, registered "
+            f"as 'zoo>...', received {name!r}"
+        )
+    return cls

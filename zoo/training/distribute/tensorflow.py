@@ -1,0 +1,112 @@
+"""Data parallelism under TensorFlow."""
+
+import json
+import os
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from zoo.training.distribute.base import Distribution, DistributionError, ShardLoss
+
+
+class TensorFlowDistribution(Distribution):
+    """One replica per device. All draw the same dropout masks, each for its rows."""
+
+    copies = True
+
+    def __init__(self):
+        config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+        cluster = config.get("cluster", {})
+        tasks = [
+            (kind, i) for kind in sorted(cluster) for i in range(len(cluster[kind]))
+        ]
+        if len(tasks) > 1:  # a chief, if there is one, sorts before the workers
+            self._strategy = _multi_worker()
+            task = config["task"]
+            self.process = tasks.index((task["type"], int(task["index"])))
+            self.processes = len(tasks)
+        else:
+            found = tf.config.list_logical_devices("GPU")
+            found = found or tf.config.list_logical_devices("CPU")
+            self._strategy = tf.distribute.MirroredStrategy([d.name for d in found])
+        self.devices = self._strategy.num_replicas_in_sync
+
+    def shard(self, batches):
+        """Rows are added where needed; tf.distribute itself shards the batches."""
+        try:
+            batches.shard(multiple=self.devices)
+        except ValueError as error:
+            raise DistributionError(str(error)) from error
+
+    def scope(self):
+        return self._strategy.scope()
+
+    def loss(self, loss):
+        return ShardLoss(loss, self._mean)
+
+    def _mean(self, total, count):
+        """This share's part of the whole batch's loss: tf.distribute adds them up."""
+        replica = tf.distribute.get_replica_context()
+        if replica is not None:  # None in Keras's symbolic call
+            count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
+        return total / ops.maximum(count, 1.0)
+
+    def optimizer(self, optimizer):
+        """Keras clips each replica's gradient, then adds them up. Here they are added
+        up before; the first replica hands the sum on, and the others hand on zeros."""
+        if keras.config.dtype_policy().name == "mixed_float16":
+            raise DistributionError(
+                "TensorFlow can't scale the loss on several devices; mixed_bfloat16 "
+                f"needs none. Received: mixed_float16, {self.devices} devices"
+            )
+        if optimizer.gradient_accumulation_steps:
+            raise DistributionError(
+                "TensorFlow can't accumulate gradients on several devices. Received: "
+                f"accumulation={optimizer.gradient_accumulation_steps}, "
+                f"{self.devices} devices"
+            )
+        apply = optimizer.apply
+
+        def apply_whole(gradients, variables=None):
+            replica = tf.distribute.get_replica_context()
+            first = replica.replica_id_in_sync_group == 0
+            # Dense: a row that has two gradients has the norm of their sum.
+            whole = [g if g is None else tf.convert_to_tensor(g) for g in gradients]
+            found = [g for g in whole if g is not None]
+            found = iter(replica.all_reduce(tf.distribute.ReduceOp.SUM, found))
+            whole = [
+                g if g is None else g * tf.cast(first, g.dtype)
+                for g in (g if g is None else next(found) for g in whole)
+            ]
+            return apply(whole, variables)
+
+        optimizer.apply = apply_whole
+        return optimizer
+
+    def _from_main(self, array):
+        def one():
+            replica = tf.distribute.get_replica_context()
+            first = replica.replica_id_in_sync_group == 0
+            mine = tf.cast(array, "int32") * tf.cast(first, "int32")
+            return replica.all_reduce(tf.distribute.ReduceOp.SUM, mine)
+
+        found = self._strategy.run(tf.function(one))
+        return self._strategy.experimental_local_results(found)[0].numpy()
+
+    def stop(self):
+        if self.processes > 1:
+            self.wait()
+
+
+def _multi_worker():
+    class MultiWorker(tf.distribute.MultiWorkerMirroredStrategy):
+        def reduce(self, reduce_op, value, axis=None):
+            """Nested values too, which Keras 3.15 reduces by one call, and scalars,
+            for which it gives an axis."""
+            scalars = super()
+            return tf.nest.map_structure(
+                lambda part: scalars.reduce(reduce_op, part, axis=None), value
+            )
+
+    return MultiWorker()

@@ -1,0 +1,85 @@
+"""Data parallelism under PyTorch."""
+
+import datetime
+import os
+
+import keras
+import numpy as np
+import torch
+import torch.distributed as dist
+from keras import ops
+
+from zoo.training.distribute.base import Distribution, ShardLoss
+
+
+class TorchDistribution(Distribution):
+    """One process per device. Each draws its own dropout masks: process 0 from the
+    run's generator, the others' are seeded by the run's seed, epoch, step, process."""
+
+    # Process 0 validates while the others wait: that may take long. A process that died
+    # is noticed at once, by its closed connection or by torchrun.
+    HOURS = 12
+
+    def __init__(self):
+        self.processes = self.devices = int(os.environ.get("WORLD_SIZE", 1))
+        self._group = None
+        if self.processes == 1:
+            return
+        gpu = torch.cuda.is_available()
+        if gpu:
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        if not dist.is_initialized():
+            dist.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo")
+        self.process = dist.get_rank()
+        wait = datetime.timedelta(hours=self.HOURS)
+        self._group = dist.new_group(backend="gloo", timeout=wait)
+
+    def model(self, model):
+        return _torch_replica(model)
+
+    def loss(self, loss):
+        return ShardLoss(loss, self._mean)
+
+    def _mean(self, total, count):
+        """The whole batch's loss; the gradient is this share's, times the number of
+        processes: DDP averages."""
+        sums = torch.stack([total.detach(), count])
+        if sums.device.type != "meta":  # Keras's symbolic call has no peers
+            dist.all_reduce(sums)
+        count = ops.maximum(sums[1], 1.0)
+        share = total * self.processes / count
+        return share + (sums[0] / count - share).detach()
+
+    def seed(self, seed, epoch, step):
+        if not self.main:
+            state = np.random.SeedSequence((seed, epoch, step, self.process))
+            torch.manual_seed(int(state.generate_state(1)[0]))
+
+    def _from_main(self, array):
+        tensor = torch.from_numpy(array.copy())
+        dist.broadcast(tensor, src=0, group=self._group)
+        return tensor.numpy()
+
+    def stop(self):
+        if self.processes > 1:
+            self.wait()
+            dist.destroy_process_group()
+
+
+def _torch_replica(model):
+    """A Keras model that calls `model` through DDP where gradients are wanted."""
+    # In a closure: as an attribute it would be a layer, with all weights once more.
+    parallel = torch.nn.parallel.DistributedDataParallel(model)
+
+    class Replica(keras.Model):
+        def __init__(self):
+            super().__init__(name=model.name)
+            self.model = model
+            self.built = True
+
+        def call(self, inputs, training=False):
+            if training and torch.is_grad_enabled():
+                return parallel(inputs, training=True)
+            return self.model(inputs, training=training)
+
+    return Replica()
