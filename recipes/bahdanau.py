@@ -14,13 +14,23 @@ RNNencdec, the paper's other model: `--set model.attention=false`.
 
 import sys
 
-from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import SHORT, card, multi30k, paper, small, task, tiny
+from zoo.run import run_recipe
+from zoo.run.translators import (
+    SHORT,
+    card,
+    multi30k,
+    paper,
+    small,
+    task,
+    tiny,
+    translation_recipe,
+)
+from zoo.training import Optimizer
 
 # Appendix B.2: the norm clipped at 1. The rate is the paper's 1, not Keras's 0.001.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
 
-RECIPE = Recipe(
+RECIPE = translation_recipe(
     name="bahdanau",
     file=__file__,
     translator=task("BahdanauTranslator"),
@@ -89,7 +99,7 @@ RECIPE = Recipe(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import dataclasses
 import sys
 from typing import Any
 
-from zoo.training import ArrayBatches, Experiment, Optimizer, at_least, run_experiment
+from zoo.run import Recipe, at_least, run_recipe
+from zoo.training import ArrayBatches, Optimizer
 from zoo.training import group_by_length as by_length
 
 
@@ -69,8 +70,7 @@ def _batches(run, preprocessor, data):
 def _score(tagger, data):
     """The share of the words that get their tag, how many words there are, and the
     sentences that come out worst."""
-    from zoo.training import tag_accuracy
-    from zoo.training.evaluation import worst_tags
+    from zoo.evaluation import tag_accuracy, worst_tags
 
     found = tagger.tag(data.sentences)
     return *tag_accuracy(found, data.tags), worst_tags(found, data.tags)
@@ -171,7 +171,7 @@ def _backbone():
     return BiRNNWords
 
 
-RECIPE = Experiment(
+RECIPE = Recipe(
     name="birnn",
     file=__file__,
     classes={"model": _backbone},
@@ -207,12 +207,12 @@ RECIPE = Experiment(
             },
         ),
     },
-    run=_run,
+    train=_run,
 )
 
 
 def main(argv=None):
-    return run_experiment(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ instead of one of 10,000, and frames whose window leaves the sequence are not co
 import dataclasses
 import sys
 
-from zoo.training import ArrayBatches, Experiment, Optimizer, at_least, run_experiment
+from zoo.run import Recipe, at_least, run_recipe
+from zoo.training import ArrayBatches, Optimizer
 
 TASKS = ("regression", "classification")
 
@@ -203,7 +204,7 @@ def _run(run):
     return results
 
 
-RECIPE = Experiment(
+RECIPE = Recipe(
     name="birnn_tasks",
     file=__file__,
     scales={
@@ -222,12 +223,12 @@ RECIPE = Experiment(
             batch_size=100,  # all: a cycle is one update
         ),
     },
-    run=_run,
+    train=_run,
 )
 
 
 def main(argv=None):
-    return run_experiment(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ reber:    at every step of all 256 training and 256 test strings the units of th
 import dataclasses
 import sys
 
-from zoo.training import Experiment, Optimizer, at_least, run_experiment
+from zoo.run import Recipe, at_least, run_recipe
+from zoo.training import Optimizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,7 +238,7 @@ def work(run):
 
 
 ADAM = Optimizer("adam", 1e-2, clip=1.0)
-RECIPE = Experiment(
+RECIPE = Recipe(
     "lstm_tasks",
     {
         "tiny": Settings(30, ADAM, tasks=("adding",), length=20),
@@ -250,7 +251,7 @@ RECIPE = Experiment(
 
 
 def main(argv=None):
-    return run_experiment(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,22 @@ Shallow fusion: `--set model.fusion=shallow`.
 
 import sys
 
-from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import LOOPS, SHORT, card, paper, small, task, tiny
+from zoo.run import run_recipe
+from zoo.run.translators import (
+    LOOPS,
+    SHORT,
+    card,
+    paper,
+    small,
+    task,
+    tiny,
+    translation_recipe,
+)
+from zoo.training import Optimizer
 
 ADAM = Optimizer("adam", 1e-3, clip=5.0)
 
-RECIPE = Recipe(
+RECIPE = translation_recipe(
     name="lstmn",
     file=__file__,
     translator=task("LSTMNTranslator"),
@@ -59,7 +69,7 @@ RECIPE = Recipe(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

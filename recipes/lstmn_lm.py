@@ -13,8 +13,8 @@ paper doesn't say how far its go. `--set tapes=call` is for tapes over all of it
 
 import sys
 
-from zoo.training import run_experiment
-from zoo.training.language_models import recipe
+from zoo.run import run_recipe
+from zoo.run.language_models import recipe
 from zoo.training.optimizers import Optimizer
 
 RECIPE = recipe(
@@ -37,7 +37,7 @@ RECIPE = recipe(
 
 
 def main(argv=None):
-    return run_experiment(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

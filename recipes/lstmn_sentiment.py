@@ -17,7 +17,8 @@ treebank's few words, which costs accuracy.
 import dataclasses
 import sys
 
-from zoo.training import ArrayBatches, Experiment, Optimizer, at_least, run_experiment
+from zoo.run import Recipe, at_least, run_recipe
+from zoo.training import ArrayBatches, Optimizer
 from zoo.training import group_by_length as by_length
 
 LABELS = ("generated", "binary", "fine")
@@ -144,7 +145,7 @@ def work(run):
 # Without the paper's L2 of 1e-4, and the smaller rate of the word vectors in the first
 # epoch.
 PAPER = Optimizer("adam", 2e-3)
-RECIPE = Experiment(
+RECIPE = Recipe(
     "lstmn_sentiment",
     {
         "tiny": Settings(
@@ -176,7 +177,7 @@ RECIPE = Experiment(
 
 
 def main(argv=None):
-    return run_experiment(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

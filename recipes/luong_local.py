@@ -11,8 +11,8 @@ paper: the paper's layers and schedule (section 4.1), on the same text as small.
 
 import sys
 
-from zoo.training import run
-from zoo.training.translators import luong
+from zoo.run import run_recipe
+from zoo.run.translators import luong
 
 RECIPE = luong(
     "luong_local",
@@ -29,7 +29,7 @@ RECIPE = luong(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

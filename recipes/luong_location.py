@@ -7,8 +7,8 @@ Its scales are those of luong_local.py: the attention alone differs.
 
 import sys
 
-from zoo.training import run
-from zoo.training.translators import LOOPS, SHORT, luong
+from zoo.run import run_recipe
+from zoo.run.translators import LOOPS, SHORT, luong
 
 RECIPE = luong(
     "luong_location",
@@ -25,7 +25,7 @@ RECIPE = luong(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

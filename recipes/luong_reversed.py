@@ -11,8 +11,8 @@ source order). luong_global's reads in both directions.
 
 import sys
 
-from zoo.training import run
-from zoo.training.translators import luong
+from zoo.run import run_recipe
+from zoo.run.translators import luong
 
 RECIPE = luong(
     "luong_reversed",
@@ -30,7 +30,7 @@ RECIPE = luong(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

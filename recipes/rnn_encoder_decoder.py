@@ -13,13 +13,23 @@ The authors' code instead of the paper: `--set model.variant=groundhog`.
 
 import sys
 
-from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import LOOPS, SHORT, card, paper, small, task, tiny
+from zoo.run import run_recipe
+from zoo.run.translators import (
+    LOOPS,
+    SHORT,
+    card,
+    paper,
+    small,
+    task,
+    tiny,
+    translation_recipe,
+)
+from zoo.training import Optimizer
 
 # Section 4.1: Adadelta, its rate 1; the norm clipped at 1 as in the authors' code.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
 
-RECIPE = Recipe(
+RECIPE = translation_recipe(
     name="rnn_encoder_decoder",
     file=__file__,
     translator=task("RNNEncoderDecoderTranslator"),
@@ -83,7 +93,7 @@ RECIPE = Recipe(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

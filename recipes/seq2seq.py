@@ -9,15 +9,16 @@ paper: the paper's layers and schedule (section 3.4), on the same text as small.
 
 import sys
 
-from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import card, paper, small, task, tiny
+from zoo.run import run_recipe
+from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
+from zoo.training import Optimizer
 
 # Section 3.4: rate 0.7 for 5 epochs, then halved every half epoch; the norm of the
 # gradient, divided by the sentences of a batch, clipped at 5; 7.5 epochs (8 here, whose
 # last half runs at 0.011).
 SGD = Optimizer("sgd", 0.7, "halving", constant_epochs=5, halving_epochs=0.5, clip=5.0)
 
-RECIPE = Recipe(
+RECIPE = translation_recipe(
     name="seq2seq",
     file=__file__,
     translator=task("Seq2SeqTranslator"),
@@ -68,7 +69,7 @@ RECIPE = Recipe(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,14 @@ Soft attention: `--set model.attention=soft`.
 
 import sys
 
-from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import card, paper, small, task, tiny
+from zoo.run import run_recipe
+from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
+from zoo.training import Optimizer
 
 # The authors' 1 stands beside the loss of a sentence; these losses are per token.
 LAMBDA = 0.1
 
-RECIPE = Recipe(
+RECIPE = translation_recipe(
     name="show_attend_tell",
     file=__file__,
     translator=task("ShowAttendTellTranslator"),
@@ -79,7 +80,7 @@ RECIPE = Recipe(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

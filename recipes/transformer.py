@@ -13,8 +13,8 @@ paper: the base model and its schedule (section 5), on the same text as small. T
 
 import sys
 
-from zoo.training import Optimizer, Recipe, run
-from zoo.training.translators import (
+from zoo.run import run_recipe
+from zoo.run.translators import (
     LOOPS,
     SHORT,
     card,
@@ -23,12 +23,14 @@ from zoo.training.translators import (
     small,
     task,
     tiny,
+    translation_recipe,
 )
+from zoo.training import Optimizer
 
 # Section 5.3. The norm is not clipped there.
 ADAM = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
 
-RECIPE = Recipe(
+RECIPE = translation_recipe(
     name="transformer",
     file=__file__,
     translator=task("TransformerTranslator"),
@@ -104,7 +106,7 @@ RECIPE = Recipe(
 
 
 def main(argv=None):
-    return run(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ import keras
 from measure_presets import machine, timed
 
 import zoo
+from zoo.evaluation import corpus_scores
 from zoo.presets import find
 from zoo.presets.card import read_card
-from zoo.training.evaluation import corpus_scores
 
 FORMATS = ("float32", "float16", "int8")
 BATCH = 64

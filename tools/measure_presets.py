@@ -83,7 +83,7 @@ def timed(work, rounds):
 
 
 def translate(model, card, rounds):
-    from zoo.training.evaluation import corpus_scores, worst_translations
+    from zoo.evaluation import corpus_scores, worst_translations
 
     tests = dict.fromkeys((score["data"], score["split"]) for score in card.scores)
     seconds, examples, scores = None, [], {}
@@ -111,7 +111,7 @@ def translate(model, card, rounds):
 
 def tag(model, card, rounds):
     from zoo.data.tagged import load_ud
-    from zoo.training.evaluation import tag_accuracy, worst_tags
+    from zoo.evaluation import tag_accuracy, worst_tags
 
     (score,) = card.scores
     data = load_ud(score["split"])
@@ -127,7 +127,7 @@ def tag(model, card, rounds):
 
 def generate(model, card, rounds):
     from zoo.data.texts import load_ptb
-    from zoo.training.evaluation import worst_continuations
+    from zoo.evaluation import worst_continuations
 
     texts = {score["split"]: load_ptb(score["split"]) for score in card.scores}
     written, seconds = timed(lambda: model.generate(PROMPTS, max_length=30), rounds)

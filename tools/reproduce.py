@@ -163,7 +163,7 @@ def blocks(scores):
 
 
 def score(texts, references):
-    from zoo.training.evaluation import corpus_scores
+    from zoo.evaluation import corpus_scores
 
     found = corpus_scores(texts, references)
     words = sum(len(text.split()) for text in texts)
@@ -216,7 +216,7 @@ class Work:
         from sacrebleu.metrics import BLEU
         from sacrebleu.significance import PairedTest
 
-        from zoo.training.evaluation import reference_streams
+        from zoo.evaluation import reference_streams
 
         members = {"ensemble": results.get("ensemble", {}).get("members")}
         systems = [
@@ -334,7 +334,7 @@ def made(limit):
     """What the page says of how it was made."""
     import keras
 
-    from zoo.training.configuration import cpu
+    from zoo.run.config import cpu
 
     command = f"KERAS_BACKEND={keras.backend.backend()} python tools/reproduce.py"
     # With "-dirty" where something differs from the commit.

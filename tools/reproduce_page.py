@@ -76,7 +76,7 @@ def _in_parts(results, name):
     return ", then " in results["cards"][name].get("recipe", "")
 
 
-EARLY = 0.8  # words for each of the references; `SHORT` in zoo/training/translators.py
+EARLY = 0.8  # words for each of the references; `SHORT` in zoo/run/translators.py
 TIMES = "The machine often did other work as well: times can't be compared."
 
 

@@ -8,7 +8,8 @@ draws docs/reproduction/lengths.svg from the tables of the page: nothing is tran
 import sys
 from pathlib import Path
 
-from zoo.plots import DARK, FAINT, draw_plainly, new_figure, plot_alignments
+from zoo.plots import plot_alignments
+from zoo.plots.figure import DARK, FAINT, draw_plainly, new_figure
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ACROSS = 4  # panels in a row

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 BACKENDS = ("tensorflow", "jax", "torch")
+MODES = ("auto", "none", "data")  # of distribution over devices
 
 
 def configured_backend():

@@ -1,6 +1,6 @@
 """`zoo.load`: from a preset's name to a task that is ready for text."""
 
-from zoo.presets.find import locate
+from zoo.presets.registry import locate
 
 
 def load(name, **kwargs):

@@ -6,6 +6,7 @@ from tests.cli.fakes import FakeTask, load
 from tests.presets_for_tests import make_preset
 from tests.serving.conftest import make_tagger
 from zoo import presets
+from zoo.presets import registry
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def task(monkeypatch):
 def tiny(tmp_path, monkeypatch):
     """One preset, `tiny`, in the bundled folder and nothing elsewhere."""
     make_preset(tmp_path / "bundled" / "tiny")
-    monkeypatch.setattr(presets, "_bundled_folder", lambda: tmp_path / "bundled")
+    monkeypatch.setattr(registry, "_bundled_folder", lambda: tmp_path / "bundled")
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "bundled" / "tiny"
 

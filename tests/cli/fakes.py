@@ -5,7 +5,7 @@ import sys
 import types
 from pathlib import Path
 
-from zoo import presets
+from zoo import loading, presets
 from zoo.cli import main
 
 
@@ -38,7 +38,7 @@ class FakeTask:
 def load(monkeypatch, make):
     """Every name is a preset's, which has no card and loads as what `make` gives."""
     monkeypatch.setattr(presets, "find", lambda name: Path(name))
-    monkeypatch.setattr(presets, "load", lambda name: make())
+    monkeypatch.setattr(loading, "load", lambda name: make())
 
 
 def give_stdin(monkeypatch, content):

@@ -95,11 +95,11 @@ def test_debug_shows_the_traceback(monkeypatch):
 def test_reader_that_goes_away():
     """As in `zoo translate ... | head -1`: no traceback, no message."""
     code = (
-        "import sys; from zoo import presets\n"
+        "import sys; from zoo import loading, presets\n"
         "class Task:\n"
         "    def translate(self, texts, **_): return texts\n"
         "from pathlib import Path\n"
-        "presets.find, presets.load = Path, lambda name: Task()\n"
+        "presets.find, loading.load = Path, lambda name: Task()\n"
         "from zoo.cli import main\n"
         "sys.exit(main(['translate', '--preset', 'fake', '--batch-size', '1']))"
     )

@@ -2,7 +2,7 @@ import pytest
 
 from tests.cli.fakes import failing
 from tests.presets_for_tests import FACTS, make_preset
-from zoo import presets
+from zoo import loading, presets
 from zoo.cli import main
 from zoo.data import DownloadError
 
@@ -31,7 +31,7 @@ def test_evaluate_on_a_newer_snapshot(task, corpus):
 
 
 def test_evaluate_unknown_corpus(corpus, capsys, monkeypatch):
-    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
     assert main(["evaluate", "fake", "--data", "tyo", "--split", "test"]) == 2
     assert "'tyo'" in capsys.readouterr().err
 
@@ -67,7 +67,7 @@ def test_evaluate_needs_two_languages(corpus, tiny, capsys, monkeypatch):
 @pytest.mark.parametrize("option", ["--beam-size=5", "--length-penalty=0"])
 @pytest.mark.parametrize("name, data", [("birnn", "ud_english_ewt"), ("gru", "ptb")])
 def test_what_only_reads_takes_no_search(capsys, monkeypatch, name, data, option):
-    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
     assert main(["evaluate", name, "--data", data, "--split", "test", option]) == 2
     error = capsys.readouterr().err
     assert f"{name} (" in error and f"received {option.split('=')[0]}" in error
@@ -75,7 +75,7 @@ def test_what_only_reads_takes_no_search(capsys, monkeypatch, name, data, option
 
 @pytest.mark.usefixtures("without_card")
 def test_evaluate_without_the_file(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
     monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
     assert main(["evaluate", "fake", "--data", "multi30k", "--split", "test"]) == 2
     assert "test_2016_flickr.en is missing" in capsys.readouterr().err

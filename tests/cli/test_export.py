@@ -5,6 +5,7 @@ import keras
 import pytest
 
 import zoo
+import zoo.loading
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import needs_tensorflow
 from zoo.cli import main
@@ -84,7 +85,7 @@ def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
 
 
 def test_limits_of_another_task_are_refused_at_once(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(zoo.presets, "load", lambda *_, **__: pytest.fail("loaded"))
+    monkeypatch.setattr(zoo.loading, "load", lambda *_, **__: pytest.fail("loaded"))
     options = ["--max-source-length", "9", "--n-best", "3", "--dtype", "float16"]
     assert main(["export", "birnn", str(tmp_path), *options]) == 2
     error = capsys.readouterr().err

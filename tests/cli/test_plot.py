@@ -5,7 +5,7 @@ import pytest
 
 from tests.presets_for_tests import make_preset, save_translator
 from tests.test_import import python
-from zoo import plots, presets
+from zoo import loading, plots
 from zoo.cli import main
 from zoo.decoding import Translation
 
@@ -42,7 +42,7 @@ def tasks(monkeypatch):
         tasks[name] = FakeTask(name[-1])
         return tasks[name]
 
-    monkeypatch.setattr(presets, "load", load)
+    monkeypatch.setattr(loading, "load", load)
     return tasks
 
 
@@ -153,7 +153,7 @@ def test_a_preset_without_a_card_that_translates_nothing(
     monkeypatch, names, tmp_path, capsys
 ):
     (tmp_path / "a" / "card.json").unlink()
-    monkeypatch.setattr(presets, "load", lambda name: object())
+    monkeypatch.setattr(loading, "load", lambda name: object())
     out = str(tmp_path / "x.png")
     assert main(["plot", "--preset", names["a"], "x", "--output", out]) == 2
     assert "cannot translate; the presets that can" in capsys.readouterr().err

@@ -2,7 +2,7 @@ import pytest
 
 import zoo
 from tests.presets_for_tests import FACTS, WORDS, save_translator
-from zoo import data, presets
+from zoo import data, loading, presets
 from zoo.cli import main
 from zoo.decoding import Ensemble
 from zoo.presets.pages import write_card
@@ -79,7 +79,7 @@ def test_unlike_tokenizers_make_no_ensemble(saved, capsys):
 
 @pytest.mark.usefixtures("corpus")
 def test_presets_of_unlike_directions_are_not_loaded(saved, monkeypatch, capsys):
-    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
     cards = {"one": ["en", "de"], "two": ["de", "en"], "stranger": ["en"]}
     cards = {name: {**FACTS, "languages": pair} for name, pair in cards.items()}
     read = lambda folder: presets.Card(files={}, **cards[folder.name])  # noqa: E731

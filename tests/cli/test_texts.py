@@ -104,10 +104,10 @@ def test_a_new_output_has_the_mode_of_any_new_file(tmp_path):
 _SCRIPT = """
 import sys
 from pathlib import Path
-from zoo import presets
+from zoo import loading, presets
 class Task:
     def translate(self, texts, **_): return [text.upper() for text in texts]
-presets.find, presets.load = Path, lambda name: Task()
+presets.find, loading.load = Path, lambda name: Task()
 from zoo.cli import main
 sys.exit(main(["translate", "fake", "--batch-size", "1", *sys.argv[1:]]))
 """

@@ -5,7 +5,7 @@ import pytest
 
 from zoo.cli import main
 from zoo.cli.train import recipes
-from zoo.training.configuration import digest
+from zoo.run.config import digest
 
 pytestmark = pytest.mark.backend_free
 

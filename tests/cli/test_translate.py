@@ -8,7 +8,7 @@ import pytest
 import zoo
 from tests.cli.fakes import give_stdin, translate
 from tests.presets_for_tests import save_translator
-from zoo import presets
+from zoo import loading
 from zoo.cli import main, texts
 
 pytestmark = pytest.mark.once
@@ -156,7 +156,7 @@ def test_bad_usage(task, tmp_path, monkeypatch, capsys, arguments, message):
     Path("out").write_text("precious\n")
     if "--output" not in arguments:
         arguments = ["--output", "out", *arguments]
-    monkeypatch.setattr(presets, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
     assert translate(*arguments) == 2
     assert Path("out").read_text() == "precious\n" and os.listdir() == ["out"]
     captured = capsys.readouterr()

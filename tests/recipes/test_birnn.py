@@ -11,7 +11,7 @@ import zoo
 from tests.harness import load_recipe
 from zoo.data.tagged import toy_sentences
 from zoo.presets.card import read_card
-from zoo.training import run_experiment
+from zoo.run import run_recipe
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,8 +27,8 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
         recipe._write_card(run, tagger, results)
         return results
 
-    made = dataclasses.replace(recipe.RECIPE, run=work)
-    assert run_experiment(made, ["--output", str(tmp_path)]) == 0
+    made = dataclasses.replace(recipe.RECIPE, train=work)
+    assert run_recipe(made, ["--output", str(tmp_path)]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["test"]["accuracy"] >= 0.98
     folder = tmp_path / "preset" / "birnn"

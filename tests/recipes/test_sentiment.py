@@ -7,7 +7,7 @@ import pytest
 from tests.harness import load_recipe
 from tests.marks import proved_under
 from tests.recipes.few_steps import check_few_steps
-from zoo.training.recipe import SCALES
+from zoo.run.recipe import SCALES
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 import keras
 import pytest
 
+from zoo.data import reversal_pairs
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 from zoo.text import Tokenizer, train_tokenizer
-from zoo.training import reversal_pairs
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from zoo.evaluation import corpus_scores
 from zoo.training import (
     Checkpoint,
     CheckpointError,
@@ -15,7 +16,6 @@ from zoo.training import (
     Progress,
     Validation,
     callbacks,
-    corpus_scores,
     load_state,
 )
 

@@ -70,7 +70,7 @@ def _task(name):
 
 
 def _translators(names, arguments):
-    from zoo.training.evaluation import corpus_scores
+    from zoo.evaluation import corpus_scores
 
     pairs = _read_corpus(names, arguments)
     sources = pairs.sources[: arguments.limit]
@@ -141,7 +141,7 @@ def _tagger(name, arguments):
         data = load_ud(arguments.split, allow_newer=arguments.allow_newer)
     sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
     task = load_task(name, arguments.backend, "tag")
-    from zoo.training.evaluation import tag_accuracy
+    from zoo.evaluation import tag_accuracy
 
     began = time.perf_counter()
     found = task.tag(sentences, batch_size=arguments.batch_size)

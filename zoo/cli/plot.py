@@ -13,6 +13,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.presets import find_preset, load_translator
 from zoo.cli.texts import check_files, places_in_warnings
+from zoo.plots.figure import check_ending, need_matplotlib, short_names
 
 HELP = "draw alignments or training curves as a picture"
 
@@ -55,9 +56,9 @@ def run(arguments):
     if bool(arguments.log) == bool(arguments.preset or arguments.words):
         raise BadInput("give PRESET and TEXT, or --log (see zoo plot --help)")
     with bad_input():
-        plots.check_ending(arguments.output)
+        check_ending(arguments.output)
     check_files([], arguments.output)
-    plots.need_matplotlib()
+    need_matplotlib()
     if arguments.log:
         with bad_input((ValueError, OSError)):
             figure = plots.plot_training(arguments.log)
@@ -86,7 +87,7 @@ def _alignments(arguments):
             )
     return plots.plot_alignments(
         [found[name][row] for row in range(len(texts)) for name in names],
-        plots.short_names(names) * len(texts),
+        short_names(names) * len(texts),
         words=not arguments.pieces,
         columns=len(names),
     )

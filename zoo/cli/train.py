@@ -6,8 +6,8 @@ from pathlib import Path
 
 import zoo
 from zoo.cli.common import BadInput, Parser, bad_input
+from zoo.run.config import read_configuration
 from zoo.strings import did_you_mean
-from zoo.training.configuration import read_configuration
 
 HELP = "run a recipe, or go on with a run"
 

@@ -4,6 +4,7 @@ from zoo.data.corpora import Corpus, Pairs, list_corpora, load
 from zoo.data.download import CorpusError, DownloadError
 from zoo.data.grammar import agreement_sentences
 from zoo.data.opinions import opinion_sentences
+from zoo.data.reversal import reversal_pairs
 from zoo.data.texts import Labelled, load_ptb, load_sst
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "load_ptb",
     "load_sst",
     "opinion_sentences",
+    "reversal_pairs",
 ]

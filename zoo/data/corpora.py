@@ -57,6 +57,11 @@ class Corpus:
     download_limit: int | None = None
     unpack_limit: int | None = None
 
+    @property
+    def test_split(self):
+        """The split on which models are compared."""
+        return self.aliases.get("test", "test")
+
 
 def list_corpora():
     """Lists the corpora that `load` knows.

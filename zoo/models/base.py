@@ -12,7 +12,7 @@ from keras import ops
 from zoo.layers.functional import above_zero, one_of, positive, rate
 from zoo.presets.build import build
 from zoo.presets.card import TASKS
-from zoo.presets.find import cannot, locate
+from zoo.presets.registry import cannot, locate
 from zoo.serving.export import export_savedmodel
 
 

@@ -4,7 +4,7 @@ Importing this imports no Keras; `zoo.load` puts the parts together.
 """
 
 from zoo.presets.card import Card, PresetError
-from zoo.presets.find import cannot, find, list_presets, locate, verify
+from zoo.presets.registry import cannot, find, list_presets, locate, verify
 
 __all__ = [
     "Card",

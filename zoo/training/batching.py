@@ -210,14 +210,13 @@ class PairBatches(keras.utils.PyDataset):
             )
         self._part, self._multiple = (process, processes), multiple
 
-    def set_epoch(self, epoch, start=0, skip=None):
+    def set_epoch(self, epoch, start=0):
         """Puts the batches into the order of `epoch` (counted from 0).
 
         Args:
             epoch: the epoch.
             start: how many batches have been trained on before: `batches[0]` is the one
                 that follows, and the length that of the rest.
-            skip: place of a batch that is left out; `start` doesn't count it.
         """
         shuffle = self.seed is not None
         rng = np.random.default_rng((self.seed, epoch)) if shuffle else None
@@ -227,7 +226,7 @@ class PairBatches(keras.utils.PyDataset):
             order += [
                 (bucket, height, rows[i : i + height]) for i in range(0, count, height)
             ]
-        self._order, self.start = _ordered(order, rng, skip)[start:], start
+        self._order, self.start = _ordered(order, rng)[start:], start
 
     def __len__(self):
         return len(self._order)
@@ -300,7 +299,7 @@ class ArrayBatches(keras.utils.PyDataset):
             self.tokens += int(counted)
         self.set_epoch(0)
 
-    def set_epoch(self, epoch, start=0, skip=None):
+    def set_epoch(self, epoch, start=0):
         """See `PairBatches.set_epoch`."""
         shuffle, size = self.seed is not None, self.batch_size
         rng = np.random.default_rng((self.seed, epoch)) if shuffle else None
@@ -311,7 +310,7 @@ class ArrayBatches(keras.utils.PyDataset):
             rows = np.resize(rows, -(-count // size) * size)
             shape = self._shapes[part]
             order += [(shape, part, rows[i : i + size]) for i in range(0, count, size)]
-        self._order, self.start = _ordered(order, rng, skip)[start:], start
+        self._order, self.start = _ordered(order, rng)[start:], start
 
     def __len__(self):
         return len(self._order)
@@ -321,12 +320,11 @@ class ArrayBatches(keras.utils.PyDataset):
         return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
 
 
-def _ordered(order, rng, skip):
-    """Batches shuffled, where there is a generator, and one of them left out."""
+def _ordered(order, rng):
+    """Batches shuffled, where there is a generator."""
     if rng is not None:
         order = [order[i] for i in rng.permutation(len(order))]
-    order = _lead_with_unlike(order)
-    return [batch for place, batch in enumerate(order) if place != skip]
+    return _lead_with_unlike(order)
 
 
 def _lead_with_unlike(order):

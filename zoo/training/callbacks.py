@@ -9,10 +9,10 @@ import time
 import keras
 
 from zoo.decoding import BeamSearch, search_ids
+from zoo.evaluation import corpus_scores
 from zoo.files import write_aside
 from zoo.training.batching import PairBatches
 from zoo.training.checkpoint import get_generator, save_state, set_generator
-from zoo.training.evaluation import corpus_scores
 from zoo.training.feeding import feed
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 from zoo.training.samples import append_samples, make_samples
@@ -43,16 +43,16 @@ class EpochOrder(keras.callbacks.Callback):
 
     Args:
         batches: the `PairBatches`.
-        start, skip: see `PairBatches.set_epoch`; for the first epoch that comes.
+        start: see `PairBatches.set_epoch`; for the first epoch that comes.
     """
 
-    def __init__(self, batches, start=0, skip=None):
+    def __init__(self, batches, start=0):
         super().__init__()
-        self.batches, self.first = batches, (start, skip)
+        self.batches, self.start = batches, start
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.batches.set_epoch(epoch, *self.first)
-        self.first = ()
+        self.batches.set_epoch(epoch, self.start)
+        self.start = 0
 
 
 def epoch_line(epoch, epochs, logs, scores):
@@ -293,13 +293,12 @@ class Checkpoint(keras.callbacks.Callback):
         patience: epochs without a new best after which training stops; None for never.
         goal: what ends training once it is reached; None for nothing.
         identity: dict that a resumed run must share, saved with the state.
-        resumed: the state that the run starts from.
         plan: what the weights owe to the command rather than to the identity (the
             number of epochs, the backend, the commit); kept with the epoch at which
             it came into force.
         writes: whether `save` writes; of several processes one does.
-        stateful: dict of name to an object whose `state()` is kept in the state, under
-            "stateful".
+        stateful: dict of name to an object, usually one of the callbacks, whose
+            `state()` every saved state holds, and which `resume(state)` puts back.
     """
 
     def __init__(
@@ -312,7 +311,6 @@ class Checkpoint(keras.callbacks.Callback):
         patience=None,
         goal=None,
         identity=(),
-        resumed=None,
         plan=(),
         writes=True,
         stateful=(),
@@ -321,18 +319,26 @@ class Checkpoint(keras.callbacks.Callback):
         self.path, self.best_path, self.backbone = path, best_path, backbone
         self.writes, self.stateful = writes, dict(stateful)
         self.monitor, self.patience, self.identity = monitor, patience, dict(identity)
-        resumed = resumed or {}
         self.better, self.goal = BETTER[mode], goal
-        worst = math.inf if mode == "min" else -math.inf
-        self.best = resumed.get("best", worst)
-        self.best_epoch = resumed.get("best_epoch", -1)
-        self.epochs = resumed.get("epoch", 0)  # that are done
-        self.seconds = resumed.get("seconds", 0.0)
-        self.generator = resumed.get("generator")
-        self.rollback = resumed.get("rollback")
-        self.plan = list(plan)
+        self.best, self.best_epoch = math.inf if mode == "min" else -math.inf, -1
+        self.epochs, self.seconds = 0, 0.0  # that are done
+        self.generator, self.plan = None, list(plan)
         # Under which plans which epochs were trained: [first epoch, *plan].
-        self.plans = [list(entry) for entry in resumed.get("plans", [])]
+        self.plans = []
+
+    def resume(self, state):
+        """Goes on from a state that `save` wrote."""
+        self.best, self.best_epoch = state["best"], state["best_epoch"]
+        self.epochs, self.seconds = state["epoch"], state["seconds"]
+        self.generator = state["generator"]
+        self.plans = [list(entry) for entry in state["plans"]]
+        for name, part in self.stateful.items():
+            part.resume(state["stateful"][name])
+
+    @property
+    def reached(self):
+        """Whether the best number so far is as good as the goal, if there is one."""
+        return self.goal is not None and not self.better(self.goal, self.best)
 
     def on_train_begin(self, logs=None):
         # Not earlier: `fit` runs the model once before it starts.
@@ -347,7 +353,7 @@ class Checkpoint(keras.callbacks.Callback):
             with averaged_weights(self.model):
                 write_aside(self.best_path, self.backbone.save_weights)
         stopped = self.patience is not None and epoch - self.best_epoch >= self.patience
-        reached = self.goal is not None and not self.better(self.goal, self.best)
+        reached = self.reached
         self._note_plan(epoch)
         self.save(epoch + 1, stopped=stopped or reached)
         if reached:
@@ -381,7 +387,6 @@ class Checkpoint(keras.callbacks.Callback):
             "best_epoch": self.best_epoch,
             "seconds": self.seconds,
             "plans": self.plans,
-            "rollback": self.rollback,
             "generator": get_generator(),
             "stopped": stopped,
             "stateful": {name: part.state() for name, part in self.stateful.items()},

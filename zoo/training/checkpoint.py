@@ -144,28 +144,12 @@ def save_state(path, model, state):
                 f"Received: {variable.path}"
             )
     arrays["state"] = np.array(json.dumps(state))
-    _write_arrays(path, arrays)
 
-
-def _write_arrays(path, arrays):
     def write(aside):
         with open(aside, "wb") as file:
             np.savez(file, **arrays)
 
     write_aside(path, write)
-
-
-def change_state(path, **changes):
-    """Changes entries of the state in a file that `save_state` wrote.
-
-    Raises:
-        CheckpointError: if the file is broken.
-        OSError: if it can't be written.
-    """
-    with _reading(path) as file:
-        arrays = {name: file[name] for name in file.files}
-        state = {**json.loads(str(file["state"])), **changes}
-    _write_arrays(path, {**arrays, "state": np.array(json.dumps(state))})
 
 
 def read_state(path, expected=()):

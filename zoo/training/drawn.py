@@ -43,9 +43,9 @@ class DrawnBatches(ArrayBatches):
         super().__init__(draw(count, 0), batch_size, seed=None, **kwargs)
         self.tokens = count
 
-    def set_epoch(self, epoch, start=0, skip=None):
+    def set_epoch(self, epoch, start=0):
         """See `PairBatches.set_epoch`."""
         if epoch != self.epoch:
             x, y = self.draw(self.count, epoch)
             self._parts, self.epoch = [(x, y, self._parts[0][2])], epoch
-        super().set_epoch(epoch, start, skip)
+        super().set_epoch(epoch, start)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from zoo.training.recipe import alone_in, checkpoints, clear, output_of, run
+from zoo.run.recipe import alone_in, checkpoints, clear, output_of, run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,10 +79,10 @@ def _work(recipe, args, command):
     import keras
 
     from zoo.files import write_bytes
-    from zoo.training.arguments import recorded
-    from zoo.training.configuration import make_configuration, write_configuration
-    from zoo.training.experiment_run import Run
-    from zoo.training.settings import change
+    from zoo.run.arguments import recorded
+    from zoo.run.choices import change
+    from zoo.run.config import make_configuration, write_configuration
+    from zoo.run.run import Run
 
     settings = change(recipe, recipe.scales[args.scale], args.set)
     output = output_of(recipe, args)

@@ -41,13 +41,10 @@ class StreamBatches(keras.utils.PyDataset):
         self.tokens = int((self._labels != PAD_ID).sum())
         self.set_epoch(0)
 
-    def set_epoch(self, epoch, start=0, skip=None):
+    def set_epoch(self, epoch, start=0):
         """See `PairBatches.set_epoch`; the order is always that of the text."""
-        order = list(range(self._inputs.shape[1] // self.length))
-        if skip is not None:
-            del order[skip]
         self.start = start
-        self._order = order[start:]
+        self._order = list(range(self._inputs.shape[1] // self.length))[start:]
 
     def __len__(self):
         return len(self._order)

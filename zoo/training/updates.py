@@ -106,6 +106,8 @@ def prepare_optimizer(optimizer, accumulation=1, ema=None):
 
 @functools.cache
 def _tracked(cls):
+    if issubclass(cls, _Tracked):
+        return cls
     return type(cls.__name__, (_Tracked, cls), {})
 
 

@@ -10,7 +10,9 @@ import os
 import signal
 import sys
 
-from zoo.training import Recipe, Scale, callbacks, reversal_pairs, run, trainer
+from zoo.data import reversal_pairs
+from zoo.run import Scale, run_recipe, translation, translation_recipe
+from zoo.training import callbacks
 
 
 def translator():
@@ -26,7 +28,7 @@ def optimizer(steps, epochs):
     return keras.optimizers.SGD(1.0, global_clipnorm=0.5)
 
 
-RECIPE = Recipe(
+RECIPE = translation_recipe(
     "tiny",
     translator,
     {
@@ -53,13 +55,13 @@ RECIPE = Recipe(
 
 
 def few_pairs(count, seed):
-    """Stands for the trainer's `reversal_pairs`: little to decode."""
+    """Stands for `reversal_pairs`: little to decode."""
     return reversal_pairs(count, seed) if count < 200 else (["ba de"], ["de ba"])
 
 
 def main(arguments):
-    trainer.reversal_pairs = few_pairs
-    return run(RECIPE, arguments)
+    translation.reversal_pairs = few_pairs
+    return run_recipe(RECIPE, arguments)
 
 
 if __name__ == "__main__":

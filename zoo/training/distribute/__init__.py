@@ -14,7 +14,7 @@ import importlib
 
 import keras
 
-from zoo.training.configuration import MODES
+from zoo.backend import MODES
 from zoo.training.distribute.base import Alone, Distribution, DistributionError
 
 __all__ = ["Alone", "Distribution", "DistributionError", "start"]

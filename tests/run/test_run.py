@@ -9,15 +9,10 @@ import pytest
 
 from tests.marks import once
 from zoo.cli import main
-from zoo.training import (
-    ArrayBatches,
-    Experiment,
-    Optimizer,
-    at_least,
-    run_experiment,
-)
+from zoo.run import Recipe, at_least, run_recipe
+from zoo.run.config import read_configuration
+from zoo.training import ArrayBatches, Optimizer
 from zoo.training.checkpoint import read_state
-from zoo.training.configuration import read_configuration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +80,7 @@ class Work:
 
 def make(work, **settings):
     scales = {name: Settings(**settings) for name in ("tiny", "small", "paper")}
-    return Experiment("mine", scales, work, __file__)
+    return Recipe("mine", scales, work, __file__)
 
 
 def read(folder):
@@ -107,7 +102,7 @@ def read(folder):
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory):
     folder = tmp_path_factory.mktemp("straight")
-    assert run_experiment(make(Work()), ["--output", str(folder), "--seed", "5"]) == 0
+    assert run_recipe(make(Work()), ["--output", str(folder), "--seed", "5"]) == 0
     return folder
 
 
@@ -134,8 +129,8 @@ def test_it_trains_and_leaves_the_best_weights(straight):
 def test_killed_it_ends_as_if_nothing_had_been(straight, tmp_path, killed_at):
     options = ["--output", str(tmp_path), "--seed", "5"]
     with pytest.raises(Killed):
-        run_experiment(make(Work(killed_at)), options)
-    assert run_experiment(make(Work()), ["--resume", str(tmp_path)]) == 0
+        run_recipe(make(Work(killed_at)), options)
+    assert run_recipe(make(Work()), ["--resume", str(tmp_path)]) == 0
     (found, logs, arrays), expected = read(tmp_path), read(straight)
     assert (found, logs) == expected[:2]
     for array, other in zip(arrays, expected[2], strict=True):
@@ -153,7 +148,7 @@ def test_the_best_epoch_is_what_the_mode_says(tmp_path, mode, best, stopped):
     scores = [0.5, 0.9, 0.1, 0.2, 0.3]
     work = Work(scores=scores, mode=mode)
     recipe = make(work, epochs=5, names=("one",), patience=stopped)
-    assert run_experiment(recipe, ["--output", str(tmp_path)]) == 0
+    assert run_recipe(recipe, ["--output", str(tmp_path)]) == 0
     assert work.calls == (1 + best + stopped if stopped else 5)
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["one"]["best"] == scores[best]
@@ -166,9 +161,9 @@ def test_the_best_epoch_is_what_the_mode_says(tmp_path, mode, best, stopped):
 def test_training_ends_when_the_goal_is_reached(tmp_path, mode, goal, epochs):
     work = Work(scores=[0.5, 0.9, 0.4, 0.3, 0.2], mode=mode, goal=goal)
     options = ["--output", str(tmp_path)]
-    assert run_experiment(make(work, epochs=5, names=("one",)), options) == 0
+    assert run_recipe(make(work, epochs=5, names=("one",)), options) == 0
     assert work.calls == epochs
-    assert run_experiment(make(work, epochs=5, names=("one",)), options) == 0
+    assert run_recipe(make(work, epochs=5, names=("one",)), options) == 0
     assert work.calls == epochs
 
 
@@ -176,11 +171,11 @@ def test_training_ends_when_the_goal_is_reached(tmp_path, mode, goal, epochs):
 def test_finish_trains_no_further(tmp_path, capsys):
     options = ["--output", str(tmp_path)]
     with pytest.raises(Killed):
-        run_experiment(make(Work(2)), options)
+        run_recipe(make(Work(2)), options)
     work = Work()
-    assert run_experiment(make(work), [*options, "--finish"]) == 2
+    assert run_recipe(make(work), [*options, "--finish"]) == 2
     assert "Nothing to finish" in capsys.readouterr().err  # of the second model
-    assert run_experiment(make(work, names=("one",)), [*options, "--finish"]) == 2
+    assert run_recipe(make(work, names=("one",)), [*options, "--finish"]) == 2
     assert "its settings.names differs" in capsys.readouterr().err
     assert work.calls == 0
 
@@ -199,14 +194,14 @@ def test_finish_trains_no_further(tmp_path, capsys):
 def test_what_cannot_run_is_refused(straight, capsys, option, message):
     before = (straight / "config.json").read_text()
     options = ["--output", str(straight), "--seed", "5", option]
-    assert run_experiment(make(Work()), options) == 2
+    assert run_recipe(make(Work()), options) == 2
     assert re.search(message, capsys.readouterr().err)
     assert (straight / "config.json").read_text() == before
 
 
 def test_an_option_of_translators_is_none_of_its(capsys):
     with pytest.raises(SystemExit):
-        run_experiment(make(Work()), ["--limit", "3"])
+        run_recipe(make(Work()), ["--limit", "3"])
     assert "unrecognized arguments: --limit 3" in capsys.readouterr().err
 
 
@@ -214,19 +209,18 @@ def test_an_option_of_translators_is_none_of_its(capsys):
 def test_more_epochs_and_a_new_start(tmp_path):
     recipe = make(Work(), names=("one",))
     options = ["--output", str(tmp_path)]
-    assert run_experiment(recipe, options) == 0
-    assert run_experiment(recipe, ["--resume", str(tmp_path), "--epochs", "4"]) == 0
+    assert run_recipe(recipe, options) == 0
+    assert run_recipe(recipe, ["--resume", str(tmp_path), "--epochs", "4"]) == 0
     assert len(read(tmp_path)[1]["one"]) == 4
-    assert (
-        run_experiment(recipe, [*options, "--restart", "--set", "model.units=2"]) == 0
-    )
+    assert run_recipe(recipe, [*options, "--restart", "--set", "model.units=2"]) == 0
     assert len(read(tmp_path)[1]["one"]) == 3
 
 
 RECIPE = """
 import dataclasses
 import keras, numpy as np
-from zoo.training import ArrayBatches, Experiment, run_experiment, Optimizer
+from zoo.run import Recipe, run_recipe
+from zoo.training import ArrayBatches, Optimizer
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -239,10 +233,10 @@ def work(run):
     return {"loss": run.fit(model, batches, loss="mse")}
 
 SCALES = {"tiny": Settings(), "small": Settings(), "paper": Settings()}
-RECIPE = Experiment("mine", SCALES, work, __file__)
+RECIPE = Recipe("mine", SCALES, work, __file__)
 
 def main(argv=None):
-    return run_experiment(RECIPE, argv)
+    return run_recipe(RECIPE, argv)
 """
 
 

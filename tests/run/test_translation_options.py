@@ -1,4 +1,4 @@
-"""What a scale may ask for besides: all of it in one run, and through a resume."""
+"""What a training may have besides: all of it in one run, and through a resume."""
 
 import csv
 import dataclasses
@@ -9,16 +9,16 @@ import keras
 import numpy as np
 import pytest
 
+from zoo.data import reversal_pairs
 from zoo.models import LuongTranslator
+from zoo.run import Run, Scale, Translation, translation, translation_recipe
 from zoo.training import (
     Optimizer,
-    Recipe,
-    Scale,
-    Trainer,
+    Plateau,
+    ScheduledSampling,
+    WordDropout,
     callbacks,
-    load_embeddings,
-    reversal_pairs,
-    trainer,
+    prepare_optimizer,
 )
 
 pytestmark = pytest.mark.once
@@ -39,39 +39,33 @@ SCALE = Scale(
     max_length=12,
     buckets=1,
     pairs=40,  # 5 batches an epoch, 2 an update
-    accumulation=2,
-    ema=0.9,
     average={"keep": 2, "which": "best"},
-    plateau={
-        "patience": 1,
-        "factor": 0.5,
-        "min_delta": 200,
-    },  # never better: each epoch
-    word_dropout={"source": 0.1, "target": 0.1},
-    scheduled_sampling={"decay": "inverse_sigmoid", "k": 2.0},
     samples=1,
 )
+RECIPE = translation_recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCALE})
+
+
+def optimizer(steps, epochs):
+    return prepare_optimizer(SCALE.optimizer(steps, epochs), accumulation=2, ema=0.9)
+
+
+def train(folder):
+    noise = [WordDropout(0.1, 0.1, seed=1), ScheduledSampling("inverse_sigmoid", k=2.0)]
+    # Never better: lower after each epoch.
+    plateau = Plateau(patience=1, factor=0.5, min_delta=200)
+    run = Run(RECIPE, dataclasses.replace(SCALE, optimizer=optimizer), folder)
+    return Translation(run, LuongTranslator, noise).train([plateau])
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The folder and the trainer of a run, and those of one that goes on from the files
+    """The folder and the `Translation` of a run, and those of one that goes on from the files
     that this one had after its second epoch."""
     folders = [tmp_path_factory.mktemp("runs") / name for name in ("first", "second")]
     folders[0].mkdir()
-    vectors = folders[0] / "vectors.txt"
-    vectors.write_text("".join(f"{w} {'0.5 ' * 8}\n" for w in ("ba", "de", "fi")))
-    scale = dataclasses.replace(SCALE, embeddings={"source": str(vectors)})
-    recipe = Recipe("test_recipe", lambda: LuongTranslator, {"tiny": scale})
 
     def pairs(count, seed):
         return reversal_pairs(min(count, 40), seed, longest=2)
-
-    def train(folder, seed):
-        keras.utils.set_random_seed(seed)  # another process would have another state
-        run = Trainer(recipe, "tiny", scale, str(folder))
-        run.train()
-        return run
 
     on_epoch_end = callbacks.Checkpoint.on_epoch_end
 
@@ -81,10 +75,13 @@ def runs(tmp_path_factory):
             shutil.copytree(*folders)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "reversal_pairs", pairs)
+        patch.setattr(translation, "reversal_pairs", pairs)
         patch.setattr(callbacks.Checkpoint, "on_epoch_end", copy)
-        first, second = train(folders[0], 8), train(folders[1], 9)
-    return list(zip(folders, (first, second), strict=True))
+        found = []
+        for seed, folder in enumerate(folders):
+            keras.utils.set_random_seed(seed)  # another process has another state
+            found.append((folder, train(folder)))
+    return found
 
 
 def read_log(folder):
@@ -134,17 +131,6 @@ def test_the_preset_is_the_average_of_the_best_epochs(runs):
     found = keras.ops.convert_to_numpy(run.backbone.token_embedding.embeddings)
     np.testing.assert_allclose(found, np.mean(tables, axis=0), atol=1e-3)
     assert (folder / "report.html").exists()
-
-
-def test_training_begins_with_the_vectors(runs, tmp_path):
-    (_, run), _ = runs
-    scale = dataclasses.replace(run.scale, pairs=40)
-    made = Trainer(run.recipe, "tiny", scale, str(tmp_path))
-    path = scale.embeddings["source"]
-    found = load_embeddings(path, made.preprocessor.tokenizer).found
-    table = keras.ops.convert_to_numpy(made.backbone.source_embedding.embeddings)
-    assert 0 < found.sum() <= 3
-    assert (table[found] == 0.5).all() and (table[~found] != 0.5).all()
 
 
 def test_each_epoch_left_a_sample(runs):

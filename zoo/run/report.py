@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from zoo.files import write_bytes
-from zoo.plots import plot_alignment, printable, render
+from zoo.plots.alignment import plot_alignment
 from zoo.plots.curves import (
     describe_loss,
     draw_curves,
@@ -20,6 +20,7 @@ from zoo.plots.curves import (
     read_log,
     without_single_sets,
 )
+from zoo.plots.figure import printable, render
 from zoo.training.checkpoint import read_state
 from zoo.training.samples import read_samples, translation_of
 
@@ -58,7 +59,8 @@ def write_report(folder):
     state = read_state(checkpoint) if os.path.exists(checkpoint) else {}
     results = _read_json(os.path.join(folder, "results.json"))
     samples = read_samples(os.path.join(folder, "samples.jsonl"))
-    loss = loss_of(folder) or describe_loss(state)
+    loss = loss_of(folder) or describe_loss(state.get("settings"))
+    loss = loss or describe_loss(state)
     name = state.get("recipe", os.path.basename(os.path.abspath(folder)))
     title = f"{name}, {state['scale']}" if "scale" in state else name
     body = [
@@ -252,7 +254,9 @@ def _configuration(state):
     if not state:
         return []
     names = list(state)[: list(state).index("epoch")]  # the identity stands first
-    rows = [(name, _short(state[name])) for name in names if name != "vocabulary"]
+    told = {name: state[name] for name in names if name != "vocabulary"}
+    told |= told.pop("settings", {})
+    rows = [(name, _short(value)) for name, value in told.items()]
     for first, epochs, backend, commit in state.get("plans", []):
         plan = f"{epochs} epochs planned, {backend} backend, commit {commit}"
         rows.append((f"from epoch {first + 1}", plan))

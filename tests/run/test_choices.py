@@ -6,8 +6,9 @@ import keras
 import pytest
 
 from zoo.models import LuongTranslator
-from zoo.training import ConfigurationError, Optimizer, Recipe, Scale
-from zoo.training.settings import override, plain, settable
+from zoo.run import ConfigurationError, Recipe, Scale
+from zoo.run.choices import override, plain, settable
+from zoo.training import Optimizer
 
 pytestmark = pytest.mark.once
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zoo.cli import main
-from zoo.training import write_report
+from zoo.run import write_report
 
 pytestmark = pytest.mark.backend_free
 

@@ -15,19 +15,11 @@ import traceback
 import keras
 import numpy as np
 
+from zoo.data import reversal_pairs
+from zoo.evaluation import corpus_scores
 from zoo.models import LuongTranslator
-from zoo.training import (
-    Recipe,
-    Scale,
-    Trainer,
-    WarmupLinearDecay,
-    callbacks,
-    checkpoint,
-    corpus_scores,
-    interrupts,
-    reversal_pairs,
-    trainer,
-)
+from zoo.run import Run, Scale, Translation, translation, translation_recipe
+from zoo.training import WarmupLinearDecay, callbacks, checkpoint, interrupts
 
 
 def optimizer(steps, epochs):
@@ -52,17 +44,18 @@ SCALE = Scale(
     max_length=12,
     buckets=1,  # nine batches, the last one not full: a shape more takes seconds
 )
-RECIPE = Recipe("tiny_run", lambda: LuongTranslator, {"tiny": SCALE})
+RECIPE = translation_recipe("tiny_run", lambda: LuongTranslator, {"tiny": SCALE})
 
 
 def few_pairs(count, seed):
-    """Stands for the trainer's `reversal_pairs`."""
+    """Stands for `reversal_pairs`: little to train on and to decode."""
     return reversal_pairs(min(count, 100) if count < 200 else 8, seed, longest=2)
 
 
 def make(folder, scale=SCALE, seed=1, **options):
     os.makedirs(folder, exist_ok=True)
-    return Trainer(RECIPE, "tiny", scale, str(folder), seed=seed, **options)
+    run = Run(RECIPE, scale, folder, seed=seed, **options)
+    return Translation(run, LuongTranslator)
 
 
 # === Places to be stopped at ===
@@ -115,7 +108,7 @@ PLACES = {
 
 def _train(folder, place, count, steps, say):
     """Returns the exit code."""
-    trainer.reversal_pairs = few_pairs
+    translation.reversal_pairs = few_pairs
     if place in PLACES:
         home, name, before = PLACES[place]
         call = _stopping(getattr(home, name), say, count, before)

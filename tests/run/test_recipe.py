@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import keras
@@ -12,18 +13,11 @@ import pytest
 import zoo
 from tests.harness import load_recipe
 from zoo.cli.train import recipes
-from zoo.training import (
-    CheckpointError,
-    Experiment,
-    Optimizer,
-    Recipe,
-    Scale,
-    WarmupLinearDecay,
-    recipe,
-    reversal_pairs,
-    run,
-)
-from zoo.training.configuration import read_configuration
+from zoo.data import reversal_pairs
+from zoo.models import LuongTranslator
+from zoo.run import Run, Scale, config, run_recipe, translation_recipe
+from zoo.run.config import read_configuration
+from zoo.training import CheckpointError, Optimizer, WarmupLinearDecay
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,7 +97,9 @@ def test_started_again_with_other_choices_it_refuses(output, capsys, option, nam
     arguments = ["--scale", "tiny", "--output", str(output), option]
     assert load_recipe("luong_local").main(arguments) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert re.match(f"luong_local: error: .* another run: its {name}.* differs", last)
+    assert re.match(
+        f"luong_local: error: .* another run: its (settings.)?{name}.* differs", last
+    )
     after = [(output / file).read_text() for file in ("log.csv", "config.json")]
     assert after == before
 
@@ -113,25 +109,23 @@ def test_started_again_with_other_choices_it_refuses(output, capsys, option, nam
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Replaces the trainer: what it is asked for, and what it raises."""
-    from zoo.training import trainer
+    """Replaces the run: what it is made of, and what training raises."""
+    from zoo.run import run
 
     calls = {"error": None}
 
-    class FakeTrainer:
-        def __init__(self, *arguments, settings, **rest):
-            calls["made"], calls["settings"] = arguments, settings
+    class FakeRun:
+        def __init__(self, recipe, settings, output, *, scale, seed, limit, **others):
+            calls["made"] = (recipe, scale, settings, output, seed, limit)
+            calls["settings"], calls["finish"] = others["changes"], others["finish"]
             calls["precision"] = keras.config.dtype_policy().name
 
-        def train(self, finish):
-            calls["finish"] = finish
+        def train(self):
             if calls["error"]:
                 raise calls["error"]
-
-        def finish(self):
             calls["finished"] = True
 
-    monkeypatch.setattr(trainer, "Trainer", FakeTrainer)
+    monkeypatch.setattr(run, "Run", FakeRun)
     return calls
 
 
@@ -149,7 +143,8 @@ def make_recipe():
     )
     large = dataclasses.replace(scale, vocabulary_size=999)
     scales = {"tiny": scale, "small": large, "paper": large}
-    return Recipe("my_recipe", lambda: None, scales)
+    made = translation_recipe("my_recipe", lambda: LuongTranslator, scales)
+    return dataclasses.replace(made, train=lambda run: run.train())
 
 
 def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
@@ -157,7 +152,7 @@ def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
 ):
     monkeypatch.chdir(tmp_path)
     made = make_recipe()
-    assert run(made, []) == 0
+    assert run_recipe(made, []) == 0
     folder = str(Path("runs") / "my_recipe-tiny")
     assert calls["made"] == (made, "tiny", made.scales["tiny"], folder, 1, None)
     assert Path(folder).is_dir()
@@ -167,7 +162,7 @@ def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
 def test_arguments_reach_the_trainer(calls, tmp_path):
     made, folder = make_recipe(), str(tmp_path / "a" / "b")
     options = "--scale small --seed 7 --epochs 2 --limit 100 --finish".split()
-    assert run(made, [*options, "--output", folder]) == 0
+    assert run_recipe(made, [*options, "--output", folder]) == 0
     scale = dataclasses.replace(made.scales["small"], epochs=2)
     assert calls["made"] == (made, "small", scale, folder, 7, 100)
     assert calls["finish"] is True
@@ -189,10 +184,10 @@ RUN_FILES = {
 )
 def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left):
     made, restarted = make_recipe(), bool(options)
-    assert run(made, ["--output", str(tmp_path)]) == 0
+    assert run_recipe(made, ["--output", str(tmp_path)]) == 0
     for name in (*RUN_FILES - {"config.json"}, "mine.txt"):
         (tmp_path / name).write_text("old")
-    assert run(made, [*options, "--output", str(tmp_path)]) == 0
+    assert run_recipe(made, [*options, "--output", str(tmp_path)]) == 0
     assert len(read_configuration(tmp_path)["before"]) == (not restarted)
     assert {path.name for path in tmp_path.iterdir()} == left
 
@@ -216,7 +211,7 @@ def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left
 def test_bad_arguments_are_refused(calls, tmp_path, capsys, arguments, message):
     with pytest.raises(SystemExit) as stop:
         output = ["--output", str(tmp_path / "out")] * ("--resume" not in arguments)
-        run(make_recipe(), [*arguments.split(), *output])
+        run_recipe(make_recipe(), [*arguments.split(), *output])
     assert stop.value.code == 2
     assert re.search(message, capsys.readouterr().err)
     assert "made" not in calls and not (tmp_path / "out").exists()
@@ -235,25 +230,25 @@ def test_bad_arguments_are_refused(calls, tmp_path, capsys, arguments, message):
 )
 def test_bad_input_is_one_line_and_code_2(calls, tmp_path, capsys, error):
     calls["error"] = error
-    assert run(make_recipe(), ["--output", str(tmp_path)]) == 2
+    assert run_recipe(make_recipe(), ["--output", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"my_recipe: error: {error}\n"
 
 
 def test_a_loss_that_is_not_finite_is_code_1(calls, tmp_path, capsys):
     calls["error"] = FloatingPointError("The loss is nan")
-    assert run(make_recipe(), ["--output", str(tmp_path)]) == 1
+    assert run_recipe(make_recipe(), ["--output", str(tmp_path)]) == 1
     assert capsys.readouterr().err == "my_recipe: error: The loss is nan\n"
 
 
 def test_an_output_that_is_a_file_is_bad_input(calls, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert run(make_recipe(), ["--output", str(tmp_path / "file")]) == 2
+    assert run_recipe(make_recipe(), ["--output", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err.startswith("my_recipe: error: ")
 
 
 def test_a_folder_that_cannot_be_written_is_bad_input(capsys):
     # Nobody can, not even root; and before anything is trained.
-    assert run(make_recipe(), ["--output", "/proc/self"]) == 2
+    assert run_recipe(make_recipe(), ["--output", "/proc/self"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("my_recipe: error: ") and "/proc/self" in error
 
@@ -261,12 +256,12 @@ def test_a_folder_that_cannot_be_written_is_bad_input(capsys):
 def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, capsys):
     kept = tmp_path / "checkpoint.npz"
     kept.write_bytes(b"theirs")
-    with recipe.alone_in(tmp_path):
-        assert run(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 2
+    with config.alone_in(tmp_path):
+        assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert f"another run is at work in {tmp_path}" in error and "--output" in error
     assert "made" not in calls and kept.read_bytes() == b"theirs"
-    assert run(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 0
+    assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 0
 
 
 def test_help_needs_no_backend():
@@ -288,12 +283,12 @@ def test_help_needs_no_backend():
 # === Other choices ===
 
 
-def test_set_reaches_the_trainer_and_the_configuration(calls, tmp_path):
+def test_set_reaches_the_run_and_the_configuration(calls, tmp_path):
     made, folder = make_recipe(), str(tmp_path)
     options = (
         "--set max_length=9 --set loss.smoothing=0.1 --set max_length=8 --epochs 2"
     )
-    assert run(made, [*options.split(), "--output", folder]) == 0
+    assert run_recipe(made, [*options.split(), "--output", folder]) == 0
     loss = {"smoothing": 0.1}
     changes = {"max_length": 8, "loss": loss, "epochs": 2}
     assert calls["made"][2] == dataclasses.replace(made.scales["tiny"], **changes)
@@ -309,7 +304,7 @@ def test_set_reaches_the_trainer_and_the_configuration(calls, tmp_path):
 
 def test_a_bad_setting_is_code_2_before_anything_is_made(calls, tmp_path, capsys):
     folder = tmp_path / "out"
-    assert run(make_recipe(), ["--set", "epoch=3", "--output", str(folder)]) == 2
+    assert run_recipe(make_recipe(), ["--set", "epoch=3", "--output", str(folder)]) == 2
     assert "did you mean epochs?" in capsys.readouterr().err
     assert "made" not in calls and not folder.exists()
 
@@ -319,7 +314,7 @@ def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path, precision):
     around = keras.config.dtype_policy().name
     options = ["--precision", precision, "--output", str(tmp_path)]
     calls["error"] = FloatingPointError("The loss is nan")
-    assert run(make_recipe(), options) == 1
+    assert run_recipe(make_recipe(), options) == 1
     assert calls["precision"] == precision
     assert read_configuration(tmp_path)["arguments"]["precision"] == precision
     assert keras.config.dtype_policy().name == around
@@ -329,14 +324,14 @@ def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path, precision):
 def begun(calls, tmp_path):
     """The folder of a run that has a checkpoint, and how it was started."""
     options = "--scale small --seed 7 --limit 50 --set max_length=9 --set epochs=3"
-    assert run(make_recipe(), [*options.split(), "--output", str(tmp_path)]) == 0
+    assert run_recipe(make_recipe(), [*options.split(), "--output", str(tmp_path)]) == 0
     (tmp_path / "checkpoint.npz").write_text("")
     return tmp_path, calls.pop("made"), read_configuration(tmp_path)
 
 
 def test_resume_rebuilds_the_run(calls, begun):
     folder, made, told = begun
-    assert run(make_recipe(), ["--resume", str(folder)]) == 0
+    assert run_recipe(make_recipe(), ["--resume", str(folder)]) == 0
     assert calls["made"][1:] == made[1:]
     again = read_configuration(folder)
     for name in ("recipe", "arguments", "set", "hyper_parameters", "backend"):
@@ -347,7 +342,7 @@ def test_resume_rebuilds_the_run(calls, begun):
 def test_resume_takes_another_number_of_epochs(calls, begun):
     folder, made, _ = begun
     options = ["--resume", str(folder), "--epochs", "9", "--finish"]
-    assert run(make_recipe(), [*options, "--set", "patience=2"]) == 0
+    assert run_recipe(make_recipe(), [*options, "--set", "patience=2"]) == 0
     scale = calls["made"][2]
     assert (scale.epochs, scale.patience, scale.max_length) == (9, 2, 9)
     assert calls["finish"] is True
@@ -355,17 +350,17 @@ def test_resume_takes_another_number_of_epochs(calls, begun):
 
 
 def test_resume_refuses_what_is_no_run_of_this_recipe(calls, begun, tmp_path, capsys):
-    assert run(make_recipe(), ["--resume", str(tmp_path / "nowhere")]) == 2
+    assert run_recipe(make_recipe(), ["--resume", str(tmp_path / "nowhere")]) == 2
     assert "no folder of a run" in capsys.readouterr().err
     other = dataclasses.replace(make_recipe(), name="other")
-    assert run(other, ["--resume", str(begun[0])]) == 2
+    assert run_recipe(other, ["--resume", str(begun[0])]) == 2
     assert "a run of the recipe my_recipe. Received: other" in capsys.readouterr().err
     assert "made" not in calls
 
 
 def test_resume_says_that_the_recipes_file_has_changed(calls, begun, capsys):
     made = dataclasses.replace(make_recipe(), file=__file__)
-    assert run(made, ["--resume", str(begun[0])]) == 0
+    assert run_recipe(made, ["--resume", str(begun[0])]) == 0
     assert "file has changed" in capsys.readouterr().err
 
 
@@ -373,12 +368,13 @@ def test_resume_says_that_the_recipes_file_has_changed(calls, begun, capsys):
 
 
 def identity(**changes):
-    options = {"scale_name": "tiny", "seed": 1, "limit": None, "tokenizer": b"a"}
+    options = {"scale": "tiny", "seed": 1, "limit": None}
     made = make_recipe()
     scale_changes = {k: v for k, v in changes.items() if k not in options}
     options |= {k: v for k, v in changes.items() if k in options}
     scale = dataclasses.replace(made.scales["tiny"], **scale_changes)
-    return recipe.identity_of(made, scale=scale, **options)
+    with tempfile.TemporaryDirectory() as folder:
+        return Run(made, scale, folder, **options).identity
 
 
 def test_the_identity_is_repeatable_and_goes_through_json():
@@ -389,10 +385,9 @@ def test_the_identity_is_repeatable_and_goes_through_json():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"scale_name": "small"},
+        {"scale": "small"},
         {"seed": 2},
         {"limit": 10},
-        {"tokenizer": b"b"},
         {"model": {"hidden_dim": 9}},
         {"corpora": (("multi30k", 1),)},
         {"corpora": (("multi30k", 2),)},
@@ -403,9 +398,6 @@ def test_the_identity_is_repeatable_and_goes_through_json():
         {"vocabulary_size": 31},
         {"buckets": 9},
         {"pairs": 7},
-        {"accumulation": 2},
-        {"ema": 0.9},
-        {"word_dropout": {"source": 0.1}},
         {"optimizer": sgd(0.3)},
         {"optimizer": lambda steps, epochs: keras.optimizers.Adam(1e-3)},
     ],
@@ -447,13 +439,13 @@ def test_recipes_name_themselves_and_have_all_scales(name):
     assert Path(found.file) == ROOT / "recipes" / f"{name}.py"
     assert {"tiny", "small", "paper"} <= set(found.scales)
     assert set(found.scales) <= {"tiny", "small", "multi30k", "paper"}
-    if isinstance(found, Experiment):
-        assert len({type(settings) for settings in found.scales.values()}) == 1
-        assert callable(found.run)
+    assert len({type(settings) for settings in found.scales.values()}) == 1
+    if not isinstance(found.scales["tiny"], Scale):
         return
     assert found.card["equations"]
     assert not found.scales["tiny"].corpora  # no download
     for scale in found.scales.values():
         clips = scale.optimizer(100, scale.epochs).global_clipnorm
         assert clips or (name == "transformer" and scale is found.scales["paper"])
-    found.translator().backbone_cls(vocabulary_size=30, **found.scales["tiny"].model)
+    backbone_cls = found.classes["model"]()
+    backbone_cls(vocabulary_size=30, **found.scales["tiny"].model)

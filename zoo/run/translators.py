@@ -6,10 +6,74 @@ initial weights are what suits each paper's model, the same for all of Luong's;
 Bahdanau's has larger batches, too.
 """
 
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from zoo.run.config import ConfigurationError
+from zoo.run.recipe import Recipe, at_least
 from zoo.training.optimizers import Optimizer
-from zoo.training.recipe import Recipe, Scale
 
 CORPORA = (("multi30k", 2), ("tatoeba", 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """One size of a recipe: every choice that a run makes.
+
+    Attributes:
+        model: arguments of the backbone, the vocabulary's size left out.
+        corpora: (name, how often its pairs stand in an epoch) of each corpus; empty for
+            generated text.
+        optimizer: an `Optimizer`, or any function of (steps per epoch, epochs) to a
+            Keras optimizer.
+        epochs: passes over the data.
+        vocabulary_size: pieces of the SentencePiece model.
+        batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
+        loss: arguments of `SmoothedCrossEntropy`.
+        max_length: longest sentence in pieces; longer pairs are left out of training.
+        patience: epochs without a better validation BLEU before training stops.
+        buckets: padded shapes, each compiled once.
+        pairs: generated sentences, without corpora.
+        average: arguments of `EpochWeights`, `{"keep": 5, "which": "last"}`: the preset
+            is the average of the weights after these epochs, not the best epoch's.
+        samples: translations shown and kept after each epoch, of each validation set.
+        source, target: languages of the corpora.
+        allow_newer: whether a newer snapshot of a source that changes will do; see
+            `zoo.data.load`.
+
+    Raises:
+        ValueError: for a number out of range.
+    """
+
+    model: dict[str, Any]
+    optimizer: Callable
+    epochs: int
+    vocabulary_size: int
+    batch: dict[str, int]
+    corpora: tuple[tuple[str, int], ...] = ()
+    loss: dict[str, Any] = dataclasses.field(default_factory=dict)
+    max_length: int = 64
+    patience: int | None = None
+    buckets: int = 14
+    pairs: int = 0
+    average: dict[str, Any] = dataclasses.field(default_factory=dict)
+    samples: int = 3
+    source: str = "en"
+    target: str = "de"
+    allow_newer: bool = False
+
+    def __post_init__(self):
+        least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
+        least |= {"patience": 1, "pairs": 0, "samples": 0}
+        at_least(self, **least)
+        for name, repeats in self.corpora:
+            if repeats < 1:
+                raise ValueError(
+                    f"`corpora` must stand in an epoch at least once. "
+                    f"Received: {repeats} times {name!r}"
+                )
 
 
 def task(name):
@@ -22,6 +86,87 @@ def task(name):
         return getattr(models, name)
 
     return imported
+
+
+def translation_recipe(name, translator, scales, card=None, file=None):
+    """The `Recipe` of a translator.
+
+    Args:
+        name: the preset's name.
+        translator: function that gives the task class; see `task`.
+        scales: `Scale` for each of "tiny", "small" and "paper", and for others of its
+            own.
+        card: the card's facts that no run can know: title (the languages are put
+            behind it), paper, description, …; None for no card.
+        file: the recipe's own file, `__file__`.
+    """
+    return Recipe(
+        name,
+        scales,
+        functools.partial(_train, translator),
+        file,
+        classes=_classes(translator),
+        check=functools.partial(_check, translator),
+        options=("limit", "distribute"),
+        card=card or {},
+    )
+
+
+def _train(translator, run):
+    from zoo.run.translation import Translation
+
+    Translation(run, translator()).train().finish()
+
+
+def _classes(translator):
+    def of_training(name):
+        def imported():
+            from zoo import training
+
+            return getattr(training, name)
+
+        return imported
+
+    return {
+        "model": lambda: getattr(translator(), "backbone_cls", None),
+        "batch": of_training("PairBatches"),
+        "loss": of_training("SmoothedCrossEntropy"),
+        "average": of_training("EpochWeights"),
+    }
+
+
+def _check(translator, scale, changes):
+    """Tries the choices of a scale before any work is done. Of the model, which is
+    built with random weights and let go, only where its arguments were set.
+
+    Raises:
+        ConfigurationError: if the loss, the batches, the optimizer or the model refuse
+            their arguments, or a corpus is unknown.
+    """
+    from zoo.data import list_corpora
+
+    known = list_corpora()
+    for name, _ in scale.corpora:
+        if name not in known:
+            raise ConfigurationError(
+                f"corpora: known are {', '.join(known)}. Received: {name!r}"
+            )
+    made = {name: given() for name, given in _classes(translator).items()}
+    trials = {
+        "batch": lambda: made["batch"]([[4]], [[4]], **scale.batch),
+        "loss": lambda: made["loss"](**scale.loss),
+        "optimizer": lambda: scale.optimizer(1000, scale.epochs),
+    }
+    if scale.average:
+        trials["average"] = lambda: made["average"]("", None, **scale.average)
+    if any(text.startswith("model.") for text in changes):
+        size = scale.vocabulary_size
+        trials["model"] = lambda: made["model"](vocabulary_size=size, **scale.model)
+    for name, trial in trials.items():
+        try:
+            trial()
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ConfigurationError(f"{name}: {error}") from error
 
 
 def tiny(model, rate=5e-3, **changes):
@@ -176,10 +321,10 @@ def luong(
     # all gradients; the authors' code leaves the embeddings' out).
     sgd = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
     title = f"Luong et al. 2015, {words}"
-    return Recipe(
-        name=name,
+    return translation_recipe(
+        name,
+        task("LuongTranslator"),
         file=file,
-        translator=task("LuongTranslator"),
         card=card(
             title if bidirectional else f"{title}, the encoder as in the paper",
             f"Stacked LSTM encoder and decoder with {words}, input feeding "

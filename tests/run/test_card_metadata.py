@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from zoo.training.facts import origin, training_command
+from zoo.run.card_metadata import origin, training_command
 
 pytestmark = pytest.mark.backend_free
 

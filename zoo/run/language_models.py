@@ -3,9 +3,8 @@
 import dataclasses
 import math
 
-from zoo.training.experiment import Experiment
+from zoo.run.recipe import Recipe, at_least
 from zoo.training.optimizers import Optimizer
-from zoo.training.recipe import at_least
 
 CORPORA = ("generated", "ptb")
 CELLS = ("lstm", "gru", "rnn", "lstmn")
@@ -91,7 +90,7 @@ def recipe(
     small=None,
     **changes,
 ):
-    """The `Experiment` of one cell, as wide as the others and with the same choices.
+    """The `Recipe` of one cell, as wide as the others and with the same choices.
 
     Args:
         name, file: the preset's name, the recipe's file.
@@ -133,15 +132,15 @@ def recipe(
     )
     scales = {"tiny": tiny, "small": small, "paper": published}
     told = {"title": title, "equations": equations, "paper": paper}
-    return Experiment(name, scales, lambda run: _work(run, told), file)
+    return Recipe(name, scales, lambda run: _work(run, told), file)
 
 
 def _work(run, told):
     """Trains, evaluates and writes the preset."""
     from zoo.decoding.score import perplexity_of
+    from zoo.evaluation import worst_continuations
     from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
     from zoo.text import WordTokenizer, count_words
-    from zoo.training.evaluation import worst_continuations
     from zoo.training.losses import SmoothedCrossEntropy
     from zoo.training.streams import CarriedState, StreamBatches
 

@@ -8,8 +8,7 @@ from keras import ops
 
 import zoo
 from zoo.models import LuongTranslator
-from zoo.training import save_preset
-from zoo.training.preset import halve_weights, use_of
+from zoo.presets.save import halve_weights, save_preset, use_of
 
 pytestmark = pytest.mark.once
 

@@ -1,21 +1,25 @@
-"""What a run was made of: `config.json` beside its checkpoint."""
+"""The folder of a run, and what the run was made of: `config.json` in it."""
 
+import contextlib
 import dataclasses
 import datetime
+import glob
 import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 
 import zoo
+from zoo.files import lock, write_bytes
 
 FILE = "config.json"
+MODELS = "models"  # the folder in which each of a run's several models has its own
 # What may be changed on the way: it makes no other run of one.
 FREE = ("epochs", "patience", "average", "samples")
-MODES = ("auto", "none", "data")  # of `--distribute`
 _PACKAGES = ("keras", "keras-hub", "numpy", "sentencepiece", "sacrebleu")
 _BACKENDS = {
     "tensorflow": ("tensorflow", "tensorflow-text"),
@@ -26,6 +30,56 @@ _BACKENDS = {
 
 class ConfigurationError(ValueError):
     """Choices that can't be run, or a folder whose run can't be gone on with."""
+
+
+@contextlib.contextmanager
+def alone_in(output):
+    """Makes the folder of a run, and keeps other runs out of it.
+
+    Raises:
+        ConfigurationError: if another process trains there.
+        OSError: if it can't be made.
+    """
+    os.makedirs(output, exist_ok=True)
+    try:
+        held = lock(output)
+    except BlockingIOError:
+        raise ConfigurationError(
+            f"another run is at work in {output}: wait for it, or give this one a "
+            "folder of its own by --output"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(held)
+
+
+def checkpoints(output):
+    """The paths of a run's checkpoints: its own, and those of its several models."""
+    own = os.path.join(output, "checkpoint.npz")
+    models = os.path.join(glob.escape(output), MODELS, "*", "checkpoint.npz")
+    return [path for path in (own, *sorted(glob.glob(models))) if os.path.exists(path)]
+
+
+def clear(output):
+    """Removes what an earlier run left, so that nothing of it is taken up again."""
+    for name in ("epoch_weights", "tensorboard", MODELS):
+        shutil.rmtree(os.path.join(output, name), ignore_errors=True)
+    for name in (
+        "checkpoint.npz",
+        "best.weights.h5",
+        "tokenizer.spm",
+        "log.csv",
+        "samples.jsonl",
+        "config.json",
+        "results.json",
+        "report.html",
+    ):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(output, name))
+
+
+# === config.json ===
 
 
 def make_configuration(recipe, scale, arguments, settings, command):
@@ -68,8 +122,6 @@ def write_configuration(folder, configuration, goes_on=False):
         goes_on: whether the run has begun under an earlier command. Command, commit,
             backend, versions, machine and date of all those are kept, as "before".
     """
-    from zoo.files import write_bytes
-
     kept = ("command", "commit", "backend", "versions", "machine", "date")
     path, before = os.path.join(folder, FILE), []
     if goes_on and os.path.exists(path):
@@ -124,26 +176,6 @@ def plain(scale):
         config = {**made.get_config(), "name": None}  # it counts the instances
         scale = {"class": type(made).__name__, **config}
     return json.loads(json.dumps(scale, default=str))
-
-
-def identity_of(recipe, scale_name, scale, seed, limit, tokenizer):
-    """What a run must share with the checkpoint that it resumes from.
-
-    Not the number of epochs, nor the patience, nor what is kept of the epochs: they may
-    be changed on the way. The learning rate then follows the new plan from there on.
-    """
-    import keras
-
-    choices = plain(scale)
-    return {
-        "recipe": recipe.name,
-        "scale": scale_name,
-        "seed": seed,
-        "limit": limit,
-        "precision": keras.config.dtype_policy().name,
-        **{name: value for name, value in choices.items() if name not in FREE},
-        "vocabulary": hashlib.sha256(tokenizer).hexdigest()[:16],
-    }
 
 
 # === Where it runs ===

@@ -6,13 +6,12 @@ import difflib
 import inspect
 import json
 import math
-import os
 import re
 import types
 import typing
 from typing import Any
 
-from zoo.training.configuration import ConfigurationError
+from zoo.run.config import ConfigurationError
 
 # What the run itself gives to the callables whose arguments a scale holds.
 _GIVEN = {
@@ -21,9 +20,6 @@ _GIVEN = {
     "batch": {"sources", "targets", "seed", "buckets"},
     "loss": {"name"},
     "average": {"folder", "backbone"},
-    "plateau": {"verbose"},
-    "word_dropout": {"seed"},
-    "scheduled_sampling": {"seed"},
     "optimizer.options": {"learning_rate", "clipnorm", "clipvalue", "global_clipnorm"}
     | {"name", "loss_scale_factor"},
 }
@@ -33,23 +29,12 @@ _NUMBERS = {
 }
 
 
-def override(recipe, scale, texts):
-    """What `change` gives for a recipe that trains a translator, all of it checked.
-
-    Raises:
-        ConfigurationError: see `change` and `check`.
-    """
-    scale = change(recipe, scale, texts)
-    check(recipe, scale, model=any(text.startswith("model.") for text in texts))
-    return scale
-
-
 def change(recipe, scale, texts):
     """A scale with some of its hyper-parameters changed.
 
     Args:
-        recipe: the `Recipe` or `Experiment` of the scale.
-        scale: a `Scale`, or the settings of an `Experiment`.
+        recipe: the `Recipe`.
+        scale: its choices, a dataclass.
         texts: list of "key=value". A key is a field of the scale, or goes into one by
             dots: `epochs`, `model.hidden_dim`, `optimizer.learning_rate`. A value is
             `true`, `false`, `null`, a number, a string, or JSON where a list is wanted.
@@ -149,8 +134,6 @@ def _collect(constructors, prefix, cls, value, kinds):
             _collect(constructors, f"{key}.", part, inner, kinds)
             if _allows_none(hint):
                 kinds[key] = type(None)
-        elif key == "embeddings":
-            kinds |= {f"{key}.source": str, f"{key}.target": str}
         elif typing.get_origin(hint) is dict:
             kind = typing.get_args(hint)[1]
             for name, entry in (inner or {}).items():
@@ -165,26 +148,8 @@ def _collect(constructors, prefix, cls, value, kinds):
 def _constructors(recipe, scale):
     """The callables whose arguments the dicts of a scale are."""
     optimizer = getattr(getattr(scale, "optimizer", None), "keras_class", None)
-    if not hasattr(recipe, "translator"):
-        classes = {name: given() for name, given in recipe.classes.items()}
-        return {"optimizer.options": optimizer, **classes}
-    import keras
-
-    from zoo.training.averaging import EpochWeights
-    from zoo.training.batching import PairBatches
-    from zoo.training.losses import SmoothedCrossEntropy
-    from zoo.training.noise import ScheduledSampling, WordDropout
-
-    return {
-        "model": getattr(recipe.translator(), "backbone_cls", None),
-        "batch": PairBatches,
-        "loss": SmoothedCrossEntropy,
-        "average": EpochWeights,
-        "plateau": keras.callbacks.ReduceLROnPlateau,
-        "word_dropout": WordDropout,
-        "scheduled_sampling": ScheduledSampling,
-        "optimizer.options": optimizer,
-    }
+    classes = {name: given() for name, given in recipe.classes.items()}
+    return {"optimizer.options": optimizer, **classes}
 
 
 def _arguments(cls):
@@ -281,57 +246,3 @@ def _say(kind):
     if typing.get_origin(kind) is typing.Literal:
         return f"one of {list(typing.get_args(kind))}"
     return f"JSON of the form {kind}"
-
-
-# === The whole ===
-
-
-def check(recipe, scale, model=False):
-    """Tries the choices of a scale before any work is done.
-
-    Args:
-        recipe: the `Recipe` of the scale.
-        scale: a `Scale`.
-        model: whether to try the model's arguments too: the model is built once, with
-            random weights, and let go.
-
-    Raises:
-        ConfigurationError: if the loss, the batches, the optimizer or the model refuse
-            their arguments, or a corpus is unknown.
-    """
-    from zoo.data import list_corpora
-
-    known = list_corpora()
-    for name, _ in scale.corpora:
-        if name not in known:
-            raise ConfigurationError(
-                f"corpora: known are {', '.join(known)}. Received: {name!r}"
-            )
-    for side, path in scale.embeddings.items():
-        if not os.path.isfile(path):
-            raise ConfigurationError(f"embeddings: no file {path!r} for the {side}")
-    made, optimizer = _constructors(recipe, scale), None
-    trials = {
-        "batch": lambda: made["batch"]([[4]], [[4]], **scale.batch),
-        "loss": lambda: made["loss"](**scale.loss),
-        "optimizer": lambda: scale.optimizer(1000, scale.epochs),
-    }
-    for name in ("plateau", "word_dropout", "scheduled_sampling"):
-        if getattr(scale, name):
-            trials[name] = lambda name=name: made[name](**getattr(scale, name))
-    if scale.average:
-        trials["average"] = lambda: made["average"]("", None, **scale.average)
-    if model:
-        size = scale.vocabulary_size
-        trials["model"] = lambda: made["model"](vocabulary_size=size, **scale.model)
-    for name, trial in trials.items():
-        try:
-            found = trial()
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ConfigurationError(f"{name}: {error}") from error
-        optimizer = found if name == "optimizer" else optimizer
-    if scale.plateau and not isinstance(optimizer.get_config()["learning_rate"], float):
-        raise ConfigurationError(
-            "plateau: it lowers a constant learning rate, but the optimizer follows a "
-            "schedule. Received: a plateau and a schedule"
-        )

@@ -9,7 +9,7 @@ import pytest
 import zoo
 from tests.presets_for_tests import FACTS, make_preset
 from zoo import presets
-from zoo.presets import PresetError, find, list_presets, verify
+from zoo.presets import PresetError, find, list_presets, registry, verify
 from zoo.presets.pages import write_card
 
 pytestmark = pytest.mark.once
@@ -33,7 +33,7 @@ def places(tmp_path, monkeypatch):
         folder.mkdir()
         setattr(found, name, folder)
     monkeypatch.chdir(found.here)
-    monkeypatch.setattr(presets, "_bundled_folder", lambda: found.bundled)
+    monkeypatch.setattr(registry, "_bundled_folder", lambda: found.bundled)
     monkeypatch.setenv("ZOO_CACHE_DIR", str(found.cache))
     return found
 

@@ -1,6 +1,6 @@
 import pytest
 
-from zoo.training import reversal_pairs
+from zoo.data import reversal_pairs
 
 pytestmark = pytest.mark.backend_free
 

@@ -4,9 +4,9 @@ import argparse
 import re
 import sys
 
-from zoo.training.configuration import (
+from zoo.backend import MODES
+from zoo.run.config import (
     FREE,
-    MODES,
     ConfigurationError,
     choose_backend,
     digest,

@@ -3,8 +3,8 @@ import builtins
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
-from zoo.training import corpus_scores
-from zoo.training.evaluation import (
+from zoo.evaluation import (
+    corpus_scores,
     worst_continuations,
     worst_tags,
     worst_translations,

@@ -5,8 +5,8 @@ import sys
 import keras
 import pytest
 
-from zoo.training import ConfigurationError, Optimizer, Recipe, Scale
-from zoo.training.configuration import (
+from zoo.run import ConfigurationError, Recipe, Scale
+from zoo.run.config import (
     choose_backend,
     commit,
     cpu,
@@ -15,6 +15,7 @@ from zoo.training.configuration import (
     versions,
     write_configuration,
 )
+from zoo.training import Optimizer
 
 pytestmark = pytest.mark.backend_free
 

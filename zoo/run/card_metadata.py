@@ -1,0 +1,62 @@
+"""What a run tells its preset's card."""
+
+import datetime
+import shlex
+
+import keras
+
+from zoo.run.config import machine
+
+
+def origin(run):
+    """The facts of where a preset comes from: its name, command, seed, machine, …
+
+    Args:
+        run: a `Run` that has trained.
+    """
+    saved = run.loop.checkpoint
+    minutes = saved.seconds / 60
+    return {
+        "name": run.recipe.name,
+        "recipe": training_command(run),
+        "seed": run.seed,
+        "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{machine()}, Keras {keras.__version__}",
+        "training_time": f"{minutes:.0f} minutes, {_epochs(run)}",
+    }
+
+
+def _epochs(run):
+    """How many epochs were trained, and whose weights were taken, in words."""
+    saved, planned = run.loop.checkpoint, run.loop.epochs
+    done, best = saved.epochs, saved.best_epoch + 1
+    text = f"{done} of {planned} epochs" if done < planned else f"{done} epochs"
+    if run.weights:
+        return f"{text}, {run.weights}"
+    return text if best == done else f"{text}, weights of epoch {best}"
+
+
+def training_command(run):
+    """The command, or the commands one after another, that trained the weights."""
+    plans = run.loop.checkpoint.plans
+    default = run.recipe.scales[run.scale_name].epochs
+    commands = []
+    for number, (_, epochs, backend, _) in enumerate(plans):
+        command = (
+            f"KERAS_BACKEND={backend} python recipes/{run.recipe.name}.py "
+            f"--scale {run.scale_name} --seed {run.seed}"
+        )
+        if epochs != default or len(plans) > 1:
+            command += f" --epochs {epochs}"
+        if run.limit:
+            command += f" --limit {run.limit}"
+        if run.precision != "float32":
+            command += f" --precision {run.precision}"
+        for text in run.changes:
+            if not text.startswith("epochs="):
+                command += f" --set {shlex.quote(text)}"
+        if number + 1 < len(plans):
+            command += f" (epochs done: {plans[number + 1][0]})"
+        commands.append(command)
+    return ", then ".join(commands)
