@@ -1,6 +1,6 @@
 import pytest
 
-from zoo.text import TranslatorPreprocessor
+from zoo.text import Tokenizer, TranslatorPreprocessor, train_tokenizer
 from zoo.warn import warn_caller
 
 pytestmark = pytest.mark.once
@@ -20,9 +20,10 @@ def test_code_of_others_counts_as_a_caller():
     assert (record[0].filename, record[0].lineno) == ("other.py", 2)
 
 
-def test_frames_of_zoo_and_keras_are_passed_over(tokenizer):
-    preprocessor = TranslatorPreprocessor(tokenizer, source_length=2, target_length=3)
+def test_frames_of_zoo_and_keras_are_passed_over():
     long = "a brown dog runs in the park."
+    tokenizer = Tokenizer(proto=train_tokenizer([long], 21))
+    preprocessor = TranslatorPreprocessor(tokenizer, source_length=2, target_length=3)
     with pytest.warns(UserWarning, match="were cut") as record:
         preprocessor.encode(long)
         preprocessor.generate_preprocess(long)

@@ -31,7 +31,7 @@ PARTS = {
     "models": ["zoo/models"],
     "decoding": ["zoo/decoding"],
     "text": ["zoo/text"],
-    "presets": ["zoo/presets/registry.py", "zoo/presets/weights.py", "zoo/presets/card.py"],
+    "presets": ["zoo/presets"],
     "checkpoint": ["zoo/training/checkpoint.py"],
 }
 TIMEOUT = 600  # seconds; a fault that makes a loop endless is caught

@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
-    from zoo import data, decoding, layers, models, plots, serving, text, training
+    from zoo import (
+        data,
+        decoding,
+        evaluation,
+        layers,
+        models,
+        plots,
+        presets,
+        run,
+        serving,
+        text,
+        training,
+    )
     from zoo.loading import load
     from zoo.presets import list_presets
 
@@ -25,9 +37,12 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submodules=[
         "data",
         "decoding",
+        "evaluation",
         "layers",
         "models",
         "plots",
+        "presets",
+        "run",
         "serving",
         "text",
         "training",

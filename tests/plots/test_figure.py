@@ -10,6 +10,7 @@ import pytest
 
 from zoo import plots
 from zoo.decoding import Translation
+from zoo.plots import figure as helpers
 from zoo.plots.alignment import FOCUS_KEY, NUMBER_KEY, WINDOW_KEY
 
 pytestmark = pytest.mark.backend_free
@@ -204,7 +205,7 @@ def test_pictures_bring_their_own_colours():
     for part in (figure, axes):
         assert to_hex(part.get_facecolor()) == "#ffffff"
     texts = [*axes.get_xticklabels(), *figure.legends[0].get_texts()]
-    assert {to_hex(text.get_color()) for text in texts} == {plots.DARK}
+    assert {to_hex(text.get_color()) for text in texts} == {helpers.DARK}
     assert max(text.get_fontsize() for text in texts) <= 9
 
 
@@ -248,7 +249,7 @@ def test_whatever_a_text_has_the_svg_is_valid(tmp_path):
     ],
 )
 def test_printable_text(text, wanted):
-    assert plots.printable(text) == wanted
+    assert helpers.printable(text) == wanted
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a", "png", "a.png.txt"])
@@ -316,7 +317,7 @@ def test_names_in_curves_are_no_formulas(tmp_path):
     plots.save(figure, tmp_path / "a.svg")
     ElementTree.parse(tmp_path / "a.svg")
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend == [plots.printable(name) for name in NASTY]
+    assert legend == [helpers.printable(name) for name in NASTY]
 
 
 def test_the_loss_has_a_name_where_all_runs_have_the_same(tmp_path):
@@ -351,7 +352,7 @@ def test_the_loss_has_a_name_where_all_runs_have_the_same(tmp_path):
     ],
 )
 def test_short_names(paths, names):
-    assert plots.short_names(paths) == names
+    assert helpers.short_names(paths) == names
 
 
 # === Refusals ===

@@ -9,7 +9,7 @@ import pytest
 import zoo
 from tests.presets_for_tests import FACTS, make_preset
 from zoo import presets
-from zoo.presets import PresetError, find, list_presets, registry, verify
+from zoo.presets import PresetError, build, find, list_presets, registry, verify
 from zoo.presets.pages import write_card
 
 pytestmark = pytest.mark.once
@@ -101,7 +101,7 @@ def test_links_of_a_download_cache_are_followed(preset):
 
 
 def test_load_reads_nothing_before_it_verifies(preset, monkeypatch):
-    monkeypatch.setattr(presets, "_build", lambda *_: pytest.fail("built"))
+    monkeypatch.setattr(build, "build", lambda *_: pytest.fail("built"))
     (preset / WEIGHTS).write_bytes(b"")
     with pytest.raises(PresetError, match=WEIGHTS):
         zoo.load(preset)
@@ -249,7 +249,7 @@ def test_argument_that_the_class_does_not_take(saved):
 
 def test_a_load_verifies_once(saved, monkeypatch):
     verified = []
-    monkeypatch.setattr(presets, "verify", verified.append)
+    monkeypatch.setattr(registry, "verify", verified.append)
     zoo.load(saved)
     assert verified == [saved]
 

@@ -170,5 +170,5 @@ def test_values_other_than_float32_and_attributes_are_kept(tmp_path):
 
 def test_a_finished_run_is_used_by_its_tasks_command(translator):
     assert use_of(translator, "runs/mine") == "zoo translate runs/mine TEXT"
-    tagger = types.SimpleNamespace(tag=None, evaluate=None)
+    tagger = types.SimpleNamespace(task_name="tag")
     assert use_of(tagger, "runs/my own") == "zoo tag 'runs/my own' TEXT"

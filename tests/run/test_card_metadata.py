@@ -1,5 +1,5 @@
-"""What a run tells its card: here from runs that are made up; test_trainer.py and
-test_experiment.py have real ones."""
+"""What a run tells its card: here from runs that are made up; test_translation.py
+and test_run.py have real ones."""
 
 from types import SimpleNamespace
 
@@ -11,12 +11,13 @@ pytestmark = pytest.mark.backend_free
 
 
 def run(plans, done=3, best=2, epochs=3, **others):
-    """A run that `facts` can read; plans: (first epoch, epochs, backend, commit)."""
+    """A run that `origin` can read; plans: (first epoch, epochs, backend, commit)."""
     checkpoint = SimpleNamespace(
         plans=plans, seconds=3600.0, epochs=done, best_epoch=best
     )
     recipe = SimpleNamespace(name="tiny", scales={"small": SimpleNamespace(epochs=3)})
     fields = {"precision": "float32", "changes": (), "seed": 1, "scale_name": "small"}
+    fields |= {"limit": None, "weights": None}
     loop = SimpleNamespace(checkpoint=checkpoint, epochs=epochs)
     return SimpleNamespace(**{**fields, "recipe": recipe, "loop": loop, **others})
 
@@ -32,7 +33,7 @@ ONE = [(0, 3, "jax", "abc")]
         ({"done": 3, "epochs": 9}, "60 minutes, 3 of 9 epochs"),
         ({"done": 4, "best": 3, "epochs": 3}, "60 minutes, 4 epochs"),
         (
-            {"epoch_weights": SimpleNamespace(paths=lambda: ["a", "b"], which="last")},
+            {"weights": "the mean of the last 2 epochs' weights"},
             "60 minutes, 3 epochs, the mean of the last 2 epochs' weights",
         ),
     ],

@@ -59,8 +59,8 @@ def train(folder):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The folder and the `Translation` of a run, and those of one that goes on from the files
-    that this one had after its second epoch."""
+    """The folder and the `Translation` of a run, and those of one that goes on from the
+    files that this one had after its second epoch."""
     folders = [tmp_path_factory.mktemp("runs") / name for name in ("first", "second")]
     folders[0].mkdir()
 

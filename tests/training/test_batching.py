@@ -185,20 +185,18 @@ def test_an_epoch_mixes_the_buckets_and_the_members_of_a_batch(pairs):
     assert companions(0) and not companions(0) & companions(1)
 
 
-@pytest.mark.parametrize(("start", "skip"), [(3, None), (0, 4), (3, 4), (9, 2)])
-def test_an_epoch_can_begin_with_any_batch_and_leave_one_out(pairs, start, skip):
+@pytest.mark.parametrize("start", [0, 3, 9])
+def test_an_epoch_can_begin_with_any_batch(pairs, start):
     batches = PairBatches(*pairs, batch_size=16, seed=5)
     batches.set_epoch(2)
     whole = [batches[index] for index in range(len(batches))]
-    batches.set_epoch(2, start, skip)
-    if skip is not None:
-        del whole[skip]
+    batches.set_epoch(2, start)
     assert (batches.start, len(batches)) == (start, len(whole) - start)
     for index, (x, labels, _) in enumerate(whole[start:]):
         np.testing.assert_array_equal(batches[index][0]["source_ids"], x["source_ids"])
         np.testing.assert_array_equal(batches[index][1], labels)
     batches.set_epoch(2)
-    assert (batches.start, len(batches)) == (0, len(whole) + (skip is not None))
+    assert (batches.start, len(batches)) == (0, len(whole))
 
 
 def test_without_a_seed_there_is_one_order(pairs):
@@ -374,7 +372,6 @@ def test_the_order_of_arrays_is_the_epochs():
     assert order(1, 0) == order(1, 0)
     assert order(1, 0) != order(1, 1) and order(1, 0) != order(2, 0)
     assert order(1, 1, start=4) == order(1, 1)[4:]
-    assert order(1, 1, skip=1) == order(1, 1)[:1] + order(1, 1)[2:]
     plain = ArrayBatches(array_parts()[0], batch_size=4)
     assert [y.tolist() for _, y, _ in read_arrays(plain)] == [
         [0, 2, 4, 6],

@@ -317,7 +317,6 @@ def test_the_best_weights_are_kept_and_the_last_state(checkpoint, model, tmp_pat
         "seed": 1,
         "epoch": 4,
         "step": 0,
-        "rollback": None,
         "best": 3.0,
         "best_epoch": 1,
         "seconds": 8.0,
@@ -353,7 +352,8 @@ def test_patience(checkpoint, model, tmp_path, patience, scores, last):
 def test_a_resumed_run_goes_on_counting(checkpoint, model, tmp_path):
     run_epochs(checkpoint(patience=2), model, [5.0, 1.0])
     state = load_state(tmp_path / "checkpoint.npz", model)
-    resumed = checkpoint(patience=2, resumed=state)
+    resumed = checkpoint(patience=2)
+    resumed.resume(state)
     assert run_epochs(resumed, model, [4.0, 9.0], first=2) == 2
     assert best_weight(model, tmp_path) == 5.0
     state = load_state(tmp_path / "checkpoint.npz", model)
@@ -364,7 +364,8 @@ def test_a_change_of_plan_is_kept_with_its_epoch(checkpoint, model, tmp_path):
     path = tmp_path / "checkpoint.npz"
     run_epochs(checkpoint(plan=[4, "jax"]), model, [5.0, 1.0])
     for first, plan in ((2, [4, "jax"]), (3, [9, "torch"])):
-        resumed = checkpoint(plan=plan, resumed=load_state(path, model))
+        resumed = checkpoint(plan=plan)
+        resumed.resume(load_state(path, model))
         run_epochs(resumed, model, [1.0], first=first)
     assert load_state(path, model)["plans"] == [[0, 4, "jax"], [3, 9, "torch"]]
 

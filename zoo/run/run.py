@@ -8,8 +8,8 @@ import tempfile
 import keras
 
 from zoo.files import naming, write_bytes
-from zoo.presets.registry import RUN_PRESETS
 from zoo.presets.pages import write_card
+from zoo.presets.registry import RUN_PRESETS
 from zoo.presets.save import in_float32, save_preset, use_of
 from zoo.run.card_metadata import origin
 from zoo.run.config import (
