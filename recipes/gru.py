@@ -1,39 +1,17 @@
-"""A word language model by GRU (Cho et al. 2014).
+"""A word language model by GRU.
+
+One of the variants of language_models.py, which has the choices of them all.
 
     python recipes/gru.py --scale tiny|small|paper
-
-tiny:  sentences of a small grammar whose entropy is known, under two minutes.
-small: the Penn Treebank, Adam and dropout; half an hour on one core.
-paper: the Penn Treebank with the choices of Cheng, Dong & Lapata 2016, section 4.1.
-
-All language models are of the same widths; `--set cell=rnn` gives the paper's simple
-one.
 """
 
 import sys
+from pathlib import Path
 
-from zoo.run import run_recipe
-from zoo.run.language_models import recipe
+from zoo.run import load_recipe, run_recipe
 
-RECIPE = recipe(
-    "gru",
-    "gru",
-    __file__,
-    "GRU, a word language model of the Penn Treebank",
-    "Cho et al. 2014, equations 5 to 8: the reset gate before the product.",
-    {
-        "title": (
-            "Learning Phrase Representations using RNN Encoder–Decoder for Statistical "
-            "Machine Translation"
-        ),
-        "authors": (
-            "Kyunghyun Cho, Bart van Merriënboer, Caglar Gulcehre, Dzmitry Bahdanau, "
-            "Fethi Bougares, Holger Schwenk, Yoshua Bengio"
-        ),
-        "year": 2014,
-        "url": "https://arxiv.org/abs/1406.1078",
-    },
-)
+FAMILY = load_recipe(Path(__file__).with_name("language_models.py"))
+RECIPE = FAMILY.recipe("gru", __file__)
 
 
 def main(argv=None):

@@ -1,26 +1,17 @@
-"""Luong, Pham & Manning 2015: global attention, concat score, input feeding.
+"""Luong et al. 2015, global attention, concat score.
 
-    python recipes/luong_concat.py --scale tiny|small|multi30k|paper
+One of the variants of luong.py, which has the choices of them all.
 
-Its scales are those of luong_local.py: the attention alone differs.
+python recipes/luong_concat.py --scale tiny|small|multi30k|paper
 """
 
 import sys
+from pathlib import Path
 
-from zoo.run import run_recipe
-from zoo.run.translators import luong
+from zoo.run import load_recipe, run_recipe
 
-RECIPE = luong(
-    "luong_concat",
-    __file__,
-    attention="global",
-    score="concat",
-    words="global attention, the concat score",
-    equations=(
-        "Global attention over all of the source (equation 7, section 3.1) with the "
-        "concat score, whose W_a reads both states as printed (the authors' code "
-        "leaves the source's half the identity)"
-    ),
+RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(
+    "luong_concat", __file__
 )
 
 

@@ -1,26 +1,16 @@
-"""Luong, Pham & Manning 2015: global attention, dot score, input feeding.
+"""Luong et al. 2015, global attention, dot score.
 
-    python recipes/luong_dot.py --scale tiny|small|multi30k|paper
+One of the variants of luong.py, which has the choices of them all.
 
-Its scales are those of luong_local.py: the attention alone differs.
+python recipes/luong_dot.py --scale tiny|small|multi30k|paper
 """
 
 import sys
+from pathlib import Path
 
-from zoo.run import run_recipe
-from zoo.run.translators import luong
+from zoo.run import load_recipe, run_recipe
 
-RECIPE = luong(
-    "luong_dot",
-    __file__,
-    attention="global",
-    score="dot",
-    words="global attention, the dot score",
-    equations=(
-        "Global attention over all of the source (equation 7, section 3.1) with the "
-        "dot score"
-    ),
-)
+RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe("luong_dot", __file__)
 
 
 def main(argv=None):

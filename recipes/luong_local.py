@@ -1,30 +1,17 @@
-"""Luong, Pham & Manning 2015: local-p attention, general score, input feeding.
+"""Luong et al. 2015, local-p attention.
 
-    python recipes/luong_local.py --scale tiny|small|multi30k|paper
+One of the variants of luong.py, which has the choices of them all.
 
-tiny:  generated text (words in reverse order), under two minutes, no download.
-small: Multi30k and Tatoeba, English to German: the bundled preset.
-multi30k: Multi30k alone, the strict benchmark; German to English by `--set source=de
-       --set target=en`.
-paper: the paper's layers and schedule (section 4.1), on the same text as small.
+python recipes/luong_local.py --scale tiny|small|multi30k|paper
 """
 
 import sys
+from pathlib import Path
 
-from zoo.run import run_recipe
-from zoo.run.translators import luong
+from zoo.run import load_recipe, run_recipe
 
-RECIPE = luong(
-    "luong_local",
-    __file__,
-    attention="local_p",
-    score="general",
-    words="local predictive attention (local-p), the general score",
-    equations=(
-        "Local attention with predictive alignment (equations 9 and 10, section 3.2), "
-        "inside its window equation 7 with the general score; the Gaussian's product "
-        "is not renormalised"
-    ),
+RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(
+    "luong_local", __file__
 )
 
 

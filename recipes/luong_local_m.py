@@ -1,25 +1,17 @@
-"""Luong, Pham & Manning 2015: local-m attention, general score, input feeding.
+"""Luong et al. 2015, local-m attention.
 
-    python recipes/luong_local_m.py --scale tiny|small|multi30k|paper
+One of the variants of luong.py, which has the choices of them all.
 
-Its scales are those of luong_local.py: the attention alone differs.
+python recipes/luong_local_m.py --scale tiny|small|multi30k|paper
 """
 
 import sys
+from pathlib import Path
 
-from zoo.run import run_recipe
-from zoo.run.translators import luong
+from zoo.run import load_recipe, run_recipe
 
-RECIPE = luong(
-    "luong_local_m",
-    __file__,
-    attention="local_m",
-    score="general",
-    words="local monotonic attention (local-m), the general score",
-    equations=(
-        "Local attention with monotonic alignment, p_t = t (section 3.2), inside its "
-        "window equation 7 with the general score"
-    ),
+RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(
+    "luong_local_m", __file__
 )
 
 

@@ -1,26 +1,17 @@
-"""Luong, Pham & Manning 2015: location-based attention (equation 8), input feeding.
+"""Luong et al. 2015, location-based attention.
 
-    python recipes/luong_location.py --scale tiny|small|multi30k|paper
+One of the variants of luong.py, which has the choices of them all.
 
-Its scales are those of luong_local.py: the attention alone differs.
+python recipes/luong_location.py --scale tiny|small|multi30k|paper
 """
 
 import sys
+from pathlib import Path
 
-from zoo.run import run_recipe
-from zoo.run.translators import LOOPS, SHORT, luong
+from zoo.run import load_recipe, run_recipe
 
-RECIPE = luong(
-    "luong_location",
-    __file__,
-    attention="location",
-    score="dot",  # not used: the location score is its own
-    words="location-based attention",
-    equations=(
-        "Global attention by the location score (equation 8), which never looks at "
-        "the source's states"
-    ),
-    weaknesses=("It can attend to the first 50 pieces of a source only.", SHORT, LOOPS),
+RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(
+    "luong_location", __file__
 )
 
 

@@ -1,7 +1,6 @@
 """Arrays, gradients and configurations in tests, and `check_layer`: the contract of a
 layer, in one call."""
 
-import importlib.util
 import json
 import os
 import re
@@ -10,17 +9,15 @@ import keras
 import numpy as np
 from keras import ops
 
+from zoo.run import recipe
+
 BACKENDS = ("tensorflow", "jax", "torch")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def load_recipe(name):
     """The module of a recipe of zoo's."""
-    path = os.path.join(ROOT, "recipes", f"{name}.py")
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return recipe.load_recipe(os.path.join(ROOT, "recipes", f"{name}.py"))
 
 
 def to_numpy(x):

@@ -22,7 +22,7 @@ def test_code_of_others_counts_as_a_caller():
 
 def test_frames_of_zoo_and_keras_are_passed_over():
     long = "a brown dog runs in the park."
-    tokenizer = Tokenizer(proto=train_tokenizer([long], 21))
+    tokenizer = Tokenizer(proto=train_tokenizer([long], 22))
     preprocessor = TranslatorPreprocessor(tokenizer, source_length=2, target_length=3)
     with pytest.warns(UserWarning, match="were cut") as record:
         preprocessor.encode(long)

@@ -1,17 +1,18 @@
 """The command `zoo train`: finds a recipe, by name, path or run, and runs it."""
 
 import argparse
-import importlib.util
 from pathlib import Path
 
 import zoo
 from zoo.cli.common import BadInput, Parser, bad_input
 from zoo.run.config import read_configuration
+from zoo.run.recipe import load_recipe
 from zoo.strings import did_you_mean
 
 HELP = "run a recipe, or go on with a run"
 
-_OTHERS = ("bulk_translate",)  # recipes that train nothing
+# Files of recipes/ that train nothing by themselves.
+_OTHERS = ("bulk_translate", "language_models", "luong")
 
 
 def add_arguments(command):
@@ -59,9 +60,7 @@ def run(arguments):
             return print("\n".join(recipes()))
         name = _recipe_of_run(options)
     path = _recipe(name)
-    spec = importlib.util.spec_from_file_location("zoo_recipe", path)
-    recipe = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(recipe)
+    recipe = load_recipe(path)
     if not callable(getattr(recipe, "main", None)):
         raise BadInput(f"a recipe needs a function main(argv), received {path}")
     return recipe.main(options)

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "config": ["ConfigurationError"],
-        "recipe": ["Recipe", "at_least", "run_recipe"],
+        "recipe": ["Recipe", "at_least", "load_recipe", "run_recipe"],
         "report": ["write_report"],
         "run": ["Run"],
         "translation": ["Translation"],

@@ -1,9 +1,9 @@
-"""What the recipes of language models have in common: data, sizes, card."""
+"""How a word language model is trained: its choices, data and card."""
 
 import dataclasses
 import math
 
-from zoo.run.recipe import Recipe, at_least
+from zoo.run.recipe import at_least
 from zoo.training.optimizers import Optimizer
 
 CORPORA = ("generated", "ptb")
@@ -11,12 +11,6 @@ CELLS = ("lstm", "gru", "rnn", "lstmn")
 TAPES = ("sentence", "call")
 NORMALIZE = ("tokens", "sentences")
 PROMPTS = 200  # sentences whose beginnings are continued, to find bad output
-PAPER = {
-    "title": "Long Short-Term Memory-Networks for Machine Reading",
-    "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",
-    "year": 2016,
-    "url": "https://arxiv.org/abs/1601.06733",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,64 +73,13 @@ class LanguageModeling:
             raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
 
 
-def recipe(
-    name,
-    cell,
-    file,
-    title,
-    equations,
-    paper=PAPER,
-    rate=1e-2,
-    small=None,
-    **changes,
-):
-    """The `Recipe` of one cell, as wide as the others and with the same choices.
+def train(run, card):
+    """Trains a language model, evaluates it and writes its preset.
 
     Args:
-        name, file: the preset's name, the recipe's file.
-        cell: of `zoo.models.RecurrentLM`.
-        title, equations, paper: the card's.
-        rate: highest learning rate of its tiny scale.
-        small: dict of other fields of its small scale.
-        **changes: other fields of its tiny scale.
+        run: the `Run`, whose choices are a `LanguageModeling`.
+        card: dict of the card's title, equations and paper.
     """
-    tiny = LanguageModeling(
-        cell,
-        Optimizer("adam", rate, "linear", warmup=50, clip=5.0),
-        epochs=30,
-        embedding_dim=16,
-        hidden_dim=32,
-        initializer_range=0.2,
-        corpus="generated",
-        sentences=6000,
-        batch_size=32,
-        length=20,
-    )
-    tiny = dataclasses.replace(tiny, **changes)
-    usual = LanguageModeling(
-        cell,
-        Optimizer("adam", 3e-3, "linear", warmup=400, clip=5.0),
-        epochs=10,
-        dropout=0.4,
-        batch_size=20,
-    )
-    small = dataclasses.replace(usual, **(small or {}))
-    # SGD at 0.65, times 0.85 after an epoch without gain, the norm clipped at 5. That
-    # the loss is a stream's, and 40 epochs, are our reading: the paper doesn't say.
-    published = LanguageModeling(
-        cell,
-        Optimizer("sgd", 0.65, clip=5.0),
-        epochs=40,
-        decay=0.85,
-        normalize="sentences",
-    )
-    scales = {"tiny": tiny, "small": small, "paper": published}
-    told = {"title": title, "equations": equations, "paper": paper}
-    return Recipe(name, scales, lambda run: _work(run, told), file)
-
-
-def _work(run, told):
-    """Trains, evaluates and writes the preset."""
     from zoo.decoding.score import perplexity_of
     from zoo.evaluation import worst_continuations
     from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
@@ -178,8 +121,8 @@ def _work(run, told):
         run.say(f"{split}: perplexity {found:.2f}")
     if run.scale_name == "small" and settings.corpus == "ptb":
         worst = worst_continuations(task, texts["test"][:PROMPTS])
-        told = {**told, "examples": worst}
-        run.write_card(task, **told, **_card(run, tokenizer, results))
+        facts = _card(run, tokenizer, results)
+        run.write_card(task, **card, **facts, examples=worst)
     return results
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import importlib.util
 import os
 import shlex
 import sys
@@ -93,6 +94,21 @@ class Recipe:
     def arguments(self):
         """The options of the command line that `config.json` keeps."""
         return ("scale", "seed", "precision", *self.options)
+
+
+def load_recipe(path):
+    """Imports the file of a recipe, from wherever it is.
+
+    Args:
+        path: path of a `.py` file.
+
+    Returns:
+        The module.
+    """
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def run_recipe(recipe, argv=None):
