@@ -59,11 +59,11 @@ def main(argv=None, root=ROOT):
 
 def machine():
     """The GPUs and cores, the backend and its version."""
-    from zoo.training import configuration
+    from zoo.run import config
 
     backend = _backend()
-    version = configuration.versions(backend)[backend]
-    return f"{configuration.machine()}, {backend} {version}"
+    version = config.versions(backend)[backend]
+    return f"{config.machine()}, {backend} {version}"
 
 
 def _backend():

@@ -26,6 +26,6 @@ def test_the_seed_makes_it_repeatable():
 
 
 def test_training_and_test_text_of_the_recipe_differ():
-    """The trainer takes seed, seed + 1 and seed + 2."""
+    """A recipe takes seed, seed + 1 and seed + 2."""
     train, valid, test = (set(reversal_pairs(200, seed)[0]) for seed in (1, 2, 3))
     assert len(test - train) > 100 and len(test - valid) > 100

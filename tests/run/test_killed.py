@@ -31,7 +31,7 @@ class Runs:
 
     def __init__(self, cache):
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.training.tiny_run"],
+            [sys.executable, "-m", "tests.run.tiny_run"],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
