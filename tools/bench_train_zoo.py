@@ -21,6 +21,7 @@ import numpy as np
 
 from zoo.models import Bahdanau, BahdanauTranslator, Luong, LuongTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
+from zoo.training.callbacks import Checkpoint
 from zoo.training.loop import Loop
 
 UNKNOWN_ID, FIRST_WORD_ID = 1, 4  # pad, unknown, start, end; then the words
@@ -144,7 +145,9 @@ def main(argv=None):
     total = np.concatenate([[0], np.cumsum(tokens)])
     clock = Clock(len(batches), boundaries)
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Done):
-        Loop(model, model.backbone, batches, folder, epochs).run([clock])
+        files = [f"{folder}/{name}" for name in ("checkpoint.npz", "best.weights.h5")]
+        checkpoint = Checkpoint(*files, model.backbone)
+        Loop(model, batches, checkpoint, epochs).run([clock])
     windows = [
         float((total[b] - total[a]) / (after - before))
         for a, b, before, after in zip(
