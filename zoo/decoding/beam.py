@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from zoo.decoding.beam_state import LOW, BeamState, Sentences, first_of_beam, step
 from zoo.decoding.ties import top_k
 from zoo.layers.functional import (
     integer,
@@ -14,8 +15,6 @@ from zoo.layers.functional import (
 )
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
-LOW = -1e9  # log-probability of a hypothesis that does not exist
-_UNCOVERED = 1e-10  # least attention that a source token counts with
 # What a program takes as an argument.
 _SETTINGS = "length_penalty", "coverage_penalty", "min_length"
 
@@ -24,10 +23,6 @@ def longest_translation(length):
     """Most tokens of a translation, the end token included, for a source of `length`
     pieces (an int, or a tensor of them), where no limit is given."""
     return 2 * length + 10
-
-
-def _without_gradient(x):
-    return None if x is None else ops.stop_gradient(x)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -212,58 +207,42 @@ class BeamSearch:
             state = model.start(memory)
         # Hypotheses are rows of the state only: the memory is not copied.
         state = tree.map_structure(lambda x: ops.repeat(x, beams, axis=0), state)
-        limits = ops.cast(limits, "int32")[:, None]  # (B, 1)
         if banned is None and self.banned_ids:
             banned = self.banned()
         if settings is None:
             settings = self.settings()
         settings = ops.convert_to_tensor(settings, dtype="float32")
-        penalty, coverage_penalty, min_length = (settings[i] for i in range(3))
-        rank = ops.arange(beams, dtype="int32")[None]  # (1, K)
-        fixed = {
-            "memory": memory,
-            "limits": limits,
-            "prefix": prefix,
-            "banned": None if banned is None else ops.cast(banned, "int32"),
-            "real": ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None],
-            "rank": rank,
-            "rows": ops.arange(batch, dtype="int32")[:, None] * beams,  # (B, 1)
-            "places": ops.arange(steps, dtype="int32")[None, None],
-            "mildest": self._normaliser(ops.cast(limits, "float32"), penalty),
-            "penalty": penalty,
-            "coverage_penalty": coverage_penalty,
-            "min_length": min_length,
-        }
-        live = ops.where(ops.tile(rank == 0, (batch, 1)), 0.0, LOW)
-        live = ops.cast(live, "float32")  # (B, K)
-        loop = {
-            "step": ops.zeros((), dtype="int32"),
-            "state": state,
-            "tokens": ops.full((batch * beams,), self.start_id, dtype="int32"),
-            "ids": ops.zeros((batch, beams, steps), dtype="int32"),
-            "live": live,
-            "done_ids": ops.zeros((batch, beams, steps), dtype="int32"),
-            "done": ops.full((batch, beams), LOW, dtype="float32"),
-        }
-        if self.coverage_penalty:
-            shape = (batch, beams, ops.shape(source_ids)[1])
-            loop["coverage"] = ops.zeros(shape, dtype="float32")
-        names = list(loop)
+        sentences = Sentences(
+            memory,
+            ops.cast(limits, "int32")[:, None],
+            prefix,
+            None if banned is None else ops.cast(banned, "int32"),
+            ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None],
+            *(settings[i] for i in range(len(_SETTINGS))),
+        )
+        begun = BeamState(
+            step=ops.zeros((), dtype="int32"),
+            state=state,
+            tokens=ops.full((batch * beams,), self.start_id, dtype="int32"),
+            ids=ops.zeros((batch, beams, steps), dtype="int32"),
+            live=first_of_beam(batch, beams),
+            done_ids=ops.zeros((batch, beams, steps), dtype="int32"),
+            done=ops.full((batch, beams), LOW, dtype="float32"),
+            coverage=ops.zeros((batch, beams, ops.shape(source_ids)[1]), "float32")
+            if self.coverage_penalty
+            else (),
+        )
 
-        def condition(*values):
-            values = dict(zip(names, values, strict=True))
-            going = ops.any(values["live"] > LOW / 2)
-            return ops.logical_and(values["step"] < steps, going)
+        def going(*values):
+            beam = BeamState(*values)
+            return ops.logical_and(beam.step < steps, ops.any(beam.live > LOW / 2))
 
-        def body(*values):
-            values = dict(zip(names, values, strict=True))
-            values = self._advance(model, values, **fixed)
-            return tuple(values[name] for name in names)
+        def advance(*values):
+            return tuple(step(self, model, BeamState(*values), sentences))
 
-        values = ops.while_loop(condition, body, tuple(loop.values()))
-        values = dict(zip(names, values, strict=True))
-        scores, order = top_k(values["done"], beams, LOW / 2)
-        ids = ops.take_along_axis(values["done_ids"], order[..., None], axis=1)
+        beam = BeamState(*ops.while_loop(going, advance, tuple(begun)))
+        scores, order = top_k(beam.done, beams, LOW / 2)
+        ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
         return ids, scores
 
     def _limits(self, source_ids):
@@ -320,153 +299,3 @@ class BeamSearch:
         nothing = 0 if prefix is None else prefix
         ids = ops.where(real[:, None], ids[:, 0], nothing)
         return ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
-
-    def _advance(
-        self,
-        model,
-        loop,
-        memory,
-        limits,
-        prefix,
-        banned,
-        real,
-        rank,
-        rows,
-        places,
-        mildest,
-        penalty,
-        coverage_penalty,
-        min_length,
-    ):
-        beams, step = self.beam_size, loop["step"]
-        batch = ops.shape(limits)[0]
-        found = model.step(loop["tokens"], loop["state"], memory)
-        # Under torch a search outside `no_grad` would keep each step for a gradient.
-        logits, state, weights = tree.map_structure(_without_gradient, found)
-        logits = ops.cast(logits, "float32")
-        total = ops.logsumexp(logits, axis=-1, keepdims=True)
-        # Log-probabilities are what they were before: no other word gets the share of
-        # one that may not be taken.
-        best, words = self._candidates(logits, step, limits, prefix, banned, min_length)
-        width = best.shape[-1]
-        if beams == 1:  # a sentence's only extension: nothing to choose from
-            # With the batch's own shape, which a model of one's own may not keep.
-            scores = ops.reshape(best - total, (batch, 1)) + loop["live"]
-            words, parents = ops.reshape(words, (batch, 1)), None
-        else:
-            log_probs = ops.reshape(best - total, (batch, beams, width))
-            log_probs = log_probs + loop["live"][..., None]
-            flat = ops.reshape(log_probs, (batch, beams * width))
-            scores, picks = top_k(flat, beams, LOW / 2)  # (B, K)
-            picks = ops.cast(picks, "int32")
-            parents = picks // width
-            words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
-            words = ops.take_along_axis(words, picks, axis=1)  # (B, K)
-
-        def pick(values, index):
-            """values `(B * K, ...)` of the hypotheses index `(B, K)`; the only one of a
-            sentence stays where it is."""
-            if beams == 1:
-                return values
-            return ops.take(values, ops.reshape(index + rows, (-1,)), axis=0)
-
-        # Finished hypotheses keep their places: the beam has that many fewer.
-        finished = ops.sum(
-            ops.cast(loop["done"] > LOW / 2, "int32"), axis=1, keepdims=True
-        )
-        valid = ops.logical_and(rank < beams - finished, scores > LOW / 2)
-        ends = ops.logical_and(valid, words == self.end_id)
-        words = ops.where(valid, words, PAD_ID)
-
-        length = ops.shape(loop["ids"])[2]
-        ids = loop["ids"]
-        if beams > 1:
-            ids = pick(ops.reshape(ids, (-1, length)), parents)
-            ids = ops.reshape(ids, (batch, beams, length))
-        ids = ops.where(places == step, words[..., None], ids)
-        loop = {**loop, "step": step + 1, "ids": ids, "tokens": ops.reshape(words, -1)}
-
-        ranked = scores / self._normaliser(ops.cast(step + 1, "float32"), penalty)
-        if self.coverage_penalty:
-            shape = ops.shape(loop["coverage"])
-            weights = ops.cast(ops.reshape(weights, shape), "float32")
-            coverage = ops.reshape(loop["coverage"] + weights, (-1, shape[2]))
-            coverage = ops.reshape(pick(coverage, parents), shape)
-            loop["coverage"] = coverage
-            covered = ops.log(ops.clip(coverage, _UNCOVERED, 1.0)) * real
-            ranked = ranked + coverage_penalty * ops.sum(covered, axis=-1)
-            # However hard the penalty, a finished hypothesis is not a missing one.
-            ranked = ops.maximum(ranked, LOW / 4)
-
-        # Move what ended into the free places behind the finished ones.
-        if beams == 1:
-            moved, taken, its = ends, ids, ranked
-        else:
-            place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
-            move = ops.logical_and(ends[:, None], place[:, None] == rank[..., None])
-            moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
-            source = ops.cast(ops.argmax(ops.cast(move, "int32"), axis=-1), "int32")
-            taken = pick(ops.reshape(ids, (-1, length)), source)
-            taken = ops.reshape(taken, (batch, beams, length))
-            its = ops.take_along_axis(ranked, source, axis=1)
-        done_ids = ops.where(moved[..., None], taken, loop["done_ids"])
-        done = ops.where(moved, its, loop["done"])
-
-        alive = ops.logical_and(valid, ops.logical_not(ends))
-        live = ops.where(alive, scores, LOW)
-        # Log-probabilities only fall, and the penalty is mildest at the limit: no live
-        # hypothesis can end above this.
-        bound = ops.max(live, axis=1, keepdims=True) / mildest
-        if self.n_best == 1:
-            settled = ops.max(done, axis=1, keepdims=True)
-        else:
-            settled = ops.top_k(done, self.n_best)[0][:, -1:]
-        live = ops.where(bound <= settled, LOW, live)
-        return {
-            **loop,
-            "state": tree.map_structure(lambda x: pick(x, parents), state),
-            "live": live,
-            "done_ids": done_ids,
-            "done": done,
-        }
-
-    def _candidates(self, logits, step, limits, prefix, banned, min_length):
-        """The best words of each hypothesis that may be taken now: their logits and
-        ids, `(B * K, k)`. One top-k over beams times vocabulary is slow under XLA."""
-        vocabulary = logits.shape[-1]
-        # Which words are banned is the same at every step, but how many words there are
-        # is first known here. Only searches that ban words pay for it.
-        words, free = ops.arange(vocabulary, dtype="int32")[None], logits
-        if banned is not None:
-            found = ops.any(words[..., None] == banned, axis=-1)
-            free = ops.where(found, LOW, free)
-        if self.min_length:
-            here = ops.cast(step + 1, "float32")
-            early = ops.logical_and(words == self.end_id, here < min_length)
-            free = ops.where(early, LOW, free)
-        width = min(self.beam_size, vocabulary)
-        best, words = top_k(free, width, LOW / 2)
-        # The last word that a sentence may take is the end token; a prefix is taken as
-        # it is. (-1: free)
-        forced = ops.where(step + 1 >= limits, self.end_id, -1)  # (B, 1)
-        if prefix is not None:
-            given = ops.take(prefix, ops.reshape(step, (1,)), axis=1)
-            given = ops.where(given == PAD_ID, -1, ops.cast(given, "int32"))
-            forced = ops.where(forced < 0, given, forced)
-        if self.beam_size > 1:
-            forced = ops.repeat(forced, self.beam_size, axis=0)  # (B * K, 1)
-        if prefix is None:
-            own = logits[:, self.end_id : self.end_id + 1]
-        else:
-            own = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
-        first = ops.arange(width, dtype="int32")[None] == 0
-        best = ops.where(forced < 0, best, ops.where(first, own, LOW))
-        words = ops.where(forced < 0, ops.cast(words, "int32"), forced)
-        return best, words
-
-    def _normaliser(self, length, penalty):
-        if not self.length_penalty:
-            return 1.0
-        if self.length_normalization == "gnmt":
-            length = (5.0 + length) / 6.0
-        return ops.power(length, penalty)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from zoo.decoding.batches import batches, pad_batch
-from zoo.decoding.beam import LOW, BeamSearch, longest_translation
+from zoo.decoding.beam import BeamSearch, longest_translation
+from zoo.decoding.beam_state import LOW
 from zoo.decoding.compiled import compiled
 from zoo.decoding.constraints import (
     put_words_in,

@@ -1,6 +1,7 @@
 """What a served translator answers: functions of raw strings for a TensorFlow graph."""
 
-from zoo.decoding.beam import LOW, longest_translation
+from zoo.decoding.beam import longest_translation
+from zoo.decoding.beam_state import LOW
 from zoo.decoding.score import label_log_probs
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID

@@ -1,0 +1,262 @@
+"""One step of beam search, as functions of a `BeamState`.
+
+Shapes: B sentences of K hypotheses each, S source positions, T steps, V words. A
+hypothesis that doesn't exist has the score `LOW`.
+"""
+
+from typing import Any, NamedTuple
+
+from keras import ops, tree
+
+from zoo.decoding.ties import top_k
+from zoo.text.tokenizer import PAD_ID
+
+LOW = -1e9
+_UNCOVERED = 1e-10  # least attention that a source token counts with
+
+
+class BeamState(NamedTuple):
+    """The hypotheses of a batch after some steps.
+
+    Attributes:
+        step: how many steps were made, int ().
+        state: the model's, a nested structure of `(B * K, ...)`.
+        tokens: the last token of each hypothesis, int (B * K,).
+        ids: the tokens of the live hypotheses, int (B, K, T).
+        live: their log-probabilities, `LOW` where there is none, (B, K).
+        done_ids: the tokens of the finished hypotheses, in the order in which they were
+            finished, int (B, K, T).
+        done: their scores s(Y, X), `LOW` where there is none, (B, K).
+        coverage: Σ_j a_ij of the live hypotheses, (B, K, S); () without the penalty.
+    """
+
+    step: Any
+    state: Any
+    tokens: Any
+    ids: Any
+    live: Any
+    done_ids: Any
+    done: Any
+    coverage: Any
+
+
+class Sentences(NamedTuple):
+    """What stays as it is while a batch is searched.
+
+    Attributes:
+        memory: the model's.
+        limits: each sentence's longest translation, int (B, 1).
+        prefix: tokens that are given, 0 where a place is free, int (B, T); or None.
+        banned: ids that are never taken, -1 for none, int (n,); or None.
+        real: 1 where the source is no padding, (B, 1, S).
+        length_penalty, coverage_penalty, min_length: numbers, ().
+    """
+
+    memory: Any
+    limits: Any
+    prefix: Any
+    banned: Any
+    real: Any
+    length_penalty: Any
+    coverage_penalty: Any
+    min_length: Any
+
+
+def first_of_beam(batch, beams):
+    """The `live` scores to begin with: one hypothesis a sentence, (B, K)."""
+    first = ops.tile(ops.arange(beams, dtype="int32")[None] == 0, (batch, 1))
+    return ops.cast(ops.where(first, 0.0, LOW), "float32")
+
+
+def step(search, model, beam, sentences):
+    """The `BeamState` after one more step of a `BeamSearch`."""
+    found = model.step(beam.tokens, beam.state, sentences.memory)
+    # Under torch a search outside `no_grad` would keep each step for a gradient.
+    logits, state, weights = tree.map_structure(_without_gradient, found)
+    scores, words, parents = extend(search, logits, beam, sentences)
+    # Finished hypotheses keep their places: the beam has that many fewer.
+    finished = _count(beam.done > LOW / 2)
+    rank = ops.arange(search.beam_size, dtype="int32")[None]  # (1, K)
+    valid = ops.logical_and(rank < search.beam_size - finished, scores > LOW / 2)
+    words = ops.where(valid, words, PAD_ID)
+    ends = ops.logical_and(valid, words == search.end_id)
+    places = ops.arange(ops.shape(beam.ids)[2], dtype="int32")[None, None]
+    ids = ops.where(places == beam.step, words[..., None], _pick(beam.ids, parents))
+    coverage = beam.coverage
+    if search.coverage_penalty:
+        weights = ops.cast(ops.reshape(weights, ops.shape(coverage)), "float32")
+        coverage = _pick(coverage + weights, parents)
+    length = ops.cast(beam.step + 1, "float32")
+    ranked = score(search, scores, length, coverage, sentences)
+    done_ids, done = finish(search, beam, ends, ids, ranked, finished)
+    alive = ops.logical_and(valid, ops.logical_not(ends))
+    live = prune(search, ops.where(alive, scores, LOW), done, sentences)
+    return BeamState(
+        beam.step + 1,
+        tree.map_structure(lambda x: _pick_rows(x, parents), state),
+        ops.reshape(words, (-1,)),
+        ids,
+        live,
+        done_ids,
+        done,
+        coverage,
+    )
+
+
+def extend(search, logits, beam, sentences):
+    """Extends each hypothesis by each word, and keeps the K best of a sentence:
+
+        log P(y_1 … y_t | X) = log P(y_1 … y_t-1 | X) + log p(y_t | y_1 … y_t-1, X)
+
+    Returns:
+        `(scores, words, parents)`, each (B, K), best first: log-probabilities, the new
+        words, and which hypotheses they extend (None with a beam of 1).
+    """
+    beams, batch = search.beam_size, ops.shape(beam.live)[0]
+    logits = ops.cast(logits, "float32")
+    total = ops.logsumexp(logits, axis=-1, keepdims=True)
+    # Log-probabilities are what they were before: no other word gets the share of one
+    # that may not be taken.
+    best, words = candidates(search, logits, beam.step, sentences)
+    width = best.shape[-1]
+    if beams == 1:  # a sentence's only extension: nothing to choose from
+        # With the batch's own shape, which a model of one's own may not keep.
+        scores = ops.reshape(best - total, (batch, 1)) + beam.live
+        return scores, ops.reshape(words, (batch, 1)), None
+    log_probs = ops.reshape(best - total, (batch, beams, width))
+    log_probs = log_probs + beam.live[..., None]
+    flat = ops.reshape(log_probs, (batch, beams * width))
+    scores, picks = top_k(flat, beams, LOW / 2)  # (B, K)
+    picks = ops.cast(picks, "int32")
+    words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
+    return scores, ops.take_along_axis(words, picks, axis=1), picks // width
+
+
+def candidates(search, logits, step, sentences):
+    """The best words of each hypothesis that may be taken now: their logits and ids,
+    `(B * K, k)`. One top-k over beams times vocabulary is slow under XLA."""
+    vocabulary = logits.shape[-1]
+    # Which words are banned is the same at every step, but how many words there are is
+    # first known here. Only searches that ban words pay for it.
+    words, free = ops.arange(vocabulary, dtype="int32")[None], logits
+    if sentences.banned is not None:
+        found = ops.any(words[..., None] == sentences.banned, axis=-1)
+        free = ops.where(found, LOW, free)
+    if search.min_length:
+        here = ops.cast(step + 1, "float32")
+        early = ops.logical_and(words == search.end_id, here < sentences.min_length)
+        free = ops.where(early, LOW, free)
+    width = min(search.beam_size, vocabulary)
+    best, words = top_k(free, width, LOW / 2)
+    # The last word that a sentence may take is the end token; a prefix is taken as it
+    # is. (-1: free)
+    forced = ops.where(step + 1 >= sentences.limits, search.end_id, -1)  # (B, 1)
+    prefix = sentences.prefix
+    if prefix is not None:
+        given = ops.take(prefix, ops.reshape(step, (1,)), axis=1)
+        given = ops.where(given == PAD_ID, -1, ops.cast(given, "int32"))
+        forced = ops.where(forced < 0, given, forced)
+    if search.beam_size > 1:
+        forced = ops.repeat(forced, search.beam_size, axis=0)  # (B * K, 1)
+    if prefix is None:
+        own = logits[:, search.end_id : search.end_id + 1]
+    else:
+        own = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
+    first = ops.arange(width, dtype="int32")[None] == 0
+    best = ops.where(forced < 0, best, ops.where(first, own, LOW))
+    words = ops.where(forced < 0, ops.cast(words, "int32"), forced)
+    return best, words
+
+
+def score(search, log_probs, length, coverage, sentences):
+    """s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y) of hypotheses of one length (Wu et al.
+    2016, equation 14), (B, K)."""
+    ranked = log_probs / length_norm(search, length, sentences.length_penalty)
+    if search.coverage_penalty:
+        # cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
+        covered = ops.log(ops.clip(coverage, _UNCOVERED, 1.0)) * sentences.real
+        ranked = ranked + sentences.coverage_penalty * ops.sum(covered, axis=-1)
+        # However hard the penalty, a finished hypothesis is not a missing one.
+        ranked = ops.maximum(ranked, LOW / 4)
+    return ranked
+
+
+def length_norm(search, length, penalty):
+    """lp(Y) = ((5 + |Y|) / 6)^α, or |Y|^α."""
+    if not search.length_penalty:
+        return 1.0
+    if search.length_normalization == "gnmt":
+        length = (5.0 + length) / 6.0
+    return ops.power(length, penalty)
+
+
+def finish(search, beam, ends, ids, ranked, finished):
+    """Moves the hypotheses that ended into the free places behind the `finished` (B, 1)
+    ones.
+
+    Args:
+        ends: which of the hypotheses ended, bool (B, K).
+        ids, ranked: their tokens and scores.
+
+    Returns:
+        `(done_ids, done)`.
+    """
+    if search.beam_size == 1:
+        moved, taken = ends, ids
+    else:
+        rank = ops.arange(search.beam_size, dtype="int32")[None, :, None]
+        place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
+        move = ops.logical_and(ends[:, None], place[:, None] == rank)
+        moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
+        source = ops.cast(ops.argmax(ops.cast(move, "int32"), axis=-1), "int32")
+        taken = _pick(ids, source)
+        ranked = ops.take_along_axis(ranked, source, axis=1)
+    done_ids = ops.where(moved[..., None], taken, beam.done_ids)
+    return done_ids, ops.where(moved, ranked, beam.done)
+
+
+def prune(search, live, done, sentences):
+    """Drops the live hypotheses of sentences in which none can reach the best `n_best`
+    finished ones any more.
+
+    Log-probabilities only fall, and the length penalty is mildest at the limit: no live
+    hypothesis can end above max log P / lp(limit).
+    """
+    limits = ops.cast(sentences.limits, "float32")
+    mildest = length_norm(search, limits, sentences.length_penalty)
+    bound = ops.max(live, axis=1, keepdims=True) / mildest
+    if search.n_best == 1:
+        settled = ops.max(done, axis=1, keepdims=True)
+    else:
+        settled = ops.top_k(done, search.n_best)[0][:, -1:]
+    return ops.where(bound <= settled, LOW, live)
+
+
+# === Rows ===
+
+
+def _without_gradient(x):
+    return None if x is None else ops.stop_gradient(x)
+
+
+def _count(places):
+    """How many places of each sentence hold, int (B, 1)."""
+    return ops.sum(ops.cast(places, "int32"), axis=1, keepdims=True)
+
+
+def _pick(values, index):
+    """values (B, K, n) of the hypotheses `index` (B, K)."""
+    if index is None:
+        return values
+    rows = ops.reshape(values, (-1, ops.shape(values)[2]))
+    return ops.reshape(_pick_rows(rows, index), ops.shape(values))
+
+
+def _pick_rows(values, index):
+    """values `(B * K, ...)` of the hypotheses `index` (B, K); where that is None, a
+    sentence's only one stays where it is."""
+    if index is None:
+        return values
+    batch, beams = ops.shape(index)
+    first = ops.arange(batch, dtype="int32")[:, None] * beams
+    return ops.take(values, ops.reshape(index + first, (-1,)), axis=0)
