@@ -1,15 +1,13 @@
-"""Every task and backbone as anybody uses a Keras model, and under KerasHub's tests."""
+"""Every task and backbone as anybody uses a Keras model."""
 
 import copy
 import pickle
-import warnings
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from tests.everyday import kerashub_backbone_test, kerashub_task_test
 from tests.harness import close, randomize, to_numpy
 from tests.marks import long, once
 from tests.models import (
@@ -382,70 +380,3 @@ def test_a_tagger_is_trained_on_sentences_and_tags():
         task.fit(sentences, [TAGS[0], TAGS[0]], verbose=0)
     with pytest.raises(ValueError, match="for each sentence. Received: 2 sentences, 1"):
         task.fit(sentences, TAGS[:1], verbose=0)
-
-
-# === KerasHub's own tests ===
-def backbone_cases():
-    for cls, options in TRANSLATORS.items():
-        options = {"vocabulary_size": VOCABULARY, **options}
-        yield pytest.param(cls.backbone_cls, options, INPUTS, id=cls.__name__)
-    ids = TARGET
-    words = {"vocabulary_size": 20, "embedding_dim": 4, "hidden_dim": 4}
-    for cell in ("lstm", "lstmn"):
-        options = {**words, "cell": cell}
-        yield pytest.param(models.RecurrentLM, options, {"token_ids": ids}, id=cell)
-    yield pytest.param(
-        models.RecurrentClassifier, words, {"token_ids": ids}, id="classifier"
-    )
-    letters = np.repeat(ids[..., None], 3, axis=-1)
-    yield pytest.param(
-        models.BiRNNWords,
-        {"vocabulary_size": 20, "character_size": 20, "output_dim": 3},
-        {"word_ids": ids, "character_ids": letters},
-        id="tagger",
-    )
-
-
-def under_each(case):
-    """One translator and one language model; the others once: what KerasHub asks beyond
-    `check_translator` is of configurations and files."""
-    if case.id in ("LuongTranslator", "lstm"):
-        return case
-    return pytest.param(*case.values, id=case.id, marks=pytest.mark.once)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("cls", "options", "inputs"), [under_each(case) for case in backbone_cases()]
-)
-def test_kerashub_finds_no_fault_in_a_backbone(cls, options, inputs):
-    kerashub_backbone_test(cls, options, inputs)
-
-
-def as_options(task):
-    return {"backbone": task.backbone, "preprocessor": task.preprocessor}
-
-
-@pytest.mark.once
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "kind", ["translator", "language_model", "classifier", "tagger"]
-)
-def test_kerashub_finds_no_fault_in_a_task(kind, tokenizer, monkeypatch):
-    pytest.importorskip("tensorflow", reason="its data are a tf.data.Dataset")
-    task, _ = tasks(tokenizer)[kind]
-    texts = ["a dog", "a cat", "dog runs"]
-    data, names = {
-        "translator": ({"source": texts, "target": texts}, INPUTS),
-        "language_model": (texts, {"token_ids": 0}),
-        "classifier": (texts, {"token_ids": 0}),
-        "tagger": (texts, {"word_ids": 0, "character_ids": 0}),
-    }[kind]
-    data = (data,)
-    if kind == "classifier":
-        data += (np.array([0, 1, 1]),)
-    if kind == "tagger":
-        data += (np.array([["DET", "NOUN"], ["DET", "X"], ["X", "X"]]),)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        kerashub_task_test(type(task), as_options(task), data, names, monkeypatch)

@@ -1,4 +1,5 @@
-import csv
+"""The training of a translator: its data, resuming it, what it refuses and writes."""
+
 import dataclasses
 import json
 import os
@@ -11,84 +12,22 @@ import pytest
 from keras import ops
 
 import zoo
-from tests.presets_for_tests import FACTS
-from zoo.data import Pairs, reversal_pairs
+from tests.run.small_run import EPOCHS, SCALE, Killed, load, make, read_arrays, read_log
+from zoo.data import reversal_pairs
 from zoo.evaluation import corpus_scores
 from zoo.models import LuongTranslator
 from zoo.presets.card import read_card
 from zoo.run import (
     ConfigurationError,
-    Run,
     Scale,
-    Translation,
     translation,
-    translation_recipe,
 )
 from zoo.text import train_tokenizer
 from zoo.training import (
     CheckpointError,
     Optimizer,
-    WarmupLinearDecay,
     callbacks,
 )
-
-CARD = {
-    name: FACTS[name]
-    for name in (
-        "title",
-        "description",
-        "equations",
-        "intended_use",
-        "weaknesses",
-        "license",
-        "paper",
-        "task",
-        "data",
-    )
-}
-EPOCHS = 3
-
-
-def optimizer(steps, epochs):
-    rate = WarmupLinearDecay(5e-3, 4, steps * epochs)
-    return keras.optimizers.Adam(rate, global_clipnorm=1.0)
-
-
-SCALE = Scale(
-    model={
-        "num_layers": 1,
-        "hidden_dim": 12,
-        "embedding_dim": 8,
-        "window": 2,
-        "dropout": 0.2,
-    },
-    corpora=(("multi30k", 2), ("tatoeba", 1)),
-    optimizer=optimizer,
-    loss={"smoothing": 0.1},
-    epochs=EPOCHS,
-    vocabulary_size=30,
-    batch={"batch_size": 16},
-    max_length=12,
-    buckets=2,
-)
-RECIPE = translation_recipe(
-    "test_recipe", lambda: LuongTranslator, {"tiny": SCALE}, CARD
-)
-
-
-def load(name, source, target, split, allow_newer=False):
-    """Stands for `zoo.data.load`: invented words, and the same in reverse."""
-    assert (source, target) == ("en", "de")
-    # Few sizes: a compiler takes its time for each.
-    count = {"train": 60, "valid": 9, "test": 8, "test_2016_flickr": 8}[split]
-    sources, targets = reversal_pairs(count, seed=len(name + split), longest=2)
-    references = [[target] for target in targets]
-    if name == "tatoeba" and split != "train":
-        references[0].append("ba de")
-    if split == "train":
-        sources, targets = [*sources, "ba " * 30], [*targets, "ba"]  # too long
-        references = None
-    return Pairs(name, split, source, target, sources, targets, references)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,12 +36,6 @@ def corpora():
         patch.setattr(zoo.data, "load", load)
         patch.setattr(translation, "VALIDATION_SENTENCES", 8)
         yield
-
-
-def make(folder, scale=SCALE, seed=1, **options):
-    os.makedirs(folder, exist_ok=True)
-    run = Run(RECIPE, scale, folder, seed=seed, **options)
-    return Translation(run, LuongTranslator)
 
 
 def test_a_newer_snapshot_is_asked_for(tmp_path, monkeypatch):
@@ -116,23 +49,6 @@ def test_a_newer_snapshot_is_asked_for(tmp_path, monkeypatch):
     for newer in (False, True):
         make(tmp_path, dataclasses.replace(SCALE, allow_newer=newer))
     assert asked == [False] * 6 + [True] * 6
-
-
-def read_log(folder):
-    with open(folder / "log.csv") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:  # what no seed can repeat
-        del row["tokens_per_second"], row["seconds"]
-    return rows
-
-
-def read_arrays(folder):
-    with np.load(folder / "checkpoint.npz") as file:
-        return {name: file[name] for name in file.files if name != "state"}
-
-
-class Killed(BaseException):
-    pass
 
 
 @pytest.fixture(scope="module")

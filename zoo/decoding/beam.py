@@ -4,15 +4,10 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from zoo.checks import integer, one_of, positive, zero_or_above
 from zoo.decoding.beam_state import LOW, BeamState, Sentences, first_of_beam, step
 from zoo.decoding.ties import top_k
-from zoo.layers.functional import (
-    integer,
-    one_of,
-    positive,
-    values_of,
-    zero_or_above,
-)
+from zoo.layers.functional import values_of
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
 # What a program takes as an argument.

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, batches, pad_batch
 from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.decoding.score import label_log_probs, perplexity_from
-from zoo.layers.functional import positive
 from zoo.strings import check_texts
 from zoo.text.preprocessor import bucket, needed_preprocessor
 from zoo.text.tokenizer import END_ID, START_ID

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from zoo.checks import positive
 from zoo.decoding.batches import (
     LONGEST,
     batch_shape,
@@ -11,7 +12,6 @@ from zoo.decoding.batches import (
     warn_of_parts,
 )
 from zoo.decoding.compiled import compiled
-from zoo.layers.functional import positive
 from zoo.text.words import cut_rows
 
 _BESIDE = LONGEST // 8  # words read on either side of those that are tagged

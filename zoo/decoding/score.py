@@ -6,9 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, by_length, pad_batch, warn_of_parts
 from zoo.decoding.compiled import compiled
-from zoo.layers.functional import positive
 from zoo.text.generation import lay_out
 from zoo.text.tokenizer import END_ID, PAD_ID
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from zoo.checks import positive
 from zoo.decoding.batches import batches, pad_batch
 from zoo.decoding.beam import BeamSearch, longest_translation
 from zoo.decoding.beam_state import LOW
@@ -15,7 +16,6 @@ from zoo.decoding.constraints import (
 )
 from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
-from zoo.layers.functional import positive
 from zoo.strings import check_texts
 from zoo.text.preprocessor import bucket, needed_preprocessor
 from zoo.text.tokenizer import UNKNOWN_ID

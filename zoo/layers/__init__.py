@@ -8,9 +8,10 @@ from zoo.layers.attention import (
     LocationAttention,
     MultiplicativeAttention,
 )
+from zoo.layers.attention_cell import AttentionCell
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
 from zoo.layers.context import ContextCell, ContextDecoder, FixedContextDecoder
-from zoo.layers.decoder import AttentionCell, AttentionDecoder
+from zoo.layers.decoder import AttentionDecoder
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention

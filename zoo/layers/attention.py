@@ -8,14 +8,8 @@ keys that are projected once per sentence are a value, passed in by `keys=`.
 import keras
 from keras import initializers, ops
 
-from zoo.layers.functional import (
-    clear_masked,
-    fresh,
-    linear,
-    masked_softmax,
-    positive,
-    read_mask,
-)
+from zoo.checks import positive
+from zoo.layers.functional import clear_masked, fresh, linear, masked_softmax, read_mask
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
 

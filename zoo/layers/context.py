@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.checks import zero_or_above
 from zoo.layers.attention import Attention, MemoryLayer, attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
 from zoo.layers.functional import (
@@ -12,7 +13,6 @@ from zoo.layers.functional import (
     linear,
     scan,
     sentence_mask,
-    zero_or_above,
 )
 from zoo.layers.recurrent import CellRunner, hoist
 

@@ -8,14 +8,13 @@ import numbers
 import keras
 from keras import initializers, ops
 
+from zoo.checks import integer, positive
 from zoo.layers.attention import Attention, mix
 from zoo.layers.functional import (
     fresh,
     gather_rows,
-    integer,
     linear,
     masked_softmax,
-    positive,
     take_last,
     values_of,
 )

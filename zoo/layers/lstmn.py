@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import fresh, positive, rate, steps_mask
+from zoo.checks import positive, rate
+from zoo.layers.functional import fresh, steps_mask
 from zoo.layers.lstmn_cell import LSTMNCell
 
 

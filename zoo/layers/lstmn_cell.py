@@ -3,15 +3,8 @@
 import keras
 from keras import ops
 
-from zoo.layers.functional import (
-    cast_weights,
-    clear_masked,
-    fresh,
-    gather_rows,
-    linear,
-    one_of,
-    positive,
-)
+from zoo.checks import one_of, positive
+from zoo.layers.functional import cast_weights, clear_masked, fresh, gather_rows, linear
 from zoo.layers.lstmn_loop import Loop
 from zoo.layers.lstmn_step import Step, attend, attend_row
 

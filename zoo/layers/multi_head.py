@@ -5,14 +5,9 @@ import math
 import keras
 from keras import ops
 
+from zoo.checks import positive
 from zoo.layers.attention import MemoryLayer
-from zoo.layers.functional import (
-    clear_masked,
-    fresh,
-    masked_softmax,
-    positive,
-    read_mask,
-)
+from zoo.layers.functional import clear_masked, fresh, masked_softmax, read_mask
 
 
 def sinusoids(positions, size, dtype="float32"):

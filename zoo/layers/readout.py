@@ -3,7 +3,8 @@
 import keras
 from keras import initializers, ops
 
-from zoo.layers.functional import cast_weights, fresh, linear, positive
+from zoo.checks import positive
+from zoo.layers.functional import cast_weights, fresh, linear
 
 
 @keras.saving.register_keras_serializable(package="zoo")

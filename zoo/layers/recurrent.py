@@ -5,19 +5,11 @@ import itertools
 import keras
 from keras import ops
 
+from zoo.checks import one_of, positive, rate
 from zoo.layers.activations import get_activation
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
 from zoo.layers.cudnn import has_cudnn, run_lstm
-from zoo.layers.functional import (
-    fresh,
-    loop_kernels,
-    one_of,
-    positive,
-    rate,
-    scan,
-    steps_mask,
-    widen,
-)
+from zoo.layers.functional import fresh, loop_kernels, scan, steps_mask, widen
 
 
 def hoist(cell, inputs, training=False, fed=0, added=None):

@@ -8,7 +8,8 @@ one or more queries.
 import keras
 from keras import initializers, ops
 
-from zoo.layers.functional import cast_weights, fresh, linear, positive
+from zoo.checks import positive
+from zoo.layers.functional import cast_weights, fresh, linear
 
 
 class Score(keras.layers.Layer):

@@ -3,15 +3,9 @@
 import keras
 from keras import ops
 
+from zoo.checks import above_zero, one_of, positive, rate
 from zoo.layers.attention import MemoryLayer
-from zoo.layers.functional import (
-    above_zero,
-    clear_masked,
-    fresh,
-    one_of,
-    positive,
-    rate,
-)
+from zoo.layers.functional import clear_masked, fresh
 from zoo.layers.multi_head import MultiHeadAttention
 
 NORMS = ("post", "pre")

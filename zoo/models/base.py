@@ -9,7 +9,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.layers.functional import above_zero, one_of, positive, rate
+from zoo.checks import above_zero, one_of, positive, rate
 from zoo.presets.build import build
 from zoo.presets.card import TASKS
 from zoo.presets.registry import cannot, locate

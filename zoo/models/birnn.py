@@ -3,8 +3,9 @@
 import keras
 from keras import ops
 
+from zoo.checks import integer
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
-from zoo.layers.functional import gather_rows, integer, steps_mask
+from zoo.layers.functional import gather_rows, steps_mask
 from zoo.layers.recurrent import run_cell
 from zoo.models.base import Backbone
 

@@ -6,8 +6,8 @@ EMNLP 2016 (arXiv 1601.06733).
 import keras
 from keras import ops
 
+from zoo.checks import above_zero
 from zoo.layers import LSTMN
-from zoo.layers.functional import above_zero
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
 from zoo.text.preprocessor import TranslatorPreprocessor
 

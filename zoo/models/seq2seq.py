@@ -16,8 +16,9 @@ import keras
 import keras_hub
 from keras import ops
 
+from zoo.checks import one_of
 from zoo.decoding.translating import Translating
-from zoo.layers.functional import cast_weights, one_of
+from zoo.layers.functional import cast_weights
 from zoo.models.base import (
     Backbone,
     Presets,

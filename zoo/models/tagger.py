@@ -4,7 +4,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.layers.functional import positive
+from zoo.checks import positive
 from zoo.models.base import Backbone
 from zoo.models.birnn import CELLS, BiRNN
 from zoo.models.words import TextTask

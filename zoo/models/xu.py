@@ -6,6 +6,7 @@
 import keras
 from keras import ops
 
+from zoo.checks import zero_or_above
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
@@ -15,7 +16,6 @@ from zoo.layers import (
     RecurrentStack,
 )
 from zoo.layers.context import doubly_stochastic_penalty
-from zoo.layers.functional import zero_or_above
 from zoo.layers.hard_attention import reinforce
 from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator

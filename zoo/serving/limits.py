@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from zoo.checks import positive
 from zoo.decoding.beam import BeamSearch
-from zoo.layers.functional import positive
 
 
 @dataclasses.dataclass(frozen=True)

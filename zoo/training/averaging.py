@@ -8,8 +8,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from zoo.checks import positive
 from zoo.files import write_aside
-from zoo.layers.functional import positive
 from zoo.training.updates import averaged_weights
 
 _SCORE = r"[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)"

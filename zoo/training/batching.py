@@ -6,7 +6,7 @@ import itertools
 import keras
 import numpy as np
 
-from zoo.layers.functional import positive
+from zoo.checks import positive
 from zoo.text.tokenizer import END_ID, START_ID
 
 # A padded target position costs about this many padded source positions: the decoder

@@ -4,7 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.layers.functional import cast_weights, positive
+from zoo.checks import positive
+from zoo.layers.functional import cast_weights
 from zoo.text.generation import lay_out
 from zoo.text.tokenizer import PAD_ID
 

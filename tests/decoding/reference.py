@@ -1,0 +1,161 @@
+"""A model in a table, and beam search over it in plain Python."""
+
+import itertools
+
+import keras
+import numpy as np
+from keras import ops
+
+from tests.marks import once
+
+START, END = 2, 3
+VOCABULARY, LIMIT, SENTENCES, WIDTH = 5, 4, 10, 3
+NODES = sum(VOCABULARY**depth for depth in range(LIMIT))  # prefixes that are read
+# Hypotheses that end within the limit: a beam of as many places loses none.
+ALL = sum((VOCABULARY - 1) ** depth for depth in range(LIMIT))
+PENALTIES = [  # α, β, normalization, fewest tokens
+    (0.0, 0.0, "gnmt", 0),
+    (0.6, 0.0, "gnmt", 0),
+    (1.0, 0.0, "gnmt", 0),
+    (1.0, 0.2, "gnmt", 2),
+    (0.0, 0.0, "plain", 3),
+    (1.0, 0.0, "plain", 0),
+    (0.7, 0.2, "plain", 3),
+]
+# The defaults and all of them under each backend, the others once.
+VARIED = [p if i in (2, 6) else once(p) for i, p in enumerate(PENALTIES)]
+SOURCES = np.array([[i + 1, 1, i % 2] for i in range(SENTENCES)], "int32")
+LIMITS = np.array([LIMIT - i % LIMIT for i in range(SENTENCES)], "int32")
+NO_HYPOTHESIS = -1e9
+
+
+class Table:
+    """A model that looks logits and attention weights up by (sentence, prefix).
+
+    The first id of a source, less one, is the sentence's number. A prefix is a node of
+    the tree of all prefixes, counted breadth first; -1 is before the start token.
+    """
+
+    def __init__(self, vocabulary=VOCABULARY):
+        shape = (SENTENCES * NODES,)
+        self.vocabulary = vocabulary
+        self.logits = keras.Variable(np.zeros((*shape, vocabulary), "float32"))
+        self.weights = keras.Variable(np.zeros((*shape, WIDTH), "float32"))
+        self.variables = self.trainable_variables = [self.logits, self.weights]
+        self.steps = 0
+
+    def fill(self, seed, scale=2.0):
+        rng = np.random.default_rng(seed)
+        logits = rng.normal(size=(SENTENCES, NODES, self.vocabulary)) * scale
+        # Some sentences end early, some late.
+        logits[..., END] += rng.uniform(-2, 2, size=(SENTENCES, 1))
+        weights = rng.dirichlet(np.ones(WIDTH), size=(SENTENCES, NODES))
+        weights *= (SOURCES != 0)[:, None] * rng.uniform(0.3, 1, (SENTENCES, NODES, 1))
+        # As a window does: some words get nothing, and may get nothing in the end.
+        weights *= rng.uniform(size=weights.shape) > 0.3
+        self.logits.assign(logits.reshape(-1, self.vocabulary))
+        self.weights.assign(weights.reshape(-1, WIDTH))
+        return self
+
+    def encode(self, source_ids):
+        self.rows = source_ids.shape[0]
+        return ops.cast(source_ids[:, 0], "int32") - 1
+
+    def start(self, memory):
+        return {"node": ops.full_like(memory, -1)}
+
+    def step(self, token_ids, state, memory):
+        self.steps += 1
+        node = state["node"] * self.vocabulary + ops.cast(token_ids, "int32") + 1
+        node = ops.where(state["node"] < 0, 0, node)
+        # Hypotheses are rows of the state, not of what was encoded.
+        assert memory.shape[0] == self.rows
+        hypotheses = ops.shape(node)[0] // ops.shape(memory)[0]
+        place = ops.repeat(memory, hypotheses) * NODES + ops.clip(node, 0, NODES - 1)
+        logits = ops.take(self.logits, place, axis=0)
+        return logits, {"node": node}, ops.take(self.weights, place, axis=0)
+
+    def follower(self, sentence):
+        """prefix -> (log-probabilities, attention weights), as float64."""
+        logits = ops.convert_to_numpy(self.logits).astype("float64")
+        weights = ops.convert_to_numpy(self.weights).astype("float64")
+
+        def follow(prefix):
+            node = 0
+            for token in prefix:
+                node = node * self.vocabulary + token + 1
+            place = sentence * NODES + node
+            return log_softmax(logits[place]), weights[place]
+
+        return follow
+
+
+def log_softmax(x):
+    x = x - x.max(-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def final_score(log_prob, length, coverage, real, alpha, beta, kind="gnmt"):
+    """Wu et al. 2016, equation 14, with their length penalty or a plain one."""
+    penalty = ((5 + length) / 6 if kind == "gnmt" else length) ** alpha
+    covered = sum(
+        np.log(min(max(c, 1e-10), 1.0))
+        for c, r in zip(coverage, real, strict=True)
+        if r
+    )
+    return log_prob / penalty + (beta * covered if beta else 0.0)
+
+
+def exhaustive(follow, vocabulary, limit, real, alpha, beta, kind="gnmt", least=0):
+    """All hypotheses of at most `limit` tokens, the end included, best first; of at
+    least `least` where the limit lets them."""
+    words = [w for w in range(vocabulary) if w != END]
+    found = []
+    for length in range(max(1, min(least, limit)), limit + 1):
+        for body in itertools.product(words, repeat=length - 1):
+            hypothesis, log_prob, coverage = [*body, END], 0.0, 0.0
+            for position, token in enumerate(hypothesis):
+                log_probs, weights = follow(tuple(hypothesis[:position]))
+                log_prob += log_probs[token]
+                coverage = coverage + weights
+            score = final_score(log_prob, length, coverage, real, alpha, beta, kind)
+            found.append((score, hypothesis))
+    return sorted(found, reverse=True)
+
+
+def narrow(follow, vocabulary, limit, real, alpha, beta, beams, kind="gnmt", least=0):
+    """Beam search as `BeamSearch` defines it, without stopping early."""
+    words = [w for w in range(vocabulary) if w != END]
+    live, done = [((), 0.0, 0.0)], []
+    for step in range(1, limit + 1):
+        if step == limit:
+            allowed = [END]
+        else:
+            allowed = words if step < least else range(vocabulary)
+        extensions = []
+        for prefix, log_prob, coverage in live:
+            log_probs, weights = follow(prefix)
+            for token in allowed:
+                total = log_prob + log_probs[token]
+                extensions.append((total, (*prefix, token), coverage + weights))
+        extensions.sort(key=lambda extension: -extension[0])
+        live = []
+        for log_prob, prefix, coverage in extensions[: beams - len(done)]:
+            if prefix[-1] != END:
+                live.append((prefix, log_prob, coverage))
+                continue
+            score = final_score(log_prob, step, coverage, real, alpha, beta, kind)
+            done.append((score, list(prefix)))
+    return sorted(done, key=lambda hypothesis: -hypothesis[0])
+
+
+def check_row(ids, scores, expected, rtol=1e-5):
+    """`ids (K, steps)` and `scores (K,)` hold the expected hypotheses in their order.
+
+    Returns how many there were.
+    """
+    for place, (score, hypothesis) in enumerate(expected):
+        np.testing.assert_allclose(scores[place], score, rtol=rtol, atol=1e-5)
+        pads = [0] * (ids.shape[1] - len(hypothesis))
+        assert ids[place].tolist() == [*hypothesis, *pads], place
+    return len(expected)

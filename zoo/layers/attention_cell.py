@@ -1,0 +1,304 @@
+"""One step of a decoder of any cells and any attention (Luong et al. 2015)."""
+
+import keras
+from keras import ops
+
+from zoo.checks import positive
+from zoo.layers.attention import MemoryLayer, attend_rows
+from zoo.layers.cells import LSTMCell, as_list
+from zoo.layers.functional import (
+    cast_weights,
+    clear_masked,
+    fresh,
+    linear,
+    step_product,
+)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class AttentionCell(MemoryLayer):
+    """One step of a recurrent decoder with attention (Luong et al. 2015, section 3).
+
+    The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, asked with h_t,
+    gives the weights a_t and the context c_t; the attentional vector is
+    h~_t = tanh(W_c [c_t; h_t]) (equation 5). With input feeding (section 3.3) the first
+    cell's input is [x_t; h~_{t-1}].
+
+    Args:
+        cells: a Keras recurrent cell or a list of them, first to last. A stack of
+            `zoo.layers.LSTMCell` runs faster inside `AttentionDecoder`.
+        attention: a `zoo.layers` attention layer.
+        units: size of h~_t; None, the default, for the size of h_t.
+        input_feeding: whether h~_{t-1} is fed to the first cell.
+        dropout: share of each cell's inputs dropped in training, drawn anew at each
+            step (Zaremba et al. 2014).
+        kernel_initializer: of W_c.
+        seed: seed of the dropout masks.
+
+    Call arguments:
+        inputs: `(B, n)`.
+        states: flat list, from `get_initial_state` or the last call: the cells'
+            states, then h~ `(B, units)` with input feeding, then the target position,
+            int32 `(B,)`.
+        memory, mask, keys: as in the attention layers. Memory may have fewer rows
+            than the inputs, B = K × rows: then K consecutive rows (the hypotheses of
+            a beam) attend to one sentence, whose memory is not copied.
+        kernels: `loop_kernels()`, if they are at hand already.
+
+    Returns:
+        `(output, alignment, new_states)`: h~_t `(B, units)`, a_t `(B, S)`, a list.
+
+    Variables: `W_c` (d_m + d, units), those of the cells and of the attention.
+
+    Raises:
+        ValueError: when something in `cells` is not a recurrent cell, or a cell has a
+            dropout of its own (use `dropout=` here).
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import AdditiveAttention
+        >>> cell = AttentionCell(keras.layers.GRUCell(8), AdditiveAttention(16))
+        >>> memory = np.ones((2, 5, 12), "float32")
+        >>> cell.build((2, 4), memory.shape)
+        >>> states = cell.get_initial_state(batch_size=2)
+        >>> output, alignment, states = cell(np.ones((2, 4)), states, memory)
+        >>> output.shape, alignment.shape
+        ((2, 8), (2, 5))
+    """
+
+    def __init__(
+        self,
+        cells,
+        attention,
+        units=None,
+        input_feeding=True,
+        dropout=0.0,
+        kernel_initializer="glorot_uniform",
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.cells = _flat_cells(cells)
+        self.attention = attention
+        size = self.cells[-1].output_size
+        self.units = size if units is None else positive("units", units)
+        self.input_feeding = input_feeding
+        self.dropout = dropout
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.seed = seed
+        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        # The state counts of the cells, to cut the flat list of states.
+        self.counts = [len(as_list(cell.state_size)) for cell in self.cells]
+        self.hoists = all(isinstance(cell, LSTMCell) for cell in self.cells)
+        self.output_size = self.units
+
+    def build(self, inputs_shape, memory_shape):
+        size = inputs_shape[-1] + (self.units if self.input_feeding else 0)
+        for cell in self.cells:
+            if not cell.built:
+                cell.build((None, size))
+            size = cell.output_size
+        if not self.attention.built:
+            self.attention.build((None, size), memory_shape)
+        self.W_c = self.add_weight(
+            name="W_c",
+            shape=(memory_shape[-1] + size, self.units),
+            initializer=fresh(self.kernel_initializer),
+        )
+        self.built = True
+
+    def get_initial_state(self, batch_size, cell_states=None):
+        """The flat list of states before the first step: the cells' own (zeros, or
+        `cell_states`, a flat list), h~_0 = 0 and position 0."""
+        if cell_states is None:
+            cell_states = []
+            for cell in self.cells:
+                cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
+        if len(cell_states) != sum(self.counts):
+            raise ValueError(
+                f"The cells have {sum(self.counts)} states: {self.counts}. "
+                f"Received: {len(cell_states)}"
+            )
+        states = [ops.cast(state, self.compute_dtype) for state in cell_states]
+        if self.input_feeding:
+            states.append(ops.zeros((batch_size, self.units), dtype=self.compute_dtype))
+        return [*states, ops.zeros((batch_size,), dtype="int32")]
+
+    def call(
+        self,
+        inputs,
+        states,
+        memory,
+        memory_mask=None,
+        keys=None,
+        kernels=None,
+        training=False,
+    ):
+        if keys is None:
+            memory = clear_masked(memory, memory_mask)
+            keys = self.attention.project(memory)
+        if kernels is None:
+            kernels = self.loop_kernels()
+        inputs = ops.cast(inputs, self.compute_dtype)
+        drops = self.draw_drops(ops.shape(inputs)[:1], training)
+        first = self.project(self.drop(inputs, training=training))
+        added = self.additions(first)
+        return self.advance(added, states, memory, memory_mask, keys, kernels, drops)
+
+    def compute_output_spec(self, inputs, states, memory, *args, **kwargs):
+        output, alignment, states = self.compute_output_shape(
+            inputs.shape, [state.shape for state in states], memory.shape
+        )
+        return (
+            keras.KerasTensor(output, self.compute_dtype),
+            keras.KerasTensor(alignment, self.compute_dtype),
+            state_specs(states, self.compute_dtype),
+        )
+
+    def compute_output_shape(self, inputs_shape, states_shape, memory_shape):
+        rows = inputs_shape[0]
+        states = [tuple(shape) for shape in states_shape]
+        return (rows, self.units), (rows, memory_shape[1]), states
+
+    # === The step, cut for a loop ===
+    def project(self, inputs):
+        """What the first cell can compute of all inputs before the loop."""
+        return self.cells[0].project(inputs) if self.hoists else inputs
+
+    def loop_kernels(self):
+        """The cells' matrices for the loop and W_c, put together once."""
+        kernels = []
+        if self.hoists:
+            fed = self.units if self.input_feeding else 0
+            for cell in self.cells:
+                kernels.append(cell.loop_kernel(fed))
+                fed = cell.output_size
+        return [*kernels, cast_weights(self.W_c, self.compute_dtype)]
+
+    def additions(self, first):
+        """What is added to the product with each of `loop_kernels`: the projected input
+        to the first cell's, at most a bias to the others. A cell that is not zoo's has
+        no kernel here and takes `first` as its input."""
+        others = self.cells[1:] if self.hoists else []
+        return [first, *(cell.project_nothing() for cell in others), None]
+
+    def drop_sizes(self):
+        """Widths of the inputs that arise inside the loop."""
+        fed = [self.units] if self.input_feeding else []
+        return fed + [cell.output_size for cell in self.cells[:-1]]
+
+    def draw_drops(self, lead, training):
+        """Dropout masks for those inputs, each `(*lead, size)`; [] without dropout."""
+        if not training or not self.dropout:
+            return []
+        return [
+            self.drop(ops.ones((*lead, size), dtype=self.compute_dtype), training=True)
+            for size in self.drop_sizes()
+        ]
+
+    def run_cells(self, added, states, kernels, drops=(), training=False):
+        """The cells' part of a step: `(h_t, new cell states)`."""
+        drops = list(drops)
+
+        def dropped(x):
+            return x * drops.pop(0) if drops else x
+
+        new_states, offset, fed = [], 0, None
+        if self.input_feeding:
+            fed = dropped(states[-2])
+        first = output = added[0]
+        for index, cell in enumerate(self.cells):
+            own = states[offset : offset + self.counts[index]]
+            offset += self.counts[index]
+            if index:
+                fed, first = dropped(output), None
+            if self.hoists:
+                output, own = cell.advance(
+                    added[index], own, kernels[index], fed, training
+                )
+            else:
+                parts = [part for part in (first, fed) if part is not None]
+                whole = ops.concatenate(parts, -1) if len(parts) > 1 else parts[0]
+                output, own = cell(whole, own if len(own) > 1 else own[0])
+            new_states += as_list(own)
+        return output, new_states
+
+    def combine(self, context, hidden, W_c, added=None):
+        """Equation 5: h~ of the context and the state."""
+        joined = ops.concatenate([context, hidden], axis=-1)
+        if added is None:
+            return ops.tanh(linear(joined, W_c))
+        return ops.tanh(step_product(joined, W_c, added))
+
+    def advance(
+        self,
+        added,
+        states,
+        memory,
+        mask,
+        keys,
+        kernels,
+        drops=(),
+        paired=None,
+        training=False,
+    ):
+        """One step: `(h~_t, alignment, new_states)`. `added` as from `additions`;
+        `paired` says that rows and sentences are as many, where their shapes can't
+        tell."""
+        position = states[-1]
+        hidden, new_states = self.run_cells(added, states, kernels, drops, training)
+        context, alignment = attend_rows(
+            self.attention, hidden, memory, mask, keys, position, paired
+        )
+        output = self.combine(context, hidden, kernels[-1], added[-1])
+        fed = [output] if self.input_feeding else []
+        return output, alignment, [*new_states, *fed, position + 1]
+
+    def get_config(self):
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "cells": [serialize(cell) for cell in self.cells],
+            "attention": serialize(self.attention),
+            "units": self.units,
+            "input_feeding": self.input_feeding,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        deserialize = keras.saving.deserialize_keras_object
+        cells = [deserialize(cell) for cell in config["cells"]]
+        attention = deserialize(config["attention"])
+        return cls(**{**config, "cells": cells, "attention": attention})
+
+
+def _flat_cells(cells):
+    """A cell, a list of cells or a `StackedRNNCells` as a list of usable cells."""
+    flat = []
+    for cell in cells if isinstance(cells, (list, tuple)) else [cells]:
+        stacked = isinstance(cell, keras.layers.StackedRNNCells)
+        flat += cell.cells if stacked else [cell]
+    for cell in flat or [None]:
+        if not (hasattr(cell, "state_size") and hasattr(cell, "output_size")):
+            raise ValueError(
+                "`cells` must be a Keras recurrent cell (with `state_size` and "
+                f"`output_size`) or a list of them. Received: {cells!r}"
+            )
+        for name in ("dropout", "recurrent_dropout"):
+            if getattr(cell, name, 0):
+                # Its mask would be kept in the cell from one batch to the next.
+                raise ValueError(
+                    f"Cells must have no `{name}` of their own; AttentionCell's "
+                    f"`dropout` drops their inputs. Received: {cell.name} with "
+                    f"{name}={getattr(cell, name)}"
+                )
+    return flat
+
+
+def state_specs(shapes, dtype):
+    """Symbolic states of these shapes; the last is the target position."""
+    specs = [keras.KerasTensor(shape, dtype) for shape in shapes[:-1]]
+    return [*specs, keras.KerasTensor(shapes[-1], "int32")]
