@@ -56,6 +56,7 @@ VARIANTS = {
         "Local attention with predictive alignment (equations 9 and 10, section 3.2), "
         "inside its window equation 7 with the general score; the Gaussian's product "
         "is not renormalised",
+        (SHORT,),
     ),
     "luong_local_m": Variant(
         "local_m",
@@ -63,12 +64,14 @@ VARIANTS = {
         "local monotonic attention (local-m), the general score",
         "Local attention with monotonic alignment, p_t = t (section 3.2), inside its "
         "window equation 7 with the general score",
+        (SHORT,),
     ),
     "luong_global": Variant(
         "global",
         "general",
         "global attention, the general score",
         GLOBAL + "general score",
+        (SHORT,),
     ),
     "luong_dot": Variant(
         "global", "dot", "global attention, the dot score", GLOBAL + "dot score"
@@ -79,6 +82,7 @@ VARIANTS = {
         "global attention, the concat score",
         GLOBAL + "concat score, whose W_a reads both states as printed (the authors' "
         "code leaves the source's half the identity)",
+        (SHORT,),
     ),
     "luong_location": Variant(
         "location",

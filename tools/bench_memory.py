@@ -20,7 +20,8 @@ import statistics
 import subprocess
 import sys
 
-BACKENDS = ("jax", "torch", "tensorflow")
+from zoo.backend import BACKENDS
+
 VOCABULARY, BATCH, LENGTH = 50_000, 128, 50
 
 

@@ -31,8 +31,9 @@ import bench_train_peers as peers_
 from bench_train_data import write_data
 from bench_train_report import Meter, processor, summary, table
 
+from zoo.backend import BACKENDS
+
 ROOT = Path(__file__).resolve().parent.parent
-BACKENDS = ("tensorflow", "jax", "torch")
 BUSY = 0.3  # cores used by others that are worth a note
 SETTINGS = re.compile(
     r"OMP_|GOMP_|KMP_|MKL_|OPENBLAS_|MALLOC_|GLIBC_TUNABLES|LD_PRELOAD|XLA_FLAGS|"

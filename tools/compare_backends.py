@@ -22,11 +22,11 @@ import time
 from pathlib import Path
 
 import zoo
+from zoo.backend import BACKENDS
 from zoo.data.tagged import load_ud
 from zoo.presets import find
 from zoo.presets.card import read_card
 
-BACKENDS = ("tensorflow", "jax", "torch")
 LEAST_EQUAL, MOST_APART, LARGEST = 0.995, 1e-3, 1.2
 BATCH = 64
 

@@ -21,7 +21,7 @@ from zoo.cli.common import BadInput, bad_input
 from zoo.cli.texts import check_files
 from zoo.cli.translate import translate_chunk
 from zoo.files import lock, write_aside, write_bytes
-from zoo.presets.card import list_files
+from zoo.presets.card import digest as preset_digest
 
 MANIFEST = "manifest.json"
 # What a job's folder may hold; nothing else in it is ever removed.
@@ -294,12 +294,6 @@ def _pack(file, output):
 
 
 # === Translation ===
-
-
-def preset_digest(folder):
-    """The sha256 of all that loading a preset reads, as 64 hexadecimal digits."""
-    listed = sorted((name, f["sha256"]) for name, f in list_files(folder).items())
-    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
 class Translator:

@@ -1,7 +1,8 @@
-"""Files that appear whole or not at all. Nothing here needs Keras."""
+"""Files: written whole or not at all, locked, told apart. Nothing here needs Keras."""
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 
@@ -46,6 +47,12 @@ def naming(path):
             raise
         number = int(number[1])
         raise OSError(number, os.strerror(number), str(path)) from error
+
+
+def sha256(path):
+    """Returns the sha256 of a file as 64 hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bytes(path, content, aside=None):

@@ -12,6 +12,7 @@ from zoo.data import tatoeba
 from zoo.data.archives import gunzip
 from zoo.data.download import CorpusError, exclusive, fetch, store
 from zoo.data.pairs import Pairs, read_aligned
+from zoo.files import sha256
 from zoo.strings import did_you_mean
 
 
@@ -221,7 +222,7 @@ def _cached(cache, corpus, names, allow_newer):
         if not _obtain(corpus, name, folder, newer, allow_newer):
             return _newer(corpus, newer)
     for name in names:
-        digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        digest = sha256(folder / name)
         if digest != corpus.sha256[name]:
             raise CorpusError(
                 f"{folder / name} is altered: sha256 {corpus.sha256[name]} is "

@@ -120,12 +120,12 @@ class CellRunner(keras.layers.Layer):
         return cls(**{**config, "cell": cell})
 
 
-_CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
+CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
 
 
 def _cell_options(cell, update, forget_gate, unit_forget_bias, output_activation):
     """The arguments that one kind of cell has and the others don't."""
-    one_of("cell", cell, _CELLS)
+    one_of("cell", cell, CELLS)
     own = {
         "update": ("gru", update, None),
         "forget_gate": ("lstm", forget_gate, True),
@@ -262,7 +262,7 @@ class RecurrentStack(keras.layers.Layer):
         names = ("forward", "backward") if bidirectional else (cell,)
         self.cells = [
             [
-                _CELLS[cell](
+                CELLS[cell](
                     units // len(names),
                     use_bias=use_bias,
                     activation=self.activation,

@@ -4,12 +4,10 @@ import keras
 from keras import ops
 
 from zoo.checks import integer
-from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
 from zoo.layers.functional import gather_rows, steps_mask
-from zoo.layers.recurrent import run_cell
+from zoo.layers.recurrent import CELLS, run_cell
 from zoo.models.base import Backbone
 
-CELLS = {"rnn": SimpleRNNCell, "lstm": LSTMCell, "gru": GRUCell}
 DIRECTIONS = ("both", "forward", "backward")
 
 

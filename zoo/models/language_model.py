@@ -9,13 +9,13 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.layers import LSTMN, RecurrentStack
+from zoo.layers import LSTMN, RecurrentStack, recurrent
 from zoo.models.base import Backbone, until_stop
 from zoo.models.words import WordTask
 from zoo.text.generation import WordPreprocessor
 from zoo.text.tokenizer import END_ID, PAD_ID
 
-CELLS = ("lstm", "gru", "rnn", "lstmn")
+CELLS = (*recurrent.CELLS, "lstmn")
 TAPES = ("sentence", "call")
 
 

@@ -14,6 +14,8 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
+from zoo.files import sha256
+
 CARD_FILE = "card.json"
 # What KerasHub's `save_to_preset` writes.
 CONFIG_FILE, TASK_FILE = "config.json", "task.json"
@@ -265,12 +267,6 @@ def loaded_files(folder):
         seen.add(real)
     names = {path.relative_to(folder).as_posix() for path in found if path.is_file()}
     return sorted(names - {CARD_FILE})
-
-
-def sha256(path):
-    """Returns the sha256 of a file as 64 hexadecimal digits."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest(folder):

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import datetime
 import glob
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -14,7 +13,7 @@ import subprocess
 import sys
 
 import zoo
-from zoo.files import lock, write_bytes
+from zoo.files import lock, sha256, write_bytes
 
 FILE = "config.json"
 MODELS = "models"  # the folder in which each of a run's several models has its own
@@ -184,8 +183,7 @@ def plain(scale):
 def digest(path):
     """sha256 of a file; None if it can't be read."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256(path)
     except OSError:
         return None
 
