@@ -1,4 +1,4 @@
-"""What each change of the training engine brings: the step with it taken back.
+"""Measures each change of the training engine: the step with it taken back.
 
     python tools/bench_changes.py [--backends jax,tensorflow,torch]
 

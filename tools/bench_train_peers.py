@@ -340,7 +340,7 @@ def rates(peer, log):
 
 
 def versions(peer, work):
-    """What is installed of the packages that the report names."""
+    """The versions of the packages that the report names."""
     script = "import sys, importlib.metadata as m\n" + (
         "print('\\n'.join(name + ' ' + m.version(name) for name in sys.argv[1:]))"
     )

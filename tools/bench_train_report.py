@@ -1,4 +1,4 @@
-"""What `tools/bench_train.py` says of a run: rates, ratios, and who else computed."""
+"""The report of `tools/bench_train.py`: rates, ratios, and who else computed."""
 
 import os
 import platform

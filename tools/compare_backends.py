@@ -86,7 +86,7 @@ def sources(card, data, split):
 
 
 def elsewhere(function, backend, *arguments):
-    """What a function returns in a process of its own, under a backend."""
+    """Runs a function in a process of its own, under a backend; its result."""
     os.environ["KERAS_BACKEND"] = backend
     print(f"{function.__name__}, {backend}:", file=sys.stderr, flush=True)
     began = time.perf_counter()
@@ -98,7 +98,7 @@ def elsewhere(function, backend, *arguments):
 
 
 def in_process(name, task, texts):
-    """What came out for each text, and a score: the translation's, that of the text
+    """The output for each text, and a score: the translation's, that of the text
     which a language model goes on with, or 0."""
     model = zoo.load(name)
     if task == "translate":

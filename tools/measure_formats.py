@@ -1,4 +1,4 @@
-"""What smaller number formats cost and bring: BLEU, speed and size of translators.
+"""BLEU, speed and size of translators in smaller number formats.
 
     KERAS_BACKEND=jax python tools/measure_formats.py NAME [NAME ...]
     KERAS_BACKEND=tensorflow python tools/measure_formats.py NAME --served

@@ -32,7 +32,7 @@ def main(argv=None):
 
 
 def outputs(model, task, sources):
-    """What a preset gives for the sources of its task."""
+    """The outputs of a preset for the sources of its task."""
     if task == "tag":
         return {"tags": [[tag for _, tag in row] for row in model.tag(sources)]}
     if task == "generate":

@@ -322,7 +322,7 @@ TRAINING = ("training/*.py", "data/*.py")
 
 
 def _digest_of_zoo(parts):
-    """What tells this code from an earlier one."""
+    """Sha256 of the code that the results depend on."""
     found = hashlib.sha256()
     for part in parts:
         for path in sorted((ROOT / "zoo").glob(part)):
@@ -331,7 +331,7 @@ def _digest_of_zoo(parts):
 
 
 def made(limit):
-    """What the page says of how it was made."""
+    """The command, date, commit and machine of the page."""
     import keras
 
     from zoo.run.config import cpu

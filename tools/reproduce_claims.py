@@ -65,7 +65,7 @@ def choice(results, name, *keys):
 
 
 def _others(results, one, other):
-    """What `one` is held against on each test set, None where a preset is missing."""
+    """The preset to compare `one` with on each test set; None if one is missing."""
     bleu = results["bleu"]
     if one not in bleu and not (one == "ensemble" and "ensemble" in results):
         return None
@@ -112,7 +112,7 @@ def _p(p):
 
 
 def _unlike(results, *names):
-    """What the presets of a pair don't have in common, in words."""
+    """The choices in which the presets of a pair differ, in words."""
     found = []
     for what, keys in ALIKE:
         values = [choice(results, name, *keys) for name in names]

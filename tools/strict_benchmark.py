@@ -94,7 +94,7 @@ def read(run):
 
 
 def translated(run, name, languages):
-    """What is told of a run, and its translations of the test set by beam."""
+    """Describes a run, with its translations of the test set by beam."""
     data = zoo.data.load("multi30k", *languages, split=SPLIT)
     model = zoo.load(run / "preset" / name)
     card = json.loads((run / "preset" / name / "card.json").read_text())
@@ -150,7 +150,7 @@ def records(folder):
 
 
 def row(told, found):
-    """What the page says of a run."""
+    """The page's section on a run."""
     source, target = told["direction"].split("-")
     data = zoo.data.load("multi30k", source, target, split=SPLIT)
     references = [several[0] for several in data.references]
@@ -268,7 +268,7 @@ def _best(direction):
 
 
 def _reached(published, rows):
-    """What the best run has beside a published figure, in words; None where no run was
+    """The best run beside a published figure, in words; None where no run was
     scored so."""
     who, what, _, _, value, way = published
     scored = [(row["bleu"][way], row["name"]) for row in rows if way in row["bleu"]]

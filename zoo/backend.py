@@ -1,4 +1,4 @@
-"""What Keras is configured to be, without importing it."""
+"""Keras's configured backend, found without importing Keras."""
 
 import contextlib
 import importlib.util

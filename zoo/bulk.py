@@ -287,7 +287,7 @@ def _unpack(name, path):
 
 
 def _pack(file, output):
-    """What to write an output's text to: `file`, or gzip into it."""
+    """The file to write an output's text to: `file`, or gzip into it."""
     if output.endswith(".gz"):
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
     return contextlib.nullcontext(file)

@@ -91,7 +91,7 @@ def _recipe(name):
 
 
 def _recipe_of_run(options):
-    """What `_recipe` takes, for the run that `--resume DIR` names."""
+    """The name of the recipe of the run that `--resume DIR` names."""
     parser = Parser(prog="zoo train", add_help=False)
     parser.add_argument("--resume", metavar="DIR")
     folder = parser.parse_known_args(options)[0].resume

@@ -22,7 +22,7 @@ class MissingFileError(CorpusError, FileNotFoundError):
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """What is known of a corpus: its parts, its terms, where its files come from.
+    """The description of a corpus: its parts, its terms, where its files come from.
 
     Args:
         name: str, which is also the name of its folder.

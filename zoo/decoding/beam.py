@@ -123,9 +123,9 @@ class BeamSearch:
         return cls(**config)
 
     def key(self):
-        """What two searches must share to run the same compiled program. Penalties, the
-        shortest length and which ids are banned are none of it, but for whether there
-        are any: a program takes them as arguments."""
+        """The part of the arguments that two searches must share to run the same
+        compiled program. Of penalties, the shortest length and banned ids only whether
+        each is set is part of the key: a program takes them as arguments."""
         names = *_SETTINGS, "banned_ids"
         given = {name: bool(getattr(self, name)) for name in names}
         return tuple({**self.get_config(), **given}.values())

@@ -41,7 +41,7 @@ class BeamState(NamedTuple):
 
 
 class Sentences(NamedTuple):
-    """What stays as it is while a batch is searched.
+    """The constants of the search over a batch.
 
     Attributes:
         memory: the model's.

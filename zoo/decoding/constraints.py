@@ -1,4 +1,4 @@
-"""What a caller asks of a translation's words: a beginning, no word of some, none that
+"""Constraints on a translation's words: a beginning, no word of some, none that
 is unknown."""
 
 import bisect
@@ -55,7 +55,7 @@ def read_prefixes(preprocessor, prefix, count, max_length):
 
 
 def unknown_beginnings(preprocessor, prefix, rows):
-    """What prefixes have in the place of their unknown pieces.
+    """The text of prefixes in the place of their unknown pieces.
 
     Args:
         preprocessor, prefix: as in `read_prefixes`.

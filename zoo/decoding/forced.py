@@ -71,7 +71,7 @@ def score_ids(model, sources, targets, batch_size=64):
 
 
 def align_ids(model, sources, targets, batch_size=64):
-    """What `Seq2SeqBackbone.look` gives for given translations.
+    """`Seq2SeqBackbone.look` for given translations.
 
     Args:
         model, sources, targets, batch_size: as in `score_ids`.

@@ -1,4 +1,4 @@
-"""What a translation returns; its alignment between words, and as text."""
+"""`Translation`, the record of one translation, and its alignment as text."""
 
 import dataclasses
 from typing import Any

@@ -126,7 +126,7 @@ def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=
 
 
 def _records(model, sources, found, details, batch_size, source_texts, begun):
-    """What `translate` returns for each source, in a list. Unknown words are replaced
+    """The results of `translate` for each source, in a list. Unknown words are replaced
     where there are `source_texts`; `begun` is what `unknown_beginnings` gave."""
     preprocessor = model.preprocessor
     flat = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]

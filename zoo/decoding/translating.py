@@ -128,7 +128,7 @@ class Translating:
         return forced.score(self, sources, targets, per_token, batch_size)
 
     def align(self, sources, targets, batch_size=64):
-        """What the model attends to while it reads given translations.
+        """The alignment of given translations.
 
         Args:
             sources, targets, batch_size: as in `score`.

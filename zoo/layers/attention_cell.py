@@ -162,7 +162,7 @@ class AttentionCell(MemoryLayer):
 
     # === The step, cut for a loop ===
     def project(self, inputs):
-        """What the first cell can compute of all inputs before the loop."""
+        """The first cell's product with all inputs, before the loop."""
         return self.cells[0].project(inputs) if self.hoists else inputs
 
     def loop_kernels(self):
@@ -176,8 +176,8 @@ class AttentionCell(MemoryLayer):
         return [*kernels, cast_weights(self.W_c, self.compute_dtype)]
 
     def additions(self, first):
-        """What is added to the product with each of `loop_kernels`: the projected input
-        to the first cell's, at most a bias to the others. A cell that is not zoo's has
+        """The terms added to the product with each of `loop_kernels`: the projected
+        input to the first cell's, at most a bias to the others. A cell that is not zoo's has
         no kernel here and takes `first` as its input."""
         others = self.cells[1:] if self.hoists else []
         return [first, *(cell.project_nothing() for cell in others), None]

@@ -42,7 +42,7 @@ class _OneProduct:
         return projected
 
     def project_nothing(self):
-        """What stands for `project` where the whole input is known in the loop only:
+        """The bias, used when no input can be projected before the loop:
         the bias `(m,)`, or None."""
         return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
 

@@ -137,8 +137,8 @@ def choose(alpha, noise=None):
 
 
 def reinforce(log_likelihood, alphas, choices, baseline, reward=0.1, entropy=0.002):
-    """What hard attention adds to the loss -log p(y | s, a): the draws' part of the
-    estimator (Xu et al. 2015, section 4.1).
+    """The term that hard attention adds to the loss -log p(y | s, a): the draws' part
+    of the estimator (Xu et al. 2015, section 4.1).
 
         - λ_r (log p(y | s, a) - b) Σ_t log p(s_t | a) - λ_e Σ_t H[α_t]
 

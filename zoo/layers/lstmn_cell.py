@@ -130,7 +130,7 @@ class LSTMNCell(keras.layers.Layer):
         return [cast_weights(getattr(self, name), self.compute_dtype) for name in names]
 
     def loop_weights(self):
-        """What the steps multiply with, in the compute dtype, by name."""
+        """The matrices of the steps, in the compute dtype, by name."""
         names = self.step.weights
         found = dict(zip(names, self._cast(*names), strict=True))
         if self.fusion == "deep":
@@ -151,7 +151,7 @@ class LSTMNCell(keras.layers.Layer):
         return ops.concatenate(parts, axis=-1)
 
     def project_source(self, hidden, memory, mask):
-        """What a cell with fusion needs of the source: γ `(B, S, units)`, α of the same
+        """The source as a cell with fusion reads it: γ `(B, S, units)`, α of the same
         shape, mask bool `(B, S)`."""
         hidden, memory = (
             clear_masked(ops.cast(x, self.compute_dtype), mask)

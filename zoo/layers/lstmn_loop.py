@@ -172,7 +172,7 @@ class Loop:
         return self._sums(transposed, values, found, kept, alignment, states)
 
     def _sums(self, transposed, values, found, kept, alignment, states):
-        """What is left to do behind the loop: the gradients of all arguments."""
+        """The gradients of all arguments, computed after the loop."""
         n = self.units
         d_keys, d_values, _, *others, _ = states
         d_first = d_values[:, 0]

@@ -13,7 +13,7 @@ from zoo.layers.functional import fresh, loop_kernels, scan, steps_mask, widen
 
 
 def hoist(cell, inputs, training=False, fed=0, added=None):
-    """What a zoo cell computes of a sequence before the loop, and the step left over.
+    """The part of a zoo cell that is computed before the loop, and the step left over.
 
     Args:
         cell: a built `LSTMCell`, `GRUCell` or `SimpleRNNCell`.

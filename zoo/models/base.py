@@ -1,4 +1,4 @@
-"""What all the zoo's models and tasks have in common."""
+"""The base classes of the zoo's models and tasks."""
 
 import contextlib
 import itertools

@@ -183,7 +183,7 @@ class RecurrentLM(Backbone):
         return ops.equal(token_ids, END_ID) if self.tapes == "sentence" else None
 
     def read(self, token_ids, states=None, training=False):
-        """What the output layer reads, `(B, T, hidden_dim)`, and the states."""
+        """The input of the output layer, `(B, T, hidden_dim)`, and the states."""
         token_ids = ops.cast(token_ids, "int32")
         more = {"starts": self._starts(token_ids)} if self.cell == "lstmn" else {}
         outputs, states = self.recurrent(

@@ -59,7 +59,7 @@ class Seq2SeqBackbone(Backbone):
         raise NotImplementedError
 
     def features(self, inputs, training=False):
-        """What the output layer reads, `(B, T, d)`: `call` is its product with the
+        """The input of the output layer, `(B, T, d)`: `call` is its product with the
         `output_weights`."""
         raise NotImplementedError
 

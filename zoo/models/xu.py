@@ -205,7 +205,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         return self.logits(self._readout(words, output, context)), state, weights
 
     def _readout(self, words, states, contexts, training=False):
-        """What equation 7 multiplies with L_o."""
+        """The factor of L_o in equation 7."""
         features = words + self.L_h(states) + self.L_z(contexts)
         features = ops.tanh(features) if self.output_tanh else features
         return self.drop(features, training=training)

@@ -110,7 +110,7 @@ def plot_alignments(translations, titles=None, words=True, columns=None):
 
 @dataclasses.dataclass
 class Panel:
-    """What one heatmap shows."""
+    """The content of one heatmap."""
 
     record: object
     rows: list

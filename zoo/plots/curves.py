@@ -191,8 +191,8 @@ def _add_legend(parent, lines, **options):
 
 
 def _curves(logs):
-    """What is drawn: titles, lines, whether the axis is logarithmic. A line is a number
-    for its look, a label, the epochs and the values."""
+    """The panels to draw: titles, lines, whether the axis is logarithmic. A line is a
+    number for its look, a label, the epochs and the values."""
     names = sorted({name for log in logs.values() for name in log})
     known = tuple(start for _, start, _ in _CURVES if start)
     kinds = []

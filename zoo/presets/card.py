@@ -63,7 +63,7 @@ class PresetError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-    """What is known of one preset; the content of its `card.json`.
+    """The description of one preset: the content of its `card.json`.
 
     Attributes:
         name: str. The name that `zoo.load` takes.

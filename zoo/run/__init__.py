@@ -1,4 +1,4 @@
-"""What a recipe's script calls: choices from the command line, one `Run`, its results.
+"""Runs of recipes: choices from the command line, one `Run`, its results.
 
 Each name is loaded when it is first used: a recipe's `--help` needs no Keras.
 """

@@ -1,4 +1,4 @@
-"""What a run tells its preset's card."""
+"""The facts of a preset's card that its run knows."""
 
 import datetime
 import shlex

@@ -118,7 +118,7 @@ def _changed(value, tree):
 
 
 def settable(recipe, scale):
-    """What `--set` can change: dict of dotted key to type annotation."""
+    """The hyper-parameters that `--set` can change: dict of dotted key to type."""
     kinds = {}
     _collect(_constructors(recipe, scale), "", type(scale), scale, kinds)
     return kinds

@@ -191,7 +191,7 @@ def _card(run, tokenizer, results):
 
 
 def _tapes(settings):
-    """What an LSTMN attends to, which its paper doesn't say."""
+    """The reach of an LSTMN's attention, which its paper doesn't give."""
     if settings.cell != "lstmn":
         return ""
     if settings.tapes == "call":

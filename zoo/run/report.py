@@ -250,7 +250,7 @@ def _alignment(sample, name):
 
 
 def _configuration(state):
-    """What a checkpoint holds of the run's identity, and under which plans it ran."""
+    """The run's identity as its checkpoint has it, and the plans under which it ran."""
     if not state:
         return []
     names = list(state)[: list(state).index("epoch")]  # the identity stands first

@@ -220,8 +220,8 @@ class Run:
         return checkpoint.best
 
     def _draw_anew(self):
-        """What comes next is the same whether the model before it was trained now, in
-        an earlier process, or in several."""
+        """Seeds Keras anew, so that what follows doesn't depend on whether the model
+        before it was trained now, in an earlier process, or in several."""
         keras.utils.set_random_seed((self.seed + self._fits) % 2**32)
         self._fits += 1
 

@@ -270,7 +270,7 @@ class Translation:
         return results
 
     def _card(self, results):
-        """What the card says of this run."""
+        """The facts of the card that this run knows."""
         card, scale = self.run.recipe.card, self.scale
         source, target = (
             LANGUAGES.get(code, code) for code in (scale.source, scale.target)
@@ -304,5 +304,5 @@ class Translation:
 
 
 def _vocabulary(proto):
-    """What tells one vocabulary from another."""
+    """Short sha256 of a SentencePiece model."""
     return hashlib.sha256(proto).hexdigest()[:16]

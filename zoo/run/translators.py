@@ -1,4 +1,4 @@
-"""What the translators' recipes have in common: data, budget, card.
+"""The common part of the translators' recipes: data, budget, card.
 
 `small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
 so that their scores tell the architectures apart. Learning rate, cells, dropout and
@@ -251,7 +251,7 @@ LOOPS = "Now and then it repeats a word, or a piece of one, up to the limit of l
 
 
 def card(title, description, equations, paper, weaknesses=()):
-    """What the card of a translator says that no run can know.
+    """The facts of a translator's card that no run can know.
 
     Args:
         title: str, the model; the languages are put behind it.

@@ -140,8 +140,8 @@ class Client:
         return self._ask("translate_n_best", texts, read, model)
 
     def align(self, texts, model=None):
-        """What each text's translation attends to: a dict of `text`, `score`, `tokens`,
-        `source_tokens` and `alignment`, a NumPy array of tokens × source tokens."""
+        """The alignment of each text's translation: a dict of `text`, `score`,
+        `tokens`, `source_tokens` and `alignment`, a NumPy array of tokens × source tokens."""
 
         def read(row):
             tokens, source = _filled(row["tokens"]), _filled(row["source_tokens"])

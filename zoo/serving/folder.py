@@ -1,4 +1,4 @@
-"""What an exported model's folder holds, and what the serving code needs installed."""
+"""The folder of an exported model, and the packages that serving needs."""
 
 import contextlib
 import importlib.util
@@ -34,7 +34,7 @@ def versions(path):
 
 
 def read_metadata(path):
-    """What an exported version says of itself.
+    """Reads the metadata of an exported version.
 
     Args:
         path: of the version's folder, such as `exports/luong_local/1`.

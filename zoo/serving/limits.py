@@ -1,4 +1,4 @@
-"""What is decided at export, once for all requests."""
+"""The limits set at export, once for all requests."""
 
 import dataclasses
 

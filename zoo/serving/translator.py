@@ -1,4 +1,4 @@
-"""What a served translator answers: functions of raw strings for a TensorFlow graph."""
+"""The signatures of a translator: functions of raw strings for a TensorFlow graph."""
 
 from zoo.decoding.beam import longest_translation
 from zoo.decoding.beam_state import LOW
@@ -45,7 +45,7 @@ class TranslatorSignatures:
         self.resources = [preprocessor.tokenizer]
 
     def limits_used(self):
-        """What the metadata says of the limits."""
+        """The limits as the metadata have them."""
         limits = self.limits
         return {
             "max_source_length": self.source_length,

@@ -1,4 +1,4 @@
-"""What served models that read words answer: language models, taggers, classifiers."""
+"""The signatures of models that read words: language models, taggers, classifiers."""
 
 import keras_hub
 from keras import ops
@@ -27,7 +27,7 @@ class _WordSignatures:
         return preprocessor.tokenizer
 
     def limits_used(self):
-        """What the metadata says of the limits."""
+        """The limits as the metadata have them."""
         return {"max_source_length": self.max_words}
 
     def _read(self, text, limit):
@@ -76,8 +76,8 @@ class LanguageModelSignatures(_WordSignatures):
         return {"text": self.graph.detokenize(self._continue(ids)[:, 1:])}
 
     def _continue(self, ids):
-        """What `generate_step` does to prompts `(B, T)`, without the operation of XLA
-        by which KerasHub's loop writes a word into its place."""
+        """Continues prompts `(B, T)` as `generate_step` does, without the operation of
+        XLA by which KerasHub's loop writes a word into its place."""
         sampler, backbone = self.model.sampler, self.model.backbone
         places = ops.arange(self.length, dtype="int32")
 

@@ -42,7 +42,7 @@ def valid_text(text):
 
 
 def white_space_words(text):
-    """What `str.split` gives: ragged tf.string `(B, None)` for `(B,)`."""
+    """`str.split` in a graph: ragged tf.string `(B, None)` for `(B,)`."""
     import tensorflow as tf
 
     text = tf.strings.regex_replace(valid_text(text), f"[{SPACE}]+", " ")
@@ -50,7 +50,7 @@ def white_space_words(text):
 
 
 def sentence_words(text):
-    """What `zoo.text.split_words` gives: ragged tf.string `(B, None)` for `(B,)`.
+    """`zoo.text.split_words` in a graph: ragged tf.string `(B, None)` for `(B,)`.
 
     The noncharacters U+FDD0 to U+FDD2 come out as U+FFFD. The letters and digits are
     those of the Unicode version that TensorFlow has, which may not be Python's.
@@ -163,7 +163,7 @@ class TaggerGraph:
         self.resources = [self.words, self.characters]
 
     def arrays(self, rows):
-        """What `TaggerPreprocessor.arrays` gives for ragged words `(B, None)`; at least
+        """`TaggerPreprocessor.arrays` for ragged words `(B, None)`; at least
         one word wide."""
         import tensorflow as tf
 

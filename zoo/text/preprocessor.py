@@ -235,7 +235,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
 
     # === In a TensorFlow graph ===
     def encode_graph(self, text):
-        """What `encode` gives, padded, with TensorFlow operations alone.
+        """`encode`, padded, with TensorFlow operations alone.
 
         It is for use in a `tf.function`; elsewhere it is traced anew at each call.
 
@@ -253,7 +253,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         return graph.pad_to_longest(self._graph_source(text))
 
     def decode_graph(self, ids):
-        """What `decode` gives, with TensorFlow operations alone.
+        """`decode` with TensorFlow operations alone.
 
         Args:
             ids: int tensor `(B, T)`.

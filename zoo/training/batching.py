@@ -49,7 +49,7 @@ def choose_buckets(sizes, count=14, multiple=1):
     gone = np.zeros(len(shapes), bool)
 
     def costs(row):
-        """What joining `row` with each other shape pads."""
+        """The padding that joining `row` with each other shape costs."""
         union = np.maximum(shapes[row], shapes)
         cost = numbers[row] * ((union - shapes[row]) @ prices)
         cost += numbers * ((union - shapes) @ prices)

@@ -213,8 +213,8 @@ class Validation(keras.callbacks.Callback):
 
 
 class Scores(keras.callbacks.Callback):
-    """What a function finds of the model at the end of each epoch, added to the logs
-    and shown.
+    """Adds the scores that a function gives the model to the logs of each epoch, and
+    shows them.
 
     Args:
         score: function of the model, which then has its averaged weights where its
@@ -260,7 +260,7 @@ class Plateau(keras.callbacks.ReduceLROnPlateau):
         super().__init__(monitor=monitor, mode=mode, **options)
 
     def state(self):
-        """What a resumed run must know, as JSON."""
+        """The state that a resumed run needs, as JSON."""
         return {name: getattr(self, name) for name in self.COUNT}
 
     def resume(self, state):

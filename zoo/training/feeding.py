@@ -1,4 +1,4 @@
-"""What `fit` and `evaluate` read batches from."""
+"""Batches as `fit` and `evaluate` read them."""
 
 import keras
 

@@ -175,7 +175,7 @@ class Loop:
         )
 
     def _explained(self, error):
-        """What is known of a loss that is not finite, in words."""
+        """Describes a loss that is not finite."""
         if self.distribution.processes > 1:  # they may not all have seen it
             return f"{error}. Training stops in all processes; the checkpoint stays"
         state = load_state(self.checkpoint.path, self.model, self.checkpoint.identity)

@@ -98,7 +98,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return total, self.count(weights)
 
     def count(self, weights):
-        """What a batch's summed loss is divided by, for weights `(B, T)`."""
+        """The divisor of a batch's summed loss, for weights `(B, T)`."""
         if self.normalize == "sentences":
             weights = ops.cast(ops.any(weights > 0, axis=-1), weights.dtype)
         return ops.sum(weights)

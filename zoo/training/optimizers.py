@@ -1,4 +1,4 @@
-"""What a recipe says of its optimizer: plain values that `--set` can change."""
+"""A recipe's optimizer: plain values that `--set` can change."""
 
 import dataclasses
 import math

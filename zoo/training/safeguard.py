@@ -1,4 +1,4 @@
-"""What keeps a run from harm within an epoch: saving, interrupts, finite losses."""
+"""Guards a run within an epoch: saving, interrupts, finite losses."""
 
 import math
 import time

@@ -96,8 +96,8 @@ class Distribution:
             )
 
     def callbacks(self, everywhere, main_only, batches):
-        """What this process calls back while it trains on `batches`: `main_only` in
-        process 0 alone."""
+        """The callbacks of this process while it trains on `batches`; `main_only` are
+        those of process 0."""
         mine = [*everywhere, *(main_only if self.main else [])]
         return [*mine, Together(self, batches)] if self.processes > 1 else mine
 
