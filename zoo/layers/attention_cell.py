@@ -177,8 +177,8 @@ class AttentionCell(MemoryLayer):
 
     def additions(self, first):
         """The terms added to the product with each of `loop_kernels`: the projected
-        input to the first cell's, at most a bias to the others. A cell that is not zoo's has
-        no kernel here and takes `first` as its input."""
+        input to the first cell's, at most a bias to the others. A cell that is not
+        zoo's has no kernel here and takes `first` as its input."""
         others = self.cells[1:] if self.hoists else []
         return [first, *(cell.project_nothing() for cell in others), None]
 

@@ -141,7 +141,8 @@ class Client:
 
     def align(self, texts, model=None):
         """The alignment of each text's translation: a dict of `text`, `score`,
-        `tokens`, `source_tokens` and `alignment`, a NumPy array of tokens × source tokens."""
+        `tokens`, `source_tokens` and `alignment`, a NumPy array of tokens × source
+        tokens."""
 
         def read(row):
             tokens, source = _filled(row["tokens"]), _filled(row["source_tokens"])
