@@ -11,6 +11,7 @@ own size (weights and Adam's two moments) and the size of the logits.
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import os
@@ -66,10 +67,8 @@ def step(whole, cells):
 
 def _forget_peak():
     """Memory now, from where the peak is then measured; on Linux alone."""
-    try:
+    with contextlib.suppress(AttributeError, OSError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)  # what making the model left behind
-    except (AttributeError, OSError):
-        pass  # not glibc
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")

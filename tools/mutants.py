@@ -164,9 +164,10 @@ def mutants_of(source, part="", path=Path("file.py"), root=Path()):
 def _nodes(node):
     """The expressions of a tree whose values are computed with."""
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list", "bases", "keywords"):
-            if name != "keywords" or isinstance(node, ast.ClassDef):
-                continue
+        if name in ("annotation", "returns", "decorator_list", "bases"):
+            continue
+        if name == "keywords" and isinstance(node, ast.ClassDef):
+            continue
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or isinstance(child, _LEFT_OUT):
                 continue

@@ -70,7 +70,7 @@ def _others(results, one, other):
     if one not in bleu and not (one == "ensemble" and "ensemble" in results):
         return None
     if other != "best":
-        return {c: other for c in bleu[one]} if other in bleu else None
+        return dict.fromkeys(bleu[one], other) if other in bleu else None
     names = results["ensemble"]["members"] if one == "ensemble" else set(bleu) - {one}
     if not names:
         return None

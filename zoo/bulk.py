@@ -281,9 +281,12 @@ def _lock(folder):
 
 def _unpack(name, path):
     wrong = (gzip.BadGzipFile, EOFError, zlib.error)
-    with bad_input(wrong, f"cannot read {name}"):
-        with gzip.open(name) as packed, open(path, "wb") as file:
-            shutil.copyfileobj(packed, file)
+    with (
+        bad_input(wrong, f"cannot read {name}"),
+        gzip.open(name) as packed,
+        open(path, "wb") as file,
+    ):
+        shutil.copyfileobj(packed, file)
 
 
 def _pack(file, output):

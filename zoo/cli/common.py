@@ -76,7 +76,8 @@ def _open_closed_streams():
                 os.close(opened)
             os.set_inheritable(number, True)  # by a server, or another process of ours
             mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))
+            file = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, file)
 
 
 def _drop_what_cannot_be_written():

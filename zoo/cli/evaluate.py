@@ -58,6 +58,7 @@ def run(arguments):
         no_search(arguments, names[0], task)
         return evaluate(names[0], arguments)
     _translators(names, arguments)
+    return None
 
 
 def _task(name):

@@ -31,6 +31,7 @@ def run(arguments):
         return print_json(card.to_dict())
     for label, value in _facts(card):
         print(f"{label:<11} {value}")
+    return None
 
 
 def _facts(card):

@@ -96,11 +96,12 @@ def run(arguments):
     path = server.write_server_files(folder, names, arguments.allowed_batch_sizes)
     if command is None:
         progress(f"wrote {path}")
-        return
+        return None
     progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
     print(shlex.join(command), flush=True)
     if not arguments.no_start:
         os.execvp(command[0], command)
+    return None
 
 
 def _tell(command, missing, folder):

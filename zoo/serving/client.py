@@ -298,6 +298,7 @@ class Client:
                 if error.code != "UNAVAILABLE" or attempt == self.retries or late:
                     raise
             time.sleep(wait)
+        return None
 
 
 def _texts(texts, name):

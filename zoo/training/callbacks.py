@@ -198,8 +198,10 @@ class Validation(keras.callbacks.Callback):
                 print(f"  {source}  →  {text}", file=sys.stderr)
             if self.samples_path:
                 shown = self.ids[name][: self.samples], ids[: self.samples]
-                for sample in make_samples(self.translator, *columns, *shown):
-                    samples.append({"epoch": epoch + 1, "set": name, **sample})
+                samples += [
+                    {"epoch": epoch + 1, "set": name, **sample}
+                    for sample in make_samples(self.translator, *columns, *shown)
+                ]
         logs.update({f"val_{name}": round(value, 3) for name, value in totals.items()})
         if self.samples_path:
             append_samples(self.samples_path, samples)
