@@ -5,6 +5,7 @@ import keras
 import pytest
 
 import zoo
+from tests.marks import long
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import needs_tensorflow
 from zoo.cards import digest
@@ -36,7 +37,7 @@ def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, ca
 
 @needs_tensorflow
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-@pytest.mark.parametrize("option", ["--dtype=float16", "--quantize=int8"])
+@pytest.mark.parametrize("option", [long("--dtype=float16"), "--quantize=int8"])
 def test_a_smaller_model_translates_as_in_this_process(tmp_path, option, capsys):
     import tensorflow as tf
 
