@@ -127,7 +127,6 @@ def _write_card(run, tagger, results):
         data=data,
         scores=[score],
         examples=results["test"]["worst"],
-        **_CARD,
     )
 
 
@@ -175,6 +174,7 @@ RECIPE = Recipe(
     name="birnn",
     file=__file__,
     classes={"model": _backbone},
+    card=_CARD,
     scales={
         "tiny": Settings(
             epochs=10,

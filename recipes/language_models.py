@@ -15,7 +15,7 @@ it) and start with the last state before them: the paper doesn't say how far its
 """
 
 import dataclasses
-import functools
+import sys
 
 from zoo.run import Recipe
 from zoo.run.language_models import LanguageModeling, train
@@ -121,6 +121,11 @@ PAPER = {
 }
 
 
+def main(argv=None):
+    """Names the files that run the variants."""
+    sys.exit(f"run one of {', '.join(f'{name}.py' for name in VARIANTS)}")
+
+
 def recipe(name, file):
     """The recipe of a variant.
 
@@ -139,4 +144,8 @@ def recipe(name, file):
         for scale, choices in scales.items()
     }
     card = {name: getattr(variant, name) for name in ("title", "equations", "paper")}
-    return Recipe(name, scales, functools.partial(train, card=card), file)
+    return Recipe(name, scales, train, file, card=card, parts=(__file__,))
+
+
+if __name__ == "__main__":
+    main()

@@ -42,6 +42,24 @@ def module_name(path):
 FILES = {module_name(path): path for path in (ROOT / "zoo").rglob("*.py")}
 
 
+def lazy_names(path):
+    """The names that a package loads on first use, with their modules."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".attach"):
+            given = {word.arg: word.value for word in node.keywords}
+            if "submod_attrs" in given:
+                table = ast.literal_eval(given["submod_attrs"])
+                return {name: home for home, names in table.items() for name in names}
+    return {}
+
+
+LAZY = {
+    f"{module_name(path)}.{name}": f"{module_name(path)}.{home}"
+    for path in (ROOT / "zoo").rglob("__init__.py")
+    for name, home in lazy_names(path).items()
+}
+
+
 def imports(path):
     """The imported modules of a file with their lines, those in functions too; not
     those for type checkers alone, which Python never runs."""
@@ -57,6 +75,7 @@ def imports(path):
             assert node.level == 0, f"{path}:{node.lineno}: a relative import"
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
+                whole = LAZY.get(whole, whole)
                 yield (whole if whole in FILES else node.module), node.lineno
 
 
@@ -89,6 +108,17 @@ def test_imports_between_folders_point_downwards():
 
 def level(name):
     return LEVELS[name.split(".")[1]]
+
+
+def test_names_that_are_loaded_on_first_use_count():
+    assert LAZY["zoo.training.PairBatches"] == "zoo.training.batching"
+    found = {module for module, _ in imports(ROOT / "recipes" / "transformer.py")}
+    assert {"zoo.run.recipe", "zoo.training.optimizers"} <= found
+
+
+def test_nothing_private_of_keras_is_imported():
+    for path in FILES.values():
+        assert not [m for m, _ in imports(path) if m.startswith("keras.src")], path
 
 
 def test_layers_and_models_import_no_backend():

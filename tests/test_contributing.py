@@ -1,4 +1,5 @@
-"""CONTRIBUTING.md's new paper passes the contract, and its recipe trains."""
+"""CONTRIBUTING.md's new paper passes the contract, and its recipe trains; so does the
+recipe of docs/training.md."""
 
 import re
 from pathlib import Path
@@ -8,15 +9,21 @@ import pytest
 
 pytestmark = pytest.mark.once
 
-PAGE = Path(__file__).resolve().parent.parent / "CONTRIBUTING.md"
+ROOT = Path(__file__).resolve().parent.parent
+TINY = ["--set", "pairs=200", "--epochs", "1", "--output"]
+
+
+def run_code(page):
+    found = {}
+    text = (ROOT / page).read_text("utf-8")
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, page, "exec"), found)
+    return found
 
 
 @pytest.fixture(scope="module")
 def names():
-    found = {}
-    for code in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
-        exec(compile(code, PAGE.name, "exec"), found)
-    yield found
+    yield run_code("CONTRIBUTING.md")
     for name in ("Unfed", "UnfedPreprocessor", "UnfedTranslator"):
         keras.saving.get_custom_objects().pop(f"zoo>{name}")
 
@@ -26,6 +33,10 @@ def test_its_test_passes(names):
 
 
 def test_its_recipe_trains(names, tmp_path):
-    options = ["--set", "pairs=200", "--epochs", "1", "--output", str(tmp_path)]
-    assert names["main"](options) == 0
+    assert names["main"]([*TINY, str(tmp_path)]) == 0
     assert (tmp_path / "preset" / "unfed" / "model.weights.h5").is_file()
+
+
+def test_a_recipe_of_ones_own_trains(tmp_path):
+    assert run_code("docs/training.md")["main"]([*TINY, str(tmp_path)]) == 0
+    assert (tmp_path / "preset" / "noisy" / "model.weights.h5").is_file()

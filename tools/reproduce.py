@@ -317,8 +317,8 @@ class Work:
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-DECODING = ("decoding/*.py", "layers/*.py", "models/*.py", "text/*.py", "strings.py")
-TRAINING = ("training/*.py", "data/*.py")
+DECODING = ("decoding/*.py", "layers/*.py", "models/*.py", "text/*.py", "*.py")
+TRAINING = ("training/**/*.py", "run/*.py", "data/*.py")
 
 
 def _digest_of_zoo(parts):

@@ -1,4 +1,4 @@
-"""Keras's configured backend, found without importing Keras."""
+"""The backends, and which one Keras is configured for, without importing Keras."""
 
 import contextlib
 import importlib.util

@@ -6,6 +6,7 @@ import pytest
 
 import zoo
 import zoo.loading
+from tests.marks import long
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import needs_tensorflow
 from zoo.cli import main
@@ -37,7 +38,7 @@ def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, ca
 
 @needs_tensorflow
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-@pytest.mark.parametrize("option", ["--dtype=float16", "--quantize=int8"])
+@pytest.mark.parametrize("option", [long("--dtype=float16"), "--quantize=int8"])
 def test_a_smaller_model_translates_as_in_this_process(tmp_path, option, capsys):
     import tensorflow as tf
 

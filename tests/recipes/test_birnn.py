@@ -16,7 +16,7 @@ from zoo.run import run_recipe
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.once  # the one experiment that `make test` trains to its criterion
+@pytest.mark.once  # trained to its criterion, as luong_local is
 def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
     recipe = load_recipe("birnn")
 

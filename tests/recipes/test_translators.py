@@ -10,7 +10,7 @@ from tests.recipes.few_steps import check_few_steps
 
 # The share of 200 unseen sentences that must come out right, and the backend on which a
 # recipe is proved; few under torch, which takes several times as long for so small a
-# model. luong_local's is in tests/training/test_recipe.py, under all three.
+# model. luong_local's is in tests/run/test_tiny_recipe.py, under all three.
 LEARNED = {
     "bahdanau": (0.95, "tensorflow"),
     "lstmn": (0.95, "tensorflow"),

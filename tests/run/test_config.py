@@ -5,7 +5,7 @@ import sys
 import keras
 import pytest
 
-from zoo.run import ConfigurationError, Recipe, Scale
+from zoo.run import ConfigurationError, Scale, translation_recipe
 from zoo.run.config import (
     choose_backend,
     commit,
@@ -27,7 +27,7 @@ SCALE = Scale(
     batch={"batch_size": 4},
     pairs=9,
 )
-RECIPE = Recipe("my_recipe", lambda: None, {"tiny": SCALE}, file=__file__)
+RECIPE = translation_recipe("my_recipe", lambda: None, {"tiny": SCALE}, file=__file__)
 
 
 def make(command="zoo train my_recipe", settings=(), **changes):

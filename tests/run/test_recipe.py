@@ -34,9 +34,11 @@ def calls(monkeypatch):
         def __init__(self, recipe, settings, output, *, scale, seed, limit, **others):
             calls["made"] = (recipe, scale, settings, output, seed, limit)
             calls["settings"], calls["finish"] = others["changes"], others["finish"]
+            self.record = others["record"]
             calls["precision"] = keras.config.dtype_policy().name
 
         def train(self):
+            self.record()
             if calls["error"]:
                 raise calls["error"]
             calls["finished"] = True
@@ -75,7 +77,7 @@ def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
     assert calls["finish"] is False and calls["finished"]
 
 
-def test_arguments_reach_the_trainer(calls, tmp_path):
+def test_arguments_reach_the_run(calls, tmp_path):
     made, folder = make_recipe(), str(tmp_path / "a" / "b")
     options = "--scale small --seed 7 --epochs 2 --limit 100 --finish".split()
     assert run_recipe(made, [*options, "--output", folder]) == 0
@@ -363,5 +365,9 @@ def test_recipes_name_themselves_and_have_all_scales(name):
     for scale in found.scales.values():
         clips = scale.optimizer(100, scale.epochs).global_clipnorm
         assert clips or (name == "transformer" and scale is found.scales["paper"])
+    if name in {card.name for card in zoo.list_presets()}:
+        told = zoo.presets.card.read_card(ROOT / "savedmodels" / name).weaknesses
+        own = found.card["weaknesses"]
+        assert told[: len(own)] == own
     backbone_cls = found.classes["model"]()
     backbone_cls(vocabulary_size=30, **found.scales["tiny"].model)

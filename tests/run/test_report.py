@@ -22,15 +22,18 @@ STATE = {
     "recipe": "my_<recipe>",
     "scale": "small",
     "seed": 7,
-    "model": {"hidden_dim": 8, "dropout": 0.0},
-    "optimizer": {
-        "class": "Adam",
-        "learning_rate": {
-            "class_name": "WarmupLinearDecay",
-            "config": {"peak": 0.01, "warmup": 5, "total": 10**8},
+    "settings": {
+        "model": {"hidden_dim": 8, "dropout": 0.0},
+        "optimizer": {
+            "class": "Adam",
+            "learning_rate": {
+                "class_name": "WarmupLinearDecay",
+                "config": {"peak": 0.01, "warmup": 5, "total": 10**8},
+            },
+            "clipnorm": None,
         },
-        "clipnorm": None,
     },
+    "model": None,
     "epoch": 3,
     "stopped": True,
     "plans": [[0, 9, "jax", "abc"]],
@@ -121,11 +124,12 @@ def test_alignments_need_matplotlib(whole, monkeypatch):
 
 def test_the_loss_is_named(whole):
     assert "Training loss" not in open(write_report(str(whole))).read()
-    state = {"loss": {"normalize": "sentences"}, **STATE}
+    settings = {"loss": {"normalize": "sentences"}, **STATE["settings"]}
+    state = {"loss": "smoothed cross entropy", **STATE, "settings": settings}
     np.savez(whole / "checkpoint.npz", state=np.array(json.dumps(state)))
     told = "Training loss: cross-entropy, per sentence."
     assert told in open(write_report(str(whole))).read()
-    state["loss"] = "mean squared error"  # an experiment's
+    state = {"loss": "mean squared error", **STATE}  # that `fit` was given
     np.savez(whole / "checkpoint.npz", state=np.array(json.dumps(state)))
     told = "Training loss: mean squared error."
     assert told in open(write_report(str(whole))).read()

@@ -14,7 +14,6 @@ from keras import ops
 import zoo
 from tests.run.small_run import EPOCHS, SCALE, Killed, load, make, read_arrays, read_log
 from zoo.data import reversal_pairs
-from zoo.evaluation import corpus_scores
 from zoo.models import LuongTranslator
 from zoo.presets.card import read_card
 from zoo.run import (
@@ -290,9 +289,8 @@ def test_the_preset_is_verified_and_translates(straight):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         loaded = zoo.load(folder)
-    texts, references = straight.run.tests["tatoeba"]
-    found = corpus_scores(loaded.translate(texts), references)
-    assert found["chrf"] == straight.results["tatoeba"]["chrf"]
+    texts = straight.run.tests["tatoeba"][0]
+    assert loaded.translate(texts) == straight.run.translator.translate(texts)
 
 
 def test_the_card_tells_of_the_run(straight):

@@ -19,7 +19,13 @@ from zoo.data import reversal_pairs
 from zoo.evaluation import corpus_scores
 from zoo.models import LuongTranslator
 from zoo.run import Run, Scale, Translation, translation, translation_recipe
-from zoo.training import WarmupLinearDecay, callbacks, checkpoint, interrupts
+from zoo.training import (
+    WarmupLinearDecay,
+    callbacks,
+    checkpoint,
+    interrupts,
+    validation,
+)
 
 
 def optimizer(steps, epochs):
@@ -95,7 +101,7 @@ def _fill_the_disk(say, *arguments, **options):
 PLACES = {
     "half a checkpoint": (np, "savez", _write_half),
     "before a rename": (checkpoint.os, "replace", _wait),
-    "evaluating": (callbacks.Validation, "_greedy", _wait),
+    "evaluating": (validation.Validation, "_greedy", _wait),
     "before the log": (keras.callbacks.CSVLogger, "on_epoch_end", _wait),
     "after the log": (callbacks.Checkpoint, "on_epoch_end", _wait),
     "a step": (callbacks.Progress, "on_train_batch_end", _wait),

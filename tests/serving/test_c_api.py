@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.rounds import ROUNDS
+from tests.marks import long
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.test_export import ask, odd_texts, strings
 
@@ -70,7 +71,7 @@ def test_words_come_out_the_same(exported, signatures, name, output):
 
 @pytest.mark.parametrize(
     "name, signature, output",
-    [("tagger", "tag", "tags"), ("translator", "translate", "translation")],
+    [long("tagger", "tag", "tags"), ("translator", "translate", "translation")],
 )
 def test_fuzzed_requests_from_eight_threads_leave_memory_flat(
     exported, name, signature, output

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.evaluation import corpus_scores
 from zoo.training import (
     Checkpoint,
     CheckpointError,
     PairBatches,
     Plateau,
     Progress,
-    Validation,
     callbacks,
     load_state,
 )
@@ -145,87 +143,6 @@ def test_progress_survives_a_closed_standard_error(clock, monkeypatch):
     progress.on_epoch_begin(0)
     clock.now += 1.0
     progress.on_train_batch_end(0, {"loss": 1.0})
-
-
-# === Validation ===
-
-
-@pytest.fixture(scope="module")
-def sets(sentences):
-    sources, targets = sentences
-    return {
-        "first": (sources[:7], [[t] for t in targets[:7]]),
-        "second": (sources[7:12], [[t, t[::-1]] for t in targets[7:12]]),
-    }
-
-
-@pytest.fixture(scope="module")
-def validation(translator, sets):
-    targets = {name: [refs[0] for refs in sets[name][1]] for name in sets}
-    return Validation(translator, sets, targets, samples=2)
-
-
-def test_perplexity_is_that_of_the_labels(validation, translator, sets):
-    logs = {}
-    validation.on_epoch_end(0, logs)
-    preprocessor = translator.preprocessor
-    total = count = 0
-    for sources, references in sets.values():
-        for source, (target, *_) in zip(sources, references, strict=True):
-            source = np.array(preprocessor.encode([source]), "int32")
-            (labels,) = preprocessor.encode_targets([target])
-            memory = translator.encode(source)
-            state = translator.start(memory)
-            for read, label in zip([2, *labels], [*labels, 3], strict=True):
-                token = np.array([read], "int32")
-                logits, state, _ = translator.step(token, state, memory)
-                logits = ops.convert_to_numpy(logits)[0].astype("float64")
-                total += np.log(np.exp(logits).sum()) - logits[label]
-                count += 1
-    assert logs["val_perplexity"] == pytest.approx(math.exp(total / count), rel=1e-3)
-
-
-def test_bleu_is_that_of_greedy_translations(validation, translator, sets, capsys):
-    logs = {"loss": 1.0}
-    validation.on_epoch_end(4, logs)
-    shown = capsys.readouterr().err
-    perplexity, bleu = logs["val_perplexity"], logs["val_bleu"]
-    assert f"epoch 5  loss 1  perplexity {perplexity:.4g}  BLEU {bleu:.4g}\n" in shown
-    scores = []
-    for name, (sources, references) in sets.items():
-        texts = translator.translate(sources, beam_size=1, length_penalty=0.0)
-        bleu, chrf = (x["score"] for x in corpus_scores(texts, references).values())
-        scores.append(bleu)
-        assert logs[f"val_bleu_{name}"] == pytest.approx(bleu, abs=1e-3)
-        assert logs[f"val_chrf_{name}"] == pytest.approx(chrf, abs=1e-3)
-        assert f"  {sources[1]}  →  {texts[1]}\n" in shown
-        assert f"  {sources[2]}  →" not in shown
-    assert logs["val_bleu"] == pytest.approx(sum(scores) / 2, abs=1e-3)
-    mean = (logs["val_chrf_first"] + logs["val_chrf_second"]) / 2
-    assert logs["val_chrf"] == pytest.approx(mean, abs=1e-3)
-
-
-def test_samples_are_kept(translator, sets, tmp_path):
-    targets = {name: [refs[0] for refs in sets[name][1]] for name in sets}
-    path = tmp_path / "samples.jsonl"
-    watching = Validation(translator, sets, targets, samples=1, samples_path=path)
-    for epoch in range(2):
-        watching.on_epoch_end(epoch, {})
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [(line["epoch"], line["set"]) for line in lines] == [
-        (epoch, name) for epoch in (1, 2) for name in ("first", "second")
-    ]
-    source, references = sets["second"][0][0], sets["second"][1][0]
-    assert lines[1]["source"] == source and lines[1]["reference"] == references[0]
-    text = translator.translate(source, beam_size=1, length_penalty=0.0)
-    assert lines[1]["translation"] == text
-
-
-def test_validation_changes_no_weight(validation, translator):
-    before = [ops.convert_to_numpy(v) for v in translator.variables]
-    validation.on_epoch_end(0, {})
-    for old, new in zip(before, translator.variables, strict=True):
-        np.testing.assert_array_equal(old, ops.convert_to_numpy(new))
 
 
 # === Plateau ===

@@ -122,7 +122,7 @@ def loss_of(path):
 
 
 def describe_loss(choices):
-    """The loss of a recipe's choices, or of an experiment's state, in words; None where
+    """The loss of a recipe's choices, or of a checkpoint's state, in words; None where
     they don't have it.
 
     Example:
@@ -130,7 +130,7 @@ def describe_loss(choices):
         'cross-entropy with label smoothing 0.1, per target piece'
     """
     loss = choices.get("loss") if isinstance(choices, dict) else None
-    if isinstance(loss, str):  # an experiment's, by its name
+    if isinstance(loss, str):  # that `fit` was given, by its name
         return loss
     if not isinstance(loss, dict):
         return None

@@ -8,6 +8,7 @@ import h5py
 import keras
 
 from zoo.files import write_aside
+from zoo.presets.card import TASKS
 
 _WEIGHTS = ("model.weights.h5", "task.weights.h5")
 
@@ -72,7 +73,8 @@ def use_of(task, output):
     Returns:
         str, such as `zoo translate runs/mine TEXT`.
     """
-    name = task.task_name
+    found = (name for name in TASKS if hasattr(task, name))
+    name = getattr(task, "task_name", None) or next(found, "info")
     return shlex.join(["zoo", name, str(output), "TEXT"])
 
 

@@ -9,8 +9,8 @@ from zoo.run.config import (
     FREE,
     ConfigurationError,
     choose_backend,
-    digest,
     read_configuration,
+    source_digest,
 )
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
@@ -140,7 +140,7 @@ def _resumed(recipe, parser, args):
         )
     if choose_backend(told["backend"], args.resume):
         _say(recipe, f"KERAS_BACKEND={told['backend']}, as the run began")
-    if told["recipe"]["sha256"] != (recipe.file and digest(recipe.file)):
+    if told["recipe"]["sha256"] != source_digest(recipe):
         _say(recipe, "the recipe's file has changed since the run began")
     argv = [f"--output={args.resume}", *(["--finish"] * args.finish)]
     # Nothing else that may stand there: it would be an argument too.

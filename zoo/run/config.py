@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import datetime
 import glob
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -99,7 +100,7 @@ def make_configuration(recipe, scale, arguments, settings, command):
     backend = keras.backend.backend()
     file = recipe.file and os.path.abspath(recipe.file)
     return {
-        "recipe": {"name": recipe.name, "file": file, "sha256": file and digest(file)},
+        "recipe": {"name": recipe.name, "file": file, "sha256": source_digest(recipe)},
         "arguments": dict(arguments),
         "set": list(settings),
         "hyper_parameters": plain(scale),
@@ -180,12 +181,13 @@ def plain(scale):
 # === Where it runs ===
 
 
-def digest(path):
-    """sha256 of a file; None if it can't be read."""
+def source_digest(recipe):
+    """sha256 of a recipe's files; None if they can't be read."""
     try:
-        return sha256(path)
+        digests = [sha256(path) for path in (recipe.file, *recipe.parts) if path]
     except OSError:
         return None
+    return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else None
 
 
 def versions(backend):

@@ -73,12 +73,11 @@ class LanguageModeling:
             raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
 
 
-def train(run, card):
+def train(run):
     """Trains a language model, evaluates it and writes its preset.
 
     Args:
         run: the `Run`, whose choices are a `LanguageModeling`.
-        card: dict of the card's title, equations and paper.
     """
     from zoo.decoding.score import perplexity_of
     from zoo.evaluation import worst_continuations
@@ -122,7 +121,7 @@ def train(run, card):
     if run.scale_name == "small" and settings.corpus == "ptb":
         worst = worst_continuations(task, texts["test"][:PROMPTS])
         facts = _card(run, tokenizer, results)
-        run.write_card(task, **card, **facts, examples=worst)
+        run.write_card(task, **facts, examples=worst)
     return results
 
 

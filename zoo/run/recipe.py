@@ -55,8 +55,10 @@ class Recipe:
             arguments it holds: `--set` then can add others of its arguments.
         check: function of the choices and of the "key=value" that were set, called
             before any work is done; it raises a ConfigurationError.
-        options: which of the command line's further options it has, "limit" and
-            "distribute".
+        options: which of the command line's further options it has: "limit", where
+            `train` heeds `run.limit`, and "distribute", where it makes its model in
+            `run.distribution.scope()` and saves in process 0 alone.
+        parts: other files that it is made of, as that of its family.
         card: the facts of the preset's card that no run can know: title, paper, …
 
     Example:
@@ -88,6 +90,7 @@ class Recipe:
     classes: dict[str, Callable] = dataclasses.field(default_factory=dict)
     check: Callable | None = None
     options: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -211,6 +214,15 @@ def _run(recipe, args, command):
     if recipe.check:
         recipe.check(settings, args.set)
     output = output_of(recipe, args)
+
+    def record():
+        arguments = recorded(recipe, args)
+        with distribution.alone():  # it makes an optimizer, to look at it
+            configuration = make_configuration(
+                recipe, settings, arguments, args.set, command
+            )
+        write_configuration(output, configuration, goes_on=bool(checkpoints(output)))
+
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(args.precision)
     try:
@@ -229,16 +241,10 @@ def _run(recipe, args, command):
                 changes=args.set,
                 finish=args.finish,
                 distribution=distribution,
+                record=record if distribution.main else None,
             )
-            if distribution.main:
-                choices = recorded(recipe, args)
-                with distribution.alone():  # it makes an optimizer, to look at it
-                    told = make_configuration(
-                        recipe, settings, choices, args.set, command
-                    )
-                write_configuration(output, told, goes_on=bool(checkpoints(output)))
             results = recipe.train(run)
-            if results is not None:
+            if results is not None and distribution.main:
                 print(run.write_results(results))
             distribution.stop()
     finally:

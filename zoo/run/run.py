@@ -20,20 +20,21 @@ from zoo.run.config import (
     commit,
     plain,
 )
-from zoo.training.callbacks import Checkpoint, Scores
+from zoo.training.callbacks import Checkpoint
 from zoo.training.checkpoint import load_weights, read_state
 from zoo.training.compiling import compile_with
-from zoo.training.distribute import Distribution
+from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.loop import Loop
 from zoo.training.process import choose_threads
+from zoo.training.validation import Scores
 
 
 class Run:
     """One run of a `Recipe`.
 
-    The recipe's function is called again when a run goes on that was killed. It must do
-    the same again: what it draws at random has to come from `seed`; a model that has
-    been trained is then only loaded. The weights are float32; what the model computes
+    The recipe's function is called again when a killed run is resumed. It must do the
+    same again: what it draws at random has to come from `seed`; a model that has been
+    trained is then only loaded. The weights are float32; what the model computes
     in is Keras's dtype policy.
 
     Args:
@@ -47,6 +48,8 @@ class Run:
             for the card.
         finish: whether training stops at the checkpoint, which then must exist.
         distribution: what `zoo.training.distribute.start` found; one device by default.
+        record: function that is called once, as the first model is about to be trained
+            and the folder has been found to be this run's; None for none.
         checkpoint_minutes: time between two checkpoints within an epoch; None for
             none by time. There is one at each epoch's end, too.
         checkpoint_steps: steps between two checkpoints within an epoch, likewise.
@@ -59,7 +62,7 @@ class Run:
             epochs: they may be changed on the way, and the learning rate then follows
             the new plan.
         loop: the `Loop` of the model trained last.
-        weights: str, whose weights the preset has, in words; None for those of the best
+        weights: str, a description of the preset's weights; None for those of the best
             epoch.
 
     Raises:
@@ -78,6 +81,7 @@ class Run:
         changes=(),
         finish=False,
         distribution=None,
+        record=None,
         checkpoint_minutes=10.0,
         checkpoint_steps=None,
     ):
@@ -87,7 +91,7 @@ class Run:
         self.distribution = distribution or Distribution()
         self.intervals = {"minutes": checkpoint_minutes, "steps": checkpoint_steps}
         self.commit, self.loop, self.weights, self._fits = commit(), None, None, 0
-        self._finish = finish
+        self._finish, self._record = finish, record
         choices = {k: v for k, v in plain(settings).items() if k not in FREE}
         self.identity = {
             "recipe": recipe.name,
@@ -128,7 +132,8 @@ class Run:
         keep=None,
         identity=(),
     ):
-        """Trains a model, or what is left of it, and gives it its best weights.
+        """Trains a model, resuming from its checkpoint, and loads its best weights (not
+        on several devices).
 
         Bit for bit what a run gives that is never killed: see `Loop`. Several models
         are best made one after another, each when the one before has been fitted.
@@ -167,12 +172,20 @@ class Run:
             CheckpointError, FloatingPointError, Interrupted, OSError: see `Loop`.
         """
         settings, distribution = self.settings, self.distribution
+        stateful = {type(c).__name__: c for c in callbacks if hasattr(c, "resume")}
+        if stateful and distribution.processes > 1:
+            raise DistributionError(
+                f"{', '.join(stateful)} works in one process: the others don't see the "
+                f"scores. Received: {distribution.processes} processes"
+            )
         folder = self.path(MODELS, name) if name else self.output
         os.makedirs(folder, exist_ok=True)
         optimizer, epochs = optimizer or settings.optimizer, epochs or settings.epochs
         keep = model if keep is None else keep
         identity = {**dict(identity), "model": name, "loss": _name(loss)}
+        distribution.shard(batches)
         with distribution.scope():
+            model = distribution.model(model)
             try:
                 made = optimizer(len(batches), epochs)
             except (TypeError, ValueError) as error:
@@ -189,11 +202,14 @@ class Run:
             identity={**self.identity, **identity},
             plan=[epochs, keras.backend.backend(), self.commit],
             writes=distribution.main,
-            stateful={type(c).__name__: c for c in callbacks if hasattr(c, "resume")},
+            stateful=stateful,
         )
         self.loop = loop = Loop(
             model, batches, checkpoint, epochs, distribution, **self.intervals
         )
+        if self._record:
+            self._record()
+            self._record = None
         parameters = keep.count_params()
         self.say(
             f"{name or type(keep).__name__}: {parameters:,} parameters, "
@@ -214,7 +230,7 @@ class Run:
                 validate = Scores(validate, self.say)
             log = keras.callbacks.CSVLogger(loop.log, append=True)
             loop.run([validate, *callbacks, log])
-        if distribution.devices == 1:  # else the weights are for one of them to load
+        if distribution.devices == 1:  # on several, process 0 loads them to save them
             load_weights(keep, checkpoint.best_path)
         self._draw_anew()
         return checkpoint.best

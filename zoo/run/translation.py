@@ -13,11 +13,11 @@ from zoo.run.report import write_report
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
-from zoo.training.callbacks import TensorBoard, Validation
+from zoo.training.callbacks import TensorBoard
 from zoo.training.checkpoint import CheckpointError, load_weights, read_state
 from zoo.training.distribute import Alone
 from zoo.training.losses import SmoothedCrossEntropy
-from zoo.training.process import start_tensorflow
+from zoo.training.validation import Validation
 
 VALIDATION_SENTENCES = 500  # of each set, decoded after each epoch
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
@@ -152,7 +152,6 @@ class Translation:
             f"{len(sources)} pairs in {len(self.batches.buckets)} shapes, "
             f"{self.batches.padding:.1%} padding"
         )
-        self.run.distribution.shard(self.batches)
 
     # === Model ===
     def _build(self, noise):
@@ -164,7 +163,7 @@ class Translation:
         with distribution.scope():
             self.backbone = self.task.backbone_cls(**sizes)
             # Training works on ids; the translator shares the backbone.
-            self.model = distribution.model(self.task(self.backbone, noise=noise))
+            self.model = self.task(self.backbone, noise=noise)
         with distribution.alone():
             copies = distribution.copies
             decoded = self.task.backbone_cls(**sizes) if copies else self.backbone
@@ -195,7 +194,10 @@ class Translation:
             mode="max",
             callbacks=[*callbacks, *self._tensorboard()],
             keep=self.backbone,
-            identity={"vocabulary": _vocabulary(self.proto)},
+            identity={
+                "vocabulary": _vocabulary(self.proto),
+                "noise": [_config(layer) for layer in self.model.noise],
+            },
         )
         return self
 
@@ -215,7 +217,6 @@ class Translation:
 
     def _tensorboard(self):
         if all(map(importlib.util.find_spec, ("tensorboard", "tensorflow"))):
-            start_tensorflow()
             return [TensorBoard(self.run.path("tensorboard"), write_graph=False)]
         self.run.say("no TensorBoard logs: tensorboard or tensorflow is not installed")
         return []
@@ -249,11 +250,11 @@ class Translation:
             run.say(f"average of {names}")
             which = self.epoch_weights.which
             run.weights = f"the mean of the {which} {len(paths)} epochs' weights"
-        else:
+        elif run.distribution.devices > 1:
             load_weights(backbone, run.loop.checkpoint.best_path)
-        translator, results = run.save(self.translator), {}
+        self.translator, results = run.save(self.translator), {}
         for name, (sources, references) in self.tests.items():
-            texts = translator.translate(sources, beam_size=5)
+            texts = self.translator.translate(sources, beam_size=5)
             scores = corpus_scores(texts, references)
             exact = sum(t in refs for t, refs in zip(texts, references, strict=True))
             worst = worst_translations(sources, references, texts)
@@ -266,7 +267,7 @@ class Translation:
         run.write_results(results)
         run.say(f"report written to {write_report(run.output)}")
         if run.recipe.card and self.scale.corpora:
-            run.write_card(translator, **self._card(results))
+            run.write_card(self.translator, **self._card(results))
         return results
 
     def _card(self, results):
@@ -301,6 +302,13 @@ class Translation:
             "scores": scores,
             "examples": [bad for scores in results.values() for bad in scores["worst"]],
         }
+
+
+def _config(layer):
+    """The class and the arguments of a layer, without its name and dtype."""
+    config = layer.get_config()
+    config = {k: v for k, v in config.items() if k not in ("name", "dtype")}
+    return {"class": type(layer).__name__, **config}
 
 
 def _vocabulary(proto):

@@ -88,7 +88,7 @@ def task(name):
     return imported
 
 
-def translation_recipe(name, translator, scales, card=None, file=None):
+def translation_recipe(name, translator, scales, card=None, file=None, parts=()):
     """The `Recipe` of a translator.
 
     Args:
@@ -98,7 +98,7 @@ def translation_recipe(name, translator, scales, card=None, file=None):
             own.
         card: the card's facts that no run can know: title (the languages are put
             behind it), paper, description, …; None for no card.
-        file: the recipe's own file, `__file__`.
+        file, parts: see `Recipe`.
     """
     return Recipe(
         name,
@@ -108,6 +108,7 @@ def translation_recipe(name, translator, scales, card=None, file=None):
         classes=_classes(translator),
         check=functools.partial(_check, translator),
         options=("limit", "distribute"),
+        parts=parts,
         card=card or {},
     )
 

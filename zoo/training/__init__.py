@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "choose_buckets",
             "group_by_length",
         ],
-        "callbacks": ["Checkpoint", "Plateau", "Progress", "Validation"],
+        "callbacks": ["Checkpoint", "Plateau", "Progress"],
         "checkpoint": ["CheckpointError", "load_state", "save_state"],
         "compiling": ["compile_for_training"],
         "embeddings": ["Embeddings", "load_embeddings"],
@@ -42,5 +42,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "prepare_optimizer",
             "read_statistics",
         ],
+        "validation": ["Validation"],
     },
 )

@@ -1,4 +1,4 @@
-"""How a task is compiled for training, by the trainer and by the benchmark alike."""
+"""Compiles models for training, for runs and benchmarks alike."""
 
 import keras
 
@@ -10,7 +10,7 @@ from zoo.training.updates import prepare_optimizer
 def compile_for_training(
     model, optimizer, distribution=None, accumulation=1, ema=None, **loss
 ):
-    """Compiles a task the way that every recipe is trained.
+    """Compiles a translator as the recipes train it.
 
     Under TensorFlow on one device the step is compiled by XLA, on a CPU too, once for
     each shape: `fit` should get batches of few shapes (`zoo.training.PairBatches`).

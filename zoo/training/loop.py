@@ -95,7 +95,7 @@ class Loop:
                 state has been saved.
             OSError: if a file can't be written; those of before stay.
         """
-        if not self.state:  # there always is one, however early a run ends
+        if not self.state:  # so that there is one from the start
             self.checkpoint.save(epoch=0)
             self._resume()
         while not self.done:
@@ -177,7 +177,10 @@ class Loop:
     def _explained(self, error):
         """Describes a loss that is not finite."""
         if self.distribution.processes > 1:  # they may not all have seen it
-            return f"{error}. Training stops in all processes; the checkpoint stays"
+            return (
+                f"{error}. Training stops in all processes, and the last checkpoint is "
+                "as it was. A lower learning rate may help"
+            )
         state = load_state(self.checkpoint.path, self.model, self.checkpoint.identity)
         ahead = error.step - (state["step"] if state["epoch"] == error.epoch else 0)
         rate = _rate_after(self.model.optimizer, ahead)

@@ -195,13 +195,3 @@ class ScheduledSampling(keras.layers.Layer):
             "least": self.least,
             "seed": self.seed,
         }
-
-
-def make_noise(word_dropout, scheduled_sampling, seed):
-    """The `noise=` of a translator from the arguments of both layers; {} for none."""
-    noise = []
-    if word_dropout:
-        noise.append(WordDropout(**{"seed": seed, **word_dropout}))
-    if scheduled_sampling:
-        noise.append(ScheduledSampling(**{"seed": seed, **scheduled_sampling}))
-    return noise

@@ -1,0 +1,336 @@
+"""Beam search against exhaustive search, and against its definition."""
+
+import contextlib
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.decoding.reference import (
+    ALL,
+    END,
+    LIMIT,
+    LIMITS,
+    NO_HYPOTHESIS,
+    NODES,
+    SENTENCES,
+    SOURCES,
+    VARIED,
+    VOCABULARY,
+    WIDTH,
+    Table,
+    check_row,
+    exhaustive,
+    final_score,
+    log_softmax,
+    narrow,
+)
+from tests.marks import once
+from zoo.decoding import BeamSearch
+from zoo.decoding.translate import compile_search
+
+
+@pytest.fixture(scope="module")
+def table():
+    return Table()
+
+
+# === Against exhaustive search ===
+
+
+def search_of(beams, penalties, n_best):
+    alpha, beta, kind, least = penalties
+    return BeamSearch(beams, alpha, beta, n_best, kind, least)
+
+
+@pytest.mark.parametrize("penalties", VARIED)
+def test_a_wide_beam_finds_every_hypothesis_in_order(table, penalties):
+    run = compile_search(table, search_of(ALL, penalties, ALL), LIMIT)
+    for seed in range(2):
+        ids, scores = run(SOURCES, LIMITS) if seed else run_filled(table, run)
+        assert ids.shape == (SENTENCES, ALL, LIMIT) and scores.dtype == "float32"
+        for row in range(SENTENCES):
+            expected = exhaustive(
+                table.follower(row), VOCABULARY, LIMITS[row], SOURCES[row], *penalties
+            )
+            count = check_row(ids[row], scores[row], expected)
+            shortest = max(min(penalties[-1], LIMITS[row]) - 1, 0)
+            lengths = range(shortest, LIMITS[row])
+            assert count == sum((VOCABULARY - 1) ** length for length in lengths)
+            assert (scores[row, count:] == NO_HYPOTHESIS).all()
+            assert (ids[row, count:] == 0).all()
+        table.fill(seed + 100)
+
+
+def run_filled(table, run):
+    table.fill(0)
+    return run(SOURCES, LIMITS)
+
+
+@pytest.mark.parametrize("n_best", [1, 3])
+@pytest.mark.parametrize("penalties", [VARIED[i] for i in (0, 3, 5, 6)])
+def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, penalties):
+    run = compile_search(table, search_of(ALL, penalties, n_best), LIMIT)
+    for seed, scale in enumerate((0.5, 2.0, 5.0)):
+        table.fill(seed, scale)
+        ids, scores = run(SOURCES, LIMITS)
+        for row in range(SENTENCES):
+            follow = table.follower(row)
+            expected = exhaustive(
+                follow, VOCABULARY, LIMITS[row], SOURCES[row], *penalties
+            )
+            check_row(ids[row], scores[row], expected[:n_best])
+
+
+@pytest.mark.parametrize("banned", [(), (1, 4)])
+def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
+    table.fill(1)
+    prefix = np.zeros((SENTENCES, LIMIT), "int32")
+    prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
+    search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL, min_length=2, banned_ids=banned)
+    ids, scores = compile_search(table, search, LIMIT, prefixed=True)(
+        SOURCES, LIMITS, prefix
+    )
+    counts = []
+    for row in range(SENTENCES):
+        follow, begun = table.follower(row), prefix[row][prefix[row] > 0].tolist()
+        penalties = 1.0, 0.2, "gnmt", 2
+        expected = [
+            (score, hypothesis)
+            for score, hypothesis in exhaustive(
+                follow, VOCABULARY, LIMITS[row], SOURCES[row], *penalties
+            )
+            if hypothesis[: len(begun)] == begun
+            and not set(hypothesis[len(begun) :]) & set(banned)
+        ]
+        counts.append(check_row(ids[row], scores[row], expected))
+        assert (scores[row, counts[-1] :] == NO_HYPOTHESIS).all()
+    assert len(set(counts)) >= 3 and min(counts) > 0
+
+
+@pytest.mark.parametrize(
+    ("penalties", "n_best", "steps"),
+    [
+        ((1.0, 0.0, "gnmt", 0), 1, 1),
+        once((1.0, 0.0, "plain", 0), 1, 1),
+        once((1.0, 0.1, "gnmt", 0), 1, 1),
+        ((0.5, 0.0, "plain", 3), 1, 3),
+        ((0.0, 0.0, "gnmt", 0), 2, 2),
+    ],
+)
+def test_it_stops_when_nothing_better_can_come(penalties, n_best, steps):
+    table = Table()
+    table.fill(0)
+    logits = np.zeros((SENTENCES * NODES, VOCABULARY), "float32")
+    logits[:, END] = 400.0
+    table.logits.assign(logits)
+    limits = np.full(SENTENCES, 20, "int32")
+    with eagerly():
+        ids, _ = search_of(3, penalties, n_best)(table, SOURCES, limits, 20)
+    ids = ops.convert_to_numpy(ids)
+    least = max(penalties[-1], 1)
+    assert (ids[:, 0, least - 1] == END).all() and (ids[:, 0, least:] == 0).all()
+    assert table.steps == steps
+
+
+def test_it_stops_at_the_last_limit():
+    table = Table().fill(0)
+    table.logits.assign_sub(100.0 * (np.arange(VOCABULARY) == END))
+    with eagerly():
+        BeamSearch(2, 1.0)(table, SOURCES, np.minimum(LIMITS, 3), 50)
+    assert table.steps == 3
+
+
+def eagerly():
+    """Lets `ops.while_loop` run its body step by step."""
+    if keras.backend.backend() != "jax":
+        return contextlib.nullcontext()
+    import jax
+
+    return jax.disable_jit()
+
+
+# === Against beam search in plain Python ===
+
+
+@pytest.mark.parametrize("beams", [1, 2, 3])
+@pytest.mark.parametrize("penalties", VARIED)
+def test_a_narrow_beam_follows_the_definition(table, beams, penalties):
+    run = compile_search(table, search_of(beams, penalties, beams), LIMIT)
+    alpha, beta, *rest = penalties
+    lengths = set()
+    for seed, scale in enumerate((0.5, 1.0, 2.0, 5.0)):
+        table.fill(seed, scale)
+        ids, scores = run(SOURCES, LIMITS)
+        for row in range(SENTENCES):
+            follow = table.follower(row)
+            expected = narrow(
+                follow, VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta, beams, *rest
+            )
+            count = check_row(ids[row], scores[row], expected)
+            assert (scores[row, count:] == NO_HYPOTHESIS).all()
+            lengths |= {len(hypothesis) for _, hypothesis in expected}
+    assert lengths == {1, 2, 3, 4}  # the tables let rows end at all times
+
+
+def test_the_definition_is_not_exhaustive_search():
+    """Otherwise the tests above would not tell a narrow beam from a wide one."""
+    table = Table().fill(0, scale=1.0)
+    differs = [
+        narrow(table.follower(row), VOCABULARY, LIMIT, SOURCES[row], 1.0, 0, 2)[0]
+        != exhaustive(table.follower(row), VOCABULARY, LIMIT, SOURCES[row], 1.0, 0)[0]
+        for row in range(SENTENCES)
+    ]
+    assert any(differs)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(0.0, 0.0), (0.6, 0.0), (2.0, 0.0), (1.0, 0.2), (0.0, 3.0)]
+)
+def test_beam_1_is_greedy_search_under_every_penalty(table, alpha, beta):
+    table.fill(7)
+    run = compile_search(table, BeamSearch(1, alpha, beta), LIMIT)
+    ids, scores = run(SOURCES, LIMITS)
+    for row in range(SENTENCES):
+        follow = table.follower(row)
+        words, log_prob, coverage = [], 0.0, 0.0
+        while not words or words[-1] != END:
+            log_probs, weights = follow(tuple(words))
+            last = len(words) + 1 == LIMITS[row]
+            words.append(END if last else int(np.argmax(log_probs)))
+            log_prob += log_probs[words[-1]]
+            coverage = coverage + weights
+        score = final_score(log_prob, len(words), coverage, SOURCES[row], alpha, beta)
+        check_row(ids[row], scores[row], [(score, words)])
+
+
+def test_beam_1_with_a_prefix_and_banned_words(table):
+    table.fill(7)
+    prefix = np.zeros((SENTENCES, LIMIT), "int32")
+    prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
+    banned = 1, 4
+    search = BeamSearch(1, 1.0, min_length=2, banned_ids=banned)
+    run = compile_search(table, search, LIMIT, prefixed=True)
+    ids, scores = run(SOURCES, LIMITS, prefix)
+    for row in range(SENTENCES):
+        follow = table.follower(row)
+        words, log_prob = [], 0.0
+        while not words or words[-1] != END:
+            place, (log_probs, _) = len(words), follow(tuple(words))
+            free = np.where(np.isin(np.arange(VOCABULARY), banned), -np.inf, log_probs)
+            free[END] += -np.inf if place == 0 else 0.0
+            last = place + 1 == LIMITS[row]
+            given = END if last else prefix[row, place]
+            words.append(int(given or np.argmax(free)))
+            log_prob += log_probs[words[-1]]
+        check_row(ids[row], scores[row], [(log_prob / ((5 + len(words)) / 6), words)])
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="unknown shapes are TensorFlow's"
+)
+@pytest.mark.parametrize("beams", [1, 2])
+def test_a_model_may_lose_the_batch_that_is_known(table, beams):
+    """A batch known to be 1, and logits of which only the vocabulary is known."""
+    import tensorflow as tf
+
+    class Losing(Table):
+        def step(self, token_ids, state, memory):
+            logits, state, weights = super().step(token_ids, state, memory)
+            shape = [None, VOCABULARY]
+            return tf.compat.v1.placeholder_with_default(logits, shape), state, weights
+
+    losing = Losing().fill(3)
+    limits = LIMITS[:1]
+    expected = BeamSearch(beams)(table.fill(3), SOURCES[:1], limits, LIMIT)
+    found = tf.function(
+        lambda: BeamSearch(beams)(losing, tf.constant(SOURCES[:1]), limits, LIMIT)
+    )()
+    np.testing.assert_array_equal(found[0].numpy(), expected[0].numpy())
+    np.testing.assert_allclose(found[1].numpy(), expected[1].numpy(), rtol=1e-6)
+
+
+def test_a_finished_hypothesis_is_frozen():
+    """By hand: [end] has log 0.6 for good, however sure the words after it are."""
+    table = Table()
+    logits = np.full((SENTENCES, NODES, VOCABULARY), -50.0, "float32")
+    logits[:, 0, END], logits[:, 0, 4] = np.log(0.6), np.log(0.4)
+    logits[:, 1 + 4, 1] = 0.0  # after 4 always 1
+    logits[:, 1 + VOCABULARY * 5 + 1, END] = 0.0  # and then the end
+    table.logits.assign(logits.reshape(-1, VOCABULARY))
+    search = BeamSearch(2, 0.0, n_best=2)
+    ids, scores = compile_search(table, search, LIMIT)(SOURCES, LIMITS * 0 + LIMIT)
+    assert ids[0].tolist() == [[END, 0, 0, 0], [4, 1, END, 0]]
+    np.testing.assert_allclose(scores[0], np.log([0.6, 0.4]), rtol=1e-5)
+
+
+def test_the_hardest_penalty_loses_no_hypothesis(table):
+    table.fill(3)
+    run = compile_search(table, BeamSearch(3, coverage_penalty=1e20, n_best=3), LIMIT)
+    ids, scores = run(SOURCES, LIMITS)
+    assert (ids == END).any(axis=-1)[LIMITS > 1].all()
+    assert (scores[LIMITS > 1] > NO_HYPOTHESIS).all()
+
+
+class Constant:
+    """A model of the same logits at every step."""
+
+    variables = ()
+
+    def __init__(self, logits):
+        self.logits = np.array(logits, "float32")[None]
+
+    def encode(self, source_ids):
+        return source_ids
+
+    def start(self, memory):
+        return {"unused": ops.cast(memory[:, :1], "float32")}
+
+    def step(self, token_ids, state, memory):
+        rows = ops.shape(token_ids)[0]
+        weights = ops.ones((rows, WIDTH), dtype="float32")
+        return ops.tile(self.logits, (rows, 1)), state, weights
+
+
+@pytest.mark.parametrize("beams", [1, 2, 4])
+@pytest.mark.parametrize("end", [0.0, -5.0])
+def test_of_equals_the_earlier_hypothesis_and_the_lower_id(beams, end):
+    """Where half of the words are as good as each other, and the end is or is not."""
+    logits = np.where(np.arange(50) % 3, 0.0, -5.0)
+    logits[END] = end
+    model = Constant(logits)
+    expected = narrow(
+        lambda prefix: (log_softmax(logits), np.ones(WIDTH)),
+        *(50, LIMIT, SOURCES[0], 0.0, 0.0, beams),
+    )
+    run = compile_search(model, BeamSearch(beams, 0.0, n_best=beams), LIMIT)
+    ids, scores = run(SOURCES[:2], np.array([LIMIT, LIMIT], "int32"))
+    for row in range(2):
+        assert check_row(ids[row], scores[row], expected) == beams
+
+
+class Turned(Table):
+    """The same model in a vocabulary where the end token and word 4 change places, and
+    whose start token is word 1."""
+
+    turn = np.array([0, 1, 2, 4, END], "int32")
+
+    def step(self, token_ids, state, memory):
+        first = state["node"] < 0
+        words = ops.take(self.turn, ops.cast(token_ids, "int32"))
+        logits, state, weights = super().step(words, state, memory)
+        # Started otherwise, it would say something else.
+        wrong = ops.logical_and(first, ops.not_equal(token_ids, 1))
+        logits = ops.where(wrong[:, None], -logits, logits)
+        return ops.take(logits, self.turn, axis=-1), state, weights
+
+
+def test_a_vocabulary_of_ones_own(table):
+    table.fill(4)
+    ids, scores = compile_search(table, BeamSearch(3), LIMIT)(SOURCES, LIMITS)
+    turned = Turned().fill(4)
+    search = BeamSearch(3, start_id=1, end_id=4)
+    got, got_scores = compile_search(turned, search, LIMIT)(SOURCES, LIMITS)
+    np.testing.assert_array_equal(Turned.turn[got], ids)
+    np.testing.assert_allclose(got_scores, scores, rtol=1e-5, atol=1e-6)
