@@ -206,7 +206,7 @@ def check_training(task_cls, options):
     """`fit`, compiled (by XLA too under TensorFlow, which "auto" does on a GPU only),
     on batches of several shapes; every variable learns."""
     from zoo.training import PairBatches, SmoothedCrossEntropy
-    from zoo.training.feeding import feed
+    from zoo.training.dataset import as_dataset
 
     task = task_cls(randomize(task_cls.backbone_cls(**options)))
     assert task.name.startswith(snake(task_cls.__name__))
@@ -222,7 +222,7 @@ def check_training(task_cls, options):
     # Under JAX each shape is a program of its own, and one is enough.
     buckets = [(4, 8), (12, 8)][keras.backend.backend() == "jax" :]
     batches = PairBatches(rows, words, batch_size=2, buckets=buckets)
-    history = task.fit(feed(batches), epochs=1, shuffle=False, verbose=0)
+    history = task.fit(as_dataset(batches), epochs=1, shuffle=False, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
     for old, variable in zip(before, task.trainable_variables, strict=True):
         moved = np.abs(to_numpy(variable.value) - old).max()

@@ -11,7 +11,7 @@ from zoo.decoding import BeamSearch
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import END_ID, START_ID
 from zoo.training import PairBatches, SmoothedCrossEntropy
-from zoo.training.feeding import feed
+from zoo.training.dataset import as_dataset
 
 SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
 
@@ -45,7 +45,7 @@ def test_fit_takes_ids_with_a_preprocessor_too(tokenizer):
     task = LuongTranslator(Luong(VOCABULARY, **SMALL), preprocessor)
     ids = preprocessor.encode(["ab cd", "ba", "dad cab", "bad"])
     batches = PairBatches(ids, ids, batch_size=2, buckets=[(6, 7)])
-    for data in (batches, feed(batches)):
+    for data in (batches, as_dataset(batches)):
         history = task.fit(data, shuffle=False, verbose=0)
         assert np.isfinite(history.history["loss"]).all()
 

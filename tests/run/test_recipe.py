@@ -174,7 +174,7 @@ def test_a_folder_that_cannot_be_written_is_bad_input(capsys):
 def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, capsys):
     kept = tmp_path / "checkpoint.npz"
     kept.write_bytes(b"theirs")
-    with config.alone_in(tmp_path):
+    with config.only_run_in(tmp_path):
         assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert f"another run is at work in {tmp_path}" in error and "--output" in error

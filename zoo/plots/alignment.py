@@ -5,9 +5,9 @@ import dataclasses
 from zoo.plots.figure import (
     DARK,
     FAINT,
-    alone,
     need_matplotlib,
     new_figure,
+    one_thread,
     printable,
 )
 from zoo.text.pieces import labels
@@ -31,7 +31,7 @@ FOCUS_KEY = "$p_t$ = source position that the attention centres on"
 WINDOW_KEY = "end of the window $[p_t - D, p_t + D]$: no attention beyond it"
 
 
-@alone
+@one_thread
 def plot_alignment(translation, axes=None, words=True, title=None):
     """Draws what a translation attended to, as in Bahdanau et al. 2015, figure 3.
 
@@ -65,7 +65,7 @@ def plot_alignment(translation, axes=None, words=True, title=None):
     return axes
 
 
-@alone
+@one_thread
 def plot_alignments(translations, titles=None, words=True, columns=None):
     """Draws several alignments side by side, of one size of cell and one scale.
 

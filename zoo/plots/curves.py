@@ -5,7 +5,14 @@ import json
 import math
 import os
 
-from zoo.plots.figure import DARK, FAINT, alone, draw_plainly, new_figure, short_names
+from zoo.plots.figure import (
+    DARK,
+    FAINT,
+    draw_plainly,
+    new_figure,
+    one_thread,
+    short_names,
+)
 
 # Title, how the columns of a log begin, whether the axis is logarithmic; the fourth
 # stands for whatever else a run has measured.
@@ -140,7 +147,7 @@ def describe_loss(choices):
     return f"cross-entropy{smoothed}, per {unit}"
 
 
-@alone
+@one_thread
 def draw_curves(logs, loss=None):
     """Draws training curves.
 

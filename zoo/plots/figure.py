@@ -14,7 +14,7 @@ _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
 
 
-def alone(function):
+def one_thread(function):
     """`function`, by one thread at a time: matplotlib's fonts crash under two."""
 
     @functools.wraps(function)
@@ -105,7 +105,7 @@ def new_figure(width, height, **options):
     return figure
 
 
-@alone
+@one_thread
 def render(figure, kind, dpi):
     """A figure as the bytes of a file of this kind, "png" or "svg"."""
     file = io.BytesIO()

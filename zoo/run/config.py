@@ -33,7 +33,7 @@ class ConfigurationError(ValueError):
 
 
 @contextlib.contextmanager
-def alone_in(output):
+def only_run_in(output):
     """Makes the folder of a run, and keeps other runs out of it.
 
     Raises:

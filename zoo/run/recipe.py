@@ -15,10 +15,10 @@ from zoo.run.arguments import parse, recorded
 from zoo.run.choices import change
 from zoo.run.config import (
     ConfigurationError,
-    alone_in,
     checkpoints,
     clear,
     make_configuration,
+    only_run_in,
     write_configuration,
 )
 from zoo.training import interrupts
@@ -217,7 +217,7 @@ def _run(recipe, args, command):
 
     def record():
         arguments = recorded(recipe, args)
-        with distribution.alone():  # it makes an optimizer, to look at it
+        with distribution.single_device():  # it makes an optimizer, to look at it
             configuration = make_configuration(
                 recipe, settings, arguments, args.set, command
             )
@@ -226,7 +226,7 @@ def _run(recipe, args, command):
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(args.precision)
     try:
-        with alone_in(output) if distribution.main else contextlib.nullcontext():
+        with only_run_in(output) if distribution.main else contextlib.nullcontext():
             if args.restart and distribution.main:
                 clear(output)
             distribution.wait()

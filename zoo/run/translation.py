@@ -15,7 +15,7 @@ from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
 from zoo.training.callbacks import TensorBoard
 from zoo.training.checkpoint import CheckpointError, load_weights, read_state
-from zoo.training.distribute import Alone
+from zoo.training.distribute import SingleDevice
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.validation import Validation
 
@@ -164,7 +164,7 @@ class Translation:
             self.backbone = self.task.backbone_cls(**sizes)
             # Training works on ids; the translator shares the backbone.
             self.model = self.task(self.backbone, noise=noise)
-        with distribution.alone():
+        with distribution.single_device():
             copies = distribution.copies
             decoded = self.task.backbone_cls(**sizes) if copies else self.backbone
             self.translator = self.task(decoded, self.preprocessor)
@@ -189,7 +189,9 @@ class Translation:
             self.model,
             self.batches,
             SmoothedCrossEntropy(**self.scale.loss),
-            validate=Alone(self.run.distribution, self._validation(), self.backbone),
+            validate=SingleDevice(
+                self.run.distribution, self._validation(), self.backbone
+            ),
             monitor="val_bleu",
             mode="max",
             callbacks=[*callbacks, *self._tensorboard()],
@@ -206,7 +208,7 @@ class Translation:
             name: [refs[0] for refs in references]
             for name, (_, references) in self.validation.items()
         }
-        with self.run.distribution.alone():
+        with self.run.distribution.single_device():
             return Validation(
                 self.translator,
                 self.validation,
@@ -233,7 +235,7 @@ class Translation:
         """
         if not self.run.distribution.main:
             return None
-        with self.run.distribution.alone():
+        with self.run.distribution.single_device():
             return self._finish()
 
     def _finish(self):

@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "checkpoint": ["CheckpointError", "load_state", "save_state"],
         "compiling": ["compile_for_training"],
         "embeddings": ["Embeddings", "load_embeddings"],
+        "epoch_guard": ["EpochGuard", "NotFiniteError"],
         "fused": ["fuse"],
         "gradients": ["gradient_norm"],
         "loop": ["Loop"],
@@ -27,7 +28,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "optimizers": ["Optimizer"],
         "process": ["tune_process"],
         "rprop": ["Rprop"],
-        "safeguard": ["NotFiniteError", "Safeguard"],
         "schedules": [
             "HalvingSchedule",
             "InverseSquareRoot",

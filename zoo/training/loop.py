@@ -16,10 +16,10 @@ from zoo.training.checkpoint import (
     trim_log,
     trim_samples,
 )
+from zoo.training.dataset import as_dataset
 from zoo.training.distribute import Distribution
-from zoo.training.feeding import feed
+from zoo.training.epoch_guard import EpochGuard, NotFiniteError
 from zoo.training.gradients import gradient_norm
-from zoo.training.safeguard import NotFiniteError, Safeguard
 from zoo.training.updates import Statistics
 
 
@@ -38,7 +38,7 @@ class Loop:
         epochs: passes over the data.
         distribution: a `zoo.training.distribute.Distribution`; one device by default.
             Process 0 alone writes and calls `watching`.
-        minutes, steps: see `Safeguard`.
+        minutes, steps: see `EpochGuard`.
 
     Attributes:
         state: the last checkpoint's, {} if there is none.
@@ -136,7 +136,7 @@ class Loop:
             seconds=5.0 if self.distribution.main else math.inf,
             earlier=self.state.get("epoch_seconds", 0.0),
         )
-        guard = Safeguard(
+        guard = EpochGuard(
             self.checkpoint,
             progress,
             self.batches,
@@ -163,7 +163,7 @@ class Loop:
         # Several devices share out what Keras makes of the batches itself.
         alone = self.distribution.devices == 1
         self.model.fit(
-            feed(self.batches, steps) if alone else self.batches,
+            as_dataset(self.batches, steps) if alone else self.batches,
             # `fit` counts and samples the batches before they are put into the order of
             # their epoch, so that the part of one has to be told.
             steps_per_epoch=steps if start else None,

@@ -9,7 +9,7 @@ from zoo.evaluation import corpus_scores
 from zoo.training.batching import PairBatches
 from zoo.training.callbacks import epoch_line
 from zoo.training.checkpoint import get_generator, set_generator
-from zoo.training.feeding import feed
+from zoo.training.dataset import as_dataset
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 from zoo.training.samples import append_samples, make_samples
 from zoo.training.updates import averaged_weights
@@ -52,7 +52,7 @@ class Validation(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         logs = {} if logs is None else logs
         generator = get_generator()  # `evaluate` may draw from it under torch
-        data = feed(self.batches)
+        data = as_dataset(self.batches)
         found = self.evaluator.evaluate(data, verbose=0, return_dict=True)
         set_generator(generator)
         logs["val_perplexity"] = round(float(found["perplexity"]), 4)

@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 from zoo.training import PairBatches, SmoothedCrossEntropy
-from zoo.training.distribute import Alone, Distribution, DistributionError, start
+from zoo.training.distribute import Distribution, DistributionError, SingleDevice, start
 from zoo.training.distribute.base import ShardLoss, Together
 
 BACKEND = keras.backend.backend()
@@ -159,7 +159,7 @@ def test_the_copy_on_one_device_has_the_trained_weights(translator):
 
     class Copies(Distribution):
         @contextlib.contextmanager
-        def alone(self):
+        def single_device(self):
             entered.append("in")
             yield
             entered.append("out")
@@ -168,7 +168,7 @@ def test_the_copy_on_one_device_has_the_trained_weights(translator):
         translator=copy,
         on_epoch_end=lambda *arguments: called.append((*arguments, list(entered))),
     )
-    Alone(Copies(), watching, translator.backbone).on_epoch_end(2, {"loss": 1.0})
+    SingleDevice(Copies(), watching, translator.backbone).on_epoch_end(2, {"loss": 1.0})
     assert called == [(2, {"loss": 1.0}, ["in"])]
     pairs = zip(copy.backbone.weights, translator.backbone.weights, strict=True)
     for mine, trained in pairs:
@@ -179,7 +179,7 @@ def test_the_copy_on_one_device_has_the_trained_weights(translator):
 
 def test_a_callback_on_one_device_knows_how_long_the_run_is():
     inner = keras.callbacks.Callback()
-    outer = Alone(Distribution(), inner, None)
+    outer = SingleDevice(Distribution(), inner, None)
     keras.callbacks.CallbackList([outer], epochs=3, steps=2)  # as `fit` makes it
     assert inner.params == {"epochs": 3, "steps": 2}
 

@@ -15,9 +15,9 @@ import importlib
 import keras
 
 from zoo.backend import MODES
-from zoo.training.distribute.base import Alone, Distribution, DistributionError
+from zoo.training.distribute.base import Distribution, DistributionError, SingleDevice
 
-__all__ = ["Alone", "Distribution", "DistributionError", "start"]
+__all__ = ["SingleDevice", "Distribution", "DistributionError", "start"]
 
 # Backend: the module, which imports the backend, the class, what gives several devices.
 _ENGINES = {

@@ -47,7 +47,7 @@ class Distribution:
         """Context in which a model and its optimizer must be made."""
         return contextlib.nullcontext()
 
-    def alone(self):
+    def single_device(self):
         """Context for what one process does on one device, within `fit` too."""
         return contextlib.nullcontext()
 
@@ -105,7 +105,7 @@ class Distribution:
         """Leaves the other processes, after the slowest of them is done."""
 
 
-class Alone(keras.callbacks.Callback):
+class SingleDevice(keras.callbacks.Callback):
     """Calls another callback at the end of an epoch on one device, with the weights as
     they are then, or with their moving average where the optimizer has one.
 
@@ -126,7 +126,7 @@ class Alone(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         copy = self.callback.translator.backbone
-        with averaged_weights(self.model), self.distribution.alone():
+        with averaged_weights(self.model), self.distribution.single_device():
             if copy is not self.backbone:
                 pairs = zip(copy.weights, self.backbone.weights, strict=True)
                 for mine, trained in pairs:

@@ -32,7 +32,7 @@ class JaxDistribution(Distribution):
             keras.distribution.set_distribution(engine)
 
     @contextlib.contextmanager
-    def alone(self):
+    def single_device(self):
         engine = keras.distribution.distribution()
         keras.distribution.set_distribution(None)
         try:

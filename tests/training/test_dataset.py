@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from zoo.training import PairBatches
-from zoo.training.feeding import feed
+from zoo.training.dataset import as_dataset
 
 under_tensorflow = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="others read the batches themselves"
@@ -28,25 +28,25 @@ def wanted(batches):
 
 @under_tensorflow
 def test_it_gives_the_batches_in_their_order(batches):
-    found = read(feed(batches))
+    found = read(as_dataset(batches))
     assert found == wanted(batches)
     assert len({len(one[0][0]) for one in found}) == 2
 
 
 def test_tensorflow_alone_has_a_dataset(batches):
     others = keras.backend.backend() != "tensorflow"
-    assert (feed(batches) is batches) == others
+    assert (as_dataset(batches) is batches) == others
 
 
 @pytest.mark.parametrize("options", [{"workers": 2}, {"use_multiprocessing": True}])
 def test_batches_with_workers_of_their_own_are_read_by_them(options):
     own = PairBatches([[4]], [[5]], batch_size=1, **options)
-    assert feed(own) is own
+    assert as_dataset(own) is own
 
 
 @under_tensorflow
 def test_an_epoch_is_read_when_it_begins(batches):
-    data, first = feed(batches), wanted(batches)
+    data, first = as_dataset(batches), wanted(batches)
     iterator = iter(data)
     batches.set_epoch(1)
     second = wanted(batches)
@@ -59,7 +59,7 @@ def test_an_epoch_is_read_when_it_begins(batches):
 @under_tensorflow
 def test_the_rest_of_an_epoch(batches):
     whole = wanted(batches)
-    data = feed(batches, len(whole) - 3)
+    data = as_dataset(batches, len(whole) - 3)
     batches.set_epoch(0, 3)
     assert int(data.cardinality()) == len(whole) - 3
     assert read(data) == whole[3:]
@@ -67,4 +67,4 @@ def test_the_rest_of_an_epoch(batches):
 
 @under_tensorflow
 def test_no_thread_tunes_it(batches):
-    assert feed(batches).options().autotune.enabled is False
+    assert as_dataset(batches).options().autotune.enabled is False

@@ -30,7 +30,7 @@ class NotFiniteError(FloatingPointError):
         self.epoch, self.step = epoch, step
 
 
-class Safeguard(keras.callbacks.Callback):
+class EpochGuard(keras.callbacks.Callback):
     """Saves the state within an epoch, ends an interrupted run, finds a bad loss.
 
     The state is saved every so often, at the end of an epoch before its validation, and

@@ -3,7 +3,7 @@
 import keras
 
 
-def feed(batches, steps=None):
+def as_dataset(batches, steps=None):
     """Batches for `fit` or `evaluate`: themselves, or TensorFlow's dataset of them.
 
     The dataset that Keras makes of a `PyDataset` is tuned by a thread of tf.data. As an
@@ -23,7 +23,7 @@ def feed(batches, steps=None):
     Example:
         >>> from zoo.training import PairBatches
         >>> batches = PairBatches([[4, 5]], [[6]], batch_size=1, buckets=[(2, 2)])
-        >>> x, labels, weights = next(iter(feed(batches)))
+        >>> x, labels, weights = next(iter(as_dataset(batches)))
         >>> labels.shape == (1, 2)
         True
     """
