@@ -5,7 +5,7 @@ import pytest
 
 from zoo.cli import main
 from zoo.cli.train import recipes
-from zoo.run.config import digest
+from zoo.files import sha256
 
 pytestmark = pytest.mark.backend_free
 
@@ -79,12 +79,12 @@ def test_train_resumes_with_the_recipe_of_the_run(tmp_path, capsys):
 def test_train_runs_no_code_that_a_folder_names(tmp_path, capsys):
     path = tmp_path / "mine.py"
     path.write_text(f"{RECIPE}\nopen({str(tmp_path / 'ran')!r}, 'w')")
-    write_run(tmp_path, path, sha256=digest(path))
+    write_run(tmp_path, path, sha256=sha256(path))
     assert main(["train", "--resume", str(tmp_path)]) == 2
     message = capsys.readouterr().err
     assert "zoo train FILE.py --resume" in message and "'mine'" in message
     # Whatever stands beside it, a name of the zoo's is the zoo's recipe.
-    write_run(tmp_path, path, "luong_local", digest(path))
+    write_run(tmp_path, path, "luong_local", sha256(path))
     assert main(["train", "--resume", str(tmp_path), "--help"]) == 0
     assert "usage: luong_local" in capsys.readouterr().out
     assert not (tmp_path / "ran").exists()

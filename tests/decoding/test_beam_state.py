@@ -58,9 +58,8 @@ def test_what_ends_takes_the_first_free_places():
     beam = beam_of([0.0] * 3, [-1.0, NO_HYPOTHESIS, NO_HYPOTHESIS])
     ends = np.array([[False, True, False]])
     ranked = np.array([[-5.0, -6.0, -7.0]], "float32")
-    done_ids, done = beam_state.finish(
-        BeamSearch(3), beam, ends, ids, ranked, np.array([[1]], "int32")
-    )
+    given = (ops.convert_to_tensor(x) for x in (ends, ids, ranked, [[1]]))
+    done_ids, done = beam_state.finish(BeamSearch(3), beam, *given)
     assert ops.convert_to_numpy(done).tolist() == [[-1.0, -6.0, NO_HYPOTHESIS]]
     assert ops.convert_to_numpy(done_ids)[0, 1].tolist() == [8, 3]
 

@@ -132,6 +132,12 @@ def test_dropout_in_training_only(feeding):
     assert np.isfinite(to_numpy(step[0])).all()
 
 
+@pytest.mark.once
+def test_input_feeding_is_the_default():
+    cell = AttentionCell(LSTMCell(4), MultiplicativeAttention("dot"))
+    assert cell.input_feeding is True and cell.get_config()["input_feeding"] is True
+
+
 @pytest.mark.parametrize("stack", ["lstm", "gru"])
 def test_config_and_saving(stack, tmp_path):
     decoder = make(stack, "local_p", True, dropout=0.1)

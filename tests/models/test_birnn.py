@@ -109,6 +109,12 @@ def test_the_papers_sizes_and_weights():
         assert values.max() <= 0.05 and (values > 0.04).any(), variable.path
 
 
+def test_a_forget_gate_begins_with_no_bias_of_its_own():
+    model = BiRNN(cell="lstm")
+    values = [to_numpy(v.value) for v in model.trainable_variables]
+    assert all(np.abs(value).max() <= 0.05 for value in values)
+
+
 def test_precision_and_symbolic_calls():
     symbol = keras.KerasTensor((None, 9, 3), dtype="float32")
     model = randomize(BiRNN(**SIZES))

@@ -168,18 +168,23 @@ def test_parameters_add_up_as_in_the_paper():
     assert model.count_params() == count(30, 10, 3)
 
 
-@pytest.mark.parametrize("attention", ["local_p", once("local_m")])
-@pytest.mark.parametrize("feeding", [True, once(False)])
-def test_look_is_align_and_the_windows_in_source_order(attention, feeding):
-    model = randomize(
-        Luong(VOCABULARY, **SMALL, attention=attention, input_feeding=feeding)
-    )
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attention": "local_p"},
+        once({"attention": "local_m"}),
+        once({"attention": "local_p", "input_feeding": False}),
+        once({"attention": "local_p", "num_layers": 3}),
+    ],
+)
+def test_look_is_align_and_the_windows_in_source_order(options):
+    model = randomize(Luong(VOCABULARY, **{**SMALL, **options}))
     weights, focus, windows = to_numpy(compiled(model.look)(SOURCE, TARGET))
     close(weights, model.align(SOURCE, TARGET))
     lengths = (SOURCE != 0).sum(1)
     for b, length in enumerate(lengths):
         for t in range(TARGET.shape[1]):
-            if attention == "local_m":
+            if options["attention"] == "local_m":
                 assert focus[b, t] == max(min(t, length - 1), 0)
             centre = max(min(int(focus[b, t]), length - 1), 0)
             ends = [max(centre - 2, 0), max(min(centre + 2, length - 1), 0)]

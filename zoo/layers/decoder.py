@@ -49,7 +49,7 @@ class AttentionDecoder(MemoryLayer, CellRunner):
 
     Example:
         >>> import numpy as np
-        >>> from zoo.layers import LocalPredictiveAttention
+        >>> from zoo.layers import AttentionCell, LocalPredictiveAttention, LSTMCell
         >>> cell = AttentionCell([LSTMCell(8), LSTMCell(8)], LocalPredictiveAttention())
         >>> decoder = AttentionDecoder(cell)
         >>> outputs, states, alignments = decoder(
