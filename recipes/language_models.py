@@ -15,7 +15,6 @@ it) and start with the last state before them: the paper doesn't say how far its
 """
 
 import dataclasses
-import sys
 
 from zoo.run import Recipe
 from zoo.run.language_models import LanguageModeling, train
@@ -121,11 +120,6 @@ PAPER = {
 }
 
 
-def main(argv=None):
-    """Names the files that run the variants."""
-    sys.exit(f"run one of {', '.join(f'{name}.py' for name in VARIANTS)}")
-
-
 def recipe(name, file):
     """The recipe of a variant.
 
@@ -145,7 +139,3 @@ def recipe(name, file):
     }
     card = {name: getattr(variant, name) for name in ("title", "equations", "paper")}
     return Recipe(name, scales, train, file, card=card, parts=(__file__,))
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,6 @@ paper: the paper's layers and schedule (section 4.1), on the same text as small.
 """
 
 import dataclasses
-import sys
 
 from zoo.run.translators import (
     LOOPS,
@@ -124,11 +123,6 @@ RATE = 4e-3
 SGD = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
 
 
-def main(argv=None):
-    """Names the files that run the variants."""
-    sys.exit(f"run one of {', '.join(f'{name}.py' for name in VARIANTS)}")
-
-
 def recipe(name, file):
     """The recipe of a variant.
 
@@ -196,7 +190,3 @@ BACKWARDS = (
     "a word has just read the word that follows, so that attention peaks one word to "
     "the left of the word translated"
 )
-
-
-if __name__ == "__main__":
-    main()

@@ -22,9 +22,15 @@ def beam_of(live, done, ids=None):
     )
 
 
-def sentences_of(limit=4, alpha=1.0, beta=0.0, real=((1.0, 1.0),)):
-    limits, real = np.array([[limit]], "int32"), np.array([real], "float32")
-    return Sentences(None, limits, None, None, real, alpha, beta, 0)
+def sentences_of(beams=2, beta=0.0):
+    """One sentence of two tokens, with α = 1 and a limit of 4: lp = 9 / 6."""
+    limits, real = np.array([[4]], "int32"), np.ones((1, 1, 2), "float32")
+    indices = (
+        ops.arange(beams)[None],
+        np.array([[0]], "int32"),
+        ops.arange(2)[None, None],
+    )
+    return Sentences(None, limits, None, None, real, 1.0, beta, 0, 9 / 6, *indices)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +65,9 @@ def test_what_ends_takes_the_first_free_places():
     ends = np.array([[False, True, False]])
     ranked = np.array([[-5.0, -6.0, -7.0]], "float32")
     given = (ops.convert_to_tensor(x) for x in (ends, ids, ranked, [[1]]))
-    done_ids, done = beam_state.finish(BeamSearch(3), beam, *given)
+    done_ids, done = beam_state.finish(
+        BeamSearch(3), beam, *given, sentences_of(beams=3)
+    )
     assert ops.convert_to_numpy(done).tolist() == [[-1.0, -6.0, NO_HYPOTHESIS]]
     assert ops.convert_to_numpy(done_ids)[0, 1].tolist() == [8, 3]
 

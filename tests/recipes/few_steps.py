@@ -1,4 +1,4 @@
-"""What `make test` asks of a recipe of a preset."""
+"""The short check of a recipe that `make test` runs."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""What a run tells its card: here from runs that are made up; test_translation.py
+"""The facts that a run gives its card, of runs that are made up; test_translation.py
 and test_run.py have real ones."""
 
 from types import SimpleNamespace

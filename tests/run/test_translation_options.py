@@ -1,4 +1,4 @@
-"""What a training may have besides: all of it in one run, and through a resume."""
+"""Noise, plateau, averages and accumulation: all in one run, and through a resume."""
 
 import csv
 import dataclasses

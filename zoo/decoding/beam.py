@@ -5,7 +5,14 @@ import numpy as np
 from keras import ops, tree
 
 from zoo.checks import integer, one_of, positive, zero_or_above
-from zoo.decoding.beam_state import LOW, BeamState, Sentences, first_of_beam, step
+from zoo.decoding.beam_state import (
+    LOW,
+    BeamState,
+    Sentences,
+    first_of_beam,
+    length_norm,
+    step,
+)
 from zoo.decoding.ties import top_k
 from zoo.layers.functional import values_of
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
@@ -207,13 +214,18 @@ class BeamSearch:
         if settings is None:
             settings = self.settings()
         settings = ops.convert_to_tensor(settings, dtype="float32")
+        limits = ops.cast(limits, "int32")[:, None]
         sentences = Sentences(
             memory,
-            ops.cast(limits, "int32")[:, None],
+            limits,
             prefix,
             None if banned is None else ops.cast(banned, "int32"),
             ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None],
             *(settings[i] for i in range(len(_SETTINGS))),
+            length_norm(self, ops.cast(limits, "float32"), settings[0]),
+            ops.arange(beams, dtype="int32")[None],
+            ops.arange(batch, dtype="int32")[:, None] * beams,
+            ops.arange(steps, dtype="int32")[None, None],
         )
         begun = BeamState(
             step=ops.zeros((), dtype="int32"),

@@ -50,6 +50,10 @@ class Sentences(NamedTuple):
         banned: ids that are never taken, -1 for none, int (n,); or None.
         real: 1 where the source is no padding, (B, 1, S).
         length_penalty, coverage_penalty, min_length: numbers, ().
+        mildest: lp(Y) of a translation at its limit, (B, 1).
+        rank: the places of a beam, int (1, K).
+        rows: the row of each sentence's first hypothesis, int (B, 1).
+        places: the places of a translation, int (1, 1, T).
     """
 
     memory: Any
@@ -60,6 +64,10 @@ class Sentences(NamedTuple):
     length_penalty: Any
     coverage_penalty: Any
     min_length: Any
+    mildest: Any
+    rank: Any
+    rows: Any
+    places: Any
 
 
 def first_of_beam(batch, beams):
@@ -76,24 +84,24 @@ def step(search, model, beam, sentences):
     scores, words, parents = extend(search, logits, beam, sentences)
     # Finished hypotheses keep their places: the beam has that many fewer.
     finished = _count(beam.done > LOW / 2)
-    rank = ops.arange(search.beam_size, dtype="int32")[None]  # (1, K)
-    valid = ops.logical_and(rank < search.beam_size - finished, scores > LOW / 2)
+    free = sentences.rank < search.beam_size - finished
+    valid = ops.logical_and(free, scores > LOW / 2)
     words = ops.where(valid, words, PAD_ID)
     ends = ops.logical_and(valid, words == search.end_id)
-    places = ops.arange(ops.shape(beam.ids)[2], dtype="int32")[None, None]
-    ids = ops.where(places == beam.step, words[..., None], _pick(beam.ids, parents))
+    rows, here = sentences.rows, sentences.places == beam.step
+    ids = ops.where(here, words[..., None], _pick(beam.ids, parents, rows))
     coverage = beam.coverage
     if search.coverage_penalty:
         weights = ops.cast(ops.reshape(weights, ops.shape(coverage)), "float32")
-        coverage = _pick(coverage + weights, parents)
+        coverage = _pick(coverage + weights, parents, rows)
     length = ops.cast(beam.step + 1, "float32")
     ranked = score(search, scores, length, coverage, sentences)
-    done_ids, done = finish(search, beam, ends, ids, ranked, finished)
+    done_ids, done = finish(search, beam, ends, ids, ranked, finished, sentences)
     alive = ops.logical_and(valid, ops.logical_not(ends))
     live = prune(search, ops.where(alive, scores, LOW), done, sentences)
     return BeamState(
         beam.step + 1,
-        tree.map_structure(lambda x: _pick_rows(x, parents), state),
+        tree.map_structure(lambda x: _pick_rows(x, parents, rows), state),
         ops.reshape(words, (-1,)),
         ids,
         live,
@@ -190,7 +198,7 @@ def length_norm(search, length, penalty):
     return ops.power(length, penalty)
 
 
-def finish(search, beam, ends, ids, ranked, finished):
+def finish(search, beam, ends, ids, ranked, finished, sentences):
     """Moves the hypotheses that ended into the free places behind the `finished` (B, 1)
     ones.
 
@@ -204,12 +212,13 @@ def finish(search, beam, ends, ids, ranked, finished):
     if search.beam_size == 1:
         moved, taken = ends, ids
     else:
-        rank = ops.arange(search.beam_size, dtype="int32")[None, :, None]
         place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
-        move = ops.logical_and(ends[:, None], place[:, None] == rank)
+        move = ops.logical_and(
+            ends[:, None], place[:, None] == sentences.rank[..., None]
+        )
         moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
         source = ops.cast(ops.argmax(ops.cast(move, "int32"), axis=-1), "int32")
-        taken = _pick(ids, source)
+        taken = _pick(ids, source, sentences.rows)
         ranked = ops.take_along_axis(ranked, source, axis=1)
     done_ids = ops.where(moved[..., None], taken, beam.done_ids)
     return done_ids, ops.where(moved, ranked, beam.done)
@@ -222,9 +231,7 @@ def prune(search, live, done, sentences):
     Log-probabilities only fall, and the length penalty is mildest at the limit: no live
     hypothesis can end above max log P / lp(limit).
     """
-    limits = ops.cast(sentences.limits, "float32")
-    mildest = length_norm(search, limits, sentences.length_penalty)
-    bound = ops.max(live, axis=1, keepdims=True) / mildest
+    bound = ops.max(live, axis=1, keepdims=True) / sentences.mildest
     if search.n_best == 1:
         settled = ops.max(done, axis=1, keepdims=True)
     else:
@@ -244,19 +251,17 @@ def _count(places):
     return ops.sum(ops.cast(places, "int32"), axis=1, keepdims=True)
 
 
-def _pick(values, index):
+def _pick(values, index, first):
     """values (B, K, n) of the hypotheses `index` (B, K)."""
     if index is None:
         return values
     rows = ops.reshape(values, (-1, ops.shape(values)[2]))
-    return ops.reshape(_pick_rows(rows, index), ops.shape(values))
+    return ops.reshape(_pick_rows(rows, index, first), ops.shape(values))
 
 
-def _pick_rows(values, index):
-    """values `(B * K, ...)` of the hypotheses `index` (B, K); where that is None, a
-    sentence's only one stays where it is."""
+def _pick_rows(values, index, first):
+    """values `(B * K, ...)` of the hypotheses `index` (B, K), counted from the row
+    `first` (B, 1); where `index` is None, a sentence's only one stays where it is."""
     if index is None:
         return values
-    batch, beams = ops.shape(index)
-    first = ops.arange(batch, dtype="int32")[:, None] * beams
     return ops.take(values, ops.reshape(index + first, (-1,)), axis=0)
