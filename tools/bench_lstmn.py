@@ -2,7 +2,7 @@
 
     KERAS_BACKEND=jax python tools/bench_lstmn.py
 
-`LSTMNCell.run`, whose gradient is written out (`zoo/layers/lstmn_loop.py`), against the
+`run_lstmn_cell`, whose gradient is written out (`zoo/layers/fast_loops/lstmn.py`), against the
 same steps one by one through `advance` in a loop, whose gradient the backend finds.
 56 sequences of 14 steps as in a batch of translations, 20 of 35 as in a language
 model's; 256 units. The median of `--runs`, in which both take turns.
@@ -17,6 +17,7 @@ import numpy as np
 from keras import ops
 
 from zoo.layers import LSTMNCell
+from zoo.layers.fast_loops.lstmn import run_lstmn_cell
 from zoo.layers.functional import scan
 
 UNITS = 256
@@ -35,7 +36,7 @@ def stepwise(cell, inputs, source):
 
 
 def written(cell, inputs, source):
-    return cell.run(inputs, source=source)[0]
+    return run_lstmn_cell(cell, inputs, source=source)[0]
 
 
 def gradient_of(cell, run, source):

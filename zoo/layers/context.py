@@ -6,15 +6,16 @@ from keras import ops
 from zoo.checks import zero_or_above
 from zoo.layers.attention import Attention, MemoryLayer, attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
+from zoo.layers.fast_loops.cells import hoist
+from zoo.layers.fast_loops.decoders import run_context_cell
+from zoo.layers.fast_loops.loop import TimeLoop
 from zoo.layers.functional import (
     cast_weights,
     clear_masked,
-    columns,
     linear,
-    scan,
     sentence_mask,
 )
-from zoo.layers.recurrent import CellRunner, hoist
+from zoo.layers.recurrent import CellRunner
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -111,28 +112,23 @@ class ContextCell(MemoryLayer):
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
-
-        def step(x, own, context):
-            # A single step is one product, with the kernel as it stands.
-            new = self.cell(ops.concatenate([x, context], axis=-1), own)
-            return new[0], as_list(new[1])
-
-        inputs = ops.cast(inputs, self.compute_dtype)
-        return self.advance(inputs, states, step, memory, memory_mask, keys)
-
-    def advance(self, x, states, step, memory, mask, keys, paired=None, **others):
-        """A step, with `x` and `step` as from `hoist`, and further arguments of the
-        attention layer."""
         *own, position = states
+        # α_i and c_i, asked for with s_{i-1}: equations 5 and 6
+        context, alignment = self.attend(own[0], memory, memory_mask, keys, position)
+        x = ops.concatenate([ops.cast(inputs, self.compute_dtype), context], axis=-1)
+        output, own = self.cell(x, own)  # s_i
+        return output, context, alignment, [*as_list(own), position + 1]
+
+    def attend(self, state, memory, mask, keys, position, paired=None, **others):
+        """The context of a state and its weights; see `attend_rows`."""
         context, alignment = attend_rows(
-            self.attention, own[0], memory, mask, keys, position, paired, **others
+            self.attention, state, memory, mask, keys, position, paired, **others
         )
-        if self.gate:
-            logit = linear(own[0], cast_weights(self.w_beta, self.compute_dtype))
+        if self.gate:  # β_i
+            logit = linear(state, cast_weights(self.w_beta, self.compute_dtype))
             bias = cast_weights(self.b_beta, self.compute_dtype)
             context = ops.sigmoid(logit + bias) * context
-        output, own = step(x, own, context)
-        return output, context, alignment, [*own, position + 1]
+        return context, alignment
 
     def get_config(self):
         serialize = keras.saving.serialize_keras_object
@@ -223,35 +219,21 @@ class ContextDecoder(MemoryLayer, CellRunner):
         cell, mask = self.cell, sentence_mask(memory_mask, memory)
         steps_mask = inputs_mask if steps_mask is None else steps_mask
         penalize = training and self.doubly_stochastic
-        keep_alignments = return_alignments or penalize
         if keys is None:
             memory = clear_masked(memory, mask)
             keys = cell.attention.project(memory)
         states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
-        # Time first, as a loop reads it: only the narrow inputs are turned round.
-        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        sequence, own_step = hoist(cell.cell, inputs, training, memory.shape[-1])
-        width = sequence.shape[-1]
-        if noise is not None:
-            noise = ops.cast(ops.swapaxes(noise, 0, 1), sequence.dtype)
-            sequence = ops.concatenate([sequence, noise], axis=-1)
-
-        def step(x, states):
-            others = {}
-            if noise is not None:
-                x, others["noise"] = x[:, :width], x[:, width:]
-            output, context, alignment, states = cell.advance(
-                x, states, own_step, memory, mask, keys, paired=True, **others
-            )
-            parts = [output, context]
-            parts += [alignment] if keep_alignments else []
-            return ops.concatenate(parts, axis=-1), states
-
-        outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
-        first, second = cell.output_size, cell.output_size + memory.shape[-1]
-        alignments = outputs[..., second:]
-        contexts = columns(outputs, first, second)
-        outputs = columns(outputs, 0, first)
+        outputs, contexts, states, alignments = run_context_cell(
+            cell,
+            ops.cast(inputs, self.compute_dtype),
+            states,
+            memory,
+            mask,
+            keys,
+            training,
+            return_alignments or penalize,
+            noise,
+        )
         if penalize:
             penalty = doubly_stochastic_penalty(alignments, mask, steps_mask)
             self.add_loss(self.doubly_stochastic * penalty)
@@ -353,24 +335,25 @@ class FixedContextDecoder(CellRunner):
 
     def call(self, inputs, context, initial_state, training=False):
         inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        sequence, step = self._hoist(inputs, self.project(context), training)
-        states = [ops.cast(initial_state, self.compute_dtype)]
-        outputs, _ = scan(step, ops.swapaxes(sequence, 0, 1), states)
+        loop = TimeLoop(*ops.shape(inputs)[:2], self.compute_dtype, training)
+        added, reset = self._shares(self.project(context))
+        advance = hoist(self.cell, loop, inputs, added=added, reset=reset)
+        outputs, _ = loop.run(advance, [ops.cast(initial_state, self.compute_dtype)])
         lead = (*ops.shape(outputs)[:2], context.shape[-1])
         return outputs, ops.broadcast_to(context[:, None], lead)
 
     def step(self, inputs, state, projected):
         """One step: `(B, n)`, `(B, units)` and `project(context)` to `(B, units)`."""
-        x, step = self._hoist(inputs, projected)
-        return step(x, [state])[0]
+        added, reset = self._shares(projected)
+        return self.cell.step(self.cell.project(inputs) + added, state, reset)
 
-    def _hoist(self, inputs, projected, training=False):
+    def _shares(self, projected):
+        """The context's shares: of all net inputs, and of what the reset gate scales,
+        or None."""
         if not self.reset_context:
-            return hoist(self.cell, inputs, training, added=projected)
+            return projected, None
         gates, reset = ops.split(projected, [2 * self.cell.units], axis=-1)
-        added = ops.concatenate([gates, ops.zeros_like(reset)], axis=-1)
-        sequence, step = hoist(self.cell, inputs, training, added=added)
-        return sequence, lambda x, states: step(x, states, reset=reset)
+        return ops.concatenate([gates, ops.zeros_like(reset)], axis=-1), reset
 
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask, previous_mask

@@ -148,55 +148,6 @@ def columns(x, start, stop):
     return ops.reshape(x[..., start:stop], (*ops.shape(x)[:-1], stop - start))
 
 
-class LoopKernel:
-    """The matrix of a product inside a time loop, made ready for training.
-
-    The gradient of a loop's matrix is a sum over its steps. Added up inside the loop it
-    costs a small product and a pass over the whole matrix at each step; after the loop
-    it is one large product. `widen` adds columns of zeros to a sequence that the loop
-    reads anyway; the steps hand their factors of that product out as the gradient of
-    these columns. Measured: docs/performance.md.
-
-    Args:
-        kernel: tensor `(n, m)`.
-    """
-
-    def __init__(self, kernel):
-        self.kernel, self.shape = kernel, kernel.shape
-        self.transposed = ops.transpose(kernel)  # here: not at each step
-
-    def widen(self, added):
-        """The sequence `(B, T, m)` that is added to the loop's products, with room for
-        the kernel's gradient: `(B, T, m + n)`."""
-        n, m = self.shape
-
-        @custom_gradient
-        def join(added, kernel):
-            def gradient(upstream):
-                rows = ops.reshape(upstream, (-1, m + n))
-                wanted = ops.matmul(ops.transpose(rows[:, m:]), rows[:, :m])
-                return upstream[..., :m], wanted
-
-            room = ops.zeros((*ops.shape(added)[:-1], n), dtype=added.dtype)
-            return ops.concatenate([added, room], axis=-1), gradient
-
-        return join(added, self.kernel)
-
-    def product(self, x, added):
-        """One step: x · kernel plus this step's slice of the widened sequence."""
-        m = self.shape[1]
-
-        @custom_gradient
-        def multiply(x, kernel, transposed, added):
-            def gradient(upstream):
-                rows = ops.concatenate([upstream, x], axis=-1)
-                return ops.matmul(upstream, transposed), None, None, rows
-
-            return ops.matmul(x, kernel) + added[:, :m], gradient
-
-        return multiply(x, self.kernel, self.transposed, added)
-
-
 def custom_gradient(function):
     """`ops.custom_gradient` that also supports second-order gradients under torch.
 
@@ -227,39 +178,6 @@ def is_recorded(x):
     """Whether torch records what is computed of a tensor, for a gradient; False under
     the other backends."""
     return getattr(x, "requires_grad", False) and x[None].requires_grad
-
-
-def loop_kernels(kernels, training):
-    """Kernels for a time loop: made ready for training where that pays.
-
-    Under torch, which runs the loop step by step, the wider sequence costs as much as
-    it saves.
-    """
-    if training and keras.backend.backend() != "torch":
-        return [LoopKernel(kernel) for kernel in kernels]
-    return kernels
-
-
-def widen(kernel, added):
-    """`kernel.widen(added)` of a `LoopKernel`; `added` as it is for a tensor."""
-    return kernel.widen(added) if isinstance(kernel, LoopKernel) else added
-
-
-def step_product(x, kernel, added=None):
-    """`x` times the matrix of a time loop, plus `added`.
-
-    Args:
-        x: tensor `(B, n)`.
-        kernel: tensor `(n, m)` or a `LoopKernel`, which needs `added`.
-        added: this step's slice of `widen(kernel, sequence)`; None adds nothing.
-
-    Returns:
-        Tensor `(B, m)`.
-    """
-    if isinstance(kernel, LoopKernel):
-        return kernel.product(x, added)
-    product = ops.matmul(x, kernel)
-    return product if added is None else product + added
 
 
 def gather_rows(values, index):
@@ -350,7 +268,7 @@ def scan(step, inputs, initial_states, reverse=False):
 
 
 class _Step:
-    """A function in the clothes of an RNN cell."""
+    """Adapts a step function to the RNN-cell interface."""
 
     state_size = 1
 

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from zoo.checks import positive, rate
+from zoo.layers.fast_loops.lstmn import run_lstmn_cell
 from zoo.layers.functional import fresh, steps_mask
 from zoo.layers.lstmn_cell import LSTMNCell
 
@@ -14,7 +15,7 @@ class LSTMN(keras.layers.Layer):
 
     Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its
     attention asks with h_t of layer k. Cost and memory grow with the square of the
-    sequence's length. The gradient's limits are in `zoo/layers/lstmn_loop.py`.
+    sequence's length. The gradient's limits are in `zoo.layers.fast_loops.lstmn.py`.
 
     Args:
         units: size of h and c of each layer.
@@ -157,7 +158,7 @@ class LSTMN(keras.layers.Layer):
             initial = initial_states[index] if initial_states else None
             own = source[index] if source else None
             x = self.drop(x, training=training)
-            h, c, weights, last = cell.run(x, mask, initial, own, starts)
+            h, c, weights, last = run_lstmn_cell(cell, x, mask, initial, own, starts)
             tapes.append((h, c))
             states.append(last)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h

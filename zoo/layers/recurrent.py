@@ -1,102 +1,13 @@
 """Recurrent cells run over sequences, and stacks of them."""
 
-import itertools
-
 import keras
 from keras import ops
 
 from zoo.checks import one_of, positive, rate
 from zoo.layers.activations import get_activation
-from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
-from zoo.layers.cudnn import has_cudnn, run_lstm
-from zoo.layers.functional import fresh, loop_kernels, scan, steps_mask, widen
-
-
-def hoist(cell, inputs, training=False, fed=0, added=None):
-    """The part of a zoo cell that is computed before the loop, and the step left over.
-
-    Args:
-        cell: a built `LSTMCell`, `GRUCell` or `SimpleRNNCell`.
-        inputs: `(T, B, n)`, or any `(..., n)`: the part of the input that is known.
-        training: whether gradients will be asked for, which are then prepared.
-        fed: size of the part of the input that is known in the loop only.
-        added: tensor that broadcasts to the projected inputs `(..., gates * units)`,
-            added to them: the product of a part that is the same at each step.
-
-    Returns:
-        `(sequence, step)`: `(..., m)`, of which the loop hands each step its slice
-        `x`, and a function `(x, states, fed) -> (output, new_states)`, which passes
-        other arguments on to `cell.advance`.
-    """
-    kernels, count = as_list(cell.loop_kernel(fed)), cell.loop_products
-    kernels[:count] = loop_kernels(kernels[:count], training)
-    parts, start, projected = [], 0, cell.project(inputs)
-    if added is not None:
-        projected = projected + added
-    for kernel in kernels:
-        stop = start + kernel.shape[1]
-        parts.append(widen(kernel, projected[..., start:stop]))
-        start = stop
-    ends = list(itertools.accumulate(part.shape[-1] for part in parts[:-1]))
-    sequence = ops.concatenate(parts, axis=-1) if ends else parts[0]
-
-    def step(x, states, fed=None, **others):
-        added = ops.split(x, ends, axis=-1) if ends else x
-        own = kernels if ends else kernels[0]
-        return cell.advance(added, states, own, fed, training, **others)
-
-    return sequence, step
-
-
-def run_cell(
-    cell, inputs, initial_states=None, mask=None, reverse=False, training=False
-):
-    """Runs any cell over a sequence; masked steps keep the state and put out zeros.
-
-    Args:
-        cell: a built Keras cell; the input product of a zoo cell is hoisted.
-        inputs: `(B, T, n)`.
-        initial_states: list of `(B, units)`, zeros by default.
-        mask: bool `(B, T)`, true where real, or None.
-        reverse: whether to run from the last step to the first.
-        training: whether gradients will be asked for, which are then prepared.
-
-    Returns:
-        `(outputs, final_states)`: `(B, T, m)`, at the time step that made them, and a
-        list of tensors.
-    """
-    if initial_states is None:
-        initial_states = as_list(
-            cell.get_initial_state(batch_size=ops.shape(inputs)[0])
-        )
-    if isinstance(cell, LSTMCell) and has_cudnn(cell, inputs):
-        return run_lstm(cell, inputs, initial_states, mask, reverse)
-    # Time first, as a loop reads it: only the narrow inputs are turned round.
-    inputs = ops.swapaxes(inputs, 0, 1)
-    if isinstance(cell, (LSTMCell, GRUCell, SimpleRNNCell)):
-        sequence, advance = hoist(cell, inputs, training)
-    else:
-        sequence = inputs
-
-        def advance(x, states):
-            output, new_states = cell(x, states)
-            return output, as_list(new_states)
-
-    if mask is None:
-        return scan(advance, ops.swapaxes(sequence, 0, 1), initial_states, reverse)
-    real = ops.swapaxes(ops.cast(mask, sequence.dtype), 0, 1)[..., None]
-
-    def masked(x, states):
-        keep = x[:, -1:] > 0
-        output, new_states = advance(x[:, :-1], states)
-        new_states = [
-            ops.where(keep, new, old)
-            for new, old in zip(new_states, states, strict=True)
-        ]
-        return ops.where(keep, output, ops.zeros_like(output)), new_states
-
-    sequence = ops.swapaxes(ops.concatenate([sequence, real], axis=-1), 0, 1)
-    return scan(masked, sequence, initial_states, reverse)
+from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
+from zoo.layers.fast_loops.cells import run_cell
+from zoo.layers.functional import fresh, steps_mask
 
 
 class CellRunner(keras.layers.Layer):

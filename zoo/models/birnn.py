@@ -4,8 +4,9 @@ import keras
 from keras import ops
 
 from zoo.checks import integer
+from zoo.layers.fast_loops.cells import run_cell
 from zoo.layers.functional import gather_rows, steps_mask
-from zoo.layers.recurrent import CELLS, run_cell
+from zoo.layers.recurrent import CELLS
 from zoo.models.base import Backbone
 
 DIRECTIONS = ("both", "forward", "backward")

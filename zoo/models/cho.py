@@ -15,6 +15,7 @@ from zoo.models.seq2seq import (
     Seq2SeqBackbone,
     Translator,
     no_weights,
+    shift_right,
 )
 from zoo.text.preprocessor import TranslatorPreprocessor
 
@@ -203,10 +204,10 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
 
     def step(self, token_ids, state, memory):
         last, context, projected = state
-        words = self._target_words(token_ids)
-        hidden = self.decoder.step(words, last, projected)
+        words = self._target_words(token_ids)  # e(y_{t-1})
+        hidden = self.decoder.step(words, last, projected)  # h`_t
         read = hidden if self.variant == "paper" else last
-        logits = self.logits(self._readout(read, words, context))
+        logits = self.logits(self._readout(read, words, context))  # G s_t
         return logits, [hidden, context, projected], no_weights(words, memory["mask"])
 
     def _target_words(self, token_ids):
@@ -230,8 +231,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             words, memory["context"], memory["start"], training=training
         )
         if self.variant == "groundhog":
-            first = ops.cast(memory["start"], states.dtype)[:, None]
-            states = ops.concatenate([first, states[:, :-1]], axis=1)
+            states = shift_right(states, memory["start"])
         return self._readout(states, words, contexts, training)
 
     def align(self, source_ids, target_ids):

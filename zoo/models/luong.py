@@ -240,7 +240,6 @@ class Luong(Seq2SeqBackbone):
             "annotations": annotations,  # (B, S, d)
             "keys": self.decoder.cell.attention.project(annotations),  # (B, S, k)
             "mask": mask,  # (B, S)
-            "kernels": self.decoder.cell.loop_kernels(),  # for `step`'s loop
             "states": [state for pair in states for state in pair],
         }
 
@@ -249,15 +248,15 @@ class Luong(Seq2SeqBackbone):
         return self.decoder.cell.get_initial_state(batch, memory["states"])
 
     def step(self, token_ids, state, memory):
-        output, alignment, state = self.decoder.cell(
-            self.token_embedding(token_ids),
+        words = self.token_embedding(token_ids)  # E y_{t-1}
+        output, alignment, state = self.decoder.cell(  # h_t, a_t, c_t, h~_t
+            words,
             state,
             memory["annotations"],
             mask=memory["mask"],
             keys=memory["keys"],
-            kernels=memory["kernels"],
         )
-        return self.logits(output), state, alignment
+        return self.logits(output), state, alignment  # W_s h~_t
 
     def _decode(self, inputs, training, return_alignments):
         memory = self.encode(inputs["source_ids"], training=training)
@@ -287,7 +286,7 @@ class Luong(Seq2SeqBackbone):
         top = sum(cell.counts[:-1])  # the state h_t of the last cell
 
         def step(x, states):
-            _, weights, states = cell(x, states, *arguments, memory["kernels"])
+            _, weights, states = cell(x, states, *arguments)
             return ops.concatenate([states[top], weights], axis=-1), states
 
         words = self.token_embedding(ops.cast(target_ids, "int32"))

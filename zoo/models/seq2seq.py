@@ -161,6 +161,12 @@ def no_weights(states, mask):
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
 
 
+def shift_right(states, first):
+    """The states `(B, T, d)` before each step: s_0 … s_{T-1} of s_1 … s_T and s_0."""
+    first = ops.cast(first, states.dtype)[:, None]
+    return ops.concatenate([first, states[:, :-1]], axis=1)
+
+
 class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     """A task that translates text: a backbone, and a preprocessor for its strings.
 

@@ -18,7 +18,7 @@ from zoo.layers import (
 from zoo.layers.context import doubly_stochastic_penalty
 from zoo.layers.hard_attention import reinforce
 from zoo.layers.initializers import PerGate
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, shift_right
 from zoo.text.preprocessor import TranslatorPreprocessor
 
 ATTENTIONS = ("soft", "hard")
@@ -194,8 +194,8 @@ class ShowAttendTell(Seq2SeqBackbone):
         return self.decoder.cell.get_initial_state(batch, memory["start"])
 
     def step(self, token_ids, state, memory):
-        words = self.token_embedding(token_ids)
-        output, context, weights, state = self.decoder.cell(
+        words = self.token_embedding(token_ids)  # E y_{t-1}
+        output, context, weights, state = self.decoder.cell(  # h_t, z_t, α_t
             words,
             state,
             memory["annotations"],
@@ -205,7 +205,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         return self.logits(self._readout(words, output, context)), state, weights
 
     def _readout(self, words, states, contexts, training=False):
-        """The factor of L_o in equation 7."""
+        """The factor of L_o in equation 7: E y_{t-1} + L_h h_t + L_z z_t."""
         features = words + self.L_h(states) + self.L_z(contexts)
         features = ops.tanh(features) if self.output_tanh else features
         return self.drop(features, training=training)
@@ -242,9 +242,8 @@ class ShowAttendTell(Seq2SeqBackbone):
         )
         alphas = None
         if noise is not None:
-            first = ops.cast(memory["start"][0], states.dtype)[:, None]
             _, alphas = self.decoder.cell.attention.attention(
-                ops.concatenate([first, states[:, :-1]], axis=1),
+                shift_right(states, memory["start"][0]),
                 memory["annotations"],
                 mask=memory["mask"],
                 keys=memory["keys"],

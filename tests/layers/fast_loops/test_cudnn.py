@@ -13,10 +13,9 @@ from zoo.layers import (
     LSTMCell,
     RecurrentStack,
 )
-from zoo.layers import decoder as decoder_module
-from zoo.layers import recurrent as recurrent_module
-from zoo.layers.cudnn import has_cudnn, run_lstm
-from zoo.layers.recurrent import run_cell
+from zoo.layers.fast_loops import cells as cells_module
+from zoo.layers.fast_loops.cells import run_cell
+from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 
 RNG = np.random.default_rng(5)
 
@@ -24,8 +23,7 @@ RNG = np.random.default_rng(5)
 @pytest.fixture(autouse=True)
 def loops(monkeypatch):
     """Outside `run_lstm` loops run, on a GPU too."""
-    for module in (recurrent_module, decoder_module):
-        monkeypatch.setattr(module, "has_cudnn", lambda *args: False)
+    monkeypatch.setattr(cells_module, "has_cudnn", lambda *args: False)
 
 
 INPUTS = RNG.normal(size=(5, 6, 3)).astype("float32")
@@ -73,8 +71,8 @@ def test_gradients_are_the_loops(mask, monkeypatch):
         calls.append(args)
         return run_lstm(*args)
 
-    monkeypatch.setattr(recurrent_module, "has_cudnn", lambda *args: True)
-    monkeypatch.setattr(recurrent_module, "run_lstm", counted)
+    monkeypatch.setattr(cells_module, "has_cudnn", lambda *args: True)
+    monkeypatch.setattr(cells_module, "run_lstm", counted)
     got = gradients(layer.trainable_variables, loss)
     assert calls  # four, or once more where a function is traced
     for a, b in zip(got[1], wanted[1], strict=True):
@@ -97,8 +95,8 @@ def test_decoder_without_input_feeding(monkeypatch):
         calls.append(args)
         return run_lstm(*args)
 
-    monkeypatch.setattr(decoder_module, "has_cudnn", lambda *args: True)
-    monkeypatch.setattr(decoder_module, "run_lstm", counted)
+    monkeypatch.setattr(cells_module, "has_cudnn", lambda *args: True)
+    monkeypatch.setattr(cells_module, "run_lstm", counted)
     got = decoder(INPUTS, memory, initial_states=states)
     assert len(calls) == 2
     for a, b in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):

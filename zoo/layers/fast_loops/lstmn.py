@@ -12,15 +12,60 @@ JAX has no forward mode through it.
 
 from keras import ops
 
-from zoo.layers.functional import columns, custom_gradient, scan
-from zoo.layers.lstmn_step import Rows, attend_row
+from zoo.layers.fast_loops.lstmn_step import Rows, Step
+from zoo.layers.functional import columns, custom_gradient, gather_rows, scan
+from zoo.layers.lstmn_cell import attend_row
 
 
-class Loop:
-    """A cell's steps over a sequence; `step`: its `Step`."""
+def run_lstmn_cell(cell, inputs, mask=None, initial=None, source=None, starts=None):
+    """`LSTMNCell` over a sequence.
 
-    def __init__(self, step):
-        self.step, self.units, self.fusion = step, step.units, step.fusion
+    Args:
+        cell: a built `LSTMNCell`.
+        inputs: `(B, T, n)`.
+        mask: bool `(B, T)`, true where real, or None.
+        initial: `[h, c]`, zeros by default.
+        source: from `project_source`, with fusion; of as many rows.
+        starts: bool `(B, T)`, true where the tapes start anew, as if what follows
+            were run by itself from the last h and c; None, the default, for
+            nowhere. Without fusion.
+
+    Returns:
+        `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights
+        on the source `(B, T, S)` or None; the last real step's.
+    """
+    if mask is not None:
+        mask = ops.cast(ops.convert_to_tensor(mask), "bool")
+    if starts is not None:
+        starts = cell.checked_starts(starts, mask)
+    x = cell.project(inputs)
+    zeros = ops.zeros((ops.shape(x)[0], cell.units), dtype=x.dtype)
+    first = [ops.cast(s, x.dtype) for s in initial] if initial else [zeros, zeros]
+    h, c, weights = _Loop(cell).run(x, first, cell.step_weights(), mask, source, starts)
+    if mask is None:
+        return h, c, weights, [h[:, -1], c[:, -1]]
+    # The place behind the last real step, in the tape; 0 without any.
+    steps = ops.arange(ops.shape(x)[1], dtype="int32") + 1
+    place = ops.max(ops.where(mask, steps, 0), axis=1)
+    last = [
+        gather_rows(
+            ops.concatenate([start[:, None], tape], axis=1), place[:, None, None]
+        )[:, 0, 0]
+        for start, tape in zip(first, (h, c), strict=True)
+    ]
+    real = mask[..., None]
+    h, c = (ops.where(real, tape, 0.0) for tape in (h, c))
+    weights = None if weights is None else ops.where(real, weights, 0.0)
+    return h, c, weights, last
+
+
+class _Loop:
+    """A cell's steps over a sequence."""
+
+    def __init__(self, cell):
+        self.units, self.fusion = cell.units, cell.fusion
+        attention_units = cell.attention_units or cell.units
+        self.step = Step(self.units, attention_units, self.fusion)
 
     def run(self, x, first, weights, mask=None, source=None, starts=None):
         """All steps.
@@ -28,7 +73,7 @@ class Loop:
         Args:
             x: `(B, T, m)`, of the cell's `project`.
             first: `(h, c)` of slot 0, each `(B, units)`.
-            weights: the cell's `loop_weights()`.
+            weights: the cell's `step_weights()`.
             mask: bool `(B, T)`, true where real, or None.
             source: of the cell's `project_source`, with as many rows, or None.
             starts: bool `(B, T)`, true where the tapes start anew, at no pad, or None.

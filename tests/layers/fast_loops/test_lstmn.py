@@ -8,8 +8,9 @@ from keras import ops
 from tests.harness import close, gradients, randomize
 from tests.marks import long, once
 from zoo.layers import LSTMNCell
+from zoo.layers.fast_loops.lstmn import run_lstmn_cell
+from zoo.layers.fast_loops.lstmn_step import Rows
 from zoo.layers.functional import scan
-from zoo.layers.lstmn_step import Rows
 
 RNG = np.random.default_rng(11)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
@@ -87,7 +88,7 @@ CASES = [
 def test_its_gradients_are_the_steps(fusion, mask, starts, length):
     cell, case = made(fusion), (mask, starts, length)
     value, wanted = gradients_of(cell, stepwise, *case)
-    again, found = gradients_of(cell, LSTMNCell.run, *case)
+    again, found = gradients_of(cell, run_lstmn_cell, *case)
     close(again, value)
     for one, two in zip(found, wanted, strict=True):
         assert np.abs(two).max() > 0 or length == 1
@@ -116,7 +117,7 @@ def test_half_precision_loses_no_more_than_the_steps(dtype):
         pairs = zip(gradients_of(half, run), exact, strict=True)
         return sum(np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in pairs)
 
-    assert error(LSTMNCell.run) < 1.25 * error(stepwise)
+    assert error(run_lstmn_cell) < 1.25 * error(stepwise)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="of jax.jit")
@@ -129,7 +130,9 @@ def test_its_gradient_from_outside_a_compiled_function(fusion):
 
     def loss(inputs, mask, starts):
         own = cell.project_source(*SOURCE, SOURCE_MASK) if fusion else None
-        return ops.sum(ops.square(cell.run(inputs, mask, None, own, starts)[0]))
+        return ops.sum(
+            ops.square(run_lstmn_cell(cell, inputs, mask, None, own, starts)[0])
+        )
 
     wanted = jax.grad(loss)(INPUTS, MASK, starts)
     close(jax.grad(jax.jit(loss))(INPUTS, MASK, starts), wanted)
@@ -163,7 +166,7 @@ def test_unknown_shapes_in_a_graph(jit, fusion):
     )
     def graph(*given):
         with tf.GradientTape() as tape:
-            loss = squares(LSTMNCell.run, *given)
+            loss = squares(run_lstmn_cell, *given)
         return tape.gradient(loss, [v.value for v in cell.trainable_variables])
 
     given = (INPUTS, MASK, *SOURCE, SOURCE_MASK)
@@ -180,7 +183,7 @@ def test_one_step(fusion):
     cell.build((None, 5))
     source = cell.project_source(*SOURCE, SOURCE_MASK) if fusion else None
     wanted = stepwise(randomize(cell), INPUTS[:, :1], None, None, source)
-    found = cell.run(INPUTS[:, :1], source=source)
+    found = run_lstmn_cell(cell, INPUTS[:, :1], source=source)
     close(found[0], wanted[0])
     close(found[3][1], wanted[3][1])
 

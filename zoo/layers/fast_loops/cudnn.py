@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.layers.fast_loops.gates import is_standard
 from zoo.layers.functional import cast_weights, gather_rows
 
 # Added to a gate's input it closes (or, for the forget gate, opens) it to the last bit.
@@ -17,7 +18,7 @@ def has_cudnn(cell, inputs):
     JAX with a `keras.distribution`, where each device would do the whole batch.
     """
     backend = keras.backend.backend()
-    if not cell.standard or backend not in ("jax", "torch") or inputs.shape[1] == 1:
+    if not is_standard(cell) or backend not in ("jax", "torch") or inputs.shape[1] == 1:
         return False
     if backend == "torch":
         device = getattr(inputs, "device", None)
@@ -28,7 +29,7 @@ def has_cudnn(cell, inputs):
 
 
 def run_lstm(cell, inputs, initial_states, mask=None, reverse=False):
-    """`zoo.layers.recurrent.run_cell` of an LSTM cell by Keras's own LSTM layer.
+    """`run_cell` of an LSTM cell by Keras's own LSTM layer.
 
     On a GPU that is cuDNN's kernel, which knows no mask, elsewhere Keras's loop. So the
     real steps are moved to the front of each row in the order in which they are read,

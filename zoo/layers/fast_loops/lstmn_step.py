@@ -1,25 +1,10 @@
-"""The equations of one LSTMN step (Cheng, Dong & Lapata 2016), and their gradients."""
+"""One step of `LSTMNCell` that keeps what its gradient needs, and that gradient."""
 
 from keras import ops
 
-from zoo.layers.attention import mix
-from zoo.layers.cells import activate_gates, memory_gradient
-from zoo.layers.functional import columns, linear, masked_softmax, wide
-
-
-def attend(query, keys, vector, mask, values):
-    """Additive attention, v · tanh(query + keys): `(B, K, a)` and `(B, S, a)` to the
-    weighted sums of the values `(B, K, d)` and the weights `(B, K, S)`."""
-    hidden = ops.tanh(query[:, :, None] + keys[:, None])
-    scores = linear(hidden, vector[:, None])[..., 0]
-    weights = masked_softmax(scores, mask[:, None])
-    return mix(weights, values), weights
-
-
-def attend_row(query, keys, vector, mask, values):
-    """`attend` with one query a row, `(B, a)`: `(B, d)` and `(B, S)`."""
-    read, weights = attend(query[:, None], keys, vector, mask, values)
-    return read[:, 0], weights[:, 0]
+from zoo.layers.fast_loops.gates import activate_gates, memory_gradient
+from zoo.layers.functional import columns, wide
+from zoo.layers.lstmn_cell import FUSED
 
 
 def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None):
@@ -84,7 +69,7 @@ class Rows:
 
 
 class Step:
-    """One step's equations, and their gradient; see `LSTMNCell`.
+    """`LSTMNCell.equations`, and their gradient.
 
     Args:
         units, attention_units: sizes of h and of the scores' hidden layers.
@@ -94,14 +79,12 @@ class Step:
     def __init__(self, units, attention_units, fusion):
         n, a = units, attention_units
         self.units, self.fusion = units, fusion
-        self.weights = ["recurrent_kernel", "W_htilde", "W_h", "v"]
+        self.weights = ["recurrent_kernel", "W_htilde", "W_h", "v", *FUSED[fusion]]
         inputs = {"net": 4 * n, "query": a}
         kept = inputs | {"read": 2 * n, "last_htilde": n}
         gradients = inputs | {"v": a}
         if fusion:  # what asks is `fed`: h_{t-1}, or γ~_{t-1}
-            self.ask = "W_q" if fusion == "shallow" else "W_gammatilde"
-            self.use = "context_kernel" if fusion == "shallow" else "W_r"
-            self.weights += [self.ask, self.use, "u"]
+            self.ask, self.use, _ = FUSED[fusion]
             kept |= {"asked": a, "context": 2 * n, "last_fed": n}
             gradients |= {"asked": a, "u": a, "context": 2 * n}
         if fusion == "deep":
@@ -117,7 +100,7 @@ class Step:
         """One step.
 
         Args:
-            w: dict of the cell's `loop_weights`.
+            w: dict of the cell's `step_weights`.
             row: `(B, m)` of its `project`.
             htilde: h~_{t-1}, `(B, units)`.
             fed: h_{t-1} with shallow fusion, γ~_{t-1} with deep.
