@@ -2,8 +2,8 @@
 
     KERAS_BACKEND=jax python tools/bench_lstmn.py
 
-`run_lstmn_cell`, whose gradient is written out (`zoo/layers/fast_loops/lstmn.py`), against the
-same steps one by one through `advance` in a loop, whose gradient the backend finds.
+`run_lstmn_cell`, whose gradient is written out (zoo/layers/fast_loops), against
+the same steps one by one through `advance`, whose gradient the backend finds.
 56 sequences of 14 steps as in a batch of translations, 20 of 35 as in a language
 model's; 256 units. The median of `--runs`, in which both take turns.
 """

@@ -129,9 +129,9 @@ def main(argv=None):
     targets, target_size = read_ids(args.data, "target")
     batches = PairBatches(sources, targets, batch_size=args.batch_size, seed=args.seed)
     model = make_model(args.model, source_size, target_size)
-    compile_for_training(model, keras.optimizers.Adam())
+    trained = compile_for_training(model, keras.optimizers.Adam())
     began = time.perf_counter()
-    model.fit(WarmUp(batches), shuffle=False, verbose=0)
+    trained.fit(WarmUp(batches), shuffle=False, verbose=0)
     warmed = time.perf_counter() - began
 
     boundaries = [
@@ -147,7 +147,7 @@ def main(argv=None):
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Done):
         files = [f"{folder}/{name}" for name in ("checkpoint.npz", "best.weights.h5")]
         checkpoint = Checkpoint(*files, model.backbone)
-        Loop(model, batches, checkpoint, epochs).run([clock])
+        Loop(trained, batches, checkpoint, epochs).run([clock])
     windows = [
         float((total[b] - total[a]) / (after - before))
         for a, b, before, after in zip(

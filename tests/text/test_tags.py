@@ -107,6 +107,7 @@ def test_bad_arguments(change, message):
 def test_a_preset_keeps_the_vocabularies(tmp_path):
     preprocessor = TaggerPreprocessor.of(SENTENCES, TAGS, word_length=5)
     preprocessor.save_to_preset(tmp_path)
+    preprocessor.save_to_preset(tmp_path)  # over the first
     copy = same_config(preprocessor)
     assert copy.empty and copy.word_length == 5
     with pytest.raises(ValueError, match="has no vocabularies"):

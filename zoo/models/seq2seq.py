@@ -192,19 +192,26 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         self.backbone = backbone
         self.preprocessor = preprocessor
         self.noise = list(noise)
-        self._wants_no_logits = self._projects = False
         self.build(None)
 
     def build(self, input_shape=None):
         self.built = True
 
     def call(self, inputs, training=False):
+        return self.backbone.logits(self.features(inputs, training=training))
+
+    def features(self, inputs, training=False):
+        """The input of the output layer: see `Seq2SeqBackbone.features`."""
         if training:
             for layer in self.noise:
                 inputs = layer(inputs, model=self.backbone)
-        if training and self._projects:
-            return self.backbone.features(inputs, training=True)
-        return self.backbone(inputs, training=training)
+        return self.backbone.features(inputs, training=training)
+
+    def projected_loss(self, loss, features, y, sample_weight=None):
+        """A `SmoothedCrossEntropy` of `features`, without their logits: see
+        `zoo.training.WithoutLogits`."""
+        weights = self.backbone.output_weights()
+        return loss.projected(features, *weights, y, sample_weight)
 
     def get_config(self):
         config = super().get_config()
@@ -218,15 +225,6 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         deserialize = keras.saving.deserialize_keras_object
         noise = [deserialize(layer) for layer in config.get("noise", ())]
         return super().from_config({**config, "noise": noise})
-
-    def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        if not (training and self._projects):
-            return super().compute_loss(x, y, y_pred, sample_weight, training=training)
-        weights = self.backbone.output_weights()
-        loss = self.loss.projected(y_pred, *weights, y, sample_weight)
-        return sum(self.losses, loss)
 
     def compile(
         self,
@@ -248,11 +246,6 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
             sampler=sampler,
             **kwargs,
         )
-        # Such a loss can do without the logits if nothing else reads them.
-        free = not metrics and not weighted_metrics
-        # In float16 its gradient is made before the loss is scaled up, and vanishes.
-        free = free and self.backbone.compute_dtype != "float16"
-        self._wants_no_logits = free and hasattr(self.loss, "projected")
 
     def generate_step(self, inputs, stop_token_ids=None):
         """One batch of `generate`, by the sampler that `compile` was given.
@@ -307,13 +300,9 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
         `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data
         without a preprocessor) go as they are."""
-        self._projects = self._wants_no_logits and self.backbone.has_plain_output
-        try:
-            if self._takes_ids(x):
-                return keras.Model.fit(self, x, *args, **kwargs)
-            return super().fit(x, *args, **kwargs)
-        finally:
-            self._projects = False
+        if self._takes_ids(x):
+            return keras.Model.fit(self, x, *args, **kwargs)
+        return super().fit(x, *args, **kwargs)
 
     def evaluate(self, x=None, *args, **kwargs):
         """`keras.Model.evaluate`, with the choice that `fit` makes."""

@@ -288,8 +288,8 @@ class ShowAttendTellTranslator(Translator):
 
     Raises:
         ValueError: if λ_r or λ_e is below 0.
-        ValueError: where hard attention is trained with another loss than
-            `zoo.training.SmoothedCrossEntropy`, with metrics, or in float16.
+        ValueError: where hard attention is trained otherwise than by the model that
+            `zoo.training.compile_for_training` returns.
     """
 
     backbone_cls = ShowAttendTell
@@ -307,29 +307,31 @@ class ShowAttendTellTranslator(Translator):
         self.built = True
 
     def call(self, inputs, training=False):
-        if not (training and self.backbone.attention == "hard"):
-            return super().call(inputs, training=training)
-        if not self._projects:
+        if training and self.backbone.attention == "hard":
             raise ValueError(
-                "Hard attention is trained by `fit` with zoo.training."
-                "SmoothedCrossEntropy, without metrics, in float32 or bfloat16, "
-                "not quantized. "
+                "Hard attention is trained by the model that zoo.training."
+                "compile_for_training returns, in float32 or bfloat16, not quantized. "
                 f"Received: loss={getattr(self, 'loss', None)!r}, "
                 f"dtype={self.backbone.compute_dtype}"
             )
+        return super().call(inputs, training=training)
+
+    def features(self, inputs, training=False):
+        """As a translator's; with hard attention in training a dict of them and of
+        `choices` and `alphas`, the places drawn and α."""
+        if not (training and self.backbone.attention == "hard"):
+            return super().features(inputs, training=training)
         for layer in self.noise:
             inputs = layer(inputs, model=self.backbone)
         noise = self.backbone.draw_noise(inputs)
         features, choices, alphas = self.backbone.run(inputs, True, noise)
         return {"features": features, "choices": choices, "alphas": alphas}
 
-    def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        if not isinstance(y_pred, dict):
-            return super().compute_loss(x, y, y_pred, sample_weight, training=training)
-        features = y_pred["features"]
-        loss = super().compute_loss(x, y, features, sample_weight, training=training)
+    def projected_loss(self, loss, features, y, sample_weight=None):
+        if not isinstance(features, dict):
+            return super().projected_loss(loss, features, y, sample_weight)
+        drawn, features = features, features["features"]
+        total = super().projected_loss(loss, features, y, sample_weight)
         if sample_weight is None:
             sample_weight = ops.not_equal(ops.cast(y, "int32"), PAD_ID)
         weights = ops.cast(sample_weight, "float32")
@@ -342,15 +344,15 @@ class ShowAttendTellTranslator(Translator):
         real = ops.cast(weights > 0, "float32")[..., None]
         added = reinforce(
             log_likelihood,
-            ops.cast(y_pred["alphas"], "float32") * real,
-            ops.cast(y_pred["choices"], "float32") * real,
+            ops.cast(drawn["alphas"], "float32") * real,
+            ops.cast(drawn["choices"], "float32") * real,
             self.baseline,
             self.reward,
             self.entropy,
         )
         mean = ops.mean(log_likelihood)
         self.baseline.assign(0.9 * self.baseline + 0.1 * mean)
-        return loss + ops.sum(added) / ops.maximum(self.loss.count(weights), 1.0)
+        return total + ops.sum(added) / ops.maximum(loss.count(weights), 1.0)
 
     def get_config(self):
         own = {"reward": self.reward, "entropy": self.entropy}

@@ -190,7 +190,7 @@ class Run:
                 made = optimizer(len(batches), epochs)
             except (TypeError, ValueError) as error:
                 raise ConfigurationError(f"optimizer: {error}") from error
-            compile_with(model, made, loss, distribution)
+            model = compile_with(model, made, loss, distribution)
         checkpoint = Checkpoint(
             os.path.join(folder, "checkpoint.npz"),
             os.path.join(folder, "best.weights.h5"),

@@ -65,7 +65,8 @@ class CarriedState(keras.Model):
     """A language model in training, whose state goes on from batch to batch.
 
     The state stands in variables that are not trained; no gradient passes from one
-    batch into the one before. `fit` it on `StreamBatches`, in their order, with a
+    batch into the one before. Called, it gives what the output layer reads,
+    `(B, T, hidden_dim)`; `fit` it on `StreamBatches`, in their order, with a
     `SmoothedCrossEntropy`, which does without the logits of a whole batch. (`evaluate`
     would start from what training left: `RecurrentCausalLM.perplexity` doesn't.)
 
@@ -78,7 +79,7 @@ class CarriedState(keras.Model):
         >>> backbone = RecurrentLM(9, embedding_dim=4, hidden_dim=4)
         >>> batches = StreamBatches([[4, 5, 6], [7, 8]], batch_size=2, length=2)
         >>> CarriedState(backbone, 2)(batches[0][0]).shape
-        (2, 2, 9)
+        (2, 2, 4)
     """
 
     def __init__(self, backbone, batch_size, **kwargs):
@@ -113,19 +114,15 @@ class CarriedState(keras.Model):
             ],
         )
         features, states = self.backbone.read(inputs["token_ids"], states, training)
-        if not training:
-            return self.backbone.output_layer(features)
-        for variable, state in zip(
-            self.carried, keras.tree.flatten(states), strict=True
-        ):
-            variable.assign(ops.stop_gradient(ops.cast(state, variable.dtype)))
+        if training:
+            states = keras.tree.flatten(states)
+            for variable, state in zip(self.carried, states, strict=True):
+                variable.assign(ops.stop_gradient(ops.cast(state, variable.dtype)))
         return features
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        if not training:
-            return super().compute_loss(x, y, y_pred, sample_weight, training=False)
         layer, dtype = self.backbone.output_layer, self.backbone.compute_dtype
         kernel, bias = (
             cast_weights(layer.kernel, dtype),
