@@ -121,8 +121,10 @@ def mix(weights, values):
 
 
 def attend_rows(attention, query, memory, mask, keys, position, paired=None, **others):
-    """Attention of single states `(R, d)`, of which R / B consecutive ones (the
-    hypotheses of a beam) share one of B sentences, whose memory is not copied.
+    """Attends with single states, several of which may share a sentence.
+
+    Of R states, R / B consecutive ones (the hypotheses of a beam) share one of B
+    sentences, whose memory is not copied.
 
     Args:
         attention: a built attention layer.

@@ -105,8 +105,11 @@ class AttentionCell(MemoryLayer):
         self.built = True
 
     def get_initial_state(self, batch_size, cell_states=None):
-        """The flat list of states before the first step: the cells' own (zeros, or
-        `cell_states`, a flat list), h~_0 = 0 and position 0."""
+        """Returns the flat list of states before the first step.
+
+        That is the cells' own (zeros, or `cell_states`, a flat list), h~_0 = 0 and
+        position 0.
+        """
         if cell_states is None:
             cell_states = []
             for cell in self.cells:

@@ -40,7 +40,7 @@ class _Projecting:
         return projected if bias is None else projected + bias
 
     def input_bias(self):
-        """b `(gates * units,)`, or None."""
+        """The bias b `(gates * units,)`, or None."""
         return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
 
     def _recurrent(self, h):

@@ -101,8 +101,10 @@ class ContextCell(MemoryLayer):
         self.built = True
 
     def get_initial_state(self, batch_size, cell_states=None):
-        """The states before the first step: the cell's own (zeros, or `cell_states`)
-        and position 0."""
+        """Returns the states before the first step.
+
+        That is the cell's own (zeros, or `cell_states`) and position 0.
+        """
         if cell_states is None:
             cell_states = self.cell.get_initial_state(batch_size=batch_size)
         states = [ops.cast(s, self.compute_dtype) for s in as_list(cell_states)]
@@ -277,8 +279,9 @@ def doubly_stochastic_penalty(alignments, mask=None, steps_mask=None):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class FixedContextDecoder(CellRunner):
-    """Runs a cell over target sequences, with one context a sentence as a further input
-    at every step: s_i = cell([x_i; c], s_{i-1}).
+    """Runs a cell over target sequences with one context per sentence.
+
+    The context is a further input at every step: s_i = cell([x_i; c], s_{i-1}).
 
     With `reset_context` the reset gate scales the context's share of the candidate too,
     tanh(W x + r * (U s + C c)), as in the appendix of Cho et al. 2014.
@@ -348,8 +351,7 @@ class FixedContextDecoder(CellRunner):
         return self.cell.step(self.cell.project(inputs) + added, state, reset)
 
     def _shares(self, projected):
-        """The context's shares: of all net inputs, and of what the reset gate scales,
-        or None."""
+        """Splits C c into what is added and what the reset gate scales, or None."""
         if not self.reset_context:
             return projected, None
         gates, reset = ops.split(projected, [2 * self.cell.units], axis=-1)

@@ -5,8 +5,7 @@ from keras import ops
 
 
 def values_of(tensor):
-    """A tensor's values as a NumPy array; None while a graph is being traced, which has
-    none yet."""
+    """Returns a tensor's values as a NumPy array, None while a graph is traced."""
     try:
         return ops.convert_to_numpy(tensor)
     except Exception:  # each backend's tracer has an error class of its own
@@ -71,8 +70,9 @@ def read_mask(mask, batch, time, length):
 
 
 def sentence_mask(mask, memory):
-    """The mask of a memory `(B, S, d)` that is the same for all queries, bool `(B, S)`,
-    or None.
+    """Returns one mask per sentence of a memory `(B, S, d)`, or None.
+
+    It is bool `(B, S)`, the same for all queries.
 
     Raises:
         ValueError: for a mask of another shape than `(B, S)` and `(B, 1, S)`.
@@ -100,8 +100,9 @@ def steps_mask(mask, inputs):
 
 
 def clear_masked(memory, mask):
-    """Zeroes the memory `(B, S, d)` where every query is masked, since NaN times a
-    weight of 0 is NaN.
+    """Zeroes the memory `(B, S, d)` where every query is masked.
+
+    NaN times a weight of 0 would be NaN.
 
     Args:
         mask: as in `read_mask`.
@@ -119,8 +120,10 @@ def is_half(x):
 
 
 def wide(x):
-    """`x`, half precisions as float32: for what would lose differences and small
-    products in them, and is rounded once behind."""
+    """Casts half precisions to float32.
+
+    For what would lose differences and small products, and is rounded once, afterwards.
+    """
     return ops.cast(x, "float32") if is_half(x) else x
 
 
@@ -175,8 +178,7 @@ def custom_gradient(function):
 
 
 def is_recorded(x):
-    """Whether torch records what is computed of a tensor, for a gradient; False under
-    the other backends."""
+    """Whether torch records a gradient of `x`; False under the other backends."""
     return getattr(x, "requires_grad", False) and x[None].requires_grad
 
 
@@ -203,8 +205,9 @@ def gather_rows(values, index):
 
 
 def take_last(values, index):
-    """Takes `values[b, t, index[b, t, s]]`, in fewer operations than
-    `ops.take_along_axis` needs.
+    """Takes `values[b, t, index[b, t, s]]`.
+
+    It needs fewer operations than `ops.take_along_axis`.
 
     Args:
         values: tensor `(B, T, W)`.
@@ -224,8 +227,10 @@ def cast_weights(weights, dtype):
 
 
 def fresh(initializer):
-    """A copy of an initializer, since one instance gives every variable the same values
-    (a seed that the user set is kept)."""
+    """Copies an initializer; a seed that the user set is kept.
+
+    One instance would give every variable the same values.
+    """
     initializer = keras.initializers.get(initializer)
     return initializer.clone() if hasattr(initializer, "clone") else initializer
 

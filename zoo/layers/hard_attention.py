@@ -120,8 +120,11 @@ class HardAttention(Attention):
 
 
 def choose(alpha, noise=None):
-    """One place of each row of α `(..., S)`, one-hot: drawn with noise `(..., S + 1)`,
-    or α itself where its coin says so; without noise the most probable one."""
+    """Chooses one place of each row of α `(..., S)`, one-hot.
+
+    With noise `(..., S + 1)` it is drawn, or α itself is kept where the coin says so;
+    without noise it is the most probable one.
+    """
     if 0 in alpha.shape:
         return alpha
     scores = ops.log(ops.maximum(ops.cast(alpha, "float32"), 1e-30))
@@ -137,8 +140,9 @@ def choose(alpha, noise=None):
 
 
 def reinforce(log_likelihood, alphas, choices, baseline, reward=0.1, entropy=0.002):
-    """The term that hard attention adds to the loss -log p(y | s, a): the draws' part
-    of the estimator (Xu et al. 2015, section 4.1).
+    """The term that hard attention adds to the loss -log p(y | s, a).
+
+    It has the draws' part of the estimator (Xu et al. 2015, section 4.1).
 
         - λ_r (log p(y | s, a) - b) Σ_t log p(s_t | a) - λ_e Σ_t H[α_t]
 

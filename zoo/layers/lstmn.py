@@ -173,8 +173,11 @@ class LSTMN(keras.layers.Layer):
         ]
 
     def step(self, inputs, states, source=None, starts=None):
-        """One step: `(B, n)` to `(h of the top layer, its weights on the source or
-        None, states)`; NaN where the states have no room left. `starts`: `(B, 1)`."""
+        """Takes one step with inputs `(B, n)`.
+
+        Returns `(h of the top layer, its weights on the source or None, states)`; NaN
+        where the states have no room left. `starts`: `(B, 1)`.
+        """
         inputs = ops.cast(inputs, self.compute_dtype)
         x, new_states = inputs, []
         for index, cell in enumerate(self.cells):

@@ -98,8 +98,11 @@ class LSTMNCell(keras.layers.Layer):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
 
     def build(self, inputs_shape, skip=0):
-        """`skip`: how many of the last inputs are a skip connection's, which the gates
-        read and the attention's query does not."""
+        """Makes the weights.
+
+        The last `skip` inputs are a skip connection's: the gates read them and the
+        attention's query does not.
+        """
         size, n = inputs_shape[-1], self.units
         a = self.attention_units or n
         self.query_size = size - skip
@@ -138,8 +141,10 @@ class LSTMNCell(keras.layers.Layer):
         return [cast_weights(getattr(self, name), self.compute_dtype) for name in names]
 
     def step_weights(self):
-        """The matrices of a step, in the compute dtype, by name. Of W_r the rows of
-        γ~_t: x_t is projected before."""
+        """Returns the matrices of a step, in the compute dtype, by name.
+
+        Of W_r the rows of γ~_t: x_t is projected before.
+        """
         names = ["recurrent_kernel", "W_htilde", "W_h", "v", *FUSED[self.fusion]]
         weights = dict(zip(names, self._cast(*names), strict=True))
         if self.fusion == "deep":
@@ -148,8 +153,11 @@ class LSTMNCell(keras.layers.Layer):
 
     # === Before the loop ===
     def project(self, inputs):
-        """All that the inputs `(..., n)` alone decide: the gates' share, the query's,
-        and with deep fusion those of r_t and of the source's query."""
+        """Computes all that the inputs `(..., n)` alone decide.
+
+        That is the gates' share, the query's, and with deep fusion those of r_t and of
+        the source's query.
+        """
         inputs = ops.cast(inputs, self.compute_dtype)
         kernel, bias, W_x = self._cast("kernel", "bias", "W_x")
         shown = inputs[..., : self.query_size]
@@ -160,8 +168,10 @@ class LSTMNCell(keras.layers.Layer):
         return ops.concatenate(parts, axis=-1)
 
     def project_source(self, hidden, memory, mask):
-        """The source as a cell with fusion reads it: γ `(B, S, units)`, α of the same
-        shape, mask bool `(B, S)`."""
+        """Prepares a source for a cell with fusion.
+
+        γ and α are `(B, S, units)`, the mask is bool `(B, S)`.
+        """
         hidden, memory = (
             clear_masked(ops.cast(x, self.compute_dtype), mask)
             for x in (hidden, memory)
@@ -314,8 +324,11 @@ class LSTMNCell(keras.layers.Layer):
 
 
 def attend(query, keys, vector, mask, values):
-    """Additive attention, v · tanh(query + keys): `(B, K, a)` and `(B, S, a)` to the
-    weighted sums of the values `(B, K, d)` and the weights `(B, K, S)`."""
+    """Additive attention, v · tanh(query + keys).
+
+    From `(B, K, a)` and `(B, S, a)` to the weighted sums of the values `(B, K, d)` and
+    the weights `(B, K, S)`.
+    """
     hidden = ops.tanh(query[:, :, None] + keys[:, None])
     scores = linear(hidden, vector[:, None])[..., 0]
     weights = masked_softmax(scores, mask[:, None])

@@ -110,8 +110,10 @@ class MultiHeadAttention(MemoryLayer):
         self.built = True
 
     def project(self, memory):
-        """Keys and values of memory `(B, S, d_m)`, the heads apart: a list of two
-        `(B, h, S, d_k)`."""
+        """Projects a memory `(B, S, d_m)` to keys and values, the heads apart.
+
+        Returns a list of two `(B, h, S, d_k)`.
+        """
         return [self._laid_out(layer(memory)) for layer in (self.W_K, self.W_V)]
 
     def call(self, query, memory, memory_mask=None, keys=None):

@@ -64,8 +64,9 @@ def _cell_options(cell, update, forget_gate, unit_forget_bias, output_activation
 
 @keras.saving.register_keras_serializable(package="zoo")
 class RecurrentStack(keras.layers.Layer):
-    """A stack of recurrent layers with dropout on the input of each (Zaremba et al.
-    2014).
+    """A stack of recurrent layers with dropout on the input of each.
+
+    See Zaremba et al. 2014.
 
     The masks are drawn anew at every time step and never touch the recurrent
     connections.

@@ -38,8 +38,11 @@ class Score(keras.layers.Layer):
 
 
 def _join(query, keys):
-    """Aligns query `(B, T, d)` with keys of either form for broadcasting; whatever a
-    score makes of both and sums up has the shape `(B, T, S)`, or `(B, S)` if T = 1."""
+    """Aligns a query `(B, T, d)` with keys of either form for broadcasting.
+
+    Sums over the last axis of what a score makes of both are `(B, T, S)`, or `(B, S)`
+    if T = 1.
+    """
     if len(keys.shape) == 4:
         return ops.expand_dims(query, 2), keys
     if query.shape[1] == 1:

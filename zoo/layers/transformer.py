@@ -80,8 +80,10 @@ class _TransformerLayer(keras.layers.Layer):
         self.built = True
 
     def sublayer(self, name, x, function, training=False):
-        """Residual connection, normalisation and dropout around `function`, which
-        returns its output, or a tuple that begins with it."""
+        """Residual connection, normalisation and dropout around `function`.
+
+        It returns its output, or a tuple that begins with it.
+        """
         norm = getattr(self, f"{name}_norm")
         output = function(norm(x) if self.norm == "pre" else x)
         output, *others = output if isinstance(output, tuple) else (output,)
@@ -160,8 +162,9 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
-    """One layer of the decoder: self-attention to the past, attention to the source, a
-    feed-forward network.
+    """One layer of the decoder.
+
+    Self-attention to the past, attention to the source, a feed-forward network.
 
     Args: those of `TransformerEncoderLayer`.
 
@@ -216,8 +219,10 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         return self._read(x, keys, memory_mask, training)
 
     def _read(self, x, keys, mask, training=False):
-        """The two sub-layers behind self-attention. With K consecutive rows for each
-        sentence of the memory, they are read as its K queries."""
+        """The two sub-layers behind self-attention.
+
+        K consecutive rows for each sentence of the memory are read as its K queries.
+        """
         single, batch = x.shape[1] == 1, ops.shape(keys[0])[0]
 
         def attend(x):
@@ -233,8 +238,10 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         return self.sublayer("feed_forward", x, self.feed_forward, training), weights
 
     def make_cache(self, batch_size, length):
-        """Room for the keys and values of `length` target positions: a list of two
-        `(R, h, length, d_k)`."""
+        """Makes room for the keys and values of `length` target positions.
+
+        A list of two `(R, h, length, d_k)`.
+        """
         shape = (batch_size, self.num_heads, length, self.self_attention.head_size)
         return [ops.zeros(shape, dtype=self.compute_dtype) for _ in range(2)]
 

@@ -17,8 +17,11 @@ from zoo.serving.export import export_savedmodel
 
 
 def holds_ids(x):
-    """Whether data is ids, to be left as they are: a dict of integer arrays, a
-    `keras.utils.PyDataset` or a `tf.data.Dataset` without strings."""
+    """Whether data is ids, to be left as they are.
+
+    Ids are a dict of integer arrays, a `keras.utils.PyDataset` or a `tf.data.Dataset`
+    without strings.
+    """
     if isinstance(x, dict):
         dtypes = [str(getattr(part, "dtype", None)) for part in x.values()]
         return all("int" in dtype for dtype in dtypes)
@@ -128,9 +131,11 @@ class Presets(KeptValues, metaclass=SubclassedModel):
         return super().from_preset(folder, **kwargs)
 
     def save_to_preset(self, preset_dir, **kwargs):
-        """KerasHub's `save_to_preset`. A model in mixed precision, whose weights are
-        float32, is recorded as one that computes in float32: that is what a preset does
-        unless it is loaded with a `dtype`."""
+        """KerasHub's `save_to_preset`, recorded as computing in float32.
+
+        The weights of a model in mixed precision are float32, too; it computes
+        otherwise when it is loaded with a `dtype`.
+        """
         super().save_to_preset(preset_dir, **kwargs)
         for path in Path(preset_dir).glob("*.json"):
             config = json.loads(path.read_text(encoding="utf-8"))
@@ -183,16 +188,19 @@ class TaskMethods:
         return object.__getattribute__(self, name)
 
     def compile(self, *args, **kwargs):
-        """KerasHub's `compile`. None for metrics means none, where Keras would keep
-        those of the last compilation."""
+        """KerasHub's `compile`; None for metrics means none.
+
+        Keras would keep those of the last compilation.
+        """
         for name in ("metrics", "weighted_metrics"):
             if name in kwargs and kwargs[name] is None:
                 kwargs[name] = []
         super().compile(*args, **kwargs)
 
     def export_savedmodel(self, path, warmup=True, **limits):
-        """Writes the next version of this model for TensorFlow Serving: text in, text
-        out. See `zoo.serving.export_savedmodel`.
+        """Writes the next version of this model for TensorFlow Serving.
+
+        Text in, text out: see `zoo.serving.export_savedmodel`.
 
         Args:
             path: str or path, the model's folder, such as `"exports/luong_local"`.
@@ -268,14 +276,17 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         return self.token_embedding if layer is None else layer
 
     def default_lora_layer_names(self):
-        """Names of the layers that `enable_lora` adapts by default: the output layer
-        and the Transformer's attention projections. The attentions of the other models
-        are no Dense layers, and stay frozen."""
+        """Names of the layers that `enable_lora` adapts by default.
+
+        They are the output layer and the Transformer's attention projections. The
+        attentions of the other models are no Dense layers, and stay frozen.
+        """
         return ["W_Q", "W_K", "W_V", "W_O", self.output_or_embedding.name]
 
     def enable_lora(self, rank, target_layer_names=None):
-        """KerasHub's `enable_lora`: freezes all weights and adds trainable ones of low
-        rank to some layers.
+        """KerasHub's `enable_lora`.
+
+        Freezes all weights and adds trainable ones of low rank to some layers.
 
         Args:
             rank: int.

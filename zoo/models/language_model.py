@@ -20,8 +20,10 @@ TAPES = ("sentence", "call")
 
 
 def recurrent_layer(cell, units, num_layers, **options):
-    """The layer that reads a sequence: `(inputs, mask, initial_states, training)` to
-    `(outputs (B, T, units), states)`.
+    """Makes the layer that reads a sequence.
+
+    It takes `(inputs, mask, initial_states, training)` to `(outputs (B, T, units),
+    states)`.
 
     Args:
         cell: one of `CELLS`.
@@ -160,15 +162,19 @@ class RecurrentLM(Backbone):
         ]
 
     def start(self, batch_size, length):
-        """The states before the first of at most `length` calls of `step`: with tapes
-        that have room for them where the cell has tapes."""
+        """Returns the states before the first of at most `length` calls of `step`.
+
+        Where the cell has tapes, they have room for as many.
+        """
         if self.cell == "lstmn":
             return self.recurrent.make_states(batch_size, length)
         return self.initial_states(batch_size)
 
     def step(self, token_ids, states):
-        """One word: `(B,)` ids to `(logits (B, V), states)`. Its states are those of
-        `start`."""
+        """Reads one word: `(B,)` ids to `(logits (B, V), states)`.
+
+        Its states are those of `start`.
+        """
         if self.cell == "lstmn":
             token_ids = ops.cast(token_ids, "int32")
             words = self.token_embedding(token_ids)
@@ -257,8 +263,10 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
 
     def next_word(self, token_ids, states):
-        """`backbone.step` for `generate`, which writes no unknown word, and of the
-        special tokens the end alone: `(logits (B, V), states)`."""
+        """The `backbone.step` of `generate`: `(logits (B, V), states)`.
+
+        It writes no unknown word, and of the special tokens the end alone.
+        """
         logits, states = self.backbone.step(token_ids, states)
         places = ops.arange(logits.shape[-1], dtype="int32")
         return ops.where(places < END_ID, -3e4, logits), states
@@ -323,7 +331,7 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         return totals[0] if isinstance(texts, str) else totals
 
     def perplexity(self, texts, batch_size=32, carry_over=False):
-        """exp of the mean negative log-likelihood of all words and end tokens.
+        """Returns exp of the mean negative log-likelihood of words and end tokens.
 
         Args:
             texts: a list of str.

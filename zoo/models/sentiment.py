@@ -123,7 +123,7 @@ class RecurrentClassifier(Backbone):
         return self.output_layer(vector)
 
     def read(self, token_ids, training=False):
-        """v of each sentence, `(B, hidden_dim)`; zeros where there is no word."""
+        """The vector v of each sentence, `(B, hidden_dim)`; zeros without a word."""
         token_ids = ops.cast(token_ids, "int32")
         mask = ops.not_equal(token_ids, PAD_ID)
         # 0 on pads, so that a sum is that of the real steps.

@@ -59,20 +59,26 @@ class Seq2SeqBackbone(Backbone):
         raise NotImplementedError
 
     def features(self, inputs, training=False):
-        """The input of the output layer, `(B, T, d)`: `call` is its product with the
-        `output_weights`."""
+        """Returns the input of the output layer, `(B, T, d)`.
+
+        `call` is its product with the `output_weights`.
+        """
         raise NotImplementedError
 
     def logits(self, features):
-        """The output layer, a Dense `output_layer` or tied word vectors: `(..., d)` to
-        `(..., V)`."""
+        """Applies the output layer: `(..., d)` to `(..., V)`.
+
+        It is a Dense `output_layer`, or tied word vectors.
+        """
         if self.output_layer is None:
             return self.token_embedding(features, reverse=True)
         return self.output_layer(features)
 
     def output_weights(self):
-        """The matrix `(d, V)` of an output layer that is not quantized, and its bias
-        `(V,)` or None."""
+        """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
+
+        For an output layer that is not quantized.
+        """
         if self.output_layer is None:
             kernel, bias = ops.transpose(self.token_embedding.embeddings), None
         else:
@@ -82,8 +88,10 @@ class Seq2SeqBackbone(Backbone):
 
     @property
     def has_plain_output(self):
-        """Whether the output layer is a plain matrix product, that is, not quantized.
-        (A float8 layer anywhere must be called in training by the model as a whole.)"""
+        """Whether the output layer is a plain matrix product, not quantized.
+
+        (A float8 layer anywhere must be called in training by the model as a whole.)
+        """
         plain = self.output_or_embedding.quantization_mode is None
         return plain and not has_float8(self)
 
@@ -95,9 +103,11 @@ class Seq2SeqBackbone(Backbone):
         raise NotImplementedError
 
     def look(self, source_ids, target_ids):
-        """`align` as a tuple, with the places where a model with local attention looks:
-        `(weights,)`, or `(weights, focus, windows)`, which are p_t `(B, T)` and the
-        window's first and last source position `(B, T, 2)`."""
+        """`align` as a tuple, with the windows of local attention.
+
+        It is `(weights,)`, or `(weights, focus, windows)`: p_t `(B, T)`, and the
+        window's first and last source position `(B, T, 2)`.
+        """
         return (self.align(source_ids, target_ids),)
 
     def build(self, input_shape=None):
@@ -155,8 +165,10 @@ class Seq2SeqBackbone(Backbone):
 
 
 def no_weights(states, mask):
-    """The alignment of a model without attention: zeros, `(..., S)` for states
-    `(..., d)` and a source mask `(B, S)`."""
+    """Returns the alignment of a model without attention: zeros `(..., S)`.
+
+    For states `(..., d)` and a source mask `(B, S)`.
+    """
     lead = ops.shape(states)[:-1]
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
 
@@ -208,8 +220,10 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         return self.backbone.features(inputs, training=training)
 
     def projected_loss(self, loss, features, y, sample_weight=None):
-        """A `SmoothedCrossEntropy` of `features`, without their logits: see
-        `zoo.training.WithoutLogits`."""
+        """Returns a `SmoothedCrossEntropy` of `features`, without their logits.
+
+        See `zoo.training.WithoutLogits`.
+        """
         weights = self.backbone.output_weights()
         return loss.projected(features, *weights, y, sample_weight)
 
@@ -236,8 +250,10 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         sampler="greedy",
         **kwargs,
     ):
-        """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default. The
-        sampler may be a `zoo.decoding.BeamSearch`."""
+        """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default.
+
+        The sampler may be a `zoo.decoding.BeamSearch`.
+        """
         super().compile(
             optimizer,
             loss,
@@ -297,9 +313,12 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         return self.preprocessor is None or holds_ids(x)
 
     def fit(self, x=None, *args, **kwargs):
-        """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
+        """`keras.Model.fit`, on strings or on ids.
+
+        Raw strings go through the preprocessor; batches of ids (a
         `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data
-        without a preprocessor) go as they are."""
+        without a preprocessor) go as they are.
+        """
         if self._takes_ids(x):
             return keras.Model.fit(self, x, *args, **kwargs)
         return super().fit(x, *args, **kwargs)

@@ -317,8 +317,11 @@ class ShowAttendTellTranslator(Translator):
         return super().call(inputs, training=training)
 
     def features(self, inputs, training=False):
-        """As a translator's; with hard attention in training a dict of them and of
-        `choices` and `alphas`, the places drawn and α."""
+        """As a translator's; hard attention in training adds its draws.
+
+        Then a dict of `features`, `choices`, the places drawn, and `alphas`, which is
+        α.
+        """
         if not (training and self.backbone.attention == "hard"):
             return super().features(inputs, training=training)
         for layer in self.noise:

@@ -143,8 +143,10 @@ def _gru_step(cell, loop, net, kernel, reset):
 
 
 def _candidate_input(loop, net, kernel):
-    """The input's share of a candidate beside which the reset gate stands: a function
-    of the slices and the fed part."""
+    """The input's share of the candidate, outside the reset gate's bracket.
+
+    Returns a function of the slices and the fed part.
+    """
     if kernel.shape[0]:
         return loop.product(kernel, net)
     place = loop.read(net)

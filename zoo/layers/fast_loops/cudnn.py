@@ -102,8 +102,10 @@ def _take(sequence, steps):
 
 
 def _engine(cell, kernel, recurrent, bias, dtype):
-    """Keras's LSTM layer over these weights: `(sequence, states) -> (outputs, states)`,
-    by cuDNN where it can be, else by its loop."""
+    """Runs Keras's LSTM layer over these weights, by cuDNN where possible.
+
+    Returns a function `(sequence, states) -> (outputs, states)`.
+    """
     layer = keras.layers.LSTM(
         cell.units, return_sequences=True, dtype=dtype, name="whole", seed=0
     )

@@ -50,8 +50,11 @@ def memory_gradient(gates, old, squashed, d_h, d_c):
 
 @custom_gradient
 def lstm_states(net, c):
-    """`[h, c]` `(B, 2 * units)` of the gates' inputs `(B, 4 * units)` and the old c,
-    with the gradient written out: of a step little else is kept."""
+    """An LSTM's step with its gradient written out, which keeps little else.
+
+    Takes the gates' inputs `(B, 4 * units)` and the old c; returns `[h, c]` side by
+    side, `(B, 2 * units)`.
+    """
     gates = i, f, candidate, o = activate_gates(net)
     new = f * c + i * candidate
     squashed = ops.tanh(new)

@@ -36,8 +36,10 @@ class TimeLoop:
         self.sequences = []
 
     def read(self, sequence):
-        """Adds a sequence `(T, B, m)`, time first, as a loop reads it. Returns the
-        place of its slice `(B, m)` among the `slices` that a step gets."""
+        """Adds a sequence `(T, B, m)`, time first, as a loop reads it.
+
+        Returns its place among the `slices` `(B, m)` that a step gets.
+        """
         self.sequences.append(sequence)
         return len(self.sequences) - 1
 
@@ -110,8 +112,10 @@ class LoopKernel:
         self.transposed = ops.transpose(kernel)  # here: not at each step
 
     def widen(self, added):
-        """The sequence `(T, B, m)` that is added to the loop's products, with room for
-        the kernel's gradient: `(T, B, m + n)`."""
+        """Adds columns for the kernel's gradient to what is added to the products.
+
+        `(T, B, m)` becomes `(T, B, m + n)`.
+        """
         n, m = self.shape
 
         @custom_gradient

@@ -252,8 +252,9 @@ def _product(x, d):
 
 
 def visible(length, keep=None, starts=None):
-    """Which slots of its tape a step sees: its own past, pads left out, and where tapes
-    start anew the last state before.
+    """Returns which slots of its tape each step sees.
+
+    It sees its past without padding, and where tapes start anew the last state before.
 
     Args:
         length: of the sequence.

@@ -8,9 +8,11 @@ from zoo.layers.lstmn_cell import FUSED
 
 
 def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None):
-    """The gradient of `attend_row`, whose weights were `(B, S)`: that of the query, of
-    the keys, and each row's share `(B, a)` of that of the vector. (That of the values
-    is weights times `d_read`.)"""
+    """The gradient of `attend_row`, whose weights were `(B, S)`.
+
+    Returns that of the query, of the keys, and each row's share `(B, a)` of that of the
+    vector. (That of the values is weights times `d_read`.)
+    """
     through = ops.matmul(values, d_read[..., None])[..., 0]
     d_weights = through if d_weights is None else through + d_weights
     p, d_weights = wide(weights), wide(d_weights)
@@ -24,8 +26,10 @@ def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None
 
 
 def gates(net, memory, extra=None):
-    """`(h, c)` of the gates' inputs `(B, 4 units)` in the order i, f, ĉ, o, of the
-    memory that f lets through, and of what is added to c."""
+    """Opens the gates, whose inputs `(B, 4 units)` are in the order i, f, ĉ, o.
+
+    Returns `(h, c)`; f lets `memory` through, and `extra` is added to c.
+    """
     i, f, candidate, o = activate_gates(net)
     c = f * memory + i * candidate
     c = c if extra is None else c + extra
