@@ -5,6 +5,24 @@ import errno
 import hashlib
 import os
 import re
+from pathlib import Path
+
+
+def cache_folder():
+    """Returns the folder for downloads: `$ZOO_CACHE_DIR`, or `~/.cache/zoo`."""
+    return Path(os.environ.get("ZOO_CACHE_DIR") or "~/.cache/zoo").expanduser()
+
+
+def bundled_folder(inside, beside):
+    """Returns a folder that comes with zoo.
+
+    Args:
+        inside: its name inside the package, as in a wheel.
+        beside: its name beside the package, as in a checkout.
+    """
+    package = Path(__file__).resolve().parent
+    folder = package / inside
+    return folder if folder.is_dir() else package.parent / beside
 
 
 def write_aside(path, write, aside=None):

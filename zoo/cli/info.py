@@ -4,7 +4,7 @@ import json
 
 from zoo.cli.common import add_presets, no_words, print_json, split_presets
 from zoo.cli.presets import find_preset
-from zoo.presets.card import format_bytes, format_speed, read_card
+from zoo.presets.card import format_bytes, format_speed, format_task, read_card
 
 HELP = "print a preset's card"
 
@@ -43,7 +43,7 @@ def _facts(card):
         ("", paper["url"]),
         ("equations", card.equations),
         ("class", card.architecture),
-        ("task", f"{card.task} {'-'.join(card.languages)}"),
+        ("task", format_task(card)),
         ("parameters", f"{card.sizes['parameters']:,}"),
         ("vocabulary", f"{card.sizes['vocabulary']:,}"),
         ("size", format_bytes(card.bytes)),

@@ -3,8 +3,8 @@
 import argparse
 from pathlib import Path
 
-import zoo
 from zoo.cli.common import BadInput, Parser, bad_input
+from zoo.files import bundled_folder
 from zoo.run.config import read_configuration
 from zoo.run.recipe import load_recipe
 from zoo.strings import did_you_mean
@@ -68,9 +68,7 @@ def run(arguments):
 
 def recipes():
     """The paths of zoo's own recipes that train, by their names."""
-    package = Path(zoo.__file__).resolve().parent
-    inside = package / "_recipes"  # in a wheel; beside the package in a checkout
-    folder = inside if inside.is_dir() else package.parent / "recipes"
+    folder = bundled_folder("_recipes", "recipes")
     paths = [path for path in folder.glob("[!_]*.py") if path.stem not in _OTHERS]
     return {path.stem: path for path in sorted(paths)}
 

@@ -12,7 +12,7 @@ from zoo.data import tatoeba
 from zoo.data.archives import gunzip
 from zoo.data.download import CorpusError, exclusive, fetch, store
 from zoo.data.pairs import Pairs, read_aligned
-from zoo.files import sha256
+from zoo.files import cache_folder, sha256
 from zoo.strings import did_you_mean
 
 
@@ -181,7 +181,8 @@ def locate(corpus, names, cache_dir=None, allow_newer=False):
     """
     if root := os.environ.get("ZOO_DATA_DIR"):
         return _given(Path(root).expanduser(), corpus, names)
-    return _cached(_cache_folder(cache_dir), corpus, names, allow_newer)
+    cache = Path(cache_dir).expanduser() if cache_dir else cache_folder()
+    return _cached(cache, corpus, names, allow_newer)
 
 
 def _given(root, corpus, names):
@@ -204,11 +205,6 @@ def _listing(folder, most=12):
     names = sorted(path.name for path in folder.iterdir())
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{folder} with {', '.join(names[:most]) or 'nothing in it'}{more}"
-
-
-def _cache_folder(cache_dir):
-    folder = cache_dir or os.environ.get("ZOO_CACHE_DIR") or "~/.cache/zoo"
-    return Path(folder).expanduser()
 
 
 def _cached(cache, corpus, names, allow_newer):

@@ -1,4 +1,8 @@
-"""Downloads a file with progress, resuming what an earlier attempt left."""
+"""Downloads a file with progress, resuming what an earlier attempt left.
+
+Written on urllib because pooch and `keras.utils.get_file` neither resume a transfer nor
+bound its size and its total time.
+"""
 
 import contextlib
 import http.client
@@ -11,6 +15,15 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+)
 
 from zoo.files import lock, write_bytes
 
@@ -243,23 +256,18 @@ def _range_start(response):
 
 
 def _copy(response, part, offset, total, limit, deadline):
-    progress = _Progress(part.name.removesuffix(".part"), total)
     with _writing(part.parent):
         file = part.open("ab" if offset else "wb")
-    with file:
-        try:
-            # Not read(), which waits for the whole chunk however slowly it comes.
-            while chunk := response.read1(_CHUNK):
-                with _writing(part.parent):
-                    file.write(chunk)
-                    # Without it a full disk would only be seen when closing.
-                    file.flush()
-                offset += len(chunk)
-                progress.show(offset)
-                if offset > limit or time.monotonic() >= deadline:
-                    break
-        finally:
-            progress.finish(offset)
+    with file, _progress(part.name.removesuffix(".part"), total) as show:
+        # Not read(), which waits for the whole chunk however slowly it comes.
+        while chunk := response.read1(_CHUNK):
+            with _writing(part.parent):
+                file.write(chunk)
+                file.flush()  # otherwise a full disk would only show on closing
+            offset += len(chunk)
+            show(offset)
+            if offset > limit or time.monotonic() >= deadline:
+                break
     return offset
 
 
@@ -333,29 +341,25 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 # === Progress and files ===
 
 
-class _Progress:
-    """Bytes and percent on stderr: a bar on a terminal, one line elsewhere."""
+@contextlib.contextmanager
+def _progress(label, total):
+    """Shows bytes on stderr: a live bar on a terminal, otherwise one line at the end.
 
-    def __init__(self, label, total):
-        self.label = label
-        self.total = total
-        self.shown = 0.0
-
-    def show(self, size):
-        if sys.stderr.isatty() and time.monotonic() - self.shown > 0.1:
-            self.shown = time.monotonic()
-            print(f"\r{self._line(size)}", end="", file=sys.stderr, flush=True)
-
-    def finish(self, size):
-        start = "\r" if sys.stderr.isatty() else ""
-        print(f"{start}{self._line(size)}", file=sys.stderr, flush=True)
-
-    def _line(self, size):
-        if not self.total:
-            return f"{self.label} {size} bytes"
-        share = size / self.total
-        bar = ("=" * round(30 * share)).ljust(30)
-        return f"{self.label} [{bar}] {share:4.0%} {size} of {self.total} bytes"
+    Yields:
+        A function that takes the number of bytes received so far.
+    """
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(30),
+        TaskProgressColumn(),
+        DownloadColumn(),
+    )
+    console = Console(file=sys.stderr)
+    with Progress(
+        *columns, console=console, redirect_stdout=False, redirect_stderr=False
+    ) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda size: progress.update(task, completed=size)
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from zoo.files import sha256
 CARD_FILE = "card.json"
 # What KerasHub's `save_to_preset` writes.
 CONFIG_FILE, TASK_FILE = "config.json", "task.json"
+WEIGHTS_FILES = ("model.weights.h5", "task.weights.h5")
 # What a model can do with text: the names of its methods, and those that cards have.
 TASKS = ("translate", "tag", "classify", "generate")
 MOST_FILES = 1000  # of a preset
@@ -26,33 +27,6 @@ MOST_FILES = 1000  # of a preset
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
 
-# Field: its type, and for records the keys that each of them must have
-FIELDS = {
-    "name": (str, ()),
-    "title": (str, ()),
-    "description": (str, ()),
-    "equations": (str, ()),
-    "intended_use": (str, ()),
-    "weaknesses": (list, ()),
-    "license": (str, ()),
-    "paper": (dict, ("title", "authors", "year", "url")),
-    "architecture": (str, ()),
-    "task": (str, ()),
-    "languages": (list, ()),
-    "data": (list, ("name", "terms")),
-    "sizes": (dict, ("parameters", "vocabulary")),
-    "recipe": (str, ()),
-    "configuration": (dict, ()),
-    "seed": (int, ()),
-    "commit": (str, ()),
-    "date": (str, ()),
-    "machine": (str, ()),
-    "training_time": (str, ()),
-    "scores": (list, ("data", "split", "metric", "value", "signature", "command")),
-    "examples": (list, ("source", "reference", "output")),
-    "speed": (dict, ("value", "unit", "machine", "command")),
-    "files": (dict, ()),
-}
 # Empty in the cards of earlier versions, and where nothing is known.
 MAY_BE_MISSING = ("equations", "configuration", "examples", "speed")
 
@@ -129,6 +103,22 @@ class Card:
     def to_dict(self):
         """Returns the card as the plain dict that `card.json` holds."""
         return dataclasses.asdict(self)
+
+
+# The keys that a record of a field must have.
+_KEYS = {
+    "paper": ("title", "authors", "year", "url"),
+    "data": ("name", "terms"),
+    "sizes": ("parameters", "vocabulary"),
+    "scores": ("data", "split", "metric", "value", "signature", "command"),
+    "examples": ("source", "reference", "output"),
+    "speed": ("value", "unit", "machine", "command"),
+}
+# Field -> its type, and the keys of its records.
+FIELDS = {
+    field.name: (field.type, _KEYS.get(field.name, ()))
+    for field in dataclasses.fields(Card)
+}
 
 
 def make_card(facts, where):
@@ -324,3 +314,23 @@ def short_paper(card):
     authors = [name.split()[-1] for name in authors]
     shown = " & ".join(authors) if len(authors) < 3 else f"{authors[0]} et al."
     return f"{shown} {card.paper['year']}"
+
+
+def format_task(card):
+    """Returns what a preset does: "translate en-de"."""
+    return f"{card.task} {'-'.join(card.languages)}"
+
+
+SUMMARY = ("task", "parameters", "size", "scores", "training", "CPU speed")
+
+
+def format_summary(card, parameters):
+    """Returns a card's values for the columns of `SUMMARY`, given its parameters."""
+    return (
+        format_task(card),
+        parameters,
+        format_bytes(card.bytes),
+        format_scores(card),
+        f"{card.training_time}, {short_machine(card)}",
+        format_speed(card),
+    )

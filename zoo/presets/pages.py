@@ -6,13 +6,13 @@ from pathlib import Path
 from zoo.presets.card import (
     CARD_FILE,
     FIELDS,
+    SUMMARY,
     PresetError,
     format_bytes,
-    format_scores,
     format_speed,
+    format_summary,
     list_files,
     make_card,
-    short_machine,
     short_paper,
 )
 
@@ -177,22 +177,13 @@ def _words(text):
 
 def presets_table(cards):
     """Returns the table of presets for the project's README, as Markdown."""
-    heads = ("preset", "paper", "task", "parameters", "size", "scores", "training")
-    heads += ("CPU speed",)
+    heads = ("preset", "paper", *SUMMARY)
     rows = [heads, ("---",) * len(heads)]
     for card in cards:
-        rows.append(
-            (
-                f"[`{card.name}`](savedmodels/{card.name})",
-                f"[{short_paper(card)}]({card.paper['url']})",
-                f"{card.task} {'-'.join(card.languages)}",
-                f"{card.sizes['parameters'] / 1e6:.1f} M",
-                format_bytes(card.bytes),
-                format_scores(card),
-                f"{card.training_time}, {short_machine(card)}",
-                format_speed(card),
-            )
-        )
+        name = f"[`{card.name}`](savedmodels/{card.name})"
+        paper = f"[{short_paper(card)}]({card.paper['url']})"
+        parameters = f"{card.sizes['parameters'] / 1e6:.1f} M"
+        rows.append((name, paper, *format_summary(card, parameters)))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

@@ -10,6 +10,7 @@ import os
 import warnings
 from pathlib import Path
 
+from zoo.files import bundled_folder, cache_folder, sha256
 from zoo.presets import hubs
 from zoo.presets.card import (
     CARD_FILE,
@@ -18,7 +19,6 @@ from zoo.presets.card import (
     PresetError,
     loaded_files,
     read_card,
-    sha256,
 )
 from zoo.strings import did_you_mean
 
@@ -200,21 +200,13 @@ def _of_run(folder):
 
 
 def _bundled_folder():
-    """Inside the package in a wheel, beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    inside = package / "_presets"
-    return inside if inside.is_dir() else package.parent / "savedmodels"
-
-
-def _cache_folder():
-    root = os.environ.get("ZOO_CACHE_DIR") or Path.home() / ".cache" / "zoo"
-    return Path(root) / "presets"
+    return bundled_folder("_presets", "savedmodels")
 
 
 def _named_folders():
     """Name -> folder; a preset of the package hides one of the cache."""
     named = {}
-    for root in (_cache_folder(), _bundled_folder()):
+    for root in (cache_folder() / "presets", _bundled_folder()):
         for card in root.glob(f"*/{CARD_FILE}"):
             named[card.parent.name] = card.parent
     return named

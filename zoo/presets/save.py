@@ -8,9 +8,7 @@ import h5py
 import keras
 
 from zoo.files import write_aside
-from zoo.presets.card import TASKS
-
-_WEIGHTS = ("model.weights.h5", "task.weights.h5")
+from zoo.presets.card import TASKS, WEIGHTS_FILES
 
 
 def save_preset(task, folder):
@@ -28,7 +26,7 @@ def save_preset(task, folder):
     aside = f"{folder}.part"
     shutil.rmtree(aside, ignore_errors=True)
     task.save_to_preset(aside)
-    for name in _WEIGHTS:
+    for name in WEIGHTS_FILES:
         path = os.path.join(aside, name)
         if os.path.exists(path):
             halve_weights(path)

@@ -10,9 +10,8 @@ import math
 import threading
 from pathlib import Path
 
-from zoo.presets.card import CONFIG_FILE, TASK_FILE, PresetError
+from zoo.presets.card import CONFIG_FILE, TASK_FILE, WEIGHTS_FILES, PresetError
 
-_FILES = ("model.weights.h5", "task.weights.h5")
 _LAYERS = "num_layers"
 _loading = threading.RLock()
 
@@ -33,9 +32,9 @@ def measure(folder):
     import h5py
 
     arrays = numbers = 0
-    paths = [path for name in _FILES if (path := Path(folder) / name).is_file()]
+    paths = [path for name in WEIGHTS_FILES if (path := Path(folder) / name).is_file()]
     if not paths:
-        raise FileNotFoundError(f"{folder} has no {_FILES[0]}")
+        raise FileNotFoundError(f"{folder} has no {WEIGHTS_FILES[0]}")
     for path in paths:
         try:
             with h5py.File(path) as file:

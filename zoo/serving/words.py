@@ -4,8 +4,8 @@ import keras_hub
 from keras import ops
 
 from zoo.serving.translator import log_probability, padded_frame
-from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest
-from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words, valid_text
+from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest, valid_text
+from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words
 from zoo.text.tokenizer import END_ID, PAD_ID
 
 MAX_WORDS = 256  # of an input, unless the limits say otherwise

@@ -4,9 +4,10 @@ import keras
 import keras_hub
 import numpy as np
 
+from zoo.checks import integer
 from zoo.strings import check_texts
 from zoo.text import graph
-from zoo.text.preprocessor import check_length, pad_rows, python_ids
+from zoo.text.preprocessor import pad_rows, python_ids
 from zoo.text.tokenizer import END_ID, PAD_ID, read_texts
 from zoo.text.words import SPECIAL_WORDS, WordTokenizer, check_words, cut_rows
 
@@ -42,7 +43,7 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
 
     def __init__(self, tokenizer, sequence_length=128, **kwargs):
         check_words(tokenizer)
-        check_length("sequence_length", sequence_length, 2)
+        integer("sequence_length", sequence_length, 2)
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
         self.built = True  # there are no weights
 
@@ -83,7 +84,7 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
         """`{"token_ids", "padding_mask"}` of prompts: the end token of the text before,
         the words, then pads up to `sequence_length`."""
         length = self.sequence_length if sequence_length is None else sequence_length
-        check_length("max_length", length, 2)
+        integer("max_length", length, 2)
         texts, single = read_texts(x, "inputs")
         rows = [[END_ID, *row] for row in cut_rows(self.encode(texts), length - 1)]
         mask = np.arange(length)[None] < np.array([len(row) for row in rows])[:, None]

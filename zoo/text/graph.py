@@ -43,6 +43,13 @@ def by_python(function, inputs, shapes):
     return tf.nest.pack_sequence_as(shapes, found)
 
 
+def valid_text(text):
+    """tf.string `(B,)` of valid UTF-8: other bytes become U+FFFD, as in Python."""
+    import tensorflow as tf
+
+    return tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
+
+
 def tokenize(tokenizer, text, limit, name=None):
     """Pieces of each text, at most `limit`; a line on standard error if any is cut.
 
@@ -58,8 +65,7 @@ def tokenize(tokenizer, text, limit, name=None):
     import tensorflow as tf
 
     characters = limit * CHARACTERS_PER_PIECE
-    # Bytes that are not UTF-8 become U+FFFD, as they do when Python reads them.
-    text = tf.strings.unicode_transcode(tf.reshape(text, [-1]), "UTF-8", "UTF-8")
+    text = valid_text(tf.reshape(text, [-1]))
     size = tf.strings.length(text, unit="UTF8_CHAR")
     rows = tokenizer.tokenize(tf.strings.substr(text, 0, characters, unit="UTF8_CHAR"))
     if name is None:

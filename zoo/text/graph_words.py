@@ -4,7 +4,7 @@
 TensorFlow is imported on use: without it, everything else of `zoo.text` works.
 """
 
-from zoo.text.graph import before_end, pad_to_longest
+from zoo.text.graph import before_end, pad_to_longest, valid_text
 from zoo.text.tags import _FIRST, LETTERS, MARKS, SPACE, sign_pattern
 from zoo.text.tokenizer import END_ID, UNKNOWN_ID
 from zoo.text.words import SPECIAL_WORDS
@@ -32,13 +32,6 @@ _WORDS = "|".join(
         sign_pattern(_END + _NOT),
     )
 )
-
-
-def valid_text(text):
-    """tf.string `(B,)` of valid UTF-8: other bytes become U+FFFD, as in Python."""
-    import tensorflow as tf
-
-    return tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
 
 
 def white_space_words(text):

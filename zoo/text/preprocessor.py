@@ -6,6 +6,7 @@ import keras
 import keras_hub
 import numpy as np
 
+from zoo.checks import integer
 from zoo.strings import check_texts, describe
 from zoo.text import graph
 from zoo.text.tokenizer import Tokenizer, read_texts
@@ -75,8 +76,8 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
     ):
         super().__init__(**kwargs)
         _check_tokenizer(tokenizer)
-        check_length("source_length", source_length, 1 + bool(source_end))
-        check_length("target_length", target_length, 2)
+        integer("source_length", source_length, 1 + bool(source_end))
+        integer("target_length", target_length, 2)
         self.tokenizer = tokenizer
         self.source_length = source_length
         self.target_length = target_length
@@ -162,7 +163,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             ValueError: for a length without room for a piece.
         """
         length = self.source_length if length is None else length
-        check_length("length", length, 1 + bool(self.source_end))
+        integer("length", length, 1 + bool(self.source_end))
         return self._source_rows(check_texts(texts), length, "texts")
 
     def encode_targets(self, texts, length=None):
@@ -172,7 +173,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         leaves room for the start or the end token. For the rest see `encode`.
         """
         length = self.target_length if length is None else length
-        check_length("length", length, 2)
+        integer("length", length, 2)
         return self._target_rows(check_texts(texts), length, "texts")
 
     def decode(self, ids):
@@ -331,11 +332,6 @@ def _check_tokenizer(tokenizer):
             f"Received: dtype={dtype!r}, sequence_length={length}, "
             f"(add_bos, add_eos)={extras}"
         )
-
-
-def check_length(name, value, least):
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be an int from {least}. Received: {value!r}")
 
 
 def python_ids(ids):

@@ -5,9 +5,10 @@ import reprlib
 import keras
 import keras_hub
 
+from zoo.checks import integer
 from zoo.strings import check_texts
 from zoo.text import graph
-from zoo.text.preprocessor import check_length, pad_rows
+from zoo.text.preprocessor import pad_rows
 from zoo.text.tokenizer import read_texts
 from zoo.text.words import WordTokenizer, check_words, cut_rows
 
@@ -40,7 +41,7 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
 
     def __init__(self, tokenizer, sequence_length=64, **kwargs):
         check_words(tokenizer)
-        check_length("sequence_length", sequence_length, 1)
+        integer("sequence_length", sequence_length, 1)
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
         self.built = True  # there are no weights
 

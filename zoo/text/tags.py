@@ -10,6 +10,8 @@ import keras_hub
 import numpy as np
 import regex
 
+from zoo.checks import integer
+from zoo.strings import describe
 from zoo.text import graph
 from zoo.text.tokenizer import UNKNOWN_ID, read_texts
 
@@ -118,11 +120,7 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
         self, words=None, characters=None, tags=None, word_length=16, **kwargs
     ):
         super().__init__(**kwargs)
-        if isinstance(word_length, bool) or not isinstance(word_length, int):
-            raise ValueError(f"word_length must be an int. Received: {word_length!r}")
-        if word_length < 2:
-            raise ValueError(f"word_length must be from 2. Received: {word_length}")
-        self.word_length = word_length
+        self.word_length = integer("word_length", word_length, 2)
         self._vocabularies = None
         if (words, characters, tags) != (None, None, None):
             self.set_vocabularies(words, characters, tags)
@@ -201,7 +199,7 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
         if not isinstance(sentences, (list, tuple)):
             raise TypeError(
                 "sentences must be a str or a list of sentences. "
-                f"Received: {sentences!r} ({type(sentences).__name__})"
+                f"Received: {describe(sentences)}"
             )
         rows = []
         for place, sentence in enumerate(sentences):
@@ -210,7 +208,7 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             if not words or not all(isinstance(w, str) and w for w in row):
                 raise TypeError(
                     f"sentences[{place}] must be a str or a list of words. "
-                    f"Received: {sentence!r} ({type(sentence).__name__})"
+                    f"Received: {describe(sentence)}"
                 )
             rows.append(list(row))
         return rows
