@@ -25,21 +25,21 @@ def positive(name: str, value: Any) -> int:
     return integer(name, value, 1)
 
 
-def rate(name: str, value: T) -> T:
+def rate(name: str, value: float) -> float:
     """Returns `value` if it is a dropout rate in [0, 1), or raises a `ValueError`."""
     if not 0 <= value < 1:
         raise ValueError(f"`{name}` must be in [0, 1). Received: {name}={value!r}")
     return value
 
 
-def above_zero(name: str, value: T) -> T:
+def above_zero(name: str, value: float) -> float:
     """Returns `value` if it is finite and above zero, or raises a `ValueError`."""
     if not 0 < value < float("inf"):
         raise ValueError(f"`{name}` must be above 0. Received: {name}={value!r}")
     return value
 
 
-def zero_or_above(name: str, value: T) -> T:
+def zero_or_above(name: str, value: float) -> float:
     """Returns `value` if it is finite and not negative, or raises a `ValueError`."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not number or not 0 <= value < float("inf"):

@@ -7,7 +7,7 @@ from typing import Any
 TaggedSentences = Sequence[Sequence[tuple[str, str]]]
 Example = dict[str, str]  # "source", "reference" and "output"
 
-_shown = set()
+_shown: set[str] = set()
 
 
 def _is_new(record):
@@ -67,7 +67,7 @@ def corpus_scores(
     return scores
 
 
-def reference_streams(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
+def reference_streams(references: Sequence[Sequence[str]]) -> list[list[Any]]:
     """Transposes references to sacreBLEU's layout, filled up with None.
 
     Example:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 StrPath = str | os.PathLike[str]
 
@@ -29,7 +30,7 @@ def bundled_folder(inside: str, beside: str) -> Path:
 
 
 def write_aside(
-    path: StrPath, write: Callable[[str], object], aside: str | None = None
+    path: StrPath, write: Callable[[Any], object], aside: StrPath | None = None
 ) -> None:
     """Writes a file atomically: beside its place first, then renamed.
 
@@ -78,7 +79,7 @@ def sha256(path: StrPath) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_bytes(path: StrPath, content: bytes, aside: str | None = None) -> None:
+def write_bytes(path: StrPath, content: bytes, aside: StrPath | None = None) -> None:
     """Writes a file's whole content with `write_aside`."""
     write_aside(path, lambda aside: Path(aside).write_bytes(content), aside)
 

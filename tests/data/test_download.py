@@ -284,8 +284,8 @@ def test_waiting_is_told_once(tmp_path, monkeypatch, capsys):
     with exclusive(tmp_path / "folder"), pytest.raises(DownloadError):
         with exclusive(tmp_path / "folder"):
             pass
-    told = f"waiting for another process, which downloads to {tmp_path / 'folder'}\n"
-    assert capsys.readouterr().err == told
+    message = f"waiting for another process that is downloading to {tmp_path}/folder\n"
+    assert capsys.readouterr().err == message
 
 
 def test_where_the_lock_cannot_be_made_nobody_waits(tmp_path, monkeypatch):
