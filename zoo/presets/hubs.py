@@ -1,19 +1,19 @@
-"""Presets of model hubs, fetched by their handles."""
+"""Presets from model hubs, fetched by their handles."""
 
 import re
 
-# No code, and no foreign checkpoint formats.
+# No code, and no other checkpoint formats.
 _FILES = ["*.json", "*.h5", "assets/*", "README.md"]
 
 
-def fetch(name):
-    """Fetches a preset, unless the hub's own cache has it.
+def fetch(name: str) -> str | None:
+    """Fetches a preset, unless it is in the hub's own cache.
 
     Args:
-        name: str. `hf://user/name` or `kaggle://user/model/keras/variation`.
+        name: `hf://user/name` or `kaggle://user/model/keras/variation`.
 
     Returns:
-        str, the path of its folder; None for a name that is no handle.
+        The path of its folder; None for a name that is not a handle.
 
     Raises:
         ValueError: for a malformed handle.

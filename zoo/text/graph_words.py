@@ -181,7 +181,7 @@ class TaggerGraph:
         }
 
     def _spell(self, words):
-        """Returns character ids `(N, C)` of words `(N,)`; the middle of long ones is cut."""
+        """Returns character ids `(N, C)` of words `(N,)`, cut in the middle."""
         import tensorflow as tf
 
         letters = tf.strings.unicode_decode(words, "UTF-8")
