@@ -247,12 +247,12 @@ def _cuts(file, name, digest, most):
 def _outputs(inputs, output):
     """Returns the path of each input's output, after checking all of them."""
     for path in inputs:
-        if path == "-" or (Path(path).exists() and not Path(path).is_file()):
+        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
             raise BadInput(
                 "an input must be a file, since a resumed run reads it again; "
                 f"use `zoo translate` for a stream. Received: {path}"
             )
-    if len(inputs) == 1 and not Path(output).is_dir():
+    if len(inputs) == 1 and not os.path.isdir(output):
         outputs = [output]
     else:
         outputs = [str(Path(output, Path(path).name)) for path in inputs]

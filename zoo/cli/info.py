@@ -1,5 +1,6 @@
 """The command `zoo info`."""
 
+import argparse
 import json
 
 from zoo.cli.common import add_presets, no_words, print_json, split_presets
@@ -9,17 +10,14 @@ from zoo.presets.card import format_bytes, format_speed, format_task, read_card
 HELP = "print a preset's card"
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo info` to its parser."""
     add_presets(command, "[--json]")
     command.add_argument("--json", action="store_true", help="print it as JSON")
 
 
-def run(arguments):
-    """Runs `zoo info`.
-
-    Args:
-        arguments: `argparse.Namespace` of the command.
+def run(arguments: argparse.Namespace) -> None:
+    """Runs `zoo info`: prints a preset's card.
 
     Raises:
         BadInput: if there is no such preset.

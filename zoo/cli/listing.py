@@ -1,5 +1,6 @@
 """The command `zoo list`."""
 
+import argparse
 import sys
 
 from zoo.cli.common import print_json
@@ -11,22 +12,18 @@ _WIDE = ("name", "paper", *SUMMARY)
 _WIDTH = 10_000  # no line is wrapped
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo list` to its parser."""
     command.add_argument(
         "--wide",
         action="store_true",
-        help="all columns, one line a preset (as where the output is no terminal)",
+        help="all columns, one line per preset (the default without a terminal)",
     )
     command.add_argument("--json", action="store_true", help="print the cards as JSON")
 
 
-def run(arguments):
-    """Runs `zoo list`.
-
-    Args:
-        arguments: `argparse.Namespace` of the command.
-    """
+def run(arguments: argparse.Namespace) -> None:
+    """Runs `zoo list`: prints a table of presets, wrapped to fit a terminal."""
     from rich.console import Console
     from rich.table import Table
 
