@@ -160,9 +160,9 @@ class Job:
             partitions[partition.name].append(partition)
         for name, output in zip(self.inputs, self.outputs, strict=True):
 
-            def write(aside, own=partitions[name], output=output):
+            def write(aside, parts=partitions[name], output=output):
                 with Path(aside).open("wb") as file, _pack(file, output) as packed:
-                    for partition in own:
+                    for partition in parts:
                         with self._part(partition).open("rb") as part:
                             shutil.copyfileobj(part, packed)
 
@@ -206,21 +206,21 @@ class Job:
                 total += lines
         return f"{Path(name).name}: {total} lines, sha256 {digest.hexdigest()}"
 
-    def _check_manifest(self, facts):
+    def _check_manifest(self, manifest):
         path = self._path(MANIFEST)
         if not path.exists():
-            write_bytes(path, json.dumps(facts, indent=2).encode(), _aside(path))
+            write_bytes(path, json.dumps(manifest, indent=2).encode(), _aside(path))
             return
         with bad_input(ValueError, f"{path} is damaged (--restart removes it)"):
-            held = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(held, dict):
-                raise ValueError(f"it should hold an object. Received: {held!r}")
-        for key in {**facts, **held}:
-            if facts.get(key) != held.get(key):
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(stored, dict):
+                raise ValueError(f"it should hold an object. Received: {stored!r}")
+        for key in {**manifest, **stored}:
+            if manifest.get(key) != stored.get(key):
                 raise BadInput(
                     f"{self.folder} holds unfinished work with another {key}: "
-                    f"{held.get(key)}; --restart removes it. "
-                    f"Received: {facts.get(key)}"
+                    f"{stored.get(key)}; --restart removes it. "
+                    f"Received: {manifest.get(key)}"
                 )
 
 

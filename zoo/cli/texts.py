@@ -88,10 +88,7 @@ def run_answers(
 ) -> None:
     """`run_texts` with one answer per line, and an empty one for an empty line.
 
-    Args:
-        arguments: see `run_texts`.
-        texts: see `run_texts`.
-        answer: function of the lines that are not empty to their answers.
+    `answer` is a function of the lines that are not empty to their answers.
     """
 
     def work(chunk):

@@ -79,15 +79,15 @@ def split(rows: Sequence[tuple[str, str]], held_out: Sequence[str]) -> dict[str,
     """
     position = {key: index for index, key in enumerate(held_out)}
     held_rows: list[list[tuple[str, str]]] = [[] for _ in held_out]
-    others = []
+    remaining = []
     for english, german in dict.fromkeys(rows):
         index = position.get(sentence_key(english))
         if index is None:
-            others.append((english, german))
+            remaining.append((english, german))
         else:
             held_rows[index].append((english, german))
     held_german = {german for pairs in held_rows for _, german in pairs}
-    train = [row for row in others if row[1] not in held_german]
+    train = [row for row in remaining if row[1] not in held_german]
     random.Random(0).shuffle(train)
 
     joined = [

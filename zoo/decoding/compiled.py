@@ -27,15 +27,15 @@ def compiled(
         A function of NumPy arrays that returns a list of NumPy arrays.
     """
     variables = list(model.variables)
-    held, kept = model.__dict__.get("_compiled", ([], {}))
-    if len(held) != len(variables) or any(
-        a is not b for a, b in zip(held, variables, strict=True)
+    previous, functions = model.__dict__.get("_compiled", ([], {}))
+    if len(previous) != len(variables) or any(
+        a is not b for a, b in zip(previous, variables, strict=True)
     ):
-        kept = {}
-    model.__dict__["_compiled"] = variables, kept
-    if key not in kept:
-        kept[key] = _compile(variables, function)
-    return kept[key]
+        functions = {}
+    model.__dict__["_compiled"] = variables, functions
+    if key not in functions:
+        functions[key] = _compile(variables, function)
+    return functions[key]
 
 
 def _compile(variables, function):

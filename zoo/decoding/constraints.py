@@ -64,10 +64,7 @@ def unknown_beginnings(
 ) -> list[list[str]]:
     """Returns the text's own pieces for prefixes with unknown pieces.
 
-    Args:
-        preprocessor: as in `read_prefixes`.
-        prefix: as in `read_prefixes`.
-        rows: the result of `read_prefixes`.
+    `rows` is the result of `read_prefixes`.
 
     Returns:
         The pieces of each translation's prefix; an empty list if all are known.

@@ -83,13 +83,7 @@ def score_ids(
 def align_ids(
     model: Any, sources: Rows, targets: Rows, batch_size: int = 64
 ) -> list[tuple[np.ndarray, ...]]:
-    """Computes `Seq2SeqBackbone.look` for given translations.
-
-    Args:
-        model: a `zoo.models.Translator`.
-        sources: source ids.
-        targets: target ids, without start and end tokens.
-        batch_size: sentences read together.
+    """Computes `Seq2SeqBackbone.look` for given translations; see `score_ids`.
 
     Returns:
         For each translation a tuple of arrays with one row per token; for an empty

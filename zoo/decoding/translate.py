@@ -172,7 +172,7 @@ def _records(
         batch_size,
     )
     alignments = dict(zip(to_align, alignments, strict=True))
-    results: list[list[Any]] = [[] for _ in sources]
+    results = [[] for _ in sources]
     for n, (i, ids, score) in enumerate(flat):
         text, alignment = texts[n], alignments.get(n)
         if alignment:

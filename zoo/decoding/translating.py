@@ -142,36 +142,22 @@ class Translating:
     def align(self, sources: Any, targets: Any, batch_size: int = 64) -> Any:
         """Computes the alignment of given translations.
 
-        Args:
-            sources: as in `score`.
-            targets: as in `score`.
-            batch_size: as in `score`.
+        It takes the arguments of `score`, and raises the same errors.
 
         Returns:
             A `zoo.decoding.Translation` for a str, a list of them for a list, with the
             alignment (which `plot()` draws), the log-probability as the score, and
             those of the tokens as `log_probs`. If a target was cut, its text is whole
             and its tokens are the first ones.
-
-        Raises:
-            TypeError: as in `score`.
-            ValueError: as in `score`.
         """
         return forced.align(self, sources, targets, batch_size)
 
     def perplexity(self, sources: Any, targets: Any, batch_size: int = 64) -> float:
         """Computes exp of the mean negative log-likelihood of pieces and end tokens.
 
-        Perplexities of models with different tokenizers are not comparable.
-
-        Args:
-            sources: as in `score`.
-            targets: as in `score`.
-            batch_size: as in `score`.
-
-        Raises:
-            TypeError: as in `score`.
-            ValueError: as in `score`, and without texts.
+        It takes the arguments of `score`, and raises the same errors, as well as a
+        ValueError without texts. Perplexities of models with different tokenizers are
+        not comparable.
         """
         return forced.perplexity(self, sources, targets, batch_size)
 

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from zoo.checks import positive
 from zoo.plots.figure import (
     DARK,
     FAINT,
@@ -109,10 +110,7 @@ def plot_alignments(
             "There must be a translation, and a title for each or none. Received: "
             f"{len(translations)} translations, {len(titles)} titles"
         )
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise ValueError(
-            f"`columns` must be a positive integer. Received: columns={columns!r}"
-        )
+    positive("columns", columns)
     return lay_out(*make_panels(translations, titles, words), columns)
 
 

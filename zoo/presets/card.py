@@ -119,25 +119,25 @@ FIELDS: dict[str, tuple[Any, tuple[str, ...]]] = {
 }
 
 
-def make_card(facts: Any, where: str) -> Card:
+def make_card(metadata: Any, where: str) -> Card:
     """Builds a card from a dict and checks that it is complete.
 
     Args:
-        facts: one entry per attribute of `Card`; others, which a newer version of zoo
-            may have added, are ignored.
-        where: the source of the facts, for errors.
+        metadata: one entry per attribute of `Card`; others, which a newer version of
+            zoo may have added, are ignored.
+        where: the source of the metadata, for errors.
 
     Raises:
         PresetError: if a field is missing, has the wrong type or holds a control
             character, or if the name could lead out of a folder.
     """
-    if not isinstance(facts, dict):
+    if not isinstance(metadata, dict):
         raise PresetError(
-            f"{where} should hold a JSON object, received {type(facts).__name__}"
+            f"{where} should hold a JSON object, received {type(metadata).__name__}"
         )
     values = {}
     for field, (kind, keys) in FIELDS.items():
-        value = facts.get(field, kind() if field in MAY_BE_MISSING else None)
+        value = metadata.get(field, kind() if field in MAY_BE_MISSING else None)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise PresetError(
                 f"{where}: {field!r} should be a {kind.__name__}, received {value!r}"
@@ -211,12 +211,12 @@ def read_card(folder: StrPath) -> Card:
     """
     path = Path(folder) / CARD_FILE
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        metadata = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PresetError(f"no {CARD_FILE} in the preset folder {folder}") from None
     except (OSError, ValueError, RecursionError) as error:  # not JSON, or not UTF-8
         raise PresetError(f"{path} cannot be read as JSON: {error}") from None
-    return make_card(facts, str(path))
+    return make_card(metadata, str(path))
 
 
 def loaded_files(folder: StrPath) -> list[str]:

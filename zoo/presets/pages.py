@@ -35,12 +35,12 @@ KINDS = {
 }
 
 
-def write_card(folder: StrPath, facts: dict[str, Any]) -> Card:
+def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
     """Writes `card.json` and README.md into a preset folder.
 
     Args:
         folder: the preset folder, as `save_to_preset` left it.
-        facts: one entry per attribute of `Card` except "files", which is measured
+        metadata: one entry per attribute of `Card` except "files", which is measured
             here; those of `MAY_BE_MISSING` are optional.
 
     Returns:
@@ -49,13 +49,13 @@ def write_card(folder: StrPath, facts: dict[str, Any]) -> Card:
     Raises:
         PresetError: if a fact is missing, has the wrong type or is unknown.
     """
-    unknown = sorted(set(facts) - set(FIELDS))
+    unknown = sorted(set(metadata) - set(FIELDS))
     if unknown:
         raise PresetError(
             f"unknown facts {', '.join(unknown)}; allowed are {', '.join(FIELDS)}"
         )
     folder = Path(folder)
-    card = make_card({**facts, "files": list_files(folder)}, f"facts of {folder}")
+    card = make_card({**metadata, "files": list_files(folder)}, f"facts of {folder}")
     text = json.dumps(card.to_dict(), indent=2, ensure_ascii=False) + "\n"
     (folder / CARD_FILE).write_text(text, encoding="utf-8", newline="\n")
     (folder / README_FILE).write_text(readme(card), encoding="utf-8", newline="\n")

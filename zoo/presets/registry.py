@@ -68,19 +68,8 @@ def cannot(name: str, task: str) -> str:
 def locate(name: StrPath) -> Path:
     """Finds a preset's folder and verifies it, before its files are loaded.
 
-    Without a card there is nothing to verify it against, which gives a UserWarning.
-
-    Args:
-        name: as for `load`.
-
-    Returns:
-        The preset's folder.
-
-    Raises:
-        PresetError: see `verify`.
-        ValueError: see `find`.
-        OSError: see `find`.
-        ImportError: see `find`.
+    Without a card there is nothing to verify it against, which gives a UserWarning. It
+    raises the errors of `find` and `verify`.
     """
     folder = find(name)
     if (folder / CARD_FILE).is_file():

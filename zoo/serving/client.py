@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zoo.checks import integer
 from zoo.serving.transport import (
     MOST_BYTES,
     GRPCTransport,
@@ -92,14 +93,8 @@ class Client:
                 "A version or a label may be given, not both. "
                 f"Received: version={version!r}, label={label!r}"
             )
-        for name, value, least in (
-            ("retries", retries, 0),
-            ("batch_size", batch_size, 1),
-        ):
-            if not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"`{name}` must be an integer from {least}. Received: {value!r}"
-                )
+        integer("retries", retries, 0)
+        integer("batch_size", batch_size, 1)
         if not timeout > 0:
             raise ValueError(f"`timeout` must be above 0. Received: {timeout!r}")
         self.address, self.model = address, model

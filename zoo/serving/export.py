@@ -93,7 +93,7 @@ def export_savedmodel(
     _remove_leftovers(path)
     # The model server only loads folders whose name is a number.
     part = Path(tempfile.mkdtemp(prefix=_PART, dir=path))
-    held = lock(part)
+    descriptor = lock(part)
     try:
         _write(signatures, part)
         metadata = _metadata(signatures, path.name, preset)
@@ -107,7 +107,7 @@ def export_savedmodel(
         part.chmod(0o755)  # the server may be another user
         return _publish(part, path)
     finally:
-        os.close(held)
+        os.close(descriptor)
         shutil.rmtree(part, ignore_errors=True)
 
 

@@ -107,7 +107,8 @@ class TranslatorSignatures:
         shifted = tf.concat([start, ids[:, :-1]], axis=1)
         weights = self.model.backbone.look(source, shifted)[0]
         real = (ids != PAD_ID)[:, :, None] & (source != PAD_ID)[:, None]
-        pieces = tf.constant([self._piece(i) for i in range(self._size())])
+        piece, size = self.tokenizer.id_to_token, self.tokenizer.vocabulary_size()
+        pieces = tf.constant(["" if i == PAD_ID else piece(i) for i in range(size)])
         return {
             "translation": graph.detokenize(self.tokenizer, ids),
             "score": scores[:, 0],
@@ -163,12 +164,6 @@ class TranslatorSignatures:
         ids, scores = self._search(source, beam_size, 1)
         translation = graph.detokenize(self.tokenizer, ids[:, 0])
         return {"translation": translation, "score": scores[:, 0]}
-
-    def _size(self):
-        return self.tokenizer.vocabulary_size()
-
-    def _piece(self, token_id):
-        return "" if token_id == PAD_ID else self.tokenizer.id_to_token(token_id)
 
 
 def _lengths(ids):

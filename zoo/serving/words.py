@@ -27,7 +27,8 @@ class _WordSignatures:
         self.resources = self.graph.resources
 
     @staticmethod
-    def source(preprocessor):
+    def source(preprocessor: Any) -> Any:
+        """Returns the tokenizer, which holds the vocabulary."""
         return preprocessor.tokenizer
 
     def limits_used(self) -> dict[str, Any]:
@@ -87,25 +88,31 @@ class LanguageModelSignatures(_WordSignatures):
         sampler, backbone = self.model.sampler, self.model.backbone
         places = ops.arange(self.length, dtype="int32")
 
-        def unfinished(index, ids, given, done, states):
+        def unfinished(index, ids, is_prompt, done, states):
             return ops.logical_and(index < self.length, ops.logical_not(ops.all(done)))
 
-        def body(index, ids, given, done, states):
+        def body(index, ids, is_prompt, done, states):
             here = places == index
             last = ops.take(ids, index - 1, axis=1)
             logits, states = self.model.next_word(last, states)
             drawn = sampler.get_next_token(sampler.compute_probabilities(logits))
             drawn = ops.cast(drawn, ids.dtype)[:, None]
             # Prompts stay as they are.
-            new = ops.logical_and(here, ops.logical_not(given))
+            new = ops.logical_and(here, ops.logical_not(is_prompt))
             ids = ops.where(new, drawn, ids)
             ended = ops.any(ops.logical_and(new, ids == END_ID), axis=1)
-            return index + 1, ids, given, ops.logical_or(done, ended), states
+            return index + 1, ids, is_prompt, ops.logical_or(done, ended), states
 
-        given = ops.not_equal(ids, PAD_ID)
+        is_prompt = ops.not_equal(ids, PAD_ID)
         batch = ops.shape(ids)[0]
         states = backbone.start(batch, self.length)
-        loop = ops.array(1, "int32"), ids, given, ops.zeros((batch,), "bool"), states
+        loop = (
+            ops.array(1, "int32"),
+            ids,
+            is_prompt,
+            ops.zeros((batch,), "bool"),
+            states,
+        )
         return ops.while_loop(unfinished, body, loop)[1]
 
     def score(self, text: Tensor) -> dict[str, Tensor]:

@@ -147,7 +147,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             )
         start, end = self.tokenizer.start_token_id, self.tokenizer.end_token_id
         source_rows = self._source_rows(source, self.source_length, "source")
-        target_rows = self._target_rows(target, self.target_length, "target")
+        target_rows = self._cut(target, self.target_length - 1, "target")
         inputs = [[start, *row] for row in target_rows]
         x = {
             "source_ids": pad_rows(source_rows, self.source_length),
@@ -187,7 +187,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         """
         length = self.target_length if length is None else length
         integer("length", length, 2)
-        return self._target_rows(check_texts(texts), length, "texts")
+        return self._cut(check_texts(texts), length - 1, "texts")
 
     def decode(self, ids: Any) -> list[str]:
         """Converts target ids to strings.
@@ -226,9 +226,6 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         end = self.tokenizer.end_token_id
         rows = self._cut(texts, length - 1, name)
         return [[*row, end] if row else row for row in rows]
-
-    def _target_rows(self, texts, length, name):
-        return self._cut(texts, length - 1, name)
 
     def _cut(self, texts, limit, name):
         """Splits texts into at most `limit` pieces, with one warning for all cuts."""
