@@ -94,8 +94,14 @@ def test_what_is_no_sentence_is_named():
         ({"words": []}, "words must be a list"),
         ({"tags": ["", "b"]}, "tags must be .* none of them empty"),
         ({"characters": "ab"}, "characters must be a list"),
-        ({"word_length": 1}, "word_length must be from 2. Received: 1"),
-        ({"word_length": 2.0}, "word_length must be an int. Received: 2.0"),
+        (
+            {"word_length": 1},
+            "`word_length` must be an integer from 2. Received: word_length=1",
+        ),
+        (
+            {"word_length": 2.0},
+            "`word_length` must be an integer from 2. Received: word_length=2.0",
+        ),
     ],
 )
 def test_bad_arguments(change, message):
