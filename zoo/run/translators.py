@@ -243,7 +243,7 @@ def paper(optimizer, epochs, batch, model=None, **changes):
 
 
 # Of some models: below 0.8 words for one of the reference on four captions in one
-# source (tools/reproduce.py), and what examples of bad output show.
+# source (tools.papers.reproduce), and what examples of bad output show.
 SHORT = (
     "What is longer than its training sentences, as several captions in one text, "
     "comes out too short."

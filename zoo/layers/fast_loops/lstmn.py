@@ -2,7 +2,7 @@
 
 What a loop's automatic gradient keeps of every step (a copy of the tapes, the hidden
 layers of the attentions) and what it adds up at every step (the matrices' gradients) is
-most of its cost: `tools/bench_lstmn.py`. Here the tapes are kept once, hidden layers
+most of its cost: `tools.bench.lstmn`. Here the tapes are kept once, hidden layers
 are computed again, and the gradient of a matrix is one product behind the loop. What
 the gradient needs is kept in inference as well: a few vectors a step, and the weights
 on the tape.
