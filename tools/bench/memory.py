@@ -27,13 +27,20 @@ VOCABULARY, BATCH, LENGTH = 50_000, 128, 50
 
 def step(whole, cells):
     """Trains two steps in this process and returns the figures, in MB."""
-    from zoo.training import PairBatches, compile_for_training, tune_process
+    from zoo.training import (
+        PairBatches,
+        WithoutLogits,
+        compile_for_training,
+        tune_process,
+    )
 
     tune_process()
     import keras
     import numpy as np
 
-from unittest import mock
+    from tools.bench.workers.train import make_model
+
+    model = make_model("luong", VOCABULARY, VOCABULARY, cells)
     if whole:
         mock.patch.object(WithoutLogits, "serves", lambda *args: False).start()
     model = compile_for_training(model, keras.optimizers.Adam())
