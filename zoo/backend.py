@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Tensor = Any  # of whichever backend runs, or a NumPy array
+Shape = tuple[Any, ...]  # ints, None where a size is not known
 
 BACKENDS = ("tensorflow", "jax", "torch")
 MODES = ("auto", "none", "data")  # of distributing over devices

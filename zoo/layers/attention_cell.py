@@ -1,8 +1,11 @@
 """One step of a decoder of any cells and any attention (Luong et al. 2015)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.attention import MemoryLayer, attend_rows
 from zoo.layers.cells import as_list
@@ -66,15 +69,15 @@ class AttentionCell(MemoryLayer):
 
     def __init__(
         self,
-        cells,
-        attention,
-        units=None,
-        input_feeding=True,
-        dropout=0.0,
-        kernel_initializer="glorot_uniform",
-        seed=None,
-        **kwargs,
-    ):
+        cells: Any,
+        attention: Any,
+        units: int | None = None,
+        input_feeding: bool = True,
+        dropout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        seed: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.cells = _flat_cells(cells)
         self.attention = attention
@@ -89,7 +92,7 @@ class AttentionCell(MemoryLayer):
         self.counts = [len(as_list(cell.state_size)) for cell in self.cells]
         self.output_size = self.units
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         size = inputs_shape[-1] + (self.units if self.input_feeding else 0)
         for cell in self.cells:
             if not cell.built:
@@ -104,7 +107,9 @@ class AttentionCell(MemoryLayer):
         )
         self.built = True
 
-    def get_initial_state(self, batch_size, cell_states=None):
+    def get_initial_state(
+        self, batch_size: int, cell_states: list[Tensor] | None = None
+    ) -> list[Tensor]:
         """Returns the flat list of states before the first step.
 
         That is the cells' own (zeros, or `cell_states`, a flat list), h~_0 = 0 and
@@ -126,13 +131,13 @@ class AttentionCell(MemoryLayer):
 
     def call(
         self,
-        inputs,
-        states,
-        memory,
-        memory_mask=None,
-        keys=None,
-        training=False,
-    ):
+        inputs: Tensor,
+        states: list[Tensor],
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
@@ -150,12 +155,12 @@ class AttentionCell(MemoryLayer):
         fed = [output] if self.input_feeding else []
         return output, alignment, [*new_states, *fed, position + 1]
 
-    def combine(self, context, hidden):
+    def combine(self, context: Tensor, hidden: Tensor) -> Tensor:
         """Equation 5: h~_t = tanh(W_c [c_t; h_t])."""
         joined = ops.concatenate([context, hidden], axis=-1)
         return ops.tanh(linear(joined, cast_weights(self.W_c, self.compute_dtype)))
 
-    def split_states(self, states):
+    def split_states(self, states: list[Tensor]) -> list[list[Tensor]]:
         """Each cell's own states, from the flat list's front."""
         parts, states = [], list(states)
         for count in self.counts:
@@ -163,7 +168,14 @@ class AttentionCell(MemoryLayer):
             states = states[count:]
         return parts
 
-    def compute_output_spec(self, inputs, states, memory, *args, **kwargs):
+    def compute_output_spec(
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        memory: Tensor,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         output, alignment, states = self.compute_output_shape(
             inputs.shape, [state.shape for state in states], memory.shape
         )
@@ -173,12 +185,14 @@ class AttentionCell(MemoryLayer):
             state_specs(states, self.compute_dtype),
         )
 
-    def compute_output_shape(self, inputs_shape, states_shape, memory_shape):
+    def compute_output_shape(
+        self, inputs_shape: Shape, states_shape: list[Shape], memory_shape: Shape
+    ) -> Any:
         rows = inputs_shape[0]
         states = [tuple(shape) for shape in states_shape]
         return (rows, self.units), (rows, memory_shape[1]), states
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -192,7 +206,7 @@ class AttentionCell(MemoryLayer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         deserialize = keras.saving.deserialize_keras_object
         cells = [deserialize(cell) for cell in config["cells"]]
         attention = deserialize(config["attention"])
@@ -222,7 +236,7 @@ def _flat_cells(cells):
     return flat
 
 
-def state_specs(shapes, dtype):
+def state_specs(shapes: Any, dtype: Any) -> list:
     """Symbolic states of these shapes; the last is the target position."""
     specs = [keras.KerasTensor(shape, dtype) for shape in shapes[:-1]]
     return [*specs, keras.KerasTensor(shapes[-1], "int32")]

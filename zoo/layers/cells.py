@@ -1,13 +1,16 @@
 """Recurrent cells, equation by equation."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers.activations import get_activation
 from zoo.layers.functional import cast_weights, linear
 
 
-def as_list(states):
+def as_list(states: list[Tensor]) -> list:
     """A cell's states as a flat list, whether it has one or several."""
     return list(states) if isinstance(states, (list, tuple)) else [states]
 
@@ -87,13 +90,13 @@ class LSTMCell(_Projecting, keras.layers.LSTMCell):
 
     def __init__(
         self,
-        units,
-        activation="tanh",
-        *args,
-        forget_gate=True,
-        output_activation=None,
-        **kwargs,
-    ):
+        units: int,
+        activation: Any = "tanh",
+        *args: Any,
+        forget_gate: bool = True,
+        output_activation: Any = None,
+        **kwargs: Any,
+    ) -> None:
         _refuse_dropout(type(self), kwargs)
         super().__init__(units, get_activation(activation), *args, **kwargs)
         self.forget_gate = bool(forget_gate)
@@ -102,7 +105,7 @@ class LSTMCell(_Projecting, keras.layers.LSTMCell):
         else:
             self.output_activation = get_activation(output_activation)
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         if self.forget_gate:
             super().build(input_shape)
             return
@@ -125,12 +128,14 @@ class LSTMCell(_Projecting, keras.layers.LSTMCell):
             setattr(self, name, weight)
         self.built = True
 
-    def call(self, inputs, states, training=False):
+    def call(
+        self, inputs: Tensor, states: list[Tensor], training: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
         h, c = states
         net = self.project(inputs) + self._recurrent(h)  # (B, gates * units)
         return self.open_gates(net, c)
 
-    def open_gates(self, net, c):
+    def open_gates(self, net: Tensor, c: Tensor) -> tuple[Tensor, list[Tensor]]:
         """`(h_t, [h_t, c_t])` of the net inputs and c_{t-1}."""
         if self.forget_gate:
             i, f, candidate, o = ops.split(net, 4, axis=-1)
@@ -141,7 +146,7 @@ class LSTMCell(_Projecting, keras.layers.LSTMCell):
         h = self.recurrent_activation(o) * self.output_activation(c)
         return h, [h, c]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         if not self.forget_gate:
             config["forget_gate"] = False
@@ -181,7 +186,14 @@ class GRUCell(_Projecting, keras.layers.GRUCell):
         >>> h, states = cell(np.ones((2, 3), "float32"), [keras.ops.zeros((2, 4))])
     """
 
-    def __init__(self, units, *, reset_after=False, update="keep", **kwargs):
+    def __init__(
+        self,
+        units: int,
+        *,
+        reset_after: bool = False,
+        update: str = "keep",
+        **kwargs: Any,
+    ) -> None:
         _refuse_dropout(type(self), kwargs)
         if update not in ("keep", "replace"):
             raise ValueError(
@@ -190,12 +202,14 @@ class GRUCell(_Projecting, keras.layers.GRUCell):
         super().__init__(units, reset_after=reset_after, **kwargs)
         self.update = update
 
-    def call(self, inputs, states, training=False):
+    def call(
+        self, inputs: Tensor, states: list[Tensor], training: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
         [h] = as_list(states)
         h = self.step(self.project(inputs), h)
         return h, [h]
 
-    def step(self, net, h, reset=None):
+    def step(self, net: Tensor, h: Tensor, reset: Tensor | None = None) -> Tensor:
         """h_t of the input's share of the net inputs and h_{t-1}.
 
         Args:
@@ -220,21 +234,21 @@ class GRUCell(_Projecting, keras.layers.GRUCell):
             candidate = self.activation(candidate + ops.matmul(r * h, U))  # 8
         return self.mix(h, z, candidate)
 
-    def mix(self, h, z, candidate):
+    def mix(self, h: Tensor, z: Tensor, candidate: Tensor) -> Tensor:
         """Equation 7: the new state of the old one, the update gate and h~."""
         old = z if self.update == "keep" else 1 - z
         return old * h + (1 - old) * candidate
 
-    def input_bias(self):
+    def input_bias(self) -> Tensor | None:
         bias = super().input_bias()
         return bias[0] if bias is not None and self.reset_after else bias
 
-    def recurrent_bias(self):
+    def recurrent_bias(self) -> Tensor | None:
         """The bias `(3 * units,)` beside U h with `reset_after`, or None."""
         bias = super().input_bias()
         return bias[1] if bias is not None and self.reset_after else None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "update": self.update}
 
 
@@ -253,11 +267,13 @@ class SimpleRNNCell(_Projecting, keras.layers.SimpleRNNCell):
         >>> h, states = cell(np.ones((2, 3), "float32"), [keras.ops.zeros((2, 4))])
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units: int, **kwargs: Any) -> None:
         _refuse_dropout(type(self), kwargs)
         super().__init__(units, **kwargs)
 
-    def call(self, inputs, states, training=False):
+    def call(
+        self, inputs: Tensor, states: list[Tensor], training: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
         [h] = as_list(states)
         h = self.activation(self.project(inputs) + self._recurrent(h))
         return h, [h]

@@ -1,8 +1,11 @@
 """A decoder that attends first and reads the context in its recurrence."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import zero_or_above
 from zoo.layers.attention import Attention, MemoryLayer, attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
@@ -65,8 +68,13 @@ class ContextCell(MemoryLayer):
     """
 
     def __init__(
-        self, cell, attention, gate=False, kernel_initializer="glorot_uniform", **kwargs
-    ):
+        self,
+        cell: Any,
+        attention: Any,
+        gate: bool = False,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if not isinstance(cell, (GRUCell, LSTMCell)):
             raise ValueError(
@@ -84,7 +92,7 @@ class ContextCell(MemoryLayer):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.output_size = cell.output_size
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         if not self.cell.built:
             self.cell.build((None, inputs_shape[-1] + memory_shape[-1]))
         if not self.attention.built:
@@ -100,7 +108,9 @@ class ContextCell(MemoryLayer):
             )
         self.built = True
 
-    def get_initial_state(self, batch_size, cell_states=None):
+    def get_initial_state(
+        self, batch_size: int, cell_states: list[Tensor] | None = None
+    ) -> list[Tensor]:
         """Returns the states before the first step.
 
         That is the cell's own (zeros, or `cell_states`) and position 0.
@@ -110,7 +120,14 @@ class ContextCell(MemoryLayer):
         states = [ops.cast(s, self.compute_dtype) for s in as_list(cell_states)]
         return [*states, ops.zeros((batch_size,), dtype="int32")]
 
-    def call(self, inputs, states, memory, memory_mask=None, keys=None):
+    def call(
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
@@ -121,7 +138,16 @@ class ContextCell(MemoryLayer):
         output, own = self.cell(x, own)  # s_i
         return output, context, alignment, [*as_list(own), position + 1]
 
-    def attend(self, state, memory, mask, keys, position, paired=None, **others):
+    def attend(
+        self,
+        state: Tensor,
+        memory: Tensor,
+        mask: Tensor,
+        keys: Tensor,
+        position: Tensor,
+        paired: bool | None = None,
+        **others: Any,
+    ) -> tuple[Tensor, Tensor]:
         """The context of a state and its weights; see `attend_rows`."""
         context, alignment = attend_rows(
             self.attention, state, memory, mask, keys, position, paired, **others
@@ -132,7 +158,7 @@ class ContextCell(MemoryLayer):
             context = ops.sigmoid(logit + bias) * context
         return context, alignment
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -143,7 +169,7 @@ class ContextCell(MemoryLayer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         deserialize = keras.saving.deserialize_keras_object
         parts = {name: deserialize(config[name]) for name in ("cell", "attention")}
         return cls(**{**config, **parts})
@@ -194,30 +220,34 @@ class ContextDecoder(MemoryLayer, CellRunner):
         ((2, 7, 8), (2, 7, 12))
     """
 
-    def __init__(self, cell, doubly_stochastic=0.0, **kwargs):
+    def __init__(
+        self, cell: Any, doubly_stochastic: float = 0.0, **kwargs: Any
+    ) -> None:
         super().__init__(cell, **kwargs)
         if not isinstance(cell, ContextCell):
             raise ValueError(f"`cell` must be a ContextCell. Received: cell={cell!r}")
         self.doubly_stochastic = zero_or_above("doubly_stochastic", doubly_stochastic)
 
-    def build(self, inputs_shape, memory_shape, noise_shape=None):
+    def build(
+        self, inputs_shape: Shape, memory_shape: Shape, noise_shape: Shape | None = None
+    ) -> None:
         if not self.cell.built:
             self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
         self.built = True
 
     def call(
         self,
-        inputs,
-        memory,
-        memory_mask=None,
-        initial_states=None,
-        keys=None,
-        training=False,
-        return_alignments=False,
-        steps_mask=None,
-        noise=None,
-        inputs_mask=None,
-    ):
+        inputs: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+        return_alignments: bool = False,
+        steps_mask: Tensor | None = None,
+        noise: Tensor | None = None,
+        inputs_mask: Tensor | None = None,
+    ) -> tuple:
         cell, mask = self.cell, sentence_mask(memory_mask, memory)
         steps_mask = inputs_mask if steps_mask is None else steps_mask
         penalize = training and self.doubly_stochastic
@@ -233,7 +263,7 @@ class ContextDecoder(MemoryLayer, CellRunner):
             mask,
             keys,
             training,
-            return_alignments or penalize,
+            bool(return_alignments or penalize),
             noise,
         )
         if penalize:
@@ -243,21 +273,23 @@ class ContextDecoder(MemoryLayer, CellRunner):
             return outputs, contexts, states, alignments
         return outputs, contexts, states
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask
 
-    def compute_output_shape(self, inputs_shape, memory_shape):
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         batch, time = inputs_shape[:2]
         sizes = [int(size) for size in as_list(self.cell.cell.state_size)]
         states = [*((batch, size) for size in sizes), (batch,)]
         contexts = (batch, time, memory_shape[-1])
         return (batch, time, self.cell.output_size), contexts, states
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "doubly_stochastic": self.doubly_stochastic}
 
 
-def doubly_stochastic_penalty(alignments, mask=None, steps_mask=None):
+def doubly_stochastic_penalty(
+    alignments: Tensor, mask: Tensor | None = None, steps_mask: Tensor | None = None
+) -> Tensor:
     """Σ_i (1 - Σ_t α_ti)², the mean of the batch (Xu et al. 2015, equation 14).
 
     Args:
@@ -312,7 +344,7 @@ class FixedContextDecoder(CellRunner):
         (2, 7, 8)
     """
 
-    def __init__(self, cell, reset_context=False, **kwargs):
+    def __init__(self, cell: Any, reset_context: bool = False, **kwargs: Any) -> None:
         if not isinstance(cell, GRUCell):
             raise ValueError(
                 f"`cell` must be a zoo.layers.GRUCell. Received: cell={cell!r}"
@@ -325,27 +357,38 @@ class FixedContextDecoder(CellRunner):
         super().__init__(cell, **kwargs)
         self.reset_context = reset_context
 
-    def build(self, inputs_shape, context_shape, initial_state_shape=None):
+    def build(
+        self,
+        inputs_shape: Shape,
+        context_shape: Shape,
+        initial_state_shape: Shape | None = None,
+    ) -> None:
         if not self.cell.built:
             self.cell.build((None, inputs_shape[-1] + context_shape[-1]))
         self.built = True
 
-    def project(self, context):
+    def project(self, context: Tensor) -> Tensor:
         """The context's share of the input product, computed once: `(B, 3 * units)`."""
         kernel = cast_weights(self.cell.kernel, self.compute_dtype)
         start = kernel.shape[0] - context.shape[-1]
         return linear(ops.cast(context, self.compute_dtype), kernel[start:])
 
-    def call(self, inputs, context, initial_state, training=False):
+    def call(
+        self,
+        inputs: Tensor,
+        context: Tensor,
+        initial_state: Tensor,
+        training: bool = False,
+    ) -> tuple[Tensor, Tensor]:
         inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        loop = TimeLoop(*ops.shape(inputs)[:2], self.compute_dtype, training)
+        loop = TimeLoop(ops.shape(inputs)[:2], self.compute_dtype, training)
         added, reset = self._shares(self.project(context))
         advance = hoist(self.cell, loop, inputs, added=added, reset=reset)
         outputs, _ = loop.run(advance, [ops.cast(initial_state, self.compute_dtype)])
         lead = (*ops.shape(outputs)[:2], context.shape[-1])
         return outputs, ops.broadcast_to(context[:, None], lead)
 
-    def step(self, inputs, state, projected):
+    def step(self, inputs: Tensor, state: Tensor, projected: Tensor) -> Tensor:
         """One step: `(B, n)`, `(B, units)` and `project(context)` to `(B, units)`."""
         added, reset = self._shares(projected)
         return self.cell.step(self.cell.project(inputs) + added, state, reset)
@@ -357,12 +400,14 @@ class FixedContextDecoder(CellRunner):
         gates, reset = ops.split(projected, [2 * self.cell.units], axis=-1)
         return ops.concatenate([gates, ops.zeros_like(reset)], axis=-1), reset
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask
 
-    def compute_output_shape(self, inputs_shape, context_shape, initial_state_shape):
+    def compute_output_shape(
+        self, inputs_shape: Shape, context_shape: Shape, initial_state_shape: Shape
+    ) -> Any:
         lead = tuple(inputs_shape[:2])
         return (*lead, self.cell.output_size), (*lead, context_shape[-1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "reset_context": self.reset_context}

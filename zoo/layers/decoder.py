@@ -1,8 +1,11 @@
 """A decoder made of any recurrent cells and any attention (Luong et al. 2015)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer
 from zoo.layers.attention_cell import state_specs
 from zoo.layers.cells import as_list
@@ -50,11 +53,13 @@ class AttentionDecoder(MemoryLayer, CellRunner):
         ((2, 7, 8), (2, 7, 5))
     """
 
-    def __init__(self, cell, return_alignments=True, **kwargs):
+    def __init__(
+        self, cell: Any, return_alignments: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(cell, **kwargs)
         self.return_alignments = return_alignments
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         if not self.cell.built:
             step_shape = (inputs_shape[0], inputs_shape[-1])
             self.cell.build(step_shape, memory_shape)
@@ -62,14 +67,14 @@ class AttentionDecoder(MemoryLayer, CellRunner):
 
     def call(
         self,
-        inputs,
-        memory,
-        memory_mask=None,
-        initial_states=None,
-        keys=None,
-        training=False,
-        return_alignments=None,
-    ):
+        inputs: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+        return_alignments: bool | None = None,
+    ) -> tuple:
         if return_alignments is None:
             return_alignments = self.return_alignments
         cell, mask = self.cell, sentence_mask(memory_mask, memory)
@@ -90,8 +95,13 @@ class AttentionDecoder(MemoryLayer, CellRunner):
         return (outputs, states, *([alignments] if return_alignments else []))
 
     def compute_output_spec(
-        self, inputs, memory, *args, return_alignments=None, **kwargs
-    ):
+        self,
+        inputs: Tensor,
+        memory: Tensor,
+        *args: Any,
+        return_alignments: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
         if return_alignments is None:
             return_alignments = self.return_alignments
         shapes = self._output_shapes(inputs.shape, memory.shape, return_alignments)
@@ -102,7 +112,7 @@ class AttentionDecoder(MemoryLayer, CellRunner):
             *(keras.KerasTensor(shape, self.compute_dtype) for shape in alignments),
         )
 
-    def compute_output_shape(self, inputs_shape, memory_shape):
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         return self._output_shapes(inputs_shape, memory_shape, self.return_alignments)
 
     def _output_shapes(self, inputs_shape, memory_shape, return_alignments):
@@ -115,5 +125,5 @@ class AttentionDecoder(MemoryLayer, CellRunner):
             return outputs, states
         return outputs, states, (batch, time, memory_shape[1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "return_alignments": self.return_alignments}

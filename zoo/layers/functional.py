@@ -1,10 +1,15 @@
 """Small functions that the layers share: a masked softmax, a gather and a scan."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Tensor
 
-def values_of(tensor):
+
+def values_of(tensor: Tensor) -> Any:
     """Returns a tensor's values as a NumPy array, None while a graph is traced."""
     try:
         return ops.convert_to_numpy(tensor)
@@ -12,7 +17,7 @@ def values_of(tensor):
         return None
 
 
-def masked_softmax(scores, mask=None):
+def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Softmax over the last axis, restricted to the positions where `mask` is true.
 
     Masked positions get exactly 0; a row in which nothing is real gets zeros, never
@@ -41,12 +46,14 @@ def masked_softmax(scores, mask=None):
     return ops.cast(exponentials / ops.maximum(total, 1e-30), dtype)
 
 
-def read_mask(mask, batch, time, length):
+def read_mask(
+    mask: Tensor | None, length: int, batch: int | None, time: int | None
+) -> Tensor:
     """The mask of a memory as bool `(B, 1 or T, S)`, or None.
 
     Args:
         mask: `(B or 1, S)` or `(B or 1, 1 or T, S)`, true where real, or None.
-        batch, time, length: B, T and S, None where they aren't known.
+        length, batch, time: S, B and T, None where they aren't known.
 
     Raises:
         ValueError: for a mask of another shape.
@@ -69,7 +76,7 @@ def read_mask(mask, batch, time, length):
     return ops.cast(mask, "bool")
 
 
-def sentence_mask(mask, memory):
+def sentence_mask(mask: Tensor, memory: Tensor) -> Tensor | None:
     """Returns one mask per sentence of a memory `(B, S, d)`, or None.
 
     It is bool `(B, S)`, the same for all queries.
@@ -79,10 +86,10 @@ def sentence_mask(mask, memory):
     """
     if mask is None:
         return None
-    return read_mask(mask, memory.shape[0], 1, memory.shape[1])[:, 0]
+    return read_mask(mask, memory.shape[1], memory.shape[0], 1)[:, 0]
 
 
-def steps_mask(mask, inputs):
+def steps_mask(mask: Tensor, inputs: Tensor) -> Tensor | None:
     """The mask of a sequence `(B, T, n)` as bool `(B, T)`, or None.
 
     Raises:
@@ -99,7 +106,7 @@ def steps_mask(mask, inputs):
     return ops.cast(mask, "bool")
 
 
-def clear_masked(memory, mask):
+def clear_masked(memory: Tensor, mask: Tensor) -> Tensor:
     """Zeroes the memory `(B, S, d)` where every query is masked.
 
     NaN times a weight of 0 would be NaN.
@@ -109,17 +116,17 @@ def clear_masked(memory, mask):
     """
     if mask is None:
         return memory
-    mask = read_mask(mask, memory.shape[0], None, memory.shape[1])
+    mask = read_mask(mask, memory.shape[1], memory.shape[0], None)
     mask = mask[:, 0] if mask.shape[1] == 1 else ops.any(mask, axis=1)
     return ops.where(mask[..., None], memory, 0.0)
 
 
-def is_half(x):
+def is_half(x: Tensor) -> bool:
     """Whether the tensor's dtype is of half precision: float16 or bfloat16."""
     return "16" in keras.backend.standardize_dtype(x.dtype)
 
 
-def wide(x):
+def wide(x: Tensor) -> Tensor:
     """Casts half precisions to float32.
 
     For what would lose differences and small products, and is rounded once, afterwards.
@@ -127,7 +134,7 @@ def wide(x):
     return ops.cast(x, "float32") if is_half(x) else x
 
 
-def linear(x, kernel):
+def linear(x: Tensor, kernel: Tensor) -> Tensor:
     """`x` times a matrix, over the last axis.
 
     As one product of two matrices: with unknown sizes inside a loop, a product of three
@@ -146,12 +153,12 @@ def linear(x, kernel):
     return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
 
 
-def columns(x, start, stop):
+def columns(x: Tensor, start: int, stop: int) -> Tensor:
     """`x[..., start:stop]`, of known width though that of x may not be."""
     return ops.reshape(x[..., start:stop], (*ops.shape(x)[:-1], stop - start))
 
 
-def custom_gradient(function):
+def custom_gradient(function: Any) -> Callable:
     """`ops.custom_gradient` that also supports second-order gradients under torch.
 
     Args:
@@ -177,12 +184,12 @@ def custom_gradient(function):
     return ops.custom_gradient(forward)
 
 
-def is_recorded(x):
+def is_recorded(x: Tensor) -> bool:
     """Whether torch records a gradient of `x`; False under the other backends."""
     return getattr(x, "requires_grad", False) and x[None].requires_grad
 
 
-def gather_rows(values, index):
+def gather_rows(values: Tensor, index: Tensor) -> Tensor:
     """Takes `values[b, index[b, t, w]]`.
 
     Args:
@@ -204,7 +211,7 @@ def gather_rows(values, index):
     return found if isinstance(values, list) else found[0]
 
 
-def take_last(values, index):
+def take_last(values: Tensor, index: Tensor) -> Tensor:
     """Takes `values[b, t, index[b, t, s]]`.
 
     It needs fewer operations than `ops.take_along_axis`.
@@ -221,12 +228,12 @@ def take_last(values, index):
     return ops.take(ops.reshape(values, (-1,)), index + rows, axis=0)
 
 
-def cast_weights(weights, dtype):
+def cast_weights(weights: Tensor, dtype: Any) -> Tensor:
     """Casts a variable or tensor to the compute dtype, as autocast does in `call`."""
     return ops.cast(ops.convert_to_tensor(weights), dtype)
 
 
-def fresh(initializer):
+def fresh(initializer: Any) -> Any:
     """Copies an initializer; a seed that the user set is kept.
 
     One instance would give every variable the same values.
@@ -235,7 +242,9 @@ def fresh(initializer):
     return initializer.clone() if hasattr(initializer, "clone") else initializer
 
 
-def scan(step, inputs, initial_states, reverse=False):
+def scan(
+    step: Callable, inputs: Tensor, initial_states: list[Tensor], reverse: bool = False
+) -> tuple[Tensor, list[Tensor]]:
     """Runs `step` over the time axis of `inputs` with Keras's recurrent engine.
 
     Unlike `keras.layers.RNN` it takes any function, so that loop-invariant tensors

@@ -1,8 +1,11 @@
 """Stacks of the Long Short-Term Memory-Network's layers."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive, rate
 from zoo.layers.fast_loops.lstmn import run_lstmn_cell
 from zoo.layers.functional import fresh, steps_mask
@@ -55,17 +58,17 @@ class LSTMN(keras.layers.Layer):
 
     def __init__(
         self,
-        units,
-        num_layers=1,
-        attention_units=None,
-        fusion=None,
-        skip=True,
-        dropout=0.0,
-        kernel_initializer="glorot_uniform",
-        seed=None,
-        unit_forget_bias=True,
-        **kwargs,
-    ):
+        units: int,
+        num_layers: int = 1,
+        attention_units: int | None = None,
+        fusion: str | None = None,
+        skip: bool = True,
+        dropout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        seed: Any = None,
+        unit_forget_bias: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.units = positive("units", units)
         self.num_layers = positive("num_layers", num_layers)
@@ -91,7 +94,7 @@ class LSTMN(keras.layers.Layer):
         ]
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]
         self.cells[0].build((None, size))
         extra = size if self.skip else 0
@@ -101,14 +104,14 @@ class LSTMN(keras.layers.Layer):
 
     def call(
         self,
-        inputs,
-        mask=None,
-        initial_states=None,
-        source=None,
-        training=False,
-        starts=None,
-        inputs_mask=None,
-    ):
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        source: Tensor | None = None,
+        training: bool = False,
+        starts: Tensor | None = None,
+        inputs_mask: Tensor | None = None,
+    ) -> tuple[Tensor, list[list[Tensor]]]:
         # Keras fills `inputs_mask`, and not `mask`, beside other tensors.
         mask = steps_mask(inputs_mask if mask is None else mask, inputs)
         tapes, _, states = self.run(
@@ -116,7 +119,7 @@ class LSTMN(keras.layers.Layer):
         )
         return tapes[-1][0], states
 
-    def project_source(self, tapes, mask):
+    def project_source(self, tapes: list, mask: Tensor) -> list[dict[str, Tensor]]:
         """The layers' keys and values of a source.
 
         Args:
@@ -127,19 +130,19 @@ class LSTMN(keras.layers.Layer):
             A list with a dict for each layer.
         """
         return [
-            cell.project_source(*tape, mask)
-            for cell, tape in zip(self.cells, tapes, strict=True)
+            cell.project_source(h, c, mask)
+            for cell, (h, c) in zip(self.cells, tapes, strict=True)
         ]
 
     def run(
         self,
-        inputs,
-        mask=None,
-        initial_states=None,
-        source=None,
-        training=False,
-        starts=None,
-    ):
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        source: Tensor | None = None,
+        training: bool = False,
+        starts: Tensor | None = None,
+    ) -> tuple:
         """As the call, with all that there is.
 
         Returns:
@@ -164,7 +167,9 @@ class LSTMN(keras.layers.Layer):
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
         return tapes, weights, states
 
-    def make_states(self, batch_size, length, initial_states=None):
+    def make_states(
+        self, batch_size: int, length: int, initial_states: list[Tensor] | None = None
+    ) -> list[list[Tensor]]:
         """Each layer's states for `length` calls of `step`; see `LSTMNCell`."""
         initial = initial_states or [None] * self.num_layers
         return [
@@ -172,7 +177,13 @@ class LSTMN(keras.layers.Layer):
             for cell, own in zip(self.cells, initial, strict=True)
         ]
 
-    def step(self, inputs, states, source=None, starts=None):
+    def step(
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        source: Tensor | None = None,
+        starts: Tensor | None = None,
+    ) -> tuple:
         """Takes one step with inputs `(B, n)`.
 
         Returns `(h of the top layer, its weights on the source or None, states)`; NaN
@@ -191,15 +202,15 @@ class LSTMN(keras.layers.Layer):
         room = position + 1 < ops.shape(tape)[1]
         return ops.where(room[:, None], h, float("nan")), weights, new_states
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Any:
         state = (inputs_shape[0], self.units)
         states = [[state, state] for _ in range(self.num_layers)]
         return (*inputs_shape[:2], self.units), states
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,

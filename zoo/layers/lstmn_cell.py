@@ -1,8 +1,11 @@
 """One step of the Long Short-Term Memory-Network: an LSTM that attends to its past."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import one_of, positive
 from zoo.layers.attention import mix
 from zoo.layers.functional import (
@@ -81,13 +84,13 @@ class LSTMNCell(keras.layers.Layer):
 
     def __init__(
         self,
-        units,
-        attention_units=None,
-        fusion=None,
-        kernel_initializer="glorot_uniform",
-        unit_forget_bias=True,
-        **kwargs,
-    ):
+        units: int,
+        attention_units: int | None = None,
+        fusion: str | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        unit_forget_bias: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.units = positive("units", units)
         self.unit_forget_bias = bool(unit_forget_bias)
@@ -97,7 +100,7 @@ class LSTMNCell(keras.layers.Layer):
         self.fusion = one_of("fusion", fusion, FUSED)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
 
-    def build(self, inputs_shape, skip=0):
+    def build(self, inputs_shape: Shape, skip: int = 0) -> None:
         """Makes the weights.
 
         The last `skip` inputs are a skip connection's: the gates read them and the
@@ -140,7 +143,7 @@ class LSTMNCell(keras.layers.Layer):
     def _cast(self, *names):
         return [cast_weights(getattr(self, name), self.compute_dtype) for name in names]
 
-    def step_weights(self):
+    def step_weights(self) -> dict[str, Tensor]:
         """Returns the matrices of a step, in the compute dtype, by name.
 
         Of W_r the rows of γ~_t: x_t is projected before.
@@ -152,7 +155,7 @@ class LSTMNCell(keras.layers.Layer):
         return weights
 
     # === Before the loop ===
-    def project(self, inputs):
+    def project(self, inputs: Tensor) -> Tensor:
         """Computes all that the inputs `(..., n)` alone decide.
 
         That is the gates' share, the query's, and with deep fusion those of r_t and of
@@ -167,7 +170,9 @@ class LSTMNCell(keras.layers.Layer):
             parts += [linear(inputs, W_r[self.units :]) + b_r, linear(shown, W_xgamma)]
         return ops.concatenate(parts, axis=-1)
 
-    def project_source(self, hidden, memory, mask):
+    def project_source(
+        self, hidden: Tensor, memory: Tensor, mask: Tensor
+    ) -> dict[str, Tensor]:
         """Prepares a source for a cell with fusion.
 
         γ and α are `(B, S, units)`, the mask is bool `(B, S)`.
@@ -183,7 +188,9 @@ class LSTMNCell(keras.layers.Layer):
             "mask": ops.cast(mask, "bool"),
         }
 
-    def make_states(self, batch_size, length, initial=None):
+    def make_states(
+        self, batch_size: int, length: int, initial: Any = None
+    ) -> list[Tensor]:
         """Room for `length` steps behind slot 0.
 
         Args:
@@ -207,7 +214,14 @@ class LSTMNCell(keras.layers.Layer):
         return [tape, real, h, c, *fed, ops.zeros((batch_size,), dtype="int32")]
 
     # === One step ===
-    def advance(self, x, states, source=None, keep=None, starts=None):
+    def advance(
+        self,
+        x: Tensor,
+        states: list[Tensor],
+        source: Tensor | None = None,
+        keep: Tensor | None = None,
+        starts: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
         """One step.
 
         Args:
@@ -245,7 +259,14 @@ class LSTMNCell(keras.layers.Layer):
         real = ops.where(here, ops.ones_like(real), real)
         return h, c, alignment, [tape, real, *new, position + 1]
 
-    def equations(self, x, tape, seen, old, source=None):
+    def equations(
+        self,
+        x: Tensor,
+        tape: Tensor,
+        seen: Tensor,
+        old: Tensor,
+        source: Tensor | None = None,
+    ) -> tuple:
         """Sections 3.2 and, with fusion, 4.
 
         Args:
@@ -288,7 +309,7 @@ class LSTMNCell(keras.layers.Layer):
         ends = {None: [], "shallow": [], "deep": [4 * n + a, 5 * n + a]}[self.fusion]
         return ops.split(x, [4 * n, *ends], axis=-1)
 
-    def checked_starts(self, starts, mask=None):
+    def checked_starts(self, starts: Tensor, mask: Tensor | None = None) -> Tensor:
         """`starts` as a bool tensor, false at pads.
 
         Raises:
@@ -312,7 +333,7 @@ class LSTMNCell(keras.layers.Layer):
         read = ops.reshape(read, (-1, read.shape[-1]))
         return read, ops.reshape(weights, (-1, ops.shape(weights)[-1]))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,
@@ -323,7 +344,9 @@ class LSTMNCell(keras.layers.Layer):
         }
 
 
-def attend(query, keys, vector, mask, values):
+def attend(
+    query: Tensor, keys: Tensor, vector: Tensor, mask: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
     """Additive attention, v · tanh(query + keys).
 
     From `(B, K, a)` and `(B, S, a)` to the weighted sums of the values `(B, K, d)` and
@@ -335,7 +358,9 @@ def attend(query, keys, vector, mask, values):
     return mix(weights, values), weights
 
 
-def attend_row(query, keys, vector, mask, values):
+def attend_row(
+    query: Tensor, keys: Tensor, vector: Tensor, mask: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
     """`attend` with one query a row, `(B, a)`: `(B, d)` and `(B, S)`."""
     read, weights = attend(query[:, None], keys, vector, mask, values)
     return read[:, 0], weights[:, 0]

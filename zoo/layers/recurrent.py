@@ -1,8 +1,11 @@
 """Recurrent cells run over sequences, and stacks of them."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import one_of, positive, rate
 from zoo.layers.activations import get_activation
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
@@ -17,16 +20,16 @@ class CellRunner(keras.layers.Layer):
         cell: a layer, which the config contains.
     """
 
-    def __init__(self, cell, **kwargs):
+    def __init__(self, cell: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.cell = cell
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         cell = keras.saving.serialize_keras_object(self.cell)
         return {**super().get_config(), "cell": cell}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         cell = keras.saving.deserialize_keras_object(config["cell"])
         return cls(**{**config, "cell": cell})
 
@@ -119,24 +122,24 @@ class RecurrentStack(keras.layers.Layer):
 
     def __init__(
         self,
-        units,
-        num_layers=1,
-        bidirectional=False,
-        reverse=False,
-        use_bias=True,
-        dropout=0.0,
-        kernel_initializer="glorot_uniform",
-        recurrent_initializer=None,
-        bias_initializer="zeros",
-        cell="lstm",
-        update=None,
-        forget_gate=True,
-        unit_forget_bias=False,
-        activation=None,
-        output_activation=None,
-        seed=None,
-        **kwargs,
-    ):
+        units: int,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        reverse: bool = False,
+        use_bias: bool = True,
+        dropout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        cell: str = "lstm",
+        update: str | None = None,
+        forget_gate: bool = True,
+        unit_forget_bias: bool = False,
+        activation: Any = None,
+        output_activation: Any = None,
+        seed: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         options = _cell_options(
             cell, update, forget_gate, unit_forget_bias, output_activation
@@ -191,7 +194,7 @@ class RecurrentStack(keras.layers.Layer):
         ]
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]
         for layer in self.cells:
             for cell in layer:
@@ -200,8 +203,13 @@ class RecurrentStack(keras.layers.Layer):
         self.built = True
 
     def call(
-        self, inputs, mask=None, initial_states=None, training=False, inputs_mask=None
-    ):
+        self,
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        training: bool = False,
+        inputs_mask: Tensor | None = None,
+    ) -> tuple[Tensor, list[list[Tensor]]]:
         # Keras fills `inputs_mask`, and not `mask`, where there are initial states.
         mask = steps_mask(inputs_mask if mask is None else mask, inputs)
         if initial_states is not None and (
@@ -236,16 +244,16 @@ class RecurrentStack(keras.layers.Layer):
             states.append(final)
         return outputs, states
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Any:
         state = (inputs_shape[0], self.units)
         count = 2 if self.cell == "lstm" else 1
         states = [[state] * count for _ in range(self.num_layers)]
         return (*inputs_shape[:2], self.units), states
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,

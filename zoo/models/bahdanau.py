@@ -1,8 +1,11 @@
 """RNNsearch and RNNencdec: Bahdanau, Cho & Bengio 2015."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
@@ -85,19 +88,19 @@ class Bahdanau(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size=30000,
-        target_vocabulary_size=None,
-        hidden_dim=1000,
-        embedding_dim=620,
-        attention_dim=1000,
-        maxout_dim=500,
-        readout="previous",
-        use_bias=True,
-        dropout=0.0,
-        initializer_range=0.01,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 30000,
+        target_vocabulary_size: int | None = None,
+        hidden_dim: int = 1000,
+        embedding_dim: int = 620,
+        attention_dim: int = 1000,
+        maxout_dim: int = 500,
+        readout: str = "previous",
+        use_bias: bool = True,
+        dropout: float = 0.0,
+        initializer_range: float = 0.01,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -172,7 +175,7 @@ class Bahdanau(Seq2SeqBackbone):
     def _normal(self):
         return keras.initializers.RandomNormal(stddev=self.initializer_range)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
         states = (None, None, self.hidden_dim)
         annotations = (None, None, 2 * self.hidden_dim)
@@ -184,7 +187,7 @@ class Bahdanau(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.drop(self.source_embedding(source_ids), training=training)
@@ -196,11 +199,13 @@ class Bahdanau(Seq2SeqBackbone):
             "start": self.start_layer(final[:, self.hidden_dim :]),  # of ←h_1
         }
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         batch = ops.shape(memory["start"])[0]
         return self.decoder.cell.get_initial_state(batch, [memory["start"]])
 
-    def step(self, token_ids, state, memory):
+    def step(
+        self, token_ids: Tensor, state: Tensor, memory: Tensor
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
         words = self.token_embedding(token_ids)  # E y_{i-1}
         output, context, weights, new_state = self.decoder.cell(  # s_i, c_i, α_i
             words,
@@ -233,15 +238,15 @@ class Bahdanau(Seq2SeqBackbone):
             outputs = shift_right(outputs, memory["start"])
         return self.deep_output(outputs, words, contexts)
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.drop(self._decode(inputs, training), training=training)
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, return_alignments=True)
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         config = dict(config)
         if not config.pop("attention", True):  # as it was written once
             raise ValueError(
@@ -275,14 +280,14 @@ class RNNencdec(RNNEncoderDecoder):
 
     def __init__(
         self,
-        vocabulary_size=30000,
-        target_vocabulary_size=None,
+        vocabulary_size: int = 30000,
+        target_vocabulary_size: int | None = None,
         *,
-        embedding_dim=620,
-        output_rank=None,
-        variant="groundhog",
-        **kwargs,
-    ):
+        embedding_dim: int = 620,
+        output_rank: int | None = None,
+        variant: str = "groundhog",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             vocabulary_size,
             target_vocabulary_size,

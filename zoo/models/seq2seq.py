@@ -12,10 +12,13 @@ A model is four methods; training, decoding, export and plots are written agains
 Ids are int32, padded at the right with 0. Nothing is remembered between calls.
 """
 
+from typing import Any
+
 import keras
 import keras_hub
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
 from zoo.decoding.translating import Translating
 from zoo.layers.functional import cast_weights
@@ -42,30 +45,32 @@ class Seq2SeqBackbone(Backbone):
     sentence, and share its memory.
     """
 
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         """Reads the source: `(B, S)` ids to a memory."""
         raise NotImplementedError
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         """The decoder's state before the first target token."""
         raise NotImplementedError
 
-    def start_for(self, memory, length):
+    def start_for(self, memory: Tensor, length: int) -> Any:
         """`start` with room for `length` steps, in a model whose state grows."""
         return self.start(memory)
 
-    def step(self, token_ids, state, memory):
+    def step(
+        self, token_ids: Tensor, state: Tensor, memory: Tensor
+    ) -> tuple[Tensor, Any, Tensor]:
         """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
         raise NotImplementedError
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         """Returns the input of the output layer, `(B, T, d)`.
 
         `call` is its product with the `output_weights`.
         """
         raise NotImplementedError
 
-    def logits(self, features):
+    def logits(self, features: Tensor) -> Tensor:
         """Applies the output layer: `(..., d)` to `(..., V)`.
 
         It is a Dense `output_layer`, or tied word vectors.
@@ -74,7 +79,7 @@ class Seq2SeqBackbone(Backbone):
             return self.token_embedding(features, reverse=True)
         return self.output_layer(features)
 
-    def output_weights(self):
+    def output_weights(self) -> tuple[Tensor, Tensor | None]:
         """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
 
         For an output layer that is not quantized.
@@ -87,7 +92,7 @@ class Seq2SeqBackbone(Backbone):
         return cast_weights(kernel, self.compute_dtype), bias
 
     @property
-    def has_plain_output(self):
+    def has_plain_output(self) -> bool:
         """Whether the output layer is a plain matrix product, not quantized.
 
         (A float8 layer anywhere must be called in training by the model as a whole.)
@@ -95,14 +100,14 @@ class Seq2SeqBackbone(Backbone):
         plain = self.output_or_embedding.quantization_mode is None
         return plain and not has_float8(self)
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.logits(self.features(inputs, training=training))
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         """Attention weights `(B, T, S)` while reading the given target."""
         raise NotImplementedError
 
-    def look(self, source_ids, target_ids):
+    def look(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, ...]:
         """`align` as a tuple, with the windows of local attention.
 
         It is `(weights,)`, or `(weights, focus, windows)`: p_t `(B, T)`, and the
@@ -110,15 +115,15 @@ class Seq2SeqBackbone(Backbone):
         """
         return (self.align(source_ids, target_ids),)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         raise NotImplementedError
 
     @property
-    def target_size(self):
+    def target_size(self) -> int:
         """Size of the target vocabulary."""
         return self.target_vocabulary_size or self.vocabulary_size
 
-    def make_embeddings(self, size, initializer, tie=None):
+    def make_embeddings(self, size: int, initializer: Any, tie: Any = None) -> None:
         """Makes `source_embedding` and `token_embedding`, the target's.
 
         Args:
@@ -164,7 +169,7 @@ class Seq2SeqBackbone(Backbone):
             self.source_embedding = self.token_embedding
 
 
-def no_weights(states, mask):
+def no_weights(states: Any, mask: Tensor) -> Tensor:
     """Returns the alignment of a model without attention: zeros `(..., S)`.
 
     For states `(..., d)` and a source mask `(B, S)`.
@@ -173,7 +178,7 @@ def no_weights(states, mask):
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
 
 
-def shift_right(states, first):
+def shift_right(states: Any, first: Tensor) -> Tensor:
     """The states `(B, T, d)` before each step: s_0 … s_{T-1} of s_1 … s_T and s_0."""
     first = ops.cast(first, states.dtype)[:, None]
     return ops.concatenate([first, states[:, :-1]], axis=1)
@@ -197,7 +202,9 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
 
     task_name = "translate"
 
-    def __init__(self, backbone, preprocessor=None, noise=(), **kwargs):
+    def __init__(
+        self, backbone: Any, preprocessor: Any = None, noise: Tensor = (), **kwargs: Any
+    ) -> None:
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
         _check_vocabulary(backbone, preprocessor)
@@ -206,20 +213,26 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         self.noise = list(noise)
         self.build(None)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.backbone.logits(self.features(inputs, training=training))
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         """The input of the output layer: see `Seq2SeqBackbone.features`."""
         if training:
             for layer in self.noise:
                 inputs = layer(inputs, model=self.backbone)
         return self.backbone.features(inputs, training=training)
 
-    def projected_loss(self, loss, features, y, sample_weight=None):
+    def projected_loss(
+        self,
+        loss: Any,
+        features: Tensor,
+        y: Tensor,
+        sample_weight: Tensor | None = None,
+    ) -> Tensor:
         """Returns a `SmoothedCrossEntropy` of `features`, without their logits.
 
         See `zoo.training.WithoutLogits`.
@@ -227,7 +240,7 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         weights = self.backbone.output_weights()
         return loss.projected(features, *weights, y, sample_weight)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         if self.noise:
             layers = [keras.saving.serialize_keras_object(x) for x in self.noise]
@@ -235,21 +248,21 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         deserialize = keras.saving.deserialize_keras_object
         noise = [deserialize(layer) for layer in config.get("noise", ())]
         return super().from_config({**config, "noise": noise})
 
     def compile(
         self,
-        optimizer="auto",
-        loss="auto",
+        optimizer: str = "auto",
+        loss: str = "auto",
         *,
-        metrics=None,
-        weighted_metrics="auto",
-        sampler="greedy",
-        **kwargs,
-    ):
+        metrics: Any = None,
+        weighted_metrics: str = "auto",
+        sampler: str = "greedy",
+        **kwargs: Any,
+    ) -> None:
         """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default.
 
         The sampler may be a `zoo.decoding.BeamSearch`.
@@ -263,7 +276,9 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
             **kwargs,
         )
 
-    def generate_step(self, inputs, stop_token_ids=None):
+    def generate_step(
+        self, inputs: Tensor, stop_token_ids: list[int] | None = None
+    ) -> dict[str, Tensor]:
         """One batch of `generate`, by the sampler that `compile` was given.
 
         Args:
@@ -312,7 +327,7 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     def _takes_ids(self, x):
         return self.preprocessor is None or holds_ids(x)
 
-    def fit(self, x=None, *args, **kwargs):
+    def fit(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.fit`, on strings or on ids.
 
         Raw strings go through the preprocessor; batches of ids (a
@@ -323,14 +338,14 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
             return keras.Model.fit(self, x, *args, **kwargs)
         return super().fit(x, *args, **kwargs)
 
-    def evaluate(self, x=None, *args, **kwargs):
+    def evaluate(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.evaluate`, with the choice that `fit` makes."""
         if self._takes_ids(x):
             with self.values_kept():
                 return keras.Model.evaluate(self, x, *args, **kwargs)
         return super().evaluate(x, *args, **kwargs)
 
-    def predict(self, x=None, *args, **kwargs):
+    def predict(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.predict`, with the choice that `fit` makes."""
         if self._takes_ids(x):
             with self.values_kept():

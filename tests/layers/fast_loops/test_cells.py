@@ -103,7 +103,7 @@ def test_an_input_that_is_known_in_the_loop_only(name, known):
     x = ops.convert_to_tensor(np.swapaxes(INPUTS, 0, 1))
 
     def fast():
-        loop = TimeLoop(6, 3, "float32", training=True)
+        loop = TimeLoop((6, 3), "float32", training=True)
         fed = loop.read(x[..., known:])
         inputs = x[..., :known] if known else None
         step = hoist(cell, loop, inputs, fed=5 - known)

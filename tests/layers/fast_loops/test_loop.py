@@ -34,7 +34,7 @@ def test_a_product_has_the_gradients_of_a_plain_scan(length, shape):
 
     def fast():
         kernel, first, *added = (1.0 * variable for variable in variables)
-        loop = TimeLoop(length, 2, "float32", training=True)
+        loop = TimeLoop((length, 2), "float32", training=True)
         place = loop.read(other)
         product = loop.product(kernel, *added)
         return outputs_of(product, place, lambda step: loop.run(step, [first]))
@@ -58,7 +58,7 @@ def test_a_product_has_the_gradients_of_a_plain_scan(length, shape):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_compiled_backends_prepare_gradients_in_training(training):
-    loop = TimeLoop(5, 2, "float32", training)
+    loop = TimeLoop((5, 2), "float32", training)
     loop.product(ops.ones((3, 4)), ops.ones((5, 2, 4)))
     prepared = training and keras.backend.backend() != "torch"
     assert [s.shape[-1] for s in loop.sequences] == [7 if prepared else 4]
@@ -66,7 +66,7 @@ def test_compiled_backends_prepare_gradients_in_training(training):
 
 def test_backwards_the_outputs_stand_where_they_were_made():
     x = RNG.normal(size=(4, 2, 3)).astype("float32")
-    loop = TimeLoop(4, 2, "float32")
+    loop = TimeLoop((4, 2), "float32")
     place = loop.read(ops.convert_to_tensor(x))
 
     def step(slices, states):

@@ -1,7 +1,11 @@
 """Recurrent cells over sequences, their input products taken out of the loop."""
 
+from collections.abc import Callable
+from typing import Any
+
 from keras import ops
 
+from zoo.backend import Tensor
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.layers.fast_loops.gates import is_standard, lstm_states
@@ -10,8 +14,13 @@ from zoo.layers.functional import cast_weights
 
 
 def run_cell(
-    cell, inputs, initial_states=None, mask=None, reverse=False, training=False
-):
+    cell: Any,
+    inputs: Tensor,
+    initial_states: list[Tensor] | None = None,
+    mask: Tensor | None = None,
+    reverse: bool = False,
+    training: bool = False,
+) -> tuple[Tensor, list[Tensor]]:
     """Runs any cell over a sequence; masked steps keep the state and put out zeros.
 
     Args:
@@ -26,14 +35,14 @@ def run_cell(
         `(outputs, final_states)`: `(B, T, m)`, at the time step that made them, and a
         list of tensors.
     """
-    batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
     if initial_states is None:
+        batch = ops.shape(inputs)[0]
         initial_states = as_list(cell.get_initial_state(batch_size=batch))
     if isinstance(cell, LSTMCell) and has_cudnn(cell, inputs):
         return run_lstm(cell, inputs, initial_states, mask, reverse)
     # Only the narrow inputs are turned round.
     inputs = ops.swapaxes(inputs, 0, 1)
-    loop = TimeLoop(time, batch, cell.compute_dtype, training)
+    loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
     advance = hoist(cell, loop, inputs)
     if mask is None:
         return loop.run(advance, initial_states, reverse)
@@ -51,7 +60,14 @@ def run_cell(
     return loop.run(masked, initial_states, reverse)
 
 
-def hoist(cell, loop, inputs=None, fed=0, added=None, reset=None):
+def hoist(
+    cell: Any,
+    loop: Any,
+    inputs: Tensor | None = None,
+    fed: int = 0,
+    added: Tensor | None = None,
+    reset: Tensor | None = None,
+) -> Callable:
     """A cell's step inside a loop, before which the input's products are computed.
 
     Args:

@@ -1,8 +1,11 @@
 """Whole LSTM layers by cuDNN's kernel, which Keras reaches without masks only."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Tensor
 from zoo.layers.fast_loops.gates import is_standard
 from zoo.layers.functional import cast_weights, gather_rows
 
@@ -10,7 +13,7 @@ from zoo.layers.functional import cast_weights, gather_rows
 _SATURATED = 1e4
 
 
-def has_cudnn(cell, inputs):
+def has_cudnn(cell: Any, inputs: Tensor) -> bool:
     """Whether Keras can run this LSTM cell over a sequence by cuDNN's kernel.
 
     That needs a GPU, the paper's activations and more than one step. Not under
@@ -28,7 +31,13 @@ def has_cudnn(cell, inputs):
     return any("gpu" in device for device in keras.distribution.list_devices())
 
 
-def run_lstm(cell, inputs, initial_states, mask=None, reverse=False):
+def run_lstm(
+    cell: Any,
+    inputs: Tensor,
+    initial_states: list[Tensor],
+    mask: Tensor | None = None,
+    reverse: bool = False,
+) -> tuple[Tensor, list[Tensor]]:
     """`run_cell` of an LSTM cell by Keras's own LSTM layer.
 
     On a GPU that is cuDNN's kernel, which knows no mask, elsewhere Keras's loop. So the

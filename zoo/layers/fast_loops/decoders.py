@@ -1,7 +1,10 @@
 """Decoders with attention over whole targets, their products taken out of the loop."""
 
+from typing import Any
+
 from keras import ops
 
+from zoo.backend import Tensor
 from zoo.layers.attention import attend_rows
 from zoo.layers.fast_loops.cells import hoist, run_cell
 from zoo.layers.fast_loops.loop import TimeLoop
@@ -9,8 +12,15 @@ from zoo.layers.functional import cast_weights, columns
 
 
 def run_attention_cell(
-    cell, inputs, states, memory, mask, keys, training=False, return_alignments=True
-):
+    cell: Any,
+    inputs: Tensor,
+    states: list[Tensor],
+    memory: Tensor,
+    mask: Tensor,
+    keys: Tensor,
+    training: bool = False,
+    return_alignments: bool = True,
+) -> tuple[Tensor, list[Tensor], Tensor | None]:
     """`AttentionCell` over a sequence.
 
     Args:
@@ -27,10 +37,9 @@ def run_attention_cell(
     """
     if not cell.input_feeding:
         return _run_unfed(cell, inputs, states, memory, mask, keys, training)
-    batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
-    loop = TimeLoop(time, batch, cell.compute_dtype, training)
     # Only the narrow inputs are turned round.
     inputs = cell.drop(ops.swapaxes(inputs, 0, 1), training=training)
+    loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
     sizes = [cell.units, *(own.output_size for own in cell.cells)]
     steps = [hoist(cell.cells[0], loop, inputs, fed=sizes[0])]
     for own, size in zip(cell.cells[1:], sizes[1:], strict=False):
@@ -92,16 +101,16 @@ def _dropout_masks(cell, loop, sizes, training):
 
 
 def run_context_cell(
-    cell,
-    inputs,
-    states,
-    memory,
-    mask,
-    keys,
-    training=False,
-    return_alignments=True,
-    noise=None,
-):
+    cell: Any,
+    inputs: Tensor,
+    states: list[Tensor],
+    memory: Tensor,
+    mask: Tensor,
+    keys: Tensor,
+    training: bool = False,
+    return_alignments: bool = True,
+    noise: Tensor | None = None,
+) -> tuple[Tensor, Tensor, list[Tensor], Tensor | None]:
     """`ContextCell` over a sequence.
 
     Args:
@@ -112,10 +121,10 @@ def run_context_cell(
     Returns:
         `(outputs (B, T, units), contexts (B, T, d_m), states, alignments (B, T, S))`.
     """
-    batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
-    loop = TimeLoop(time, batch, cell.compute_dtype, training)
+    inputs = ops.swapaxes(inputs, 0, 1)
+    loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
     size = memory.shape[-1]
-    advance = hoist(cell.cell, loop, ops.swapaxes(inputs, 0, 1), fed=size)
+    advance = hoist(cell.cell, loop, inputs, fed=size)
     if noise is not None:
         place = loop.read(ops.cast(ops.swapaxes(noise, 0, 1), loop.dtype))
 

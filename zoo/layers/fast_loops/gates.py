@@ -1,13 +1,16 @@
 """An LSTM's gates with their gradient written out."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Tensor
 from zoo.layers.cells import LSTMCell
 from zoo.layers.functional import custom_gradient, wide
 
 
-def is_standard(cell):
+def is_standard(cell: Any) -> bool:
     """Whether a cell is the LSTM that this file, and cuDNN, has the gradient of."""
     return (
         isinstance(cell, LSTMCell)
@@ -18,13 +21,15 @@ def is_standard(cell):
     )
 
 
-def activate_gates(net):
+def activate_gates(net: Tensor) -> tuple[Tensor, ...]:
     """i, f, ĉ and o of the gates' inputs `(B, 4 * units)`."""
     i, f, candidate, o = ops.split(net, 4, axis=-1)
     return ops.sigmoid(i), ops.sigmoid(f), ops.tanh(candidate), ops.sigmoid(o)
 
 
-def memory_gradient(gates, old, squashed, d_h, d_c):
+def memory_gradient(
+    gates: Any, old: Tensor, squashed: Tensor, d_h: Tensor, d_c: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """The gradient of h = o * tanh(c), c = f * old + i * ĉ + what was added.
 
     Args:
@@ -49,7 +54,7 @@ def memory_gradient(gates, old, squashed, d_h, d_c):
 
 
 @custom_gradient
-def lstm_states(net, c):
+def lstm_states(net: Tensor, c: Tensor) -> Any:
     """An LSTM's step with its gradient written out, which keeps little else.
 
     Takes the gates' inputs `(B, 4 * units)` and the old c; returns `[h, c]` side by

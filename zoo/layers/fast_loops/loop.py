@@ -1,10 +1,13 @@
 """A scan over time that is relieved of what need not be done at each step."""
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers.functional import custom_gradient, scan
 
 
@@ -12,13 +15,13 @@ class TimeLoop:
     """Collects what the steps of a loop read, then runs them.
 
     Args:
-        time, batch: T and B.
+        lead: `(T, B)`.
         dtype: the compute dtype.
         training: whether gradients will be asked for, which are then prepared.
 
     Example:
         >>> inputs, U = keras.ops.ones((7, 2, 3)), keras.ops.ones((3, 3))
-        >>> loop = TimeLoop(7, 2, "float32", training=True)
+        >>> loop = TimeLoop((7, 2), "float32", training=True)
         >>> product = loop.product(U, inputs)  # h U + x_t
         >>> def step(slices, states):
         ...     h = keras.ops.tanh(product(slices, states[0]))
@@ -28,14 +31,14 @@ class TimeLoop:
         (2, 7, 3)
     """
 
-    def __init__(self, time, batch, dtype, training=False):
-        self.lead, self.dtype, self.training = (time, batch), dtype, training
+    def __init__(self, lead: Shape, dtype: Any, training: bool = False) -> None:
+        self.lead, self.dtype, self.training = tuple(lead), dtype, training
         # Under torch, which runs the loop step by step, the wider sequences of
         # `LoopKernel` cost as much as they save.
         self.prepares = training and keras.backend.backend() != "torch"
-        self.sequences = []
+        self.sequences: list[Tensor] = []
 
-    def read(self, sequence):
+    def read(self, sequence: Tensor) -> int:
         """Adds a sequence `(T, B, m)`, time first, as a loop reads it.
 
         Returns its place among the `slices` `(B, m)` that a step gets.
@@ -43,7 +46,7 @@ class TimeLoop:
         self.sequences.append(sequence)
         return len(self.sequences) - 1
 
-    def product(self, kernel, added=None):
+    def product(self, kernel: Tensor, added: Tensor | None = None) -> Callable:
         """A product inside the loop, with a term that is known before it.
 
         Args:
@@ -69,7 +72,9 @@ class TimeLoop:
             return lambda slices, x: ops.matmul(x, kernel)
         return lambda slices, x: ops.matmul(x, kernel) + added
 
-    def run(self, step, states, reverse=False):
+    def run(
+        self, step: Callable, states: list[Tensor], reverse: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
         """The loop.
 
         Args:
@@ -107,11 +112,11 @@ class LoopKernel:
         kernel: tensor `(n, m)`.
     """
 
-    def __init__(self, kernel):
+    def __init__(self, kernel: Tensor) -> None:
         self.kernel, self.shape = kernel, kernel.shape
         self.transposed = ops.transpose(kernel)  # here: not at each step
 
-    def widen(self, added):
+    def widen(self, added: Tensor) -> Tensor:
         """Adds columns for the kernel's gradient to what is added to the products.
 
         `(T, B, m)` becomes `(T, B, m + n)`.
@@ -130,7 +135,7 @@ class LoopKernel:
 
         return join(added, self.kernel)
 
-    def product(self, x, added):
+    def product(self, x: Tensor, added: Tensor) -> Tensor:
         """One step: x · kernel plus this step's slice of the widened sequence."""
         m = self.shape[1]
 

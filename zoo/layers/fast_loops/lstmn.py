@@ -10,14 +10,24 @@ on the tape.
 JAX has no forward mode through it.
 """
 
+from typing import Any
+
 from keras import ops
 
+from zoo.backend import Tensor
 from zoo.layers.fast_loops.lstmn_step import Rows, Step
 from zoo.layers.functional import columns, custom_gradient, gather_rows, scan
 from zoo.layers.lstmn_cell import attend_row
 
 
-def run_lstmn_cell(cell, inputs, mask=None, initial=None, source=None, starts=None):
+def run_lstmn_cell(
+    cell: Any,
+    inputs: Tensor,
+    mask: Tensor | None = None,
+    initial: Any = None,
+    source: Tensor | None = None,
+    starts: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
     """`LSTMNCell` over a sequence.
 
     Args:
@@ -251,7 +261,9 @@ def _product(x, d):
     return ops.matmul(ops.transpose(x), d)
 
 
-def visible(length, keep=None, starts=None):
+def visible(
+    length: int, keep: Tensor | None = None, starts: Tensor | None = None
+) -> Tensor:
     """Returns which slots of its tape each step sees.
 
     It sees its past without padding, and where tapes start anew the last state before.

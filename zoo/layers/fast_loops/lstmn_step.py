@@ -1,13 +1,24 @@
 """One step of `LSTMNCell` that keeps what its gradient needs, and that gradient."""
 
+from typing import Any
+
 from keras import ops
 
+from zoo.backend import Tensor
 from zoo.layers.fast_loops.gates import activate_gates, memory_gradient
 from zoo.layers.functional import columns, wide
 from zoo.layers.lstmn_cell import FUSED
 
 
-def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None):
+def attend_gradient(
+    query: Tensor,
+    keys: Tensor,
+    vector: Tensor,
+    values: Tensor,
+    weights: Tensor,
+    d_read: Tensor,
+    d_weights: Tensor | None = None,
+) -> Any:
     """The gradient of `attend_row`, whose weights were `(B, S)`.
 
     Returns that of the query, of the keys, and each row's share `(B, a)` of that of the
@@ -25,7 +36,7 @@ def attend_gradient(query, keys, vector, values, weights, d_read, d_weights=None
     return ops.sum(d_keys, axis=1), d_keys, d_vector
 
 
-def gates(net, memory, extra=None):
+def gates(net: Tensor, memory: Tensor, extra: Tensor | None = None) -> Any:
     """Opens the gates, whose inputs `(B, 4 units)` are in the order i, f, ĉ, o.
 
     Returns `(h, c)`; f lets `memory` through, and `extra` is added to c.
@@ -36,14 +47,16 @@ def gates(net, memory, extra=None):
     return o * ops.tanh(c), c
 
 
-def gates_gradient(net, memory, c, d_h, d_c):
+def gates_gradient(
+    net: Tensor, memory: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor
+) -> Any:
     """The gradient of `gates`, whose c it was: of its three arguments."""
     opened = activate_gates(wide(net))
     found = memory_gradient(opened, memory, ops.tanh(wide(c)), d_h, d_c)
     return tuple(ops.cast(part, net.dtype) for part in found)
 
 
-def gate_gradient(net, x, d):
+def gate_gradient(net: Tensor, x: Tensor, d: Tensor) -> Any:
     """The gradient of σ(net) x: of both."""
     gate, x, d = ops.sigmoid(wide(net)), wide(x), wide(d)
     return ops.cast(d * x * gate * (1 - gate), net.dtype), ops.cast(d * gate, net.dtype)
@@ -56,14 +69,14 @@ class Rows:
         **widths: int by name; None for what is as wide as the call of `split` says.
     """
 
-    def __init__(self, **widths):
+    def __init__(self, **widths: Any) -> None:
         self.widths = widths
 
-    def join(self, found):
+    def join(self, found: Any) -> Any:
         """The tensors of the dict `found` that have a place here, as one."""
         return ops.concatenate([found[name] for name in self.widths], axis=-1)
 
-    def split(self, joined, **others):
+    def split(self, joined: Tensor, **others: Any) -> Any:
         found, place = {}, 0
         for name, width in self.widths.items():
             width = others[name] if width is None else width
@@ -80,7 +93,7 @@ class Step:
         fusion: None, "shallow" or "deep".
     """
 
-    def __init__(self, units, attention_units, fusion):
+    def __init__(self, units: int, attention_units: int, fusion: str) -> None:
         n, a = units, attention_units
         self.units, self.fusion = units, fusion
         self.weights = ["recurrent_kernel", "W_htilde", "W_h", "v", *FUSED[fusion]]
@@ -100,7 +113,15 @@ class Step:
         self.kept = Rows(**kept, own=None)
         self.gradients = Rows(**gradients)
 
-    def __call__(self, w, row, htilde, fed, read_tape, read_source):
+    def __call__(
+        self,
+        w: Any,
+        row: Tensor,
+        htilde: Tensor,
+        fed: int,
+        read_tape: Any,
+        read_source: Any,
+    ) -> Any:
         """One step.
 
         Args:
@@ -140,7 +161,18 @@ class Step:
             found["fed"] = h if self.fusion == "shallow" else context[:, :n]
         return h, c, found | {"net": net}
 
-    def gradient(self, w, transposed, now, tape, c, d_h, d_c, d_htilde, d_fed):
+    def gradient(
+        self,
+        w: Any,
+        transposed: Any,
+        now: Any,
+        tape: Tensor,
+        c: Tensor,
+        d_h: Tensor,
+        d_c: Tensor,
+        d_htilde: Tensor,
+        d_fed: Tensor,
+    ) -> Any:
         """The gradient of a step.
 
         Args:
