@@ -14,7 +14,7 @@ import os
 import time
 from unittest import mock
 
-from tools.bench.core import run_under, some_of
+from tools.bench.core import add_names, run_under
 from zoo.backend import BACKENDS
 from zoo.cli.common import count
 from zoo.run.config import cpu
@@ -99,8 +99,7 @@ def step(name, steps):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    backends = "jax,tensorflow,torch"
-    parser.add_argument("--backends", type=some_of(BACKENDS), default=backends)
+    add_names(parser, "--backends", sorted(BACKENDS))
     parser.add_argument("--steps", type=count, default=60)
     parser.add_argument("--change", help=argparse.SUPPRESS)
     args = parser.parse_args(argv)

@@ -1,6 +1,7 @@
 """What benchmarks share: times, processes, the machine and its load, arguments."""
 
 import argparse
+import importlib.metadata
 import json
 import os
 import platform
@@ -243,6 +244,11 @@ def processor():
     return found[1] if found else platform.machine()
 
 
+def versions(*packages):
+    """The versions of packages, by name."""
+    return {name: importlib.metadata.version(name) for name in packages}
+
+
 def peak_memory():
     """The most memory that this process has had, in MB."""
     try:
@@ -259,8 +265,9 @@ def peak_memory():
 # === Arguments ===
 
 
-def some_of(allowed):
-    """A type of argument: names of these with commas between them, or "none"."""
+def add_names(parser, option, allowed, text=None):
+    """Adds an option that takes some of these names, commas between them, or "none";
+    all by default."""
 
     def read(text):
         chosen = [] if text == "none" else text.split(",")
@@ -270,7 +277,7 @@ def some_of(allowed):
             )
         return chosen
 
-    return read
+    parser.add_argument(option, type=read, default=",".join(allowed), help=text)
 
 
 def counts(text):

@@ -28,12 +28,12 @@ from pathlib import Path
 from tools.bench import peers
 from tools.bench.core import (
     Bench,
+    add_names,
     counts,
     execute,
     module,
     note,
     processor,
-    some_of,
 )
 from tools.bench.data import write_data, write_test
 from tools.markdown import table
@@ -174,13 +174,9 @@ def times_table(found, beam, model):
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, required=True, help="folder to work in")
-    for name, known, text in (
-        ("--backends", BACKENDS, "of zoo; or none"),
-        ("--peers", PEERS, "or none"),
-        ("--models", MODELS, None),
-    ):
-        every = ",".join(known)
-        parser.add_argument(name, type=some_of(known), default=every, help=text)
+    add_names(parser, "--backends", BACKENDS, "of zoo; or none")
+    add_names(parser, "--peers", PEERS, "or none")
+    add_names(parser, "--models", MODELS)
     parser.add_argument("--beams", type=counts, default="1,5")
     parser.add_argument("--length", type=count, default=15, help="words of each")
     parser.add_argument("--runs", type=count, default=5)

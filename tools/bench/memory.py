@@ -17,7 +17,7 @@ import json
 import statistics
 from unittest import mock
 
-from tools.bench.core import peak_memory, run_under, some_of
+from tools.bench.core import add_names, peak_memory, run_under
 from zoo.backend import BACKENDS
 from zoo.cli.common import count
 from zoo.run.config import cpu
@@ -71,8 +71,7 @@ def _forget_peak():
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    backends = ",".join(BACKENDS)
-    parser.add_argument("--backends", type=some_of(BACKENDS), default=backends)
+    add_names(parser, "--backends", BACKENDS)
     parser.add_argument("--runs", type=count, default=3)
     parser.add_argument("--cells", type=count, default=256)
     parser.add_argument("--step", choices=("whole", "sliced"), help=argparse.SUPPRESS)

@@ -35,7 +35,7 @@ class Peer:
     """
 
     package: str
-    needs: tuple[str, ...]
+    needs: list[str]
     command: Callable[[Path], list[str]]
     configure: Callable[[Path, Path, int, int], dict[str, str]]
     pattern: str
@@ -233,20 +233,9 @@ def _vocabularies(data, specials):
 _JOEYNMT = {
     "package": "joeynmt==2.3.0",
     "needs": (
-        TORCH,
-        "datasets",
-        "importlib_metadata",
-        "matplotlib",
-        "packaging",
-        "pyyaml",
-        "sacrebleu",
-        "sacremoses",
-        "sentencepiece",
-        "setuptools<81",
-        "subword-nmt",
-        "tensorboard",
-        "tqdm",
-    ),
+        f"{TORCH} datasets importlib_metadata matplotlib packaging pyyaml sacrebleu "
+        "sacremoses sentencepiece setuptools<81 subword-nmt tensorboard tqdm"
+    ).split(),
     "command": lambda folder: [
         *("python", "-m", "joeynmt", "train", str(folder / "config.yaml")),
         "--skip-test",
@@ -259,21 +248,10 @@ PEERS = {
     "opennmt-py": Peer(
         package="OpenNMT-py==3.5.1",
         needs=(
-            TORCH,
-            "configargparse",
-            "ctranslate2>=4,<5",
-            "fasttext-wheel",
-            "numpy<2",
-            "pyahocorasick",
-            "pyonmttok<2",
-            "pyyaml",
-            "rapidfuzz",
-            "sacrebleu",
-            "setuptools<81",
-            "six",
-            "spacy",
-            "tensorboard",
-        ),
+            f"{TORCH} configargparse ctranslate2>=4,<5 fasttext-wheel numpy<2 "
+            "pyahocorasick pyonmttok<2 pyyaml rapidfuzz sacrebleu setuptools<81 "
+            "six spacy tensorboard"
+        ).split(),
         command=lambda folder: ["onmt_train", "-config", str(folder / "config.yaml")],
         configure=opennmt_py,
         pattern=r"Step \d+/.*?/\s*([\d.]+) tok/s",
@@ -282,17 +260,9 @@ PEERS = {
     "opennmt-tf": Peer(
         package="OpenNMT-tf==2.32.0",
         needs=(
-            "tensorflow-cpu==2.13.1",
-            "tensorflow-addons==0.21.0",
-            "ctranslate2<4",
-            "packaging",
-            "pyonmttok<2",
-            "pyyaml",
-            "rouge",
-            "sacrebleu<3",
-            "setuptools<81",
-            "six",
-        ),
+            "tensorflow-cpu==2.13.1 tensorflow-addons==0.21.0 ctranslate2<4 "
+            "packaging pyonmttok<2 pyyaml rouge sacrebleu<3 setuptools<81 six"
+        ).split(),
         command=lambda folder: [
             *("onmt-main", "--model", str(folder / "model.py")),
             *("--config", str(folder / "config.yaml"), "train"),

@@ -27,11 +27,11 @@ from pathlib import Path
 from tools.bench import peers
 from tools.bench.core import (
     Bench,
+    add_names,
     last_object,
     module,
     note,
     processor,
-    some_of,
     summary,
 )
 from tools.bench.data import write_data
@@ -125,12 +125,8 @@ def parse(argv):
         required=True,
         help="folder for environments, data and logs",
     )
-    for name, known, text in (
-        ("--backends", BACKENDS, "of zoo; or none"),
-        ("--peers", peers.PEERS, "or none"),
-    ):
-        every = ",".join(known)
-        parser.add_argument(name, type=some_of(known), default=every, help=text)
+    add_names(parser, "--backends", BACKENDS, "of zoo; or none")
+    add_names(parser, "--peers", peers.PEERS, "or none")
     parser.add_argument(
         "--model",
         choices=("luong", "bahdanau"),

@@ -23,9 +23,10 @@ from tools import ROOT
 from tools.papers.claims import BLOCK, compared, compared_models
 from tools.papers.page import page
 from tools.papers.pictures import draw_alignments, draw_lengths
+from tools.presets.card import cards
 from zoo.backend import configured_backend
 from zoo.files import write_bytes
-from zoo.presets.card import digest, read_card
+from zoo.presets.card import digest
 from zoo.run.config import commit, cpu
 
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
@@ -61,9 +62,8 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     if arguments.limit is not None and arguments.limit < max(JOINED):
         parser.error(f"--limit must be at least {max(JOINED)}")
-    cards = [read_card(path.parent) for path in presets()]
     work = Work(arguments.work, arguments.limit)
-    results = measure(work, cards)
+    results = measure(work, cards(ROOT))
     results["made"] = made(arguments.limit)
     pictures = arguments.output / "reproduction"
     pictures.mkdir(parents=True, exist_ok=True)
@@ -84,11 +84,6 @@ def draw(work, results, folder):
         "alignments": draw_alignments(details, folder),
         "lengths": draw_lengths(results, folder),
     }
-
-
-def presets():
-    """The cards' paths of the committed presets."""
-    return sorted((ROOT / "savedmodels").glob("*/card.json"))
 
 
 def measure(work, cards):

@@ -80,9 +80,15 @@ def test_what_others_used_is_noted():
     assert "others used 0.50 cores" in core.note({"other_cores": 0.5})
 
 
-def test_lists_of_names_and_of_numbers():
-    assert core.some_of(("jax", "torch"))("torch,jax") == ["torch", "jax"]
-    assert core.some_of(("jax",))("none") == [] and core.counts("1,5") == [1, 5]
-    for read, text in ((core.some_of(("jax",)), "numpy"), (core.counts, "1,0")):
-        with pytest.raises(argparse.ArgumentTypeError, match=f"Received: {text}"):
-            read(text)
+def test_lists_of_names_and_of_numbers(capsys):
+    parser = argparse.ArgumentParser()
+    core.add_names(parser, "--on", ("jax", "torch"))
+    parser.add_argument("--beams", type=core.counts, default="1,5")
+    args = parser.parse_args([])
+    assert (args.on, args.beams) == (["jax", "torch"], [1, 5])
+    assert parser.parse_args(["--on", "torch"]).on == ["torch"]
+    assert parser.parse_args(["--on", "none"]).on == []
+    for option, value in (("--on", "numpy"), ("--beams", "1,0")):
+        with pytest.raises(SystemExit):
+            parser.parse_args([option, value])
+        assert f"Received: {value}" in capsys.readouterr().err

@@ -8,14 +8,13 @@ lines of words and ends with lines of words. The last line printed is a JSON obj
 """
 
 import argparse
-import importlib.metadata
 import json
 import time
 from pathlib import Path
 
 import keras
 
-from tools.bench.core import peak_memory
+from tools.bench.core import peak_memory, versions
 from tools.bench.workers.decode_peer import BATCH, add_arguments, measure
 from tools.bench.workers.train import FIRST_WORD_ID, UNKNOWN_ID, make_model
 from zoo.decoding import BeamSearch
@@ -63,8 +62,7 @@ def main(argv=None):
 
     report = measure(translate, began, args.runs)
     report["peak_memory"] = peak_memory()
-    names = ("keras", keras.backend.backend())
-    report["versions"] = {name: importlib.metadata.version(name) for name in names}
+    report["versions"] = versions("keras", keras.backend.backend())
     print(json.dumps(report))
 
 

@@ -10,14 +10,13 @@ lines of words; loading the model and one translation before are left out.
 
 import argparse
 import functools
-import importlib.metadata
 import inspect
 import json
 import os
 import time
 from pathlib import Path
 
-from tools.bench.core import repeated
+from tools.bench.core import repeated, versions
 
 BATCH = 64
 
@@ -209,7 +208,7 @@ def main(argv=None):
     began = time.perf_counter()
     translate, packages = PEERS[args.name](args)
     report = measure(translate, began, args.runs)
-    report["versions"] = {name: importlib.metadata.version(name) for name in packages}
+    report["versions"] = versions(*packages)
     print(json.dumps(report))
 
 

@@ -10,7 +10,6 @@ The last line printed is a JSON object; FOLDER is what `tools/bench/data.py` wro
 
 import argparse
 import contextlib
-import importlib.metadata
 import json
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from tools.bench.core import timed
+from tools.bench.core import timed, versions
 from zoo.models import Bahdanau, BahdanauTranslator, Luong, LuongTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
 from zoo.training.callbacks import Checkpoint
@@ -153,7 +152,6 @@ def main(argv=None):
             boundaries, boundaries[1:], clock.times, clock.times[1:], strict=False
         )
     ]
-    backend = keras.backend.backend()
     found = {
         "windows": windows,
         "tokens_per_batch": batches.tokens / len(batches),
@@ -162,9 +160,7 @@ def main(argv=None):
         "warm_up_seconds": warmed,
         "losses": clock.losses,
         "parameters": model.count_params(),
-        "versions": {
-            name: importlib.metadata.version(name) for name in ("keras", backend)
-        },
+        "versions": versions("keras", keras.backend.backend()),
     }
     print(json.dumps(found))
 
