@@ -2,9 +2,8 @@
 
 import argparse
 
-from zoo.cli.common import add_model_options, add_presets, split_presets
-from zoo.cli.presets import load_task
-from zoo.cli.texts import add_texts, check_texts, run_answers
+from zoo.cli.common import add_model_options, add_presets
+from zoo.cli.texts import add_texts, load_for_texts, run_answers
 
 HELP = "classify texts with a preset"
 
@@ -22,9 +21,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         BadInput: if the preset does not exist or classify, or a file cannot be used.
     """
-    (name,), texts = split_presets(arguments)
-    check_texts(arguments, texts)
-    task = load_task(name, arguments.backend, "classify")
+    task, texts = load_for_texts(arguments, "classify")
 
     def classify(lines):
         return task.classify(lines, batch_size=arguments.batch_size)

@@ -9,10 +9,8 @@ from zoo.cli.common import (
     bad_input,
     count,
     number,
-    split_presets,
 )
-from zoo.cli.presets import load_task
-from zoo.cli.texts import add_texts, check_texts, places_in_warnings, run_texts
+from zoo.cli.texts import add_texts, load_for_texts, places_in_warnings, run_texts
 
 HELP = "continue texts with a language model"
 
@@ -47,11 +45,9 @@ def run(arguments: argparse.Namespace) -> None:
         BadInput: if the preset does not exist or is no language model, or a file cannot
             be used.
     """
-    (name,), texts = split_presets(arguments)
-    check_texts(arguments, texts)
     if arguments.top_k and arguments.top_p:
         raise BadInput("give --top-k or --top-p, not both")
-    task = load_task(name, arguments.backend, "generate")
+    task, texts = load_for_texts(arguments, "generate")
     size = task.backbone.vocabulary_size
     task.compile(sampler=_sampler(arguments, size))
     options = {"max_length": arguments.max_length} if arguments.max_length else {}

@@ -3,9 +3,8 @@
 import argparse
 from collections.abc import Iterable
 
-from zoo.cli.common import add_model_options, add_presets, split_presets
-from zoo.cli.presets import load_task
-from zoo.cli.texts import add_texts, check_texts, run_answers
+from zoo.cli.common import add_model_options, add_presets
+from zoo.cli.texts import add_texts, load_for_texts, run_answers
 
 HELP = "tag each word of a text with its part of speech"
 
@@ -23,9 +22,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         BadInput: if the preset does not exist or tag, or a file cannot be used.
     """
-    (name,), texts = split_presets(arguments)
-    check_texts(arguments, texts)
-    task = load_task(name, arguments.backend, "tag")
+    task, texts = load_for_texts(arguments, "tag")
 
     def tag(lines):
         tagged = task.tag(lines, batch_size=arguments.batch_size)

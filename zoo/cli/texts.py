@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from zoo.cli.common import BadInput, bad_input, counted, progress
+from zoo.cli.common import BadInput, bad_input, counted, progress, split_presets
+from zoo.cli.presets import load_task
 from zoo.files import lock
 
 T = TypeVar("T")
@@ -38,6 +39,18 @@ def add_texts(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output", metavar="FILE", help="write here (default: standard output)"
     )
+
+
+def load_for_texts(arguments: argparse.Namespace, task: str) -> tuple[Any, list[str]]:
+    """Returns the preset of a command with `add_texts`, loaded, and its texts.
+
+    Raises:
+        BadInput: if the preset does not exist or cannot do `task`, or a file cannot be
+            used.
+    """
+    (name,), texts = split_presets(arguments)
+    check_texts(arguments, texts)
+    return load_task(name, arguments.backend, task), texts
 
 
 def check_texts(arguments: argparse.Namespace, texts: Sequence[str]) -> None:

@@ -100,7 +100,7 @@ def read_banned(preprocessor: Any, banned: str | Iterable[str]) -> list[int]:
         if not ids:
             raise ValueError(
                 "`banned` must hold pieces of the vocabulary; a word of several pieces "
-                f"is none. Received: banned[{place}]={text!r}"
+                f"is not one. Received: banned[{place}]={text!r}"
             )
         banned_ids |= ids
     return sorted(banned_ids)

@@ -98,11 +98,11 @@ def read_log(path: StrPath) -> dict[str, list[float]]:
         with path.open(encoding="utf-8", newline="") as file:
             rows = [row for row in csv.DictReader(file) if None not in row.values()]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is no log of a training: {error}") from error
+        raise ValueError(f"{path} is not a training log: {error}") from error
     if not rows:
         raise FileNotFoundError(f"{path} has no epoch yet: there is nothing to show")
     if "epoch" not in rows[0]:
-        raise ValueError(f"{path} is no log of a training: it has no column 'epoch'")
+        raise ValueError(f"{path} is not a training log: it has no column 'epoch'")
     names = [name for name in rows[0] if name is not None]
     columns = {name: [_number(row[name]) for row in rows] for name in names}
     columns["epoch"] = [epoch + 1 for epoch in columns["epoch"]]

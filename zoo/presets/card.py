@@ -238,8 +238,8 @@ def loaded_files(folder: StrPath) -> list[str]:
         paths += [Path(place, name) for name in files]
         real = os.path.realpath(place)
         if real in seen or len(paths) > MOST_FILES:
-            reason = "comes twice" if real in seen else f"has over {MOST_FILES} files"
-            raise PresetError(f"{place} in a preset {reason}: a link leads astray")
+            reason = "occurs twice" if real in seen else f"has over {MOST_FILES} files"
+            raise PresetError(f"{place} in a preset {reason}: check its links")
         seen.add(real)
     names = {path.relative_to(folder).as_posix() for path in paths if path.is_file()}
     return sorted(names - {CARD_FILE})

@@ -61,7 +61,7 @@ def cannot(name: str, task: str) -> str:
         The message, with the names of the presets that can do it.
     """
     able = [card.name for card in list_presets() if card.task == task]
-    which = f"the presets that can are {', '.join(able)}"
+    which = f"the presets for it are {', '.join(able)}"
     return f"{name} cannot {task}; {which if able else 'no preset here can'}"
 
 

@@ -40,7 +40,7 @@ def measure(folder: StrPath) -> tuple[int, int]:
             with h5py.File(path) as file:
                 sizes = _sizes(file)
         except (OSError, RuntimeError, KeyError, ValueError) as error:
-            raise PresetError(f"{path} is no weights file: {error}") from error
+            raise PresetError(f"{path} is not a weights file: {error}") from error
         declared, actual = sum(size for _, size in sizes), path.stat().st_size
         if declared > actual:  # Keras compresses nothing
             raise PresetError(

@@ -171,7 +171,9 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         except Exception as error:
             name = reprlib.repr(proto) if isinstance(proto, str) else "proto"
             reason = " ".join(str(error).split())
-            raise ValueError(f"{name} is no SentencePiece model: {reason}") from error
+            raise ValueError(
+                f"{name} is not a SentencePiece model: {reason}"
+            ) from error
         if self.proto is None:
             return
         model = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
