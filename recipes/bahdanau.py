@@ -13,6 +13,7 @@ RNNencdec, the paper's other model: `--set model.attention=false`.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import (
@@ -96,11 +97,7 @@ RECIPE = translation_recipe(
         "paper": paper(ADADELTA, 5, {"batch_size": 80}),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

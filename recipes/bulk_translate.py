@@ -18,7 +18,9 @@ import importlib.util
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from zoo import bulk, presets
 from zoo.cli.common import (
@@ -36,10 +38,11 @@ from zoo.cli.common import (
 )
 
 _SEARCH = ("batch_size", *SEARCH_OPTIONS)
-_ATTEMPTS = 3  # a partition that has cost so many workers is not tried again
+_ATTEMPTS = 3  # workers that a partition may cost
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command and returns its exit code."""
     return exit_code(lambda: run(_parser().parse_args(argv)))
 
 
@@ -74,7 +77,7 @@ def _parser():
     return parser
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     """Translates what is missing, then joins the partitions."""
     if importlib.util.find_spec("ray") is None:
         raise BadInput("this needs Ray: pip install 'attention-zoo[ray]'")
@@ -95,10 +98,11 @@ def run(arguments):
         arguments.restart,
     ) as job:
         missing = {partition.number: partition for partition in job.missing()}
-        found = len(job.partitions) - len(missing)
+        finished = len(job.partitions) - len(missing)
         progress(
             f"{sum(p.lines for p in job.partitions)} lines in {len(job.partitions)} "
-            f"partitions" + (f", {found} of them finished before" if found else "")
+            f"partitions"
+            + (f", {finished} of them finished before" if finished else "")
         )
         began, lines = time.perf_counter(), 0
         try:
@@ -117,11 +121,13 @@ def run(arguments):
     progress(f"{arguments.output} is complete")
 
 
-def translate(partitions, digest, search, arguments):
+def translate(
+    partitions: Any, digest: str, search: dict[str, Any], arguments: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
     """Translates partitions on Ray.
 
     Yields:
-        For each partition, in the order in which they are finished, a dict with its
+        For each partition, in the order in which they finish, a dict with its
         "number", the "text", and "warnings", one a line.
     """
     if not partitions:
@@ -187,11 +193,12 @@ def _read(row):
 class Worker(bulk.Translator):
     """A `bulk.Translator` as Ray Data calls it: one partition a batch."""
 
-    def __init__(self, preset, digest, search, attempts):
+    def __init__(self, preset: str, digest: str, search: dict[str, Any], attempts: Any):
         super().__init__(preset, digest, search)
         self._attempts = attempts
 
-    def __call__(self, batch):
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        """Translates one partition."""
         import ray
 
         number, name, first, text = (
@@ -203,11 +210,11 @@ class Worker(bulk.Translator):
         try:
             if row["attempt"] > _ATTEMPTS:
                 raise RuntimeError(f"it has cost {_ATTEMPTS} workers (out of memory?)")
-            row["text"], told = self.translate(bytes(text), str(name), int(first))
-            row["warnings"] = "\n".join(told)
-        except Exception as error:  # in words: not every error can be sent
-            what = f"{type(error).__name__}: {error}"
-            row["error"] = f"partition {number}, from line {first} of {name}: {what}"
+            row["text"], warnings = self.translate(bytes(text), str(name), int(first))
+            row["warnings"] = "\n".join(warnings)
+        except Exception as error:  # as text: not every error can be sent
+            reason = f"{type(error).__name__}: {error}"
+            row["error"] = f"partition {number}, from line {first} of {name}: {reason}"
         return {key: [value] for key, value in row.items()}
 
 
@@ -217,13 +224,14 @@ class Attempts:
     def __init__(self):
         self._counts = {}
 
-    def begin(self, number):
+    def begin(self, number: int) -> int:
+        """Counts one attempt and returns how many there were."""
         self._counts[number] = self._counts.get(number, 0) + 1
         return self._counts[number]
 
 
 def _check_resources(have, arguments):
-    """Ray would wait for ever."""
+    """Refuses what Ray can't provide: it would wait for ever."""
     for name, each in (("CPU", arguments.cpus), ("GPU", arguments.gpus)):
         needed = arguments.workers * each
         if needed > have.get(name, 0):

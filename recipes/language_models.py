@@ -17,7 +17,7 @@ it) and start with the last state before them: the paper doesn't say how far its
 import dataclasses
 
 from zoo.run import Recipe
-from zoo.run.language_models import LanguageModeling, train
+from zoo.run.language_models import LanguageModeling, check, train
 from zoo.training.optimizers import Optimizer
 
 CHENG = {
@@ -30,10 +30,12 @@ CHENG = {
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """
-    cell: of `zoo.models.RecurrentLM`.
-    title, equations, paper: the card's.
-    tiny, small: choices of these scales that are not those of all cells.
+    """What tells a cell's recipe from the others.
+
+    Attributes:
+        cell: see `zoo.models.RecurrentLM`.
+        title, equations, paper: for the card.
+        tiny, small: choices of these scales that differ from those of all cells.
     """
 
     cell: str
@@ -120,11 +122,11 @@ PAPER = {
 }
 
 
-def recipe(name, file):
-    """The recipe of a variant.
+def recipe(name: str, file: str) -> Recipe:
+    """Returns the recipe of a variant.
 
     Args:
-        name: str, one of `VARIANTS`.
+        name: one of `VARIANTS`.
         file: the file that runs it.
     """
     variant = VARIANTS[name]
@@ -138,4 +140,4 @@ def recipe(name, file):
         for scale, choices in scales.items()
     }
     card = {name: getattr(variant, name) for name in ("title", "equations", "paper")}
-    return Recipe(name, scales, train, file, card=card, parts=(__file__,))
+    return Recipe(name, scales, train, file, check=check, card=card, parts=(__file__,))

@@ -11,6 +11,7 @@ Shallow fusion: `--set model.fusion=shallow`.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import (
@@ -66,11 +67,7 @@ RECIPE = translation_recipe(
         "paper": paper(ADAM, 12, {"batch_size": 32}, {"dropout": 0.2}, loss={}),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -16,10 +16,11 @@ treebank's few words, which costs accuracy.
 
 import dataclasses
 import sys
+from functools import partial
+from typing import Any
 
 from zoo.run import Recipe, at_least, run_recipe
-from zoo.training import ArrayBatches, Optimizer
-from zoo.training import group_by_length as by_length
+from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
 
 LABELS = ("generated", "binary", "fine")
 
@@ -32,8 +33,8 @@ class Settings:
         cell, embedding_dim, hidden_dim, num_layers, dropout, initializer_range: of
             `zoo.models.RecurrentClassifier`.
         labels: "generated", or those of the treebank, "binary" or "fine".
-        sentences: how many are generated.
-        least: how often a word must stand in the training data to be known.
+        sentences: number of generated sentences.
+        least: occurrences in the training data that make a word known.
         embeddings: file of word vectors to start from, or None.
     """
 
@@ -62,38 +63,39 @@ class Settings:
             )
 
 
-def sentences(run):
-    """`zoo.data.Labelled` of each split."""
+def sentences(run: Any) -> dict[str, Any]:
+    """Returns the `zoo.data.Labelled` of each split."""
     from zoo.data import Labelled, load_sst, opinion_sentences
 
     labels = run.settings.labels
     splits = ("train", "dev", "test")
     if labels != "generated":
         return {split: load_sst(split, labels) for split in splits}
-    found, seen = {}, set()  # no sentence stands in two splits
+    parts, seen = {}, set()  # no sentence is in two splits
     for number, split in enumerate(splits):
         count = run.settings.sentences if split == "train" else 500
         texts, classes = opinion_sentences(count, 3 * run.seed + number, seen)
         seen |= set(texts)
-        found[split] = Labelled(texts, classes, ("negative", "positive"))
-    return found
+        parts[split] = Labelled(texts, classes, ("negative", "positive"))
+    return parts
 
 
-def batches(run, rows, labels):
-    """Batches of few lengths."""
+def batches(run: Any, rows: list[list[int]], labels: Any) -> ArrayBatches:
+    """Returns batches of few lengths."""
     import numpy as np
 
     from zoo.text.preprocessor import pad_rows
 
     labels, parts = np.array(labels, "int32"), []
-    for length, places in by_length([len(row) for row in rows], run.settings.buckets):
+    lengths = [len(row) for row in rows]
+    for length, places in group_by_length(lengths, run.settings.buckets):
         ids = pad_rows([rows[i] for i in places], length)
         parts.append(({"token_ids": ids}, labels[places]))
     return ArrayBatches(parts, run.settings.batch_size, run.seed)
 
 
-def work(run):
-    """Trains, and the accuracies."""
+def work(run: Any) -> dict[str, Any]:
+    """Trains and returns the accuracies."""
     import keras
     import numpy as np
 
@@ -118,9 +120,9 @@ def work(run):
     )
     if settings.embeddings:
         words = tokenizer.get_vocabulary()
-        found = load_embeddings(settings.embeddings, words, settings.embedding_dim)
-        found.assign_to(backbone.token_embedding)
-        run.say(f"word vectors for {found.coverage:.1%} of the words")
+        vectors = load_embeddings(settings.embeddings, words, settings.embedding_dim)
+        vectors.assign_to(backbone.token_embedding)
+        run.say(f"word vectors for {vectors.coverage:.1%} of the words")
     preprocessor = RecurrentClassifierPreprocessor(tokenizer)
     task = SentimentClassifier(backbone, preprocessor)
 
@@ -133,8 +135,7 @@ def work(run):
         batches(run, rows["train"], data["train"].labels),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         validate=lambda model: {"dev_accuracy": accuracy(model, "dev")},
-        monitor="dev_accuracy",
-        mode="max",
+        monitor=Monitor("dev_accuracy", "max"),
     )
     task = run.save(task)
     results = {split: accuracy(task, split) for split in ("dev", "test")}
@@ -174,11 +175,7 @@ RECIPE = Recipe(
     work,
     __file__,
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

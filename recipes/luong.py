@@ -14,6 +14,7 @@ paper: the paper's layers and schedule (section 4.1), on the same text as small.
 
 import dataclasses
 
+from zoo.run.recipe import Recipe
 from zoo.run.translators import (
     LOOPS,
     SHORT,
@@ -30,13 +31,15 @@ from zoo.training.optimizers import Optimizer
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """
-    attention, score: see `zoo.models.Luong`.
-    words: the attention in words, for the card.
-    equations: the paper's for it.
-    weaknesses: this variant's own.
-    bidirectional: whether the encoder of `small` reads in both directions. That of the
-        other scales never does, like the paper's.
+    """What tells a variant's recipe from the others.
+
+    Attributes:
+        attention, score: see `zoo.models.Luong`.
+        words: the attention in words, for the card.
+        equations: the paper's equations for it.
+        weaknesses: those of this variant.
+        bidirectional: whether the encoder of `small` reads in both directions. That of
+            the other scales never does, like the paper's.
     """
 
     attention: str
@@ -123,11 +126,11 @@ RATE = 4e-3
 SGD = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
 
 
-def recipe(name, file):
-    """The recipe of a variant.
+def recipe(name: str, file: str) -> Recipe:
+    """Returns the recipe of a variant.
 
     Args:
-        name: str, one of `VARIANTS`.
+        name: one of `VARIANTS`.
         file: the file that runs it.
     """
     variant = VARIANTS[name]

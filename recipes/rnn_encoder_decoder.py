@@ -12,6 +12,7 @@ The authors' code instead of the paper: `--set model.variant=groundhog`.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import (
@@ -90,11 +91,7 @@ RECIPE = translation_recipe(
         "paper": paper(ADADELTA, 5, {"batch_size": 64}),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

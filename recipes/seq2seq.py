@@ -8,6 +8,7 @@ paper: the paper's layers and schedule (section 3.4), on the same text as small.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
@@ -66,11 +67,7 @@ RECIPE = translation_recipe(
         "paper": paper(SGD, 8, {"batch_size": 128}),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

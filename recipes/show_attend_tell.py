@@ -11,6 +11,7 @@ Soft attention: `--set model.attention=soft`.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
@@ -77,11 +78,7 @@ RECIPE = translation_recipe(
         ),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,6 +12,7 @@ paper: the base model and its schedule (section 5), on the same text as small. T
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import (
@@ -103,11 +104,7 @@ RECIPE = translation_recipe(
         ),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())
