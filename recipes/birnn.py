@@ -2,10 +2,11 @@
 
     python recipes/birnn.py --scale tiny|small|paper
 
-tiny:  a toy grammar whose tags need both sides of a word, under a minute, no download.
+tiny:  a toy grammar whose tags depend on both sides of a word, under a minute, no
+       download.
 small: the universal parts of speech of UD English EWT, with an LSTM in each direction,
        word vectors and letters.
-paper: the same with the paper's simple cells and its initial weights, no dropout. The
+paper: the same with the paper's simple cells and initial weights, without dropout. The
        paper tags frames of speech (TIMIT, which is not free); `birnn_tasks` has its
        artificial data.
 """

@@ -2,16 +2,16 @@
 
     python recipes/birnn_tasks.py --scale tiny|small|paper
 
-Regression and classification of the paper's artificial data, a weighted sum over the 10
-frames before and the 20 from t on: RNN-FOR and RNN-BACK with several delays, MERGE of
-both, the bidirectional net (BRNN), and nets that see a window of frames (MLP). Beside
-each net stands the least error that any net which sees these frames can have
-(`zoo.data.artificial`).
+Regression and classification of the paper's artificial data, a weighted sum of the 10
+frames before t and the 20 frames from t on: RNN-FOR and RNN-BACK with several delays,
+MERGE of both, the bidirectional net (BRNN), and nets that see a window of frames (MLP).
+The results have each net's error and the least possible error of any net that sees the
+same frames (`zoo.data.artificial`).
 
 tiny:  RNN-FOR and RNN-BACK without delay, their MERGE, BRNN; under two minutes.
 small: all nets, five delays.
-paper: the same on the paper's 10,000 frames with its RPROP, 200 cycles (once, not 100
-       times).
+paper: the same on the paper's 10,000 frames with its RPROP, 200 cycles (one run, not
+       100).
 
 Deviations: tiny and small train on more frames with Adam. Sequences are 129 frames long
 instead of one of 10,000, and frames whose window leaves the sequence are not counted.
@@ -152,7 +152,7 @@ def _merge(classes, one, other):
     if not classes:
         return (one + other) / 2
     logs = [x - np.logaddexp.reduce(x, axis=-1, keepdims=True) for x in (one, other)]
-    return sum(logs) / 2  # normalising them changes no decision
+    return sum(logs) / 2  # not normalised: the decisions are the same
 
 
 def _learn(task, run):
@@ -222,7 +222,7 @@ RECIPE = Recipe(
             epochs=200,
             optimizer=Optimizer("rprop", 1e-2),
             sequences=100,
-            batch_size=100,  # all: a cycle is one update
+            batch_size=100,  # all sequences: a cycle is one update
         ),
     },
     train=_run,

@@ -3,13 +3,13 @@
     pip install --editable ".[ray]"
     python recipes/bulk_translate.py luong_local corpus.en --output corpus.de
 
-Inputs are text files, one sentence a line, UTF-8, or gzip of that (.gz). The output has
-as many lines in the same order; for several inputs it is a folder. Inputs are cut into
-partitions. Each worker is an actor that loads the preset once; the partition of a
-worker that dies is translated by the one that Ray starts in its place. What is finished
-stands in OUTPUT.parts until all is: a run that was stopped goes on when the same
-command is given again. Only the machine where it is given needs the files; the others
-of a cluster (--address) need zoo and the preset.
+Inputs are text files, one sentence a line, in UTF-8, or such files zipped (.gz). The
+output has the same lines in the same order; for several inputs it is a folder. Inputs
+are cut into partitions. Each worker is an actor that loads the preset once; if it dies,
+Ray starts another one that translates its partition. Finished partitions are kept in
+OUTPUT.parts until all are done: the same command continues a run that was stopped. Only
+the machine where it is given needs the files; the others of a cluster (--address) need
+zoo and the preset.
 """
 
 import argparse
@@ -69,16 +69,16 @@ def _parser():
         type=count,
         default=2000,
         metavar="N",
-        help="lines translated, or lost with a worker, together (default 2000)",
+        help="lines of a partition; a worker that dies loses one (default 2000)",
     )
     add("--address", help="of a Ray cluster (default: Ray starts on this machine)")
-    add("--restart", action="store_true", help="throw unfinished work away")
+    add("--restart", action="store_true", help="discard unfinished work")
     add_search(parser)
     return parser
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Translates what is missing, then joins the partitions."""
+    """Translates the missing partitions, then joins all of them."""
     if importlib.util.find_spec("ray") is None:
         raise BadInput("this needs Ray: pip install 'attention-zoo[ray]'")
     check_search(arguments)
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> None:
                 speed = f"{lines / seconds:.1f} sentences/s"
                 progress(f"{lines} lines in {seconds:.1f} s, {speed}")
         except BaseException:
-            progress(f"{job.folder} keeps what is finished: the same command goes on")
+            progress(f"{job.folder} keeps what is finished: the same command continues")
             raise
         job.join()
     progress(f"{arguments.output} is complete")
@@ -176,9 +176,11 @@ def translate(
             if row["error"]:
                 raise RuntimeError(row["error"])
             if row["attempt"] > 1:
-                progress(f"partition {row['number']} was begun again: its worker died")
+                progress(
+                    f"partition {row['number']} was started again: its worker died"
+                )
             yield row
-    except ray.exceptions.RayError as error:  # its last line tells most
+    except ray.exceptions.RayError as error:  # its last line is the most specific
         raise RuntimeError(str(error).strip().splitlines()[-1]) from error
     finally:
         ray.shutdown()
@@ -219,7 +221,7 @@ class Worker(bulk.Translator):
 
 
 class Attempts:
-    """Counts how often each partition was begun; it outlives the workers."""
+    """Counts how often each partition was started; it outlives the workers."""
 
     def __init__(self):
         self._counts = {}

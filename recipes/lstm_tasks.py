@@ -1,4 +1,4 @@
-"""Hochreiter & Schmidhuber 1997: what an LSTM can keep in mind, by the paper's tests.
+"""Hochreiter & Schmidhuber 1997: the paper's tests of an LSTM's memory.
 
     python recipes/lstm_tasks.py --scale tiny|small|paper
 
@@ -7,18 +7,20 @@ small: the adding problem with 100 steps, temporal order (6a), embedded Reber gr
 paper: the same and temporal order with three symbols (6b); the adding problem of 500
        steps is `--set length=500`.
 
-The nets have the paper's cells, as many of them, no forget gate (`--set
-forget_gate=true` for that of Gers et al. 2000), its g and h, its initial gate biases.
-Not the paper's: each cell has gates of its own instead of a block's, which see no other
-gates, so that the weights are not as many; gradients are not truncated; Adam on batches
-instead of online gradient descent; and for logistic output units a linear one in the
-adding problem, a softmax in the tasks of classes. The criteria are the paper's:
+The nets have the paper's cells and their number, no forget gate (`--set
+forget_gate=true` for that of Gers et al. 2000), and the paper's g, h and initial gate
+biases. They differ from the paper's in this: each cell has its own gates instead of a
+block's, and these don't see other gates, so that there are fewer weights; gradients are
+not truncated; training is by Adam on batches instead of online gradient descent; and
+instead of logistic output units there is a linear one for the adding problem and a
+softmax for classes. The criteria are the paper's:
 
 adding:   |error| < 0.04 for each sequence; training stops when the mean error of 2,000
-          fresh sequences is below 0.01 and none of them is wrong; 2,560 more are
-          the test.
-order:    |error| < 0.3 for each output unit; below 0.1 and none wrong ends training.
-reber:    at every step of all 256 training and 256 test strings the units of the
+          fresh sequences is below 0.01 and none of them is wrong. The test has 2,560
+          more.
+order:    |error| < 0.3 for each output unit; training stops when the mean error is
+          below 0.1 and no sequence is wrong.
+reber:    at every step of all 256 training and 256 test strings, the units of the
           possible next symbols are the most active.
 """
 
@@ -56,7 +58,7 @@ NETS = {
     "reber": Net(6, 0.2, (-1.0, -2.0, -3.0), batch_size=4),
 }
 FRESH, TEST, STRINGS = 2000, 2560, 256
-_TRAIN, _VALID, _TEST = 1, 2, 3  # of the seeds: no sequence stands in two of them
+_TRAIN, _VALID, _TEST = 1, 2, 3  # parts of the seeds, so that the data differ
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,8 +5,8 @@
 tiny:  generated text (words in reverse order), under two minutes, no download.
 small: Multi30k and Tatoeba, English to German.
 paper: the paper's layers and schedule (section 4.1), on the same text as small. The
-       paper trains on pairs of phrases and only rescores; here it translates sentences,
-       which is RNNencdec in Bahdanau et al. 2015.
+       paper trains on pairs of phrases and only rescores; here the model translates
+       sentences, like RNNencdec in Bahdanau et al. 2015.
 
 The authors' code instead of the paper: `--set model.variant=groundhog`.
 """
@@ -27,7 +27,7 @@ from zoo.run.translators import (
 )
 from zoo.training import Optimizer
 
-# Section 4.1: Adadelta, its rate 1; the norm clipped at 1 as in the authors' code.
+# Section 4.1: Adadelta at rate 1; the norm clipped at 1 as in the authors' code.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
 
 RECIPE = translation_recipe(
@@ -72,7 +72,7 @@ RECIPE = translation_recipe(
                 "embedding_dim": 32,
                 "maxout_dim": 64,
                 "output_rank": None,
-                # 0.01 is for a thousand units: smaller sums need larger weights.
+                # The paper's 0.01 is for 1000 units: smaller sums need larger weights.
                 "initializer_range": 0.1,
             },
             rate=1e-2,

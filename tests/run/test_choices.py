@@ -170,7 +170,7 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ("loss.smoothing=1.5", r"loss: `smoothing` must be in \[0, 1\)"),
         ("model.dropout=1.5", r"model: `dropout` must be in \[0, 1\)"),
         ("model.attention=globl", "model: `attention` must be one of .*'globl'"),
-        ("average.which=worst", 'average: `which` must be "last" or "best"'),
+        ("average.which=worst", "average: `which` must be one of .*'last', 'best'"),
         ("average.folder=x", "no hyper-parameter 'average.folder'"),
         ("model.num_layers=0", "model: `num_layers` must be a positive integer"),
     ],
