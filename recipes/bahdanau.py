@@ -13,6 +13,7 @@ RNNencdec, the paper's other model: recipes/rnn_encoder_decoder.py.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import (
@@ -27,7 +28,7 @@ from zoo.run.translators import (
 )
 from zoo.training import Optimizer
 
-# Appendix B.2: the norm clipped at 1. The rate is the paper's 1, not Keras's 0.001.
+# Appendix B.2: norm clipped at 1, and a rate of 1, not Keras's 0.001.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
 
 RECIPE = translation_recipe(
@@ -63,7 +64,7 @@ RECIPE = translation_recipe(
                 "embedding_dim": 32,
                 "attention_dim": 48,
                 "maxout_dim": 48,
-                # 0.01 is for a thousand units: smaller sums need larger weights.
+                # The paper's 0.01 is for 1000 units: smaller sums need larger weights.
                 "initializer_range": 0.1,
             }
         ),
@@ -76,8 +77,8 @@ RECIPE = translation_recipe(
                 "dropout": 0.2,
                 "initializer_range": 0.05,
             },
-            # As the bundled preset; the other recipes' batches learn as much in less
-            # time, untried here.
+            # Those of the bundled preset. The other recipes' batches, which take less
+            # time to learn as much, were not tried.
             rate=2e-3,
             batch={"batch_tokens": 1536},
         ),
@@ -96,11 +97,7 @@ RECIPE = translation_recipe(
         "paper": paper(ADADELTA, 5, {"batch_size": 80}),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,31 +2,34 @@
 
     python recipes/birnn.py --scale tiny|small|paper
 
-tiny:  a toy grammar whose tags need both sides of a word, under a minute, no download.
+tiny:  a toy grammar whose tags depend on both sides of a word, under a minute, no
+       download.
 small: the universal parts of speech of UD English EWT, with an LSTM in each direction,
        word vectors and letters.
-paper: the same with the paper's simple cells and its initial weights, no dropout. The
+paper: the same with the paper's simple cells and initial weights, without dropout. The
        paper tags frames of speech (TIMIT, which is not free); `birnn_tasks` has its
        artificial data.
 """
 
 import dataclasses
 import sys
+from functools import partial
 from typing import Any
 
-from zoo.run import Recipe, at_least, run_recipe
-from zoo.training import ArrayBatches, Optimizer
-from zoo.training import group_by_length as by_length
+from zoo.run import ClassArguments, Recipe, at_least, importer, run_recipe
+from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """
-    model: arguments of `BiRNNWords`, the vocabularies' sizes left out.
-    sentences: of the toy grammar; 0 for UD English EWT.
-    least: how often a word must stand in the training data to be known.
-    buckets: padded lengths, each compiled once.
-    allow_newer: whether a newer release of the treebank will do.
+    """The choices of a run.
+
+    Attributes:
+        model: arguments of `BiRNNWords`, except the sizes of the vocabularies.
+        sentences: sentences of the toy grammar; 0 for UD English EWT.
+        least: occurrences in the training data that make a word known.
+        buckets: number of padded lengths, each compiled once.
+        allow_newer: whether a newer release of the treebank is accepted.
     """
 
     epochs: int
@@ -60,7 +63,7 @@ def _data(run):
 def _batches(run, preprocessor, data):
     lengths = [len(words) for words in data.sentences]
     parts = []
-    for length, rows in by_length(lengths, run.settings.buckets):
+    for length, rows in group_by_length(lengths, run.settings.buckets):
         inputs = preprocessor.arrays([data.sentences[row] for row in rows], length)
         labels = preprocessor.labels([data.tags[row] for row in rows], length)
         parts.append((inputs, *labels))
@@ -68,12 +71,11 @@ def _batches(run, preprocessor, data):
 
 
 def _score(tagger, data):
-    """The share of the words that get their tag, how many words there are, and the
-    sentences that come out worst."""
+    """The share of correct tags, the number of words, and the worst sentences."""
     from zoo.evaluation import tag_accuracy, worst_tags
 
-    found = tagger.tag(data.sentences)
-    return *tag_accuracy(found, data.tags), worst_tags(found, data.tags)
+    sentences = tagger.tag(data.sentences)
+    return *tag_accuracy(sentences, data.tags), worst_tags(sentences, data.tags)
 
 
 def _run(run):
@@ -95,8 +97,7 @@ def _run(run):
             from_logits=True, reduction="mean_with_sample_weight"
         ),
         validate=lambda _: {"val_accuracy": _score(tagger, dev)[0]},
-        monitor="val_accuracy",
-        mode="max",
+        monitor=Monitor("val_accuracy", "max"),
     )
     tagger = run.save(tagger)
     results = {}
@@ -164,16 +165,15 @@ _CARD = {
 }
 
 
-def _backbone():
-    from zoo.models import BiRNNWords
-
-    return BiRNNWords
-
-
 RECIPE = Recipe(
     name="birnn",
     file=__file__,
-    classes={"model": _backbone},
+    classes={
+        "model": ClassArguments(
+            importer("zoo.models", "BiRNNWords"),
+            reserved=("vocabulary_size", "character_size", "output_dim"),
+        )
+    },
     card=_CARD,
     scales={
         "tiny": Settings(
@@ -209,11 +209,7 @@ RECIPE = Recipe(
     },
     train=_run,
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

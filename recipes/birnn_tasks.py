@@ -2,16 +2,16 @@
 
     python recipes/birnn_tasks.py --scale tiny|small|paper
 
-Regression and classification of the paper's artificial data, a weighted sum over the 10
-frames before and the 20 from t on: RNN-FOR and RNN-BACK with several delays, MERGE of
-both, the bidirectional net (BRNN), and nets that see a window of frames (MLP). Beside
-each net stands the least error that any net which sees these frames can have
-(`zoo.data.artificial`).
+Regression and classification of the paper's artificial data, a weighted sum of the 10
+frames before t and the 20 frames from t on: RNN-FOR and RNN-BACK with several delays,
+MERGE of both, the bidirectional net (BRNN), and nets that see a window of frames (MLP).
+The results have each net's error and the least possible error of any net that sees the
+same frames (`zoo.data.artificial`).
 
 tiny:  RNN-FOR and RNN-BACK without delay, their MERGE, BRNN; under two minutes.
 small: all nets, five delays.
-paper: the same on the paper's 10,000 frames with its RPROP, 200 cycles (once, not 100
-       times).
+paper: the same on the paper's 10,000 frames with its RPROP, 200 cycles (one run, not
+       100).
 
 Deviations: tiny and small train on more frames with Adam. Sequences are 129 frames long
 instead of one of 10,000, and frames whose window leaves the sequence are not counted.
@@ -19,22 +19,24 @@ instead of one of 10,000, and frames whose window leaves the sequence are not co
 
 import dataclasses
 import sys
+from functools import partial
 
 from zoo.run import Recipe, at_least, run_recipe
-from zoo.training import ArrayBatches, Optimizer
+from zoo.training import ArrayBatches, Monitor, Optimizer
 
 TASKS = ("regression", "classification")
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """
-    epochs, optimizer, batch_size: as usual.
-    sequences, length: training data; `test_sequences` are for the scores.
-    hidden_dim: units of each chain of the BRNN, and of an MLP.
-    one_sided_dim: units of a net of one chain.
-    delays: frames by which such nets answer later.
-    windows: (first, last) frame that each MLP sees, t being 0.
+    """The choices of a run.
+
+    Attributes:
+        sequences, length: training data; `test_sequences` are for the scores.
+        hidden_dim: units of each chain of the BRNN, and of an MLP.
+        one_sided_dim: units of a net of one chain.
+        delays: frames by which the outputs of such nets are delayed.
+        windows: (first, last) frame that each MLP sees, relative to t.
     """
 
     epochs: int
@@ -54,8 +56,8 @@ class Settings:
         for first, last in self.windows:
             if not first <= 0 <= last:
                 raise ValueError(
-                    "Each of `windows` must begin at 0 or before and end at 0 or "
-                    f"behind. Received: {[first, last]}"
+                    "Each of `windows` must begin at or before 0 and end at or after "
+                    f"0. Received: {[first, last]}"
                 )
 
 
@@ -82,7 +84,7 @@ class Data:
         )
 
     def prior(self):
-        """The outputs' biases: what is right on average (the paper's start)."""
+        """The average output, with which the biases start as in the paper."""
         import numpy as np
 
         _, y, inside = self.parts[0]
@@ -99,7 +101,7 @@ class Data:
         return float(np.mean(wrong[inside]))
 
     def limit(self, first=-10, last=19):
-        """The least error of what sees these frames, on the test data."""
+        """The least possible test error of a net that sees these frames."""
         import numpy as np
 
         from zoo.data.artificial import best_guess
@@ -111,7 +113,7 @@ class Data:
 
 
 def _nets(settings):
-    """Name -> (function of the number of outputs to a net, the frames that it sees)."""
+    """The nets by name: function of the number of outputs, options, visible frames."""
     import keras
 
     from zoo.models import BiRNN
@@ -150,14 +152,14 @@ def _merge(classes, one, other):
     if not classes:
         return (one + other) / 2
     logs = [x - np.logaddexp.reduce(x, axis=-1, keepdims=True) for x in (one, other)]
-    return sum(logs) / 2  # normalising them changes no decision
+    return sum(logs) / 2  # not normalised: the decisions are the same
 
 
 def _learn(task, run):
     """Trains all nets for one task: name -> error, limit and parameters."""
     import keras
 
-    data, outputs, found = Data(task, run), {}, {}
+    data, outputs, results = Data(task, run), {}, {}
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     for name, (make, options, sees) in _nets(run.settings).items():
         net = make(2 if data.classes else 1, **options)
@@ -172,11 +174,11 @@ def _learn(task, run):
             data.batches,
             loss=loss if data.classes else "mse",
             validate=validate,
-            monitor="val_error",
+            monitor=Monitor("val_error", "min"),
             name=f"{task}_{name}",
         )
         outputs[name] = net.predict(data.parts[2][0], batch_size=250, verbose=0)
-        found[name] = {
+        results[name] = {
             "error": data.error(outputs[name], 2),
             "limit": data.limit(*sees),
             "parameters": net.count_params(),
@@ -184,8 +186,8 @@ def _learn(task, run):
     for delay in run.settings.delays:
         pair = [outputs[f"{name}_{delay}"] for name in ("for", "back")]
         error = data.error(_merge(data.classes, *pair), 2)
-        found[f"merge_{delay}"] = {"error": error}
-    return found
+        results[f"merge_{delay}"] = {"error": error}
+    return results
 
 
 def _run(run):
@@ -197,10 +199,10 @@ def _run(run):
         "backward": irreducible_error(first=0),
     }
     for task in TASKS:
-        run.say(f"{task}: error (least possible for what the net sees)")
-        for name, found in results[task].items():
-            limit = f"{found['limit']:.6f}" if "limit" in found else "-"
-            run.say(f"  {name:12} {found['error']:.6f}  ({limit})")
+        run.say(f"{task}: error (least possible for the frames that the net sees)")
+        for name, scores in results[task].items():
+            limit = f"{scores['limit']:.6f}" if "limit" in scores else "-"
+            run.say(f"  {name:12} {scores['error']:.6f}  ({limit})")
     return results
 
 
@@ -220,16 +222,12 @@ RECIPE = Recipe(
             epochs=200,
             optimizer=Optimizer("rprop", 1e-2),
             sequences=100,
-            batch_size=100,  # all: a cycle is one update
+            batch_size=100,  # all sequences: a cycle is one update
         ),
     },
     train=_run,
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,13 +3,13 @@
     pip install --editable ".[ray]"
     python recipes/bulk_translate.py luong_local corpus.en --output corpus.de
 
-Inputs are text files, one sentence a line, UTF-8, or gzip of that (.gz). The output has
-as many lines in the same order; for several inputs it is a folder. Inputs are cut into
-partitions. Each worker is an actor that loads the preset once; the partition of a
-worker that dies is translated by the one that Ray starts in its place. What is finished
-stands in OUTPUT.parts until all is: a run that was stopped goes on when the same
-command is given again. Only the machine where it is given needs the files; the others
-of a cluster (--address) need zoo and the preset.
+Inputs are text files, one sentence a line, in UTF-8, or such files zipped (.gz). The
+output has the same lines in the same order; for several inputs it is a folder. Inputs
+are cut into partitions. Each worker is an actor that loads the preset once; if it dies,
+Ray starts another one that translates its partition. Finished partitions are kept in
+OUTPUT.parts until all are done: the same command continues a run that was stopped. Only
+the machine where it is given needs the files; the others of a cluster (--address) need
+zoo and the preset.
 """
 
 import argparse
@@ -18,7 +18,9 @@ import importlib.util
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from zoo import bulk, presets
 from zoo.cli.common import (
@@ -36,10 +38,11 @@ from zoo.cli.common import (
 )
 
 _SEARCH = ("batch_size", *SEARCH_OPTIONS)
-_ATTEMPTS = 3  # a partition that has cost so many workers is not tried again
+_ATTEMPTS = 3  # workers that a partition may cost
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command and returns its exit code."""
     return exit_code(lambda: run(_parser().parse_args(argv)))
 
 
@@ -66,16 +69,16 @@ def _parser():
         type=count,
         default=2000,
         metavar="N",
-        help="lines translated, or lost with a worker, together (default 2000)",
+        help="lines of a partition; a worker that dies loses one (default 2000)",
     )
     add("--address", help="of a Ray cluster (default: Ray starts on this machine)")
-    add("--restart", action="store_true", help="throw unfinished work away")
+    add("--restart", action="store_true", help="discard unfinished work")
     add_search(parser)
     return parser
 
 
-def run(arguments):
-    """Translates what is missing, then joins the partitions."""
+def run(arguments: argparse.Namespace) -> None:
+    """Translates the missing partitions, then joins all of them."""
     if importlib.util.find_spec("ray") is None:
         raise BadInput("this needs Ray: pip install 'attention-zoo[ray]'")
     check_search(arguments)
@@ -95,10 +98,11 @@ def run(arguments):
         arguments.restart,
     ) as job:
         missing = {partition.number: partition for partition in job.missing()}
-        found = len(job.partitions) - len(missing)
+        finished = len(job.partitions) - len(missing)
         progress(
             f"{sum(p.lines for p in job.partitions)} lines in {len(job.partitions)} "
-            f"partitions" + (f", {found} of them finished before" if found else "")
+            f"partitions"
+            + (f", {finished} of them finished before" if finished else "")
         )
         began, lines = time.perf_counter(), 0
         try:
@@ -111,17 +115,19 @@ def run(arguments):
                 speed = f"{lines / seconds:.1f} sentences/s"
                 progress(f"{lines} lines in {seconds:.1f} s, {speed}")
         except BaseException:
-            progress(f"{job.folder} keeps what is finished: the same command goes on")
+            progress(f"{job.folder} keeps what is finished: the same command continues")
             raise
         job.join()
     progress(f"{arguments.output} is complete")
 
 
-def translate(partitions, digest, search, arguments):
+def translate(
+    partitions: Any, digest: str, search: dict[str, Any], arguments: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
     """Translates partitions on Ray.
 
     Yields:
-        For each partition, in the order in which they are finished, a dict with its
+        For each partition, in the order in which they finish, a dict with its
         "number", the "text", and "warnings", one a line.
     """
     if not partitions:
@@ -170,9 +176,11 @@ def translate(partitions, digest, search, arguments):
             if row["error"]:
                 raise RuntimeError(row["error"])
             if row["attempt"] > 1:
-                progress(f"partition {row['number']} was begun again: its worker died")
+                progress(
+                    f"partition {row['number']} was started again: its worker died"
+                )
             yield row
-    except ray.exceptions.RayError as error:  # its last line tells most
+    except ray.exceptions.RayError as error:  # its last line is the most specific
         raise RuntimeError(str(error).strip().splitlines()[-1]) from error
     finally:
         ray.shutdown()
@@ -187,11 +195,12 @@ def _read(row):
 class Worker(bulk.Translator):
     """A `bulk.Translator` as Ray Data calls it: one partition a batch."""
 
-    def __init__(self, preset, digest, search, attempts):
+    def __init__(self, preset: str, digest: str, search: dict[str, Any], attempts: Any):
         super().__init__(preset, digest, search)
         self._attempts = attempts
 
-    def __call__(self, batch):
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        """Translates one partition."""
         import ray
 
         number, name, first, text = (
@@ -203,27 +212,28 @@ class Worker(bulk.Translator):
         try:
             if row["attempt"] > _ATTEMPTS:
                 raise RuntimeError(f"it has cost {_ATTEMPTS} workers (out of memory?)")
-            row["text"], told = self.translate(bytes(text), str(name), int(first))
-            row["warnings"] = "\n".join(told)
-        except Exception as error:  # in words: not every error can be sent
-            what = f"{type(error).__name__}: {error}"
-            row["error"] = f"partition {number}, from line {first} of {name}: {what}"
+            row["text"], warnings = self.translate(bytes(text), str(name), int(first))
+            row["warnings"] = "\n".join(warnings)
+        except Exception as error:  # as text: not every error can be sent
+            reason = f"{type(error).__name__}: {error}"
+            row["error"] = f"partition {number}, from line {first} of {name}: {reason}"
         return {key: [value] for key, value in row.items()}
 
 
 class Attempts:
-    """Counts how often each partition was begun; it outlives the workers."""
+    """Counts how often each partition was started; it outlives the workers."""
 
     def __init__(self):
         self._counts = {}
 
-    def begin(self, number):
+    def begin(self, number: int) -> int:
+        """Counts one attempt and returns how many there were."""
         self._counts[number] = self._counts.get(number, 0) + 1
         return self._counts[number]
 
 
 def _check_resources(have, arguments):
-    """Ray would wait for ever."""
+    """Refuses what Ray can't provide: it would wait for ever."""
     for name, each in (("CPU", arguments.cpus), ("GPU", arguments.gpus)):
         needed = arguments.workers * each
         if needed > have.get(name, 0):

@@ -2,22 +2,22 @@
 
     python recipes/lstm.py --scale tiny|small|paper
 
-Each cell has a file of its own to run: `lstm.py`, `gru.py`, `lstmn_lm.py`; how they are
-trained is here. `--set cell=rnn` gives the simple cell of Cheng et al. 2016.
+Each cell is run by its own file, `lstm.py`, `gru.py` or `lstmn_lm.py`; this one has
+their choices. `--set cell=rnn` gives the simple cell of Cheng et al. 2016.
 
 tiny:  sentences of a small grammar whose entropy is known, under two minutes.
-small: the Penn Treebank, Adam and dropout; half an hour on one core: the presets.
+small: the Penn Treebank, Adam and dropout, half an hour on one core: the presets.
 paper: the Penn Treebank with the choices of Cheng, Dong & Lapata 2016, section 4.1.
 
-An LSTMN's tapes go over a sentence (over the words of a segment of 35 that belong to
-it) and start with the last state before them: the paper doesn't say how far its go.
-`--set tapes=call` is for tapes over all of it.
+An LSTMN's tapes span a sentence, or the part of it in a segment of 35 words, and start
+with the last state before it: the paper doesn't give their reach. With `--set
+tapes=call` they span the whole segment.
 """
 
 import dataclasses
 
 from zoo.run import Recipe
-from zoo.run.language_models import LanguageModeling, train
+from zoo.run.language_models import LanguageModeling, check, train
 from zoo.training.optimizers import Optimizer
 
 CHENG = {
@@ -30,10 +30,12 @@ CHENG = {
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """
-    cell: of `zoo.models.RecurrentLM`.
-    title, equations, paper: the card's.
-    tiny, small: choices of these scales that are not those of all cells.
+    """What tells a cell's recipe from the others.
+
+    Attributes:
+        cell: see `zoo.models.RecurrentLM`.
+        title, equations, paper: for the card.
+        tiny, small: choices of these scales that differ from those of all cells.
     """
 
     cell: str
@@ -83,9 +85,9 @@ VARIANTS = {
             "initializer_range": 0.3,
             "epochs": 10,
         },
-        # At lstm's range it learns more slowly than lstm does. The rate is the best of
-        # 3.5e-3, 5e-3 and 8e-3 on the validation text (perplexity 108.2 and 109.7; the
-        # last was stopped when behind); lstm has 109.5 at 3e-3 and at 5e-3.
+        # With lstm's initial range it learns more slowly than lstm. The rate is the
+        # best of 3.5e-3, 5e-3 and 8e-3 on the validation text (perplexity 108.2 and
+        # 109.7; the last was stopped early); lstm has 109.5 at both 3e-3 and 5e-3.
         {
             "optimizer": Optimizer("adam", 3.5e-3, "linear", warmup=400, clip=5.0),
             "initializer_range": 0.15,
@@ -110,8 +112,8 @@ SMALL = {
     "dropout": 0.4,
     "batch_size": 20,
 }
-# SGD at 0.65, times 0.85 after an epoch without gain, the norm clipped at 5. That the
-# loss is a stream's, and 40 epochs, are our reading: the paper doesn't say.
+# SGD at 0.65, times 0.85 after an epoch without improvement, the norm clipped at 5. The
+# loss per stream and the 40 epochs are our choice: the paper doesn't give them.
 PAPER = {
     "optimizer": Optimizer("sgd", 0.65, clip=5.0),
     "epochs": 40,
@@ -120,11 +122,11 @@ PAPER = {
 }
 
 
-def recipe(name, file):
-    """The recipe of a variant.
+def recipe(name: str, file: str) -> Recipe:
+    """Returns the recipe of a variant.
 
     Args:
-        name: str, one of `VARIANTS`.
+        name: one of `VARIANTS`.
         file: the file that runs it.
     """
     variant = VARIANTS[name]
@@ -138,4 +140,4 @@ def recipe(name, file):
         for scale, choices in scales.items()
     }
     card = {name: getattr(variant, name) for name in ("title", "equations", "paper")}
-    return Recipe(name, scales, train, file, card=card, parts=(__file__,))
+    return Recipe(name, scales, train, file, check=check, card=card, parts=(__file__,))

@@ -1,4 +1,4 @@
-"""Hochreiter & Schmidhuber 1997: what an LSTM can keep in mind, by the paper's tests.
+"""Hochreiter & Schmidhuber 1997: the paper's tests of an LSTM's memory.
 
     python recipes/lstm_tasks.py --scale tiny|small|paper
 
@@ -7,23 +7,27 @@ small: the adding problem with 100 steps, temporal order (6a), embedded Reber gr
 paper: the same and temporal order with three symbols (6b); the adding problem of 500
        steps is `--set length=500`.
 
-The nets have the paper's cells, as many of them, no forget gate (`--set
-forget_gate=true` for that of Gers et al. 2000), its g and h, its initial gate biases.
-Not the paper's: each cell has gates of its own instead of a block's, which see no other
-gates, so that the weights are not as many; gradients are not truncated; Adam on batches
-instead of online gradient descent; and for logistic output units a linear one in the
-adding problem, a softmax in the tasks of classes. The criteria are the paper's:
+The nets have the paper's cells and their number, no forget gate (`--set
+forget_gate=true` for that of Gers et al. 2000), and the paper's g, h and initial gate
+biases. They differ from the paper's in this: each cell has its own gates instead of a
+block's, and these don't see other gates, so that there are fewer weights; gradients are
+not truncated; training is by Adam on batches instead of online gradient descent; and
+instead of logistic output units there is a linear one for the adding problem and a
+softmax for classes. The criteria are the paper's:
 
 adding:   |error| < 0.04 for each sequence; training stops when the mean error of 2,000
-          fresh sequences is below 0.01 and none of them is wrong; 2,560 more are
-          the test.
-order:    |error| < 0.3 for each output unit; below 0.1 and none wrong ends training.
-reber:    at every step of all 256 training and 256 test strings the units of the
+          fresh sequences is below 0.01 and none of them is wrong. The test has 2,560
+          more.
+order:    |error| < 0.3 for each output unit; training stops when the mean error is
+          below 0.1 and no sequence is wrong.
+reber:    at every step of all 256 training and 256 test strings, the units of the
           possible next symbols are the most active.
 """
 
 import dataclasses
 import sys
+from functools import partial
+from typing import Any
 
 from zoo.run import Recipe, at_least, run_recipe
 from zoo.training import Optimizer
@@ -31,9 +35,15 @@ from zoo.training import Optimizer
 
 @dataclasses.dataclass(frozen=True)
 class Net:
-    """The paper's net for a task: its cells, r of U(-r, r) from which the weights
-    start, and, block by block, the initial biases of its input gates (for "reber", of
-    its output gates); the batch is ours."""
+    """The paper's net for a task.
+
+    Attributes:
+        units: its cells.
+        limit: r of U(-r, r), from which the weights start.
+        biases: initial biases of its input gates (for "reber", of its output gates),
+            block by block.
+        batch_size: ours.
+    """
 
     units: int
     limit: float
@@ -48,7 +58,7 @@ NETS = {
     "reber": Net(6, 0.2, (-1.0, -2.0, -3.0), batch_size=4),
 }
 FRESH, TEST, STRINGS = 2000, 2560, 256
-_TRAIN, _VALID, _TEST = 1, 2, 3  # of the seeds: no sequence stands in two of them
+_TRAIN, _VALID, _TEST = 1, 2, 3  # parts of the seeds, so that the data differ
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +66,12 @@ class Settings:
     """The choices of a run.
 
     Attributes:
-        tasks: which of `NETS`, one after another.
+        tasks: which of `NETS` to learn.
         length: T of the adding problem; temporal order has 100 steps.
-        units: cells, instead of those of the paper's nets.
-        forget_gate: whether they have forget gates.
-        sequences: drawn for an epoch.
-        epochs: at most.
+        units: number of cells, instead of that of the paper's nets.
+        forget_gate: whether the cells have forget gates.
+        sequences: number of sequences drawn for an epoch.
+        epochs: maximum number of epochs.
     """
 
     epochs: int
@@ -80,9 +90,11 @@ class Settings:
             )
 
 
-def make_model(settings, task, inputs, outputs):
-    """An LSTM and an output layer, which reads the state at the end of a sequence, for
-    "reber" that at every step."""
+def make_model(settings: Settings, task: str, inputs: int, outputs: int) -> Any:
+    """Makes an LSTM with an output layer.
+
+    The output layer reads the last state of a sequence, for "reber" that of each step.
+    """
     import keras
 
     from zoo.layers import RecurrentStack
@@ -115,14 +127,16 @@ def make_model(settings, task, inputs, outputs):
     return keras.Model({"inputs": x, "mask": mask}, layer(read))
 
 
-def wrong_ones(errors, limit):
-    """How many sequences have an output unit that is not right within the limit."""
-    return int((~(errors < limit)).any(1).sum())  # what is no number is wrong
+def count_wrong(errors: Any, limit: float) -> int:
+    """Returns how many sequences have an output unit that is off by the limit."""
+    return int((~(errors < limit)).any(1).sum())  # NaN is wrong
 
 
-def right_ones(outputs, possible, mask):
-    """Of each string, whether at every step the units of the symbols that may come next
-    are more active than all others."""
+def are_right(outputs: Any, possible: Any, mask: Any) -> Any:
+    """Returns for each string whether it is right at every step.
+
+    It is if the units of all possible next symbols are more active than the others.
+    """
     import numpy as np
 
     least = np.where(possible, outputs, np.inf).min(-1)
@@ -131,16 +145,17 @@ def right_ones(outputs, possible, mask):
 
 
 def _until(run, solved, sequences):
-    """Whether the rule that ends training was met, and after how many sequences."""
+    """Whether the task was solved, and after how many sequences."""
     seen = (run.loop.checkpoint.best_epoch + 1) * sequences
     return {"solved": bool(solved), "sequences": seen if solved else None}
 
 
-def adding_and_order(run, task):
-    """Trains on fresh sequences until the paper's rule is met; then the test."""
+def adding_and_order(run: Any, task: str) -> dict[str, Any]:
+    """Trains on fresh sequences until the paper's criterion is met, then tests."""
     import numpy as np
 
     from zoo.data import lstm_tasks
+    from zoo.training import Monitor
     from zoo.training.drawn import DrawnBatches
 
     settings = run.settings
@@ -159,18 +174,18 @@ def adding_and_order(run, task):
             return lstm_tasks.temporal_order(count, 100, seed, relevant)
 
     def errors(model, count, *seed):
-        """Of each output unit, `(count, units)`."""
+        """The error of each output unit: `(count, units)`."""
         x, y = draw(count, *seed)
         y = y if task == "adding" else np.eye(sizes[1])[y]
         return np.abs(model.predict(x, batch_size=500, verbose=0) - y)
 
     def validate(model):
-        found = errors(model, FRESH, _VALID, batches.epoch)
-        wrong = wrong_ones(found, limit)
+        fresh = errors(model, FRESH, _VALID, batches.epoch)
+        wrong = count_wrong(fresh, limit)
         return {
-            "val_error": found.mean(),
+            "val_error": fresh.mean(),
             "val_wrong": wrong,
-            "val_unsolved": wrong + (not found.mean() < mean),
+            "val_unsolved": wrong + (not fresh.mean() < mean),
         }
 
     model = make_model(settings, task, *sizes)
@@ -179,21 +194,21 @@ def adding_and_order(run, task):
         settings.sequences,
         NETS[task].batch_size,
     )
-    goal = {"monitor": "val_unsolved", "mode": "min", "goal": 0}
-    unsolved = run.fit(model, batches, loss, validate=validate, name=task, **goal)
-    found = errors(model, TEST, _TEST)
+    monitor = Monitor("val_unsolved", "min", goal=0)
+    unsolved = run.fit(model, batches, loss, validate, monitor, name=task)
+    test = errors(model, TEST, _TEST)
     return {
-        "wrong": wrong_ones(found, limit),
+        "wrong": count_wrong(test, limit),
         "of": TEST,
-        "mean_error": float(found.mean()),
+        "mean_error": float(test.mean()),
         **_until(run, unsolved == 0, settings.sequences),
     }
 
 
-def reber(run, task):
+def reber(run: Any, task: str) -> dict[str, Any]:
     """Trains on 256 strings until all of them, and 256 others, are right."""
     from zoo.data.lstm_tasks import REBER, reber_arrays, reber_strings
-    from zoo.training import ArrayBatches
+    from zoo.training import ArrayBatches, Monitor
 
     settings = run.settings
     strings = reber_strings(2 * STRINGS, run.seed)
@@ -201,13 +216,13 @@ def reber(run, task):
     weights = x["mask"].astype("float32")
 
     def right(model):
-        found = model.predict(x, batch_size=STRINGS, verbose=0)
-        return right_ones(found, possible, x["mask"])
+        outputs = model.predict(x, batch_size=STRINGS, verbose=0)
+        strings = are_right(outputs, possible, x["mask"])
+        return float(strings[:STRINGS].mean()), float(strings[STRINGS:].mean())
 
     def validate(model):
-        found = right(model)
-        both = found[:STRINGS].mean(), found[STRINGS:].mean()
-        return {"train_right": both[0], "test_right": both[1], "right": sum(both) / 2}
+        train, test = right(model)
+        return {"train_right": train, "test_right": test, "right": (train + test) / 2}
 
     model = make_model(settings, task, len(REBER), len(REBER))
     train = {name: array[:STRINGS] for name, array in x.items()}
@@ -215,21 +230,20 @@ def reber(run, task):
         (train, labels[:STRINGS], weights[:STRINGS]), NETS[task].batch_size, run.seed
     )
     loss = "sparse_categorical_crossentropy"
-    goal = {"monitor": "right", "mode": "max", "goal": 1.0}
     # As many sequences as the other tasks see.
     epochs = max(1, settings.epochs * settings.sequences // STRINGS)
-    options = {"epochs": epochs, "validate": validate, "name": task, **goal}
-    share = run.fit(model, batches, loss, **options)
-    found = right(model)
+    monitor = Monitor("right", "max", goal=1.0)
+    share = run.fit(model, batches, loss, validate, monitor, epochs=epochs, name=task)
+    train_right, test_right = right(model)
     return {
-        "train_right": float(found[:STRINGS].mean()),
-        "test_right": float(found[STRINGS:].mean()),
+        "train_right": train_right,
+        "test_right": test_right,
         **_until(run, share == 1, STRINGS),
     }
 
 
-def work(run):
-    """The results of each task."""
+def work(run: Any) -> dict[str, Any]:
+    """Learns each task and returns the results."""
     results = {}
     for task in run.settings.tasks:
         results[task] = (reber if task == "reber" else adding_and_order)(run, task)
@@ -248,11 +262,7 @@ RECIPE = Recipe(
     work,
     __file__,
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,6 +11,7 @@ Shallow fusion: `--set model.fusion=shallow`.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import (
@@ -51,8 +52,8 @@ RECIPE = translation_recipe(
     scales={
         "tiny": tiny({"hidden_dim": 64, "embedding_dim": 32}),
         "small": small(
-            # In one layer the query of the source holds no state of the decoder, but
-            # only x_t and what was read before; the second layer's holds h_t.
+            # In one layer, the query for the source has no state of the decoder, only
+            # x_t and what was read before; in the second layer it has h_t.
             {
                 "num_layers": 2,
                 "hidden_dim": 256,
@@ -60,17 +61,13 @@ RECIPE = translation_recipe(
                 "dropout": 0.2,
                 "initializer_range": 0.2,
             },
-            # At 1.2e-2 all is saturated after an epoch, and learns no more.
+            # At 1.2e-2, everything saturates in the first epoch and learning stops.
             rate=4e-3,
         ),
         "paper": paper(ADAM, 12, {"batch_size": 32}, {"dropout": 0.2}, loss={}),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

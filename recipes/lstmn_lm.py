@@ -6,17 +6,14 @@ One of the variants of language_models.py, which has the choices of them all.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from zoo.run import load_recipe, run_recipe
 
 FAMILY = load_recipe(Path(__file__).with_name("language_models.py"))
 RECIPE = FAMILY.recipe("lstmn_lm", __file__)
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,8 +2,8 @@
 
     python recipes/luong_local.py --scale tiny|small|multi30k|paper
 
-Each variant has a file of its own to run, `luong_local.py` and so on; what they are and
-how they are trained is here. The attention alone differs.
+Each variant is run by its own file, `luong_local.py` and so on; this one has their
+choices. They differ in the attention only.
 
 tiny:  generated text (words in reverse order), under two minutes, no download.
 small: Multi30k and Tatoeba, English to German: the bundled presets.
@@ -14,6 +14,7 @@ paper: the paper's layers and schedule (section 4.1), on the same text as small.
 
 import dataclasses
 
+from zoo.run.recipe import Recipe
 from zoo.run.translators import (
     LOOPS,
     SHORT,
@@ -30,13 +31,15 @@ from zoo.training.optimizers import Optimizer
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """
-    attention, score: see `zoo.models.Luong`.
-    words: the attention in words, for the card.
-    equations: the paper's for it.
-    weaknesses: this variant's own.
-    bidirectional: whether the encoder of `small` reads in both directions. That of the
-        other scales never does, like the paper's.
+    """What tells a variant's recipe from the others.
+
+    Attributes:
+        attention, score: see `zoo.models.Luong`.
+        words: the attention in words, for the card.
+        equations: the paper's equations for it.
+        weaknesses: those of this variant.
+        bidirectional: whether the encoder of `small` reads in both directions. That of
+            the other scales never does, like the paper's.
     """
 
     attention: str
@@ -86,17 +89,17 @@ VARIANTS = {
     ),
     "luong_location": Variant(
         "location",
-        "dot",  # not used: the location score is its own
+        "dot",  # not used: the location score has no other
         "location-based attention",
         "Global attention by the location score (equation 8), which never looks at "
         "the source's states",
         ("It can attend to the first 50 pieces of a source only.", SHORT, LOOPS),
     ),
-    # The encoder of `small`, too, reads the source from its last word to its first and
-    # in no other direction. Its state at "the" in "a dog runs in the snow" has just
-    # read "snow" and "the": when the decoder needs "snow" it looks at "the", and the
-    # alignment lies one word to the left, though each state stands at its own word
-    # (`Luong` keeps the memory in source order).
+    # Here the encoder of `small` also reads the source only from its last word to its
+    # first. Its state at "the" in "a dog runs in the snow" has just read "snow" and
+    # "the": when the decoder needs "snow" it attends to "the", and the alignment is one
+    # word to the left, though each state is at its own word (`Luong` keeps the memory
+    # in source order).
     "luong_reversed": Variant(
         "global",
         "general",
@@ -107,27 +110,27 @@ VARIANTS = {
     ),
 }
 
-# The layers of `small` and `multi30k`. The paper's initial range of 0.1 is for a
-# thousand cells: smaller sums need larger weights.
+# The layers of `small` and `multi30k`. The paper's initial range of 0.1 is for 1000
+# cells: smaller sums need larger weights.
 LAYERS = {
     "num_layers": 2,
     "hidden_dim": 256,
     "embedding_dim": 256,
     "initializer_range": 0.2,
 }
-# At 8e-3, local-p's v_p is driven to the sigmoid's ends at once and stays there: p_t is
-# 0 or S for every word. One rate for all, so that the attention is all they differ in.
+# At 8e-3, local-p's v_p saturates the sigmoid at once and for good: p_t is 0 or S for
+# every word. All variants have one rate, so that they differ in the attention only.
 RATE = 4e-3
-# Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (that of all
-# gradients; the authors' code leaves the embeddings' out).
+# Section 4.1: rate 1, halved every epoch after the 8th; norm clipped at 5 (the norm of
+# all gradients; the authors' code leaves out the embeddings').
 SGD = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
 
 
-def recipe(name, file):
-    """The recipe of a variant.
+def recipe(name: str, file: str) -> Recipe:
+    """Returns the recipe of a variant.
 
     Args:
-        name: str, one of `VARIANTS`.
+        name: one of `VARIANTS`.
         file: the file that runs it.
     """
     variant = VARIANTS[name]
@@ -178,7 +181,7 @@ PAPER = {
     "year": 2015,
     "url": "https://arxiv.org/abs/1508.04025",
 }
-# What the encoder of `small` reads, for the card.
+# The directions of the encoder of `small`, for the card.
 BOTH = (
     "and an encoder that reads in both directions, each with half of the cells. The "
     "paper's reads backwards only: its state at a word has just read the word that "

@@ -6,6 +6,7 @@ One of the variants of luong.py, which has the choices of them all.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from zoo.run import load_recipe, run_recipe
@@ -13,11 +14,7 @@ from zoo.run import load_recipe, run_recipe
 RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(
     "luong_local", __file__
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

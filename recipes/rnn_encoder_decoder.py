@@ -12,6 +12,7 @@ RNNencdec of Bahdanau et al. 2015 (`zoo.models.RNNencdec` has its sizes).
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import (
@@ -26,7 +27,7 @@ from zoo.run.translators import (
 )
 from zoo.training import Optimizer
 
-# Section 4.1: Adadelta, its rate 1; the norm clipped at 1 as in the authors' code.
+# Section 4.1: Adadelta at rate 1; the norm clipped at 1 as in the authors' code.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
 
 RECIPE = translation_recipe(
@@ -71,7 +72,7 @@ RECIPE = translation_recipe(
                 "embedding_dim": 32,
                 "maxout_dim": 64,
                 "output_rank": None,
-                # 0.01 is for a thousand units: smaller sums need larger weights.
+                # The paper's 0.01 is for 1000 units: smaller sums need larger weights.
                 "initializer_range": 0.1,
             },
             rate=1e-2,
@@ -90,11 +91,7 @@ RECIPE = translation_recipe(
         "paper": paper(ADADELTA, 5, {"batch_size": 64}),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,14 +8,15 @@ paper: the paper's layers and schedule (section 3.4), on the same text as small.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
 from zoo.training import Optimizer
 
 # Section 3.4: rate 0.7 for 5 epochs, then halved every half epoch; the norm of the
-# gradient, divided by the sentences of a batch, clipped at 5; 7.5 epochs (8 here, whose
-# last half runs at 0.011).
+# gradient, divided by the sentences of a batch, clipped at 5; 7.5 epochs (here 8, the
+# last half at 0.011).
 SGD = Optimizer("sgd", 0.7, "halving", constant_epochs=5, halving_epochs=0.5, clip=5.0)
 
 RECIPE = translation_recipe(
@@ -51,14 +52,14 @@ RECIPE = translation_recipe(
         ),
         "small": small(
             {
-                # More cells than the others have: all of the source is in their states.
+                # More cells than in other recipes: their states hold the whole source.
                 "num_layers": 2,
                 "hidden_dim": 384,
                 "embedding_dim": 256,
                 "dropout": 0.1,
-                # 0.08 is for a thousand cells: smaller sums need larger weights.
+                # The paper's 0.08 is for 1000 cells: smaller sums need larger weights.
                 "initializer_range": 0.16,
-                # Gates that start open keep what is read first, the last words.
+                # Open forget gates keep what is read first, the last words.
                 "use_bias": True,
                 "unit_forget_bias": True,
             }
@@ -66,11 +67,7 @@ RECIPE = translation_recipe(
         "paper": paper(SGD, 8, {"batch_size": 128}),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

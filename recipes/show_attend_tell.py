@@ -5,18 +5,19 @@
 tiny:  generated text (words in reverse order), under two minutes, no download.
 small: Multi30k and Tatoeba, English to German.
 paper: the authors' sizes for COCO and Adam (rate and clipping are ours), on the same
-       text as small: the zoo has no images.
+       text as small: zoo has no images.
 
 Soft attention: `--set model.attention=soft`.
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
 from zoo.training import Optimizer
 
-# The authors' 1 stands beside the loss of a sentence; these losses are per token.
+# The authors' 1 goes with the loss of a sentence; here losses are per token.
 LAMBDA = 0.1
 
 RECIPE = translation_recipe(
@@ -77,11 +78,7 @@ RECIPE = translation_recipe(
         ),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,6 +12,7 @@ paper: the base model and its schedule (section 5), on the same text as small. T
 """
 
 import sys
+from functools import partial
 
 from zoo.run import run_recipe
 from zoo.run.translators import (
@@ -27,7 +28,7 @@ from zoo.run.translators import (
 )
 from zoo.training import Optimizer
 
-# Section 5.3. The norm is not clipped there.
+# Section 5.3, which doesn't clip the norm.
 ADAM = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
 
 RECIPE = translation_recipe(
@@ -77,7 +78,7 @@ RECIPE = translation_recipe(
             },
             rate=1e-3,
         ),
-        # The layers of the published one (transformer-tiny of LividWo/Revisit-MMT).
+        # The published layers (transformer-tiny of LividWo/Revisit-MMT).
         "multi30k": multi30k(
             {
                 "num_layers": 4,
@@ -92,8 +93,8 @@ RECIPE = translation_recipe(
             batch={"batch_tokens": 1024},
             average={"keep": 5, "which": "last"},
         ),
-        # 25,000 tokens a side; 100,000 steps are some 260 epochs of this text; the
-        # average of the last checkpoints.
+        # Batches of 25,000 tokens a side; 100,000 steps, some 260 epochs of this text;
+        # the average of the last checkpoints.
         "paper": paper(
             Optimizer("adam", 1.0, "noam", warmup=4000, hidden_dim=512, options=ADAM),
             260,
@@ -103,11 +104,7 @@ RECIPE = translation_recipe(
         ),
     },
 )
-
-
-def main(argv=None):
-    return run_recipe(RECIPE, argv)
-
+main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -92,7 +92,7 @@ def test_train_runs_no_code_that_a_folder_names(tmp_path, capsys):
 
 def test_train_resume_refuses_what_is_no_run(tmp_path, capsys):
     assert main(["train", "--resume", str(tmp_path)]) == 2
-    assert "no folder of a run" in capsys.readouterr().err
+    assert "not the folder of a run" in capsys.readouterr().err
     (tmp_path / "config.json").write_text("{")
     assert main(["train", "--resume", str(tmp_path)]) == 2
     assert "config.json is damaged" in capsys.readouterr().err

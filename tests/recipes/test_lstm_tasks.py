@@ -76,7 +76,7 @@ def test_the_other_tasks_run(recipe, tmp_path):
 
 def test_the_criteria(recipe):
     errors = np.array([[0.0, 0.03], [0.04, 0.0], [np.nan, 0.0], [0.0399, 0.0399]])
-    assert recipe.wrong_ones(errors, 0.04) == 2
+    assert recipe.count_wrong(errors, 0.04) == 2
     possible = np.array([[[True, False, True], [False, True, False]]] * 5)
     outputs = np.array([[[0.4, 0.2, 0.4], [0.1, 0.8, 0.1]]] * 5)
     outputs[1, 0] = [0.5, 0.3, 0.2]  # one that may come is behind one that may not
@@ -85,7 +85,7 @@ def test_the_criteria(recipe):
     outputs[4, 0, 1] = np.nan
     mask = np.ones((5, 2), bool)
     mask[2, 1] = False
-    found = recipe.right_ones(outputs, possible, mask)
+    found = recipe.are_right(outputs, possible, mask)
     assert found.tolist() == [True, False, True, False, False]
 
 

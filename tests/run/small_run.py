@@ -9,15 +9,8 @@ import numpy as np
 from tests.presets_for_tests import FACTS
 from zoo.data import Pairs, reversal_pairs
 from zoo.models import LuongTranslator
-from zoo.run import (
-    Run,
-    Scale,
-    Translation,
-    translation_recipe,
-)
-from zoo.training import (
-    WarmupLinearDecay,
-)
+from zoo.run import Arguments, Run, Scale, Translation, translation_recipe
+from zoo.training import WarmupLinearDecay
 
 CARD = {
     name: FACTS[name]
@@ -80,7 +73,7 @@ def load(name, source, target, split, allow_newer=False):
 
 def make(folder, scale=SCALE, seed=1, **options):
     os.makedirs(folder, exist_ok=True)
-    run = Run(RECIPE, scale, folder, seed=seed, **options)
+    run = Run(RECIPE, scale, Arguments(folder, seed=seed, **options))
     return Translation(run, LuongTranslator)
 
 

@@ -5,7 +5,7 @@ import sys
 import keras
 import pytest
 
-from zoo.run import ConfigurationError, Scale, translation_recipe
+from zoo.run import Arguments, ConfigurationError, Scale, translation_recipe
 from zoo.run.config import (
     choose_backend,
     commit,
@@ -30,18 +30,23 @@ SCALE = Scale(
 RECIPE = translation_recipe("my_recipe", lambda: None, {"tiny": SCALE}, file=__file__)
 
 
-def make(command="zoo train my_recipe", settings=(), **changes):
-    arguments = {"scale": "tiny", "seed": 1, "limit": None, **changes}
-    return make_configuration(RECIPE, SCALE, arguments, settings, command)
+def make(command="zoo train my_recipe", **options):
+    return make_configuration(RECIPE, SCALE, Arguments("runs/x", **options), command)
 
 
 def test_it_tells_of_everything_that_a_run_is_made_of():
-    found = make(settings=["pairs=9"], seed=3)
+    found = make(changes=["pairs=9"], seed=3)
     assert json.loads(json.dumps(found)) == found
     assert found["recipe"]["name"] == "my_recipe"
     assert found["recipe"]["file"] == os.path.abspath(__file__)
     assert len(found["recipe"]["sha256"]) == 64
-    assert found["arguments"] == {"scale": "tiny", "seed": 3, "limit": None}
+    assert found["arguments"] == {
+        "scale": "tiny",
+        "seed": 3,
+        "precision": "float32",
+        "limit": None,
+        "distribute": "none",
+    }
     assert found["set"] == ["pairs=9"]
     assert found["hyper_parameters"]["model"] == {"hidden_dim": 8}
     assert found["hyper_parameters"]["optimizer"]["learning_rate"] == 0.1
@@ -73,12 +78,14 @@ def test_it_is_read_as_it_was_written(tmp_path):
 
 def test_the_commands_of_a_run_that_goes_on_are_kept(tmp_path):
     write_configuration(tmp_path, make("first"))
-    write_configuration(tmp_path, make("second"), goes_on=True)
-    write_configuration(tmp_path, make("third"), goes_on=True)
+    (tmp_path / "checkpoint.npz").touch()
+    write_configuration(tmp_path, make("second"))
+    write_configuration(tmp_path, make("third"))
     found = read_configuration(tmp_path)
     assert found["command"] == "third"
     assert [entry["command"] for entry in found["before"]] == ["first", "second"]
     assert found["before"][0]["versions"]["keras"] == keras.__version__
+    (tmp_path / "checkpoint.npz").unlink()
     write_configuration(tmp_path, make("another"))
     assert read_configuration(tmp_path)["before"] == []
 
@@ -98,7 +105,7 @@ def test_an_incomplete_file_is_refused(tmp_path, key):
 
 
 def test_a_folder_without_it_is_none_of_a_run(tmp_path):
-    with pytest.raises(ConfigurationError, match="no folder of a run"):
+    with pytest.raises(ConfigurationError, match="not the folder of a run"):
         read_configuration(tmp_path / "nowhere")
 
 
@@ -119,7 +126,7 @@ def test_the_backend_that_runs_already_can_not_be_changed(monkeypatch):
     running = keras.backend.backend()
     other = "jax" if running != "jax" else "torch"
     monkeypatch.delenv("KERAS_BACKEND", raising=False)
-    with pytest.raises(ConfigurationError, match=f"says {running}. Leave KERAS_BACK"):
+    with pytest.raises(ConfigurationError, match=f"says {running}. Unset KERAS_BACK"):
         choose_backend(other, "runs/x")
     assert "KERAS_BACKEND" not in os.environ
     assert choose_backend(running, "runs/x") is False

@@ -13,7 +13,7 @@ import zoo
 from tests.harness import load_recipe
 from zoo.cli.train import recipes
 from zoo.models import LuongTranslator
-from zoo.run import Run, Scale, config, run_recipe, translation_recipe
+from zoo.run import Arguments, Run, Scale, config, run_recipe, translation_recipe
 from zoo.run.config import read_configuration
 from zoo.training import CheckpointError, Optimizer, WarmupLinearDecay
 
@@ -31,14 +31,16 @@ def calls(monkeypatch):
     calls = {"error": None}
 
     class FakeRun:
-        def __init__(self, recipe, settings, output, *, scale, seed, limit, **others):
-            calls["made"] = (recipe, scale, settings, output, seed, limit)
-            calls["settings"], calls["finish"] = others["changes"], others["finish"]
-            self.record = others["record"]
+        def __init__(self, recipe, settings, arguments, distribution, configuration):
+            output, scale = arguments.output, arguments.scale
+            rest = (arguments.seed, arguments.limit)
+            calls["made"] = (recipe, scale, settings, output, *rest)
+            calls["settings"], calls["finish"] = arguments.changes, arguments.finish
             calls["precision"] = keras.config.dtype_policy().name
+            self.output, self.configuration = output, configuration
 
         def train(self):
-            self.record()
+            config.write_configuration(self.output, self.configuration)
             if calls["error"]:
                 raise calls["error"]
             calls["finished"] = True
@@ -117,9 +119,9 @@ def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left
         ("--limit -3", "--limit must be at least 1. Received: -3"),
         ("--scale huge", "invalid choice: 'huge'"),
         ("--precision float64", "invalid choice: 'float64'"),
-        ("--resume x --seed 3", "--resume goes on with the run's own .*: seed"),
-        ("--resume x --restart", "--resume goes on .* Received: restart"),
-        ("--resume x --set pairs=3", "--resume goes on .* Received: pairs=3"),
+        ("--resume x --seed 3", "--resume keeps the run's own .*: seed"),
+        ("--resume x --restart", "--resume keeps .* Received: restart"),
+        ("--resume x --set pairs=3", "--resume keeps .* Received: pairs"),
         ("--seed x", "invalid int value: 'x'"),
         ("--seed -1", "--seed"),
         ("--seed 4294967296", r"--seed must be below 2 \*\* 32. Received: 4294967296"),
@@ -177,7 +179,7 @@ def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, 
     with config.only_run_in(tmp_path):
         assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert f"another run is at work in {tmp_path}" in error and "--output" in error
+    assert f"another run is using {tmp_path}" in error and "--output" in error
     assert "made" not in calls and kept.read_bytes() == b"theirs"
     assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 0
 
@@ -223,7 +225,7 @@ def test_set_reaches_the_run_and_the_configuration(calls, tmp_path):
 def test_a_bad_setting_is_code_2_before_anything_is_made(calls, tmp_path, capsys):
     folder = tmp_path / "out"
     assert run_recipe(make_recipe(), ["--set", "epoch=3", "--output", str(folder)]) == 2
-    assert "did you mean epochs?" in capsys.readouterr().err
+    assert "(did you mean epochs?)" in capsys.readouterr().err
     assert "made" not in calls and not folder.exists()
 
 
@@ -269,7 +271,7 @@ def test_resume_takes_another_number_of_epochs(calls, begun):
 
 def test_resume_refuses_what_is_no_run_of_this_recipe(calls, begun, tmp_path, capsys):
     assert run_recipe(make_recipe(), ["--resume", str(tmp_path / "nowhere")]) == 2
-    assert "no folder of a run" in capsys.readouterr().err
+    assert "not the folder of a run" in capsys.readouterr().err
     other = dataclasses.replace(make_recipe(), name="other")
     assert run_recipe(other, ["--resume", str(begun[0])]) == 2
     assert "a run of the recipe my_recipe. Received: other" in capsys.readouterr().err
@@ -292,7 +294,7 @@ def identity(**changes):
     options |= {k: v for k, v in changes.items() if k in options}
     scale = dataclasses.replace(made.scales["tiny"], **scale_changes)
     with tempfile.TemporaryDirectory() as folder:
-        return Run(made, scale, folder, **options).identity
+        return Run(made, scale, Arguments(folder, **options)).identity
 
 
 def test_the_identity_is_repeatable_and_goes_through_json():
@@ -369,5 +371,5 @@ def test_recipes_name_themselves_and_have_all_scales(name):
         told = zoo.presets.card.read_card(ROOT / "savedmodels" / name).weaknesses
         own = found.card["weaknesses"]
         assert told[: len(own)] == own
-    backbone_cls = found.classes["model"]()
+    backbone_cls = found.classes["model"].load()
     backbone_cls(vocabulary_size=30, **found.scales["tiny"].model)

@@ -67,7 +67,7 @@ def whole(folder):
 def test_the_report_has_all_there_is(whole):
     path = write_report(str(whole))
     text = open(path, encoding="utf-8").read()
-    assert path == str(whole / "report.html")
+    assert path == whole / "report.html"
     for part in (
         "<h1>my_&lt;recipe&gt;, small</h1>",
         "3 epochs, 3 minutes of training. Best validation BLEU: 12.25 after epoch 2. "
@@ -107,7 +107,7 @@ def test_samples_have_their_alignments(whole):
     (whole / "samples.jsonl").write_text("".join(lines))
     text = open(write_report(str(whole)), encoding="utf-8").read()
     assert text.count("<svg") == 2  # of the last epoch, and the curves
-    assert text.count("What it attended to, after epoch 3") == 1
+    assert text.count("Attention after epoch 3") == 1
     ids = re.findall(r' id="([^"]*)"', text)
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', text))

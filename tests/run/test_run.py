@@ -11,7 +11,7 @@ from tests.marks import once
 from zoo.cli import main
 from zoo.run import Recipe, at_least, run_recipe
 from zoo.run.config import read_configuration
-from zoo.training import ArrayBatches, Optimizer
+from zoo.training import ArrayBatches, Monitor, Optimizer
 from zoo.training.checkpoint import read_state
 
 
@@ -58,9 +58,7 @@ class Work:
                 ArrayBatches((x, y), batch_size=8, seed=run.seed),
                 loss="mse",
                 validate=lambda model: self.validate(model, x, y),
-                monitor="val_mse",
-                mode=self.mode,
-                goal=self.goal,
+                monitor=Monitor("val_mse", self.mode, goal=self.goal),
                 name=name,
             )
             found[name] = {"best": best, "again": self.mse(self.model, x, y)}
@@ -183,7 +181,7 @@ def test_finish_trains_no_further(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--set=unit=3", "'unit'; did you mean model.units. There are: epochs, "),
+        ("--set=unit=3", "'unit' .did you mean model.units.*There are: epochs, "),
         ("--set=epochs=0", "`epochs` must be at least 1. Received: 0"),
         ("--set=model.units=many", "model.units: must be an integer. Received: 'many'"),
         ("--set=optimizer.clip=-1", "`clip` must be above 0"),

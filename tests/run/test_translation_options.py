@@ -11,7 +11,7 @@ import pytest
 
 from zoo.data import reversal_pairs
 from zoo.models import LuongTranslator
-from zoo.run import Run, Scale, Translation, translation, translation_recipe
+from zoo.run import Arguments, Run, Scale, Translation, translation, translation_recipe
 from zoo.training import (
     Optimizer,
     Plateau,
@@ -53,7 +53,9 @@ def train(folder):
     noise = [WordDropout(0.1, 0.1, seed=1), ScheduledSampling("inverse_sigmoid", k=2.0)]
     # Never better: lower after each epoch.
     plateau = Plateau(patience=1, factor=0.5, min_delta=200)
-    run = Run(RECIPE, dataclasses.replace(SCALE, optimizer=optimizer), folder)
+    run = Run(
+        RECIPE, dataclasses.replace(SCALE, optimizer=optimizer), Arguments(folder)
+    )
     return Translation(run, LuongTranslator, noise).train([plateau])
 
 

@@ -18,11 +18,10 @@ import numpy as np
 from zoo.data import reversal_pairs
 from zoo.evaluation import corpus_scores
 from zoo.models import LuongTranslator
-from zoo.run import Run, Scale, Translation, translation, translation_recipe
+from zoo.run import Arguments, Run, Scale, Translation, translation, translation_recipe
 from zoo.training import (
     WarmupLinearDecay,
     callbacks,
-    checkpoint,
     interrupts,
     validation,
 )
@@ -58,9 +57,11 @@ def few_pairs(count, seed):
     return reversal_pairs(min(count, 100) if count < 200 else 8, seed, longest=2)
 
 
-def make(folder, scale=SCALE, seed=1, **options):
+def make(folder, scale=SCALE, seed=1, checkpoint_minutes=10.0, checkpoint_steps=None):
     os.makedirs(folder, exist_ok=True)
-    run = Run(RECIPE, scale, folder, seed=seed, **options)
+    run = Run(RECIPE, scale, Arguments(folder, seed=seed))
+    run.checkpoint_minutes = checkpoint_minutes
+    run.checkpoint_steps = checkpoint_steps
     return Translation(run, LuongTranslator)
 
 
@@ -100,7 +101,7 @@ def _fill_the_disk(say, *arguments, **options):
 
 PLACES = {
     "half a checkpoint": (np, "savez", _write_half),
-    "before a rename": (checkpoint.os, "replace", _wait),
+    "before a rename": (os, "replace", _wait),
     "evaluating": (validation.Validation, "_greedy", _wait),
     "before the log": (keras.callbacks.CSVLogger, "on_epoch_end", _wait),
     "after the log": (callbacks.Checkpoint, "on_epoch_end", _wait),

@@ -10,6 +10,7 @@ from keras import ops
 from zoo.training import (
     Checkpoint,
     CheckpointError,
+    Monitor,
     PairBatches,
     Plateau,
     Progress,
@@ -121,7 +122,9 @@ def test_compiling_is_told_once(clock, capsys):
     progress = make_progress()
     progress.on_epoch_begin(0)
     progress.on_epoch_begin(1)
-    told = capsys.readouterr().err.count("compiling: the first step of each shape")
+    told = capsys.readouterr().err.count(
+        "compiling: the first step of each batch shape"
+    )
     assert told == (keras.backend.backend() != "torch")
 
 
@@ -197,8 +200,8 @@ def test_a_schedule_has_no_plateau(model):
 def checkpoint(model, tmp_path):
     def make(**options):
         callback = Checkpoint(
-            str(tmp_path / "checkpoint.npz"),
-            str(tmp_path / "best.weights.h5"),
+            tmp_path / "checkpoint.npz",
+            tmp_path / "best.weights.h5",
             model,
             identity={"seed": 1},
             **options,
@@ -246,6 +249,15 @@ def test_the_best_weights_are_kept_and_the_last_state(checkpoint, model, tmp_pat
     assert names == ["best.weights.h5", "checkpoint.npz"]
 
 
+def test_what_is_monitored_has_a_direction():
+    for mode, better, worse in (("max", 2.0, 1.0), ("min", 1.0, 2.0)):
+        monitor = Monitor("a score", mode)
+        assert monitor.better(better, worse) and not monitor.better(worse, better)
+        assert monitor.better(worse, monitor.worst)
+    with pytest.raises(ValueError, match="`mode` must be one of .*'auto'"):
+        Monitor("loss", "auto")
+
+
 def test_a_first_score_of_zero_is_a_best_score(checkpoint, model, tmp_path):
     run_epochs(checkpoint(), model, [0.0])
     assert best_weight(model, tmp_path) == 0.0
@@ -261,14 +273,18 @@ def test_a_first_score_of_zero_is_a_best_score(checkpoint, model, tmp_path):
     ],
 )
 def test_patience(checkpoint, model, tmp_path, patience, scores, last):
-    assert run_epochs(checkpoint(patience=patience), model, scores) == last
+    assert (
+        run_epochs(checkpoint(monitor=Monitor(patience=patience)), model, scores)
+        == last
+    )
     state = load_state(tmp_path / "checkpoint.npz", model)
     assert state["stopped"] is (last is not None)
 
 
 def test_a_resumed_run_goes_on_counting(checkpoint, model, tmp_path):
-    run_epochs(checkpoint(patience=2), model, [5.0, 1.0])
-    resumed = checkpoint(patience=2)
+    monitor = Monitor(patience=2)
+    run_epochs(checkpoint(monitor=monitor), model, [5.0, 1.0])
+    resumed = checkpoint(monitor=monitor)
     resumed.resume(load_state(tmp_path / "checkpoint.npz", model))
     assert run_epochs(resumed, model, [4.0, 9.0], first=2) == 2
     assert best_weight(model, tmp_path) == 5.0

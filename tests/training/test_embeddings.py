@@ -7,7 +7,6 @@ from keras import ops
 
 from zoo.text import Tokenizer
 from zoo.training import load_embeddings
-from zoo.training.embeddings import start_from
 
 pytestmark = pytest.mark.once
 
@@ -68,19 +67,18 @@ def test_a_layer_keeps_its_other_rows(tmp_path):
         load_embeddings(write(tmp_path, GLOVE), ["cat"], 2).assign_to(layer)
 
 
-def test_a_backbone_starts_from_files(tmp_path, translator):
+def test_a_backbone_starts_from_a_file(tmp_path, translator):
     backbone, tokenizer = translator.backbone, translator.preprocessor.tokenizer
     pieces = [tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())]
     row = next(i for i, p in enumerate(pieces) if p.startswith("▁") and p[1:])
     path = write(tmp_path, f"{pieces[row][1:]} 1 2 3 4 5 6\n")
-    (told,) = start_from(backbone, tokenizer, {"target": path})
-    assert "target vectors for 3.3% of the pieces" in told
+    vectors = load_embeddings(path, tokenizer, backbone.token_embedding.output_dim)
+    vectors.assign_to(backbone.token_embedding)
+    assert vectors.coverage == pytest.approx(1 / 30)
     table = ops.convert_to_numpy(backbone.token_embedding.embeddings)
     assert table[row].tolist() == [1, 2, 3, 4, 5, 6]
     source = ops.convert_to_numpy(backbone.source_embedding.embeddings)
     assert source[row].tolist() != [1, 2, 3, 4, 5, 6]
-    with pytest.raises(ValueError, match="Received: 'both'"):
-        start_from(backbone, tokenizer, {"both": path})
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ def ids(translator, sentences):
 
 
 def samples_of(translator, ids):
-    return make_samples(translator, list("abc"), list("ABC"), ["x", "y", ""], *ids)
+    texts = [("a", "A", "x"), ("b", "B", "y"), ("c", "C", "")]
+    return make_samples(translator, texts, *ids)
 
 
 def test_samples_come_back_with_their_alignments(translator, ids, tmp_path):

@@ -1,4 +1,4 @@
-"""Runs of recipes: choices from the command line, one `Run`, its results.
+"""Runs of recipes: the command line, the `Run`, its results.
 
 Each name is loaded when it is first used: a recipe's `--help` needs no Keras.
 """
@@ -8,8 +8,16 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "arguments": ["Arguments"],
         "config": ["ConfigurationError"],
-        "recipe": ["Recipe", "at_least", "load_recipe", "run_recipe"],
+        "recipe": [
+            "ClassArguments",
+            "Recipe",
+            "at_least",
+            "importer",
+            "load_recipe",
+            "run_recipe",
+        ],
         "report": ["write_report"],
         "run": ["Run"],
         "translation": ["Translation"],

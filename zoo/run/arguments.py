@@ -1,8 +1,13 @@
-"""The arguments of a recipe's command line, and those of a run that is resumed."""
+"""The command line of a recipe, and the arguments of a run."""
 
 import argparse
+import dataclasses
+import os
 import re
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from zoo.backend import MODES
 from zoo.run.config import (
@@ -14,29 +19,44 @@ from zoo.run.config import (
 )
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-# What a run is made of beside its recipe's scale, with the defaults; `--resume` brings
-# back from `config.json` those that the recipe's kind has, `recipe.arguments`.
-RECORDED = {
-    "scale": "tiny",
-    "seed": 1,
-    "limit": None,
-    "precision": "float32",
-    "distribute": "auto",
-}
 
 
-def parse(recipe, argv):
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """The arguments of a run, besides the choices of its recipe.
+
+    Attributes:
+        output: folder of the run.
+        scale: "tiny", "small", …: the scale that its choices were made from.
+        seed: makes the run repeatable on one backend and machine.
+        limit: number of examples to train on; None for all.
+        precision: dtype policy of the model; its weights are float32.
+        distribute: see `zoo.training.distribute.start`.
+        changes: the "key=value" by which its choices differ from the scale's.
+        restart: whether what an earlier run left in the folder is removed.
+        finish: whether training stops at the checkpoint, which then must exist.
+    """
+
+    output: str | os.PathLike[str]
+    scale: str = "tiny"
+    seed: int = 1
+    limit: int | None = None
+    precision: str = "float32"
+    distribute: str = "none"
+    changes: Sequence[str] = ()
+    restart: bool = False
+    finish: bool = False
+
+
+def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     """Reads the command line of a recipe.
 
-    With `--resume DIR` the arguments are those of the run in DIR, and its backend is
-    chosen where neither the environment nor an imported Keras says another one.
+    `--resume DIR` takes the arguments from the run in DIR, and its backend, unless the
+    environment or an imported Keras asks for another.
 
     Args:
         recipe: a `Recipe`.
-        argv: list of str.
-
-    Returns:
-        `argparse.Namespace`.
+        argv: the command line, without the program's name.
 
     Raises:
         ConfigurationError: if DIR holds no run of this recipe, or a run of another
@@ -44,13 +64,20 @@ def parse(recipe, argv):
         SystemExit: for `--help`, and with code 2 for bad arguments.
     """
     parser = _parser(recipe)
-    args = _parse(recipe, parser, argv)
-    return args if args.resume is None else _resumed(recipe, parser, args)
-
-
-def recorded(recipe, args):
-    """The run's arguments, as `config.json` keeps them."""
-    return {name: getattr(args, name) for name in recipe.arguments}
+    options = _options(recipe, parser, argv)
+    if options.resume is not None:
+        options = _options(recipe, parser, _resume(recipe, options))
+    changes = [*options.set, *([f"epochs={options.epochs}"] * bool(options.epochs))]
+    # If a key is repeated, the last value counts.
+    changes = list({text.partition("=")[0]: text for text in changes}.values())
+    names = ("output", "restart", "finish", *recipe.arguments)
+    given = {name: getattr(options, name) for name in names}
+    given = {name: value for name, value in given.items() if value is not None}
+    if "distribute" in recipe.arguments:
+        given.setdefault("distribute", "auto")
+    scale = given.get("scale", Arguments.scale)
+    given.setdefault("output", str(Path("runs") / f"{recipe.name}-{scale}"))
+    return Arguments(**given, changes=changes)
 
 
 def _parser(recipe):
@@ -65,12 +92,12 @@ def _parser(recipe):
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="another value of a hyper-parameter, as model.hidden_dim=512, "
-        "optimizer.learning_rate=1e-3 or loss.smoothing=0.1; may be repeated (a key "
-        "that doesn't exist lists those that do)",
+        help="change a hyper-parameter, as in model.hidden_dim=512, "
+        "optimizer.learning_rate=1e-3 or loss.smoothing=0.1; may be repeated (an "
+        "unknown key lists those that exist)",
     )
     add("--seed", type=int, help="default: 1")
-    add("--epochs", type=int, help="instead of the recipe's number")
+    add("--epochs", type=int, help="replaces the recipe's number")
     if "limit" in recipe.arguments:
         add("--limit", type=int, help="train on the first LIMIT pairs only")
     add(
@@ -82,77 +109,70 @@ def _parser(recipe):
     add(
         "--resume",
         metavar="DIR",
-        help="go on with the run in DIR, by its config.json; "
-        "with --epochs to another number of epochs",
+        help="continue the run in DIR as its config.json says; "
+        "--epochs changes the number of epochs",
     )
     add(
         "--finish",
         action="store_true",
-        help="train no further: take the best weights so far",
+        help="stop training and use the best weights so far",
     )
     if "distribute" in recipe.arguments:
         add(
             "--distribute",
             choices=MODES,
-            help="data parallelism: over all devices there are (auto, the default), "
-            "none, or an error where there is one device only (data)",
+            help="data parallelism: over all devices (auto, the default), none, or an "
+            "error if there is only one device (data)",
         )
     return parser
 
 
-def _parse(recipe, parser, argv):
-    args = parser.parse_args(argv)
+def _options(recipe, parser, argv):
+    """The parsed and checked options; None where one was not given."""
+    options = parser.parse_args(argv)
     for name, least in (("epochs", 1), ("limit", 1), ("seed", 0)):
-        value = getattr(args, name, None)
+        value = getattr(options, name, None)
         if value is not None and value < least:
             parser.error(f"--{name} must be at least {least}. Received: {value}")
-    if args.seed is not None and args.seed >= 2**32:
-        parser.error(f"--seed must be below 2 ** 32. Received: {args.seed}")
-    if args.resume is not None:
+    if options.seed is not None and options.seed >= 2**32:
+        parser.error(f"--seed must be below 2 ** 32. Received: {options.seed}")
+    if options.resume is not None:
         names = {*recipe.arguments, "output"} - {"distribute"}
-        given = sorted(name for name in names if getattr(args, name) is not None)
-        given += ["restart"] * args.restart
-        given += [text for text in args.set if re.split("[.=]", text)[0] not in FREE]
-        if given:
+        refused = sorted(name for name in names if getattr(options, name) is not None)
+        refused += ["restart"] * options.restart
+        fields = [re.split("[.=]", text)[0] for text in options.set]
+        refused += [field for field in fields if field not in FREE]
+        if refused:
             parser.error(
-                "--resume goes on with the run's own choices: it takes --epochs, "
+                "--resume keeps the run's own choices: it takes --epochs, "
                 f"--finish, {'--distribute, ' * ('distribute' in recipe.arguments)}"
-                f"and --set of {', '.join(FREE)}. Received: {given[0]}"
+                f"and --set of {', '.join(FREE)}. Received: {refused[0]}"
             )
-        return args
-    if args.epochs:
-        args.set.append(f"epochs={args.epochs}")
-    # Of a key that stands there twice, the last.
-    args.set = list({text.partition("=")[0]: text for text in args.set}.values())
-    for name in recipe.arguments:
-        if getattr(args, name) is None:
-            setattr(args, name, RECORDED[name])
-    return args
+    return options
 
 
-def _resumed(recipe, parser, args):
-    """The arguments of the run that stands in a folder."""
-    told = read_configuration(args.resume)
-    name = told["recipe"]["name"]
-    if name != recipe.name:
+def _resume(recipe, options):
+    """The command line that continues the run in a folder."""
+    folder = options.resume
+    configuration = read_configuration(folder)
+    recipe_name, backend = configuration["recipe"]["name"], configuration["backend"]
+    if recipe_name != recipe.name:
         raise ConfigurationError(
-            f"{args.resume} holds a run of the recipe {name}. Received: {recipe.name}"
+            f"{folder} holds a run of the recipe {recipe_name}. Received: {recipe.name}"
         )
-    if choose_backend(told["backend"], args.resume):
-        _say(recipe, f"KERAS_BACKEND={told['backend']}, as the run began")
-    if told["recipe"]["sha256"] != source_digest(recipe):
+    if choose_backend(backend, folder):
+        _say(recipe, f"KERAS_BACKEND={backend}, as the run began")
+    if configuration["recipe"]["sha256"] != source_digest(recipe):
         _say(recipe, "the recipe's file has changed since the run began")
-    argv = [f"--output={args.resume}", *(["--finish"] * args.finish)]
-    # Nothing else that may stand there: it would be an argument too.
-    arguments = {k: v for k, v in told["arguments"].items() if k in recipe.arguments}
-    if getattr(args, "distribute", None) is not None:
-        arguments["distribute"] = args.distribute
-    for name, value in arguments.items():
-        argv += [f"--{name}={value}"] if value is not None else []
-    texts = [*told["set"], *args.set]
-    if args.epochs:
-        texts.append(f"epochs={args.epochs}")
-    return _parse(recipe, parser, argv + [f"--set={text}" for text in texts])
+    # Anything else in the file is ignored: it must not become an option.
+    recorded = configuration["arguments"]
+    arguments = {name: recorded.get(name) for name in recipe.arguments}
+    if getattr(options, "distribute", None) is not None:
+        arguments["distribute"] = options.distribute
+    argv = [f"--output={folder}", *(["--finish"] * options.finish)]
+    argv += [f"--{k}={v}" for k, v in arguments.items() if v is not None]
+    argv += [f"--set={text}" for text in (*configuration["set"], *options.set)]
+    return argv + [f"--epochs={options.epochs}"] * bool(options.epochs)
 
 
 def _say(recipe, text):

@@ -1,15 +1,16 @@
-"""The facts of a preset's card that its run knows."""
+"""The metadata of a preset's card that its run knows."""
 
 import datetime
 import shlex
+from typing import Any
 
 import keras
 
 from zoo.run.config import machine
 
 
-def origin(run):
-    """The facts of where a preset comes from: its name, command, seed, machine, …
+def origin(run: Any) -> dict[str, Any]:
+    """Returns where a preset comes from: its name, command, seed, machine and so on.
 
     Args:
         run: a `Run` that has trained.
@@ -28,7 +29,7 @@ def origin(run):
 
 
 def _epochs(run):
-    """How many epochs were trained, and whose weights were taken, in words."""
+    """The number of epochs, and whose weights were taken, in words."""
     saved, planned = run.loop.checkpoint, run.loop.epochs
     done, best = saved.epochs, saved.best_epoch + 1
     text = f"{done} of {planned} epochs" if done < planned else f"{done} epochs"
@@ -37,8 +38,8 @@ def _epochs(run):
     return text if best == done else f"{text}, weights of epoch {best}"
 
 
-def training_command(run):
-    """The command, or the commands one after another, that trained the weights."""
+def training_command(run: Any) -> str:
+    """Returns the command that trained the weights, or the commands in their order."""
     plans = run.loop.checkpoint.plans
     default = run.recipe.scales[run.scale_name].epochs
     commands = []

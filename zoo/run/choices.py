@@ -2,52 +2,44 @@
 
 import contextlib
 import dataclasses
-import difflib
 import inspect
 import json
 import math
 import re
 import types
 import typing
+from collections.abc import Sequence
 from typing import Any
 
 from zoo.run.config import ConfigurationError
+from zoo.strings import did_you_mean
+from zoo.training.optimizers import RESERVED
 
-# What the run itself gives to the callables whose arguments a scale holds.
-_GIVEN = {
-    "model": {"vocabulary_size", "target_vocabulary_size", "dtype", "name"}
-    | {"character_size", "output_dim"},
-    "batch": {"sources", "targets", "seed", "buckets"},
-    "loss": {"name"},
-    "average": {"folder", "backbone"},
-    "optimizer.options": {"learning_rate", "clipnorm", "clipvalue", "global_clipnorm"}
-    | {"name", "loss_scale_factor"},
-}
 _NUMBERS = {
     int: re.compile(r"[+-]?[0-9]+"),
     float: re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.I),
 }
 
 
-def change(recipe, scale, texts):
-    """A scale with some of its hyper-parameters changed.
+def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
+    """Changes hyper-parameters of a scale.
 
     Args:
         recipe: the `Recipe`.
         scale: its choices, a dataclass.
-        texts: list of "key=value". A key is a field of the scale, or goes into one by
-            dots: `epochs`, `model.hidden_dim`, `optimizer.learning_rate`. A value is
-            `true`, `false`, `null`, a number, a string, or JSON where a list is wanted.
-            Of a key that stands there twice the last value counts.
+        texts: list of "key=value". A key is a field of the scale, or an entry of one:
+            `epochs`, `model.hidden_dim`, `optimizer.learning_rate`. A value is `true`,
+            `false`, `null`, a number, a string, or JSON for a list. If a key is
+            repeated, the last value counts.
 
     Returns:
         The changed scale.
 
     Raises:
         ConfigurationError: for an unknown key, or a value of the wrong type or out of
-            range; the key, the value and what is allowed are named.
+            range; it names the key, the value and what is allowed.
     """
-    # The optimizer's name first: it decides which options there are.
+    # The optimizer's name decides which options there are, so it comes first.
     texts = sorted(texts, key=lambda text: not text.startswith("optimizer.name="))
     names = sum(text.startswith("optimizer.name=") for text in texts)
     for part in (texts[:names], texts[names:]):
@@ -62,17 +54,16 @@ def _apply(recipe, scale, texts):
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
-            raise ConfigurationError(f"--set wants key=value. Received: {text!r}")
+            raise ConfigurationError(f"--set needs key=value. Received: {text!r}")
         if key not in kinds:
             raise ConfigurationError(_unknown(key, kinds))
         branch, (*parts, last) = tree, key.split(".")
         for part in parts:
             branch = branch.setdefault(part, {})
             if not isinstance(branch, dict):
-                raise ConfigurationError(f"--set {text}: {part} is null already")
+                raise ConfigurationError(f"--set {text}: {part} is already null")
         branch[last] = _read(key, value, kinds[key])
-    if "batch" in tree:
-        scale = dataclasses.replace(scale, batch=_one_size(scale.batch, tree["batch"]))
+    scale = _drop_alternatives(recipe, scale, tree)
     try:
         return _changed(scale, tree)
     except ValueError as error:
@@ -80,23 +71,25 @@ def _apply(recipe, scale, texts):
 
 
 def _unknown(key, kinds):
-    last = key.rpartition(".")[2]
-    near = [known for known in kinds if known.rpartition(".")[2] == last]
-    near += difflib.get_close_matches(key, kinds, n=3)
-    lasts = difflib.get_close_matches(last, {k.rpartition(".")[2] for k in kinds}, n=1)
-    near += [known for known in kinds if known.rpartition(".")[2] in lasts]
-    hint = f"; did you mean {' or '.join(dict.fromkeys(near))}?" if near else "."
+    # A key without its first parts means the whole one.
+    meant = next((known for known in kinds if known.endswith(f".{key}")), key)
+    hint = did_you_mean(meant, kinds)
     return (
-        f"--set: this recipe has no hyper-parameter {key!r}{hint} "
+        f"--set: this recipe has no hyper-parameter {key!r}{hint}. "
         f"There are: {', '.join(sorted(kinds))}"
     )
 
 
-def _one_size(old, new):
-    """A batch is measured in sentences or in tokens: one takes the other's place."""
-    rivals = {"batch_tokens": "batch_size", "batch_size": "batch_tokens"}
-    dropped = {rivals.get(name) for name, value in new.items() if value is not None}
-    return {name: value for name, value in old.items() if name not in dropped}
+def _drop_alternatives(recipe, scale, tree):
+    """The scale without the arguments that those set in the tree replace."""
+    for name, arguments in recipe.classes.items():
+        values = {k: v for k, v in tree.get(name, {}).items() if v is not None}
+        if replaced := set(arguments.alternatives) & set(values):
+            dropped = set(arguments.alternatives) - replaced
+            old = getattr(scale, name)
+            kept = {k: v for k, v in old.items() if k not in dropped}
+            scale = dataclasses.replace(scale, **{name: kept})
+    return scale
 
 
 def _changed(value, tree):
@@ -117,49 +110,55 @@ def _changed(value, tree):
 # === What can be set ===
 
 
-def settable(recipe, scale):
-    """The hyper-parameters that `--set` can change: dict of dotted key to type."""
-    kinds = {}
-    _collect(_constructors(recipe, scale), "", type(scale), scale, kinds)
+def settable(recipe: Any, scale: Any) -> dict[str, Any]:
+    """Returns the hyper-parameters that `--set` can change, by dotted key: their types.
+
+    Args:
+        recipe: the `Recipe`.
+        scale: its choices, a dataclass.
+    """
+    optimizer = getattr(getattr(scale, "optimizer", None), "keras_class", None)
+    arguments = {"optimizer.options": _arguments(optimizer, RESERVED)}
+    for name, part in recipe.classes.items():
+        arguments[name] = _arguments(part.load(), part.reserved)
+    kinds: dict[str, Any] = {}
+    _collect(arguments, "", type(scale), scale, kinds)
     return kinds
 
 
-def _collect(constructors, prefix, cls, value, kinds):
+def _collect(arguments, prefix, cls, value, kinds):
+    """Adds the keys of a dataclass to `kinds`, those of the dataclasses in it too."""
     hints = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
         key, hint = f"{prefix}{field.name}", hints[field.name]
         inner = getattr(value, field.name, None)
         part = type(inner) if dataclasses.is_dataclass(inner) else _part(hint)
         if part:
-            _collect(constructors, f"{key}.", part, inner, kinds)
+            _collect(arguments, f"{key}.", part, inner, kinds)
             if _allows_none(hint):
                 kinds[key] = type(None)
         elif typing.get_origin(hint) is dict:
             kind = typing.get_args(hint)[1]
             for name, entry in (inner or {}).items():
                 kinds[f"{key}.{name}"] = _kind(entry, kind)
-            for name, default in _arguments(constructors.get(key)):
-                if name not in _GIVEN.get(key, ()):
-                    kinds[f"{key}.{name}"] = _kind(default, kind)
+            for name, default in arguments.get(key, {}).items():
+                kinds[f"{key}.{name}"] = _kind(default, kind)
         elif not callable(inner):
             kinds[key] = hint
 
 
-def _constructors(recipe, scale):
-    """The callables whose arguments the dicts of a scale are."""
-    optimizer = getattr(getattr(scale, "optimizer", None), "keras_class", None)
-    classes = {name: given() for name, given in recipe.classes.items()}
-    return {"optimizer.options": optimizer, **classes}
-
-
-def _arguments(cls):
-    """(name, default) of each argument of a class that has a name."""
+def _arguments(cls, reserved):
+    """The arguments of a class that can be set, with their defaults."""
     if cls is None:
-        return []
-    # Of `__init__`: Keras's classes hide it behind a `__new__` of any arguments.
+        return {}
+    # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [(p.name, p.default) for p in parameters if p.kind in named]
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.default is not parameter.empty
+        and parameter.name not in (*reserved, "name", "dtype")
+    }
 
 
 def _kind(default, hint):
@@ -192,7 +191,7 @@ def _read(key, text, hint):
     for kind in kinds:
         with contextlib.suppress(ValueError):
             return _convert(text, kind)
-    allowed = " or ".join(dict.fromkeys(_say(kind) for kind in kinds))
+    allowed = " or ".join(dict.fromkeys(_words(kind) for kind in kinds))
     raise ConfigurationError(f"--set {key}: must be {allowed}. Received: {text!r}")
 
 
@@ -201,7 +200,7 @@ def _convert(text, kind):
         return text == "true"
     if kind in _NUMBERS and _NUMBERS[kind].fullmatch(text):
         value = kind(text)
-        return value if math.isfinite(value) else _no(text)
+        return value if math.isfinite(value) else _refuse(text)
     if kind is str:
         return text
     if kind is Any:
@@ -211,29 +210,30 @@ def _convert(text, kind):
     origin = typing.get_origin(kind)
     if origin is typing.Literal and text in typing.get_args(kind):
         return text
-    return _shaped(json.loads(text), kind) if origin in (tuple, list) else _no(text)
+    return _shaped(json.loads(text), kind) if origin in (tuple, list) else _refuse(text)
 
 
 def _shaped(value, kind):
-    """A value from JSON as the type that is wanted: lists become tuples."""
+    """A value from JSON as a type: lists may become tuples."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin not in (tuple, list):
         fits = type(value) is kind or (kind is float and type(value) is int)
-        return kind(value) if fits else _no(value)
+        return kind(value) if fits else _refuse(value)
     if not isinstance(value, list):
-        _no(value)
+        _refuse(value)
     if origin is list or inner[-1] is Ellipsis:
         inner = [inner[0]] * len(value)
     if len(inner) != len(value):
-        _no(value)
+        _refuse(value)
     return origin(_shaped(v, k) for v, k in zip(value, inner, strict=True))
 
 
-def _no(value):
+def _refuse(value):
     raise ValueError(value)
 
 
-def _say(kind):
+def _words(kind):
+    """A type in words, for an error message."""
     names = {
         bool: "true or false",
         int: "an integer",

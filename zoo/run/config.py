@@ -1,9 +1,8 @@
-"""The folder of a run, and what the run was made of: `config.json` in it."""
+"""The folder of a run, and `config.json`, which records how the run was made."""
 
 import contextlib
 import dataclasses
 import datetime
-import glob
 import hashlib
 import importlib.metadata
 import json
@@ -12,13 +11,19 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import zoo
 from zoo.files import lock, sha256, write_bytes
 
+if TYPE_CHECKING:
+    from zoo.run.arguments import Arguments
+
 FILE = "config.json"
-MODELS = "models"  # the folder in which each of a run's several models has its own
-# What may be changed on the way: it makes no other run of one.
+MODELS = "models"  # holds a folder for each of several models of a run
+# These may change when a run is resumed, and are no part of its identity.
 FREE = ("epochs", "patience", "average", "samples")
 _PACKAGES = ("keras", "keras-hub", "numpy", "sentencepiece", "sacrebleu")
 _BACKENDS = {
@@ -29,42 +34,42 @@ _BACKENDS = {
 
 
 class ConfigurationError(ValueError):
-    """Choices that can't be run, or a folder whose run can't be gone on with."""
+    """Choices that can't run, or a folder whose run can't be resumed."""
 
 
 @contextlib.contextmanager
-def only_run_in(output):
+def only_run_in(output: str | os.PathLike[str]) -> Iterator[None]:
     """Makes the folder of a run, and keeps other runs out of it.
 
     Raises:
         ConfigurationError: if another process trains there.
-        OSError: if it can't be made.
+        OSError: if the folder can't be made.
     """
-    os.makedirs(output, exist_ok=True)
+    Path(output).mkdir(parents=True, exist_ok=True)
     try:
-        held = lock(output)
+        descriptor = lock(output)
     except BlockingIOError:
         raise ConfigurationError(
-            f"another run is at work in {output}: wait for it, or give this one a "
-            "folder of its own by --output"
+            f"another run is using {output}: wait for it to end, or choose another "
+            "folder with --output"
         ) from None
     try:
         yield
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def checkpoints(output):
-    """The paths of a run's checkpoints: its own, and those of its several models."""
-    own = os.path.join(output, "checkpoint.npz")
-    models = os.path.join(glob.escape(output), MODELS, "*", "checkpoint.npz")
-    return [path for path in (own, *sorted(glob.glob(models))) if os.path.exists(path)]
+def checkpoints(output: str | os.PathLike[str]) -> list[Path]:
+    """Returns the paths of a run's checkpoints, those of its `models/` last."""
+    models = sorted(Path(output, MODELS).glob("*/checkpoint.npz"))
+    paths = [Path(output, "checkpoint.npz"), *models]
+    return [path for path in paths if path.exists()]
 
 
-def clear(output):
-    """Removes what an earlier run left, so that nothing of it is taken up again."""
+def clear(output: str | os.PathLike[str]) -> None:
+    """Removes the files of an earlier run, so that none of them is reused."""
     for name in ("epoch_weights", "tensorboard", MODELS):
-        shutil.rmtree(os.path.join(output, name), ignore_errors=True)
+        shutil.rmtree(Path(output, name), ignore_errors=True)
     for name in (
         "checkpoint.npz",
         "best.weights.h5",
@@ -75,35 +80,32 @@ def clear(output):
         "results.json",
         "report.html",
     ):
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(os.path.join(output, name))
+        Path(output, name).unlink(missing_ok=True)
 
 
 # === config.json ===
 
 
-def make_configuration(recipe, scale, arguments, settings, command):
-    """The whole of a run, as `config.json` holds it.
+def make_configuration(
+    recipe: Any, settings: Any, arguments: "Arguments", command: str
+) -> dict[str, Any]:
+    """Returns what `config.json` holds: everything that a run depends on.
 
     Args:
         recipe: the `Recipe`.
-        scale: the `Scale` that runs, its overrides applied.
-        arguments: dict of the run's arguments: scale, seed, limit, precision, …
-        settings: list of the "key=value" that were set.
-        command: str, the command line.
-
-    Returns:
-        dict that goes through JSON unchanged.
+        settings: its choices for this run.
+        arguments: the run's arguments.
+        command: the command line.
     """
     import keras
 
     backend = keras.backend.backend()
-    file = recipe.file and os.path.abspath(recipe.file)
+    file = recipe.file and str(Path(recipe.file).absolute())
     return {
         "recipe": {"name": recipe.name, "file": file, "sha256": source_digest(recipe)},
-        "arguments": dict(arguments),
-        "set": list(settings),
-        "hyper_parameters": plain(scale),
+        "arguments": {name: getattr(arguments, name) for name in recipe.arguments},
+        "set": list(arguments.changes),
+        "hyper_parameters": plain(settings),
         "backend": backend,
         "versions": versions(backend),
         "commit": commit(),
@@ -113,76 +115,82 @@ def make_configuration(recipe, scale, arguments, settings, command):
     }
 
 
-def write_configuration(folder, configuration, goes_on=False):
-    """Writes `config.json`, aside and renamed.
+def write_configuration(
+    folder: str | os.PathLike[str], configuration: dict[str, Any]
+) -> None:
+    """Writes `config.json`.
+
+    If the folder has a checkpoint, the run is resumed: the command, commit, backend,
+    versions, machine and date of each earlier command are kept as "before".
 
     Args:
-        folder: str, the run's.
+        folder: the run's folder.
         configuration: dict from `make_configuration`.
-        goes_on: whether the run has begun under an earlier command. Command, commit,
-            backend, versions, machine and date of all those are kept, as "before".
     """
     kept = ("command", "commit", "backend", "versions", "machine", "date")
-    path, before = os.path.join(folder, FILE), []
-    if goes_on and os.path.exists(path):
+    path, before = Path(folder, FILE), []
+    if path.exists() and checkpoints(folder):
         old = read_configuration(folder)
         before = [*old.get("before", []), {name: old.get(name) for name in kept}]
     text = json.dumps({**configuration, "before": before}, indent=2)
     write_bytes(path, f"{text}\n".encode())
 
 
-def read_configuration(folder):
+def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a run's `config.json`.
 
     Raises:
-        ConfigurationError: if there is none, or if it is none of the zoo's.
+        ConfigurationError: if the file is missing, damaged or none of zoo's.
     """
-    path = os.path.join(folder, FILE)
+    path = Path(folder, FILE)
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+        configuration = json.loads(path.read_text(encoding="utf-8"))
         complete = (
-            isinstance(found["recipe"]["name"], str)
-            and isinstance(found["arguments"], dict)
-            and found["backend"] in _BACKENDS
-            and all(isinstance(text, str) for text in found["set"])
+            isinstance(configuration["recipe"]["name"], str)
+            and isinstance(configuration["arguments"], dict)
+            and configuration["backend"] in _BACKENDS
+            and all(isinstance(text, str) for text in configuration["set"])
         )
     except OSError as error:
         raise ConfigurationError(
-            f"{folder} is no folder of a run: {FILE} can't be read ({error.strerror})"
+            f"{folder} is not the folder of a run: {FILE} can't be read "
+            f"({error.strerror})"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(
-            f"{path} is damaged, or no configuration of a run. Received: {error!r}"
+            f"{path} is damaged, or not the configuration of a run. Received: {error!r}"
         ) from error
     if not complete:
-        raise ConfigurationError(f"{path} is damaged, or no configuration of a run")
-    return found
+        raise ConfigurationError(
+            f"{path} is damaged, or not the configuration of a run"
+        )
+    return configuration
 
 
-def plain(scale):
-    """All hyper-parameters of a scale as nested dicts of what JSON can hold.
+def plain(settings: Any) -> Any:
+    """Returns a recipe's choices as nested dicts that JSON can hold.
 
-    An optimizer that is a function is told by the Keras optimizer that it makes.
+    An optimizer that is a function is described by the Keras optimizer that it makes.
     """
-    if dataclasses.is_dataclass(scale):
-        fields = dataclasses.fields(scale)
-        return {field.name: plain(getattr(scale, field.name)) for field in fields}
-    if isinstance(scale, dict):
-        return {name: plain(value) for name, value in scale.items()}
-    if callable(scale):
-        # For a plan larger than any: the real one follows the number of epochs.
-        made = scale(10**6, 100)
-        config = {**made.get_config(), "name": None}  # it counts the instances
-        scale = {"class": type(made).__name__, **config}
-    return json.loads(json.dumps(scale, default=str))
+    if dataclasses.is_dataclass(settings):
+        fields = dataclasses.fields(settings)
+        return {field.name: plain(getattr(settings, field.name)) for field in fields}
+    if isinstance(settings, dict):
+        return {name: plain(value) for name, value in settings.items()}
+    if callable(settings):
+        # For a huge plan: the real one depends on the number of epochs.
+        optimizer = settings(10**6, 100)
+        # The optimizer's name counts the instances.
+        config = {**optimizer.get_config(), "name": None}
+        settings = {"class": type(optimizer).__name__, **config}
+    return json.loads(json.dumps(settings, default=str))
 
 
-# === Where it runs ===
+# === Code and machine ===
 
 
-def source_digest(recipe):
-    """sha256 of a recipe's files; None if they can't be read."""
+def source_digest(recipe: Any) -> str | None:
+    """Returns the sha256 of a recipe's files; None if they can't be read."""
     try:
         digests = [sha256(path) for path in (recipe.file, *recipe.parts) if path]
     except OSError:
@@ -190,56 +198,54 @@ def source_digest(recipe):
     return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else None
 
 
-def versions(backend):
-    """Versions of Python, zoo and the packages that a run depends on."""
-    found = {"python": platform.python_version(), "zoo": zoo.__version__}
+def versions(backend: str) -> dict[str, str | None]:
+    """Returns the versions of Python, zoo and the packages that a run depends on."""
+    numbers: dict[str, str | None] = {}
     for name in (*_PACKAGES, *_BACKENDS[backend]):
         try:
-            found[name] = importlib.metadata.version(name)
+            numbers[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            numbers[name] = None
+    return {"python": platform.python_version(), "zoo": zoo.__version__, **numbers}
 
 
-def machine():
-    """The machine's CPU, and the GPUs where the backend uses any."""
+def machine() -> str:
+    """Returns the GPUs that the backend uses, if any, and the CPU."""
     import keras
 
-    backend, found = keras.backend.backend(), []
+    backend = keras.backend.backend()
     if backend == "jax":
         import jax
 
-        found = [d.device_kind for d in jax.devices() if d.platform != "cpu"]
+        gpus = [d.device_kind for d in jax.devices() if d.platform != "cpu"]
     elif backend == "torch":
         import torch
 
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        found = [torch.cuda.get_device_name(i) for i in range(count)]
+        gpus = [torch.cuda.get_device_name(i) for i in range(count)]
     else:
         import tensorflow as tf
 
         devices = tf.config.list_physical_devices("GPU")
         details = tf.config.experimental.get_device_details
-        found = [details(d).get("device_name", "GPU") for d in devices]
-    return ", ".join([*found, cpu()])
+        gpus = [details(d).get("device_name", "GPU") for d in devices]
+    return ", ".join([*gpus, cpu()])
 
 
-def cpu():
-    """The cores that this process may use, as in "2 CPU cores (x86_64)"."""
-    own = getattr(os, "sched_getaffinity", None)  # Linux has it
-    count = len(own(0)) if own else os.cpu_count()
+def cpu() -> str:
+    """Returns the cores that this process may use: "2 CPU cores (x86_64)"."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
+    count = len(affinity(0)) if affinity else os.cpu_count()
     return f"{count} CPU core{'s' * (count != 1)} ({platform.machine()})"
 
 
-def commit():
-    """The version of the code that runs, where git knows it."""
-    folder = os.path.dirname(
-        os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    )
-    if not os.path.exists(os.path.join(folder, ".git")):
+def commit() -> str:
+    """Returns the git commit of the code, with "-dirty" if files differ from it."""
+    folder = Path(__file__).absolute().parents[2]
+    if not (folder / ".git").exists():
         return "unknown"
     try:
-        found = subprocess.run(
+        done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
             cwd=folder,
             capture_output=True,
@@ -247,34 +253,34 @@ def commit():
         )
     except OSError:
         return "unknown"
-    return found.stdout.strip() or "unknown"
+    return done.stdout.strip() or "unknown"
 
 
-# === Going on ===
+# === Resuming ===
 
 
-def choose_backend(wanted, folder):
-    """Makes the backend of a run the one that Keras will have.
+def choose_backend(backend: str, folder: str | os.PathLike[str]) -> bool:
+    """Makes Keras use the backend of a run.
 
     Args:
-        wanted: str, the backend that the run has begun with.
-        folder: str, named in errors.
+        backend: the backend that the run was started with.
+        folder: the run's folder, for errors.
 
     Returns:
         Whether the environment had to be changed.
 
     Raises:
-        ConfigurationError: if the environment, or Keras where it is imported already,
-            says another one.
+        ConfigurationError: if the environment asks for another backend, or Keras is
+            already imported with another one.
     """
     chosen = os.environ.get("KERAS_BACKEND")
     if "keras" in sys.modules:
         chosen = sys.modules["keras"].config.backend()
-    if chosen not in (None, "", wanted):
+    if chosen not in (None, "", backend):
         raise ConfigurationError(
-            f"{folder} was trained under {wanted}, but KERAS_BACKEND (or Keras, which "
-            f"is imported already) says {chosen}. Leave KERAS_BACKEND out, or set "
-            f"KERAS_BACKEND={wanted}"
+            f"{folder} was trained under {backend}, but KERAS_BACKEND (or Keras, which "
+            f"is already imported) says {chosen}. Unset KERAS_BACKEND, or set "
+            f"KERAS_BACKEND={backend}"
         )
-    os.environ["KERAS_BACKEND"] = wanted
+    os.environ["KERAS_BACKEND"] = backend
     return not chosen

@@ -1,16 +1,15 @@
-"""How a word language model is trained: its choices, data and card."""
+"""The training of a word language model: its choices, data and card."""
 
 import dataclasses
 import math
+from typing import Any
 
-from zoo.run.recipe import at_least
+from zoo.checks import one_of
+from zoo.run.recipe import at_least, try_choices
 from zoo.training.optimizers import Optimizer
 
 CORPORA = ("generated", "ptb")
-CELLS = ("lstm", "gru", "rnn", "lstmn")
-TAPES = ("sentence", "call")
-NORMALIZE = ("tokens", "sentences")
-PROMPTS = 200  # sentences whose beginnings are continued, to find bad output
+PROMPTS = 200  # test sentences whose beginnings are continued, to find bad output
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,18 +22,18 @@ class LanguageModeling:
         optimizer: an `Optimizer`.
         epochs: passes over the text.
         corpus: "generated", sentences of a small grammar, or "ptb".
-        sentences: how many are generated.
+        sentences: number of generated sentences.
         batch_size: streams that are read at the same time.
         length: words of a segment, through which gradients pass.
-        decay: what a constant learning rate is multiplied by after an epoch without a
-            better perplexity of the validation text; None for never.
+        decay: factor on a constant learning rate after an epoch without a better
+            validation perplexity; None for none.
         patience: epochs without a better one before training stops; None for never.
         normalize: what the loss of a batch is divided by: its words, "tokens", or its
             streams, "sentences".
 
     Raises:
-        ValueError: for another corpus, cell or way to normalise, a number out of range,
-            or `decay` with a schedule.
+        ValueError: for another corpus, a number out of range, or `decay` with a
+            schedule.
     """
 
     cell: str
@@ -54,14 +53,8 @@ class LanguageModeling:
     patience: int | None = None
     normalize: str = "tokens"
 
-    def __post_init__(self):
-        allowed = {"corpus": CORPORA, "cell": CELLS, "normalize": NORMALIZE}
-        allowed |= {"tapes": TAPES}
-        for name, values in allowed.items():
-            if (value := getattr(self, name)) not in values:
-                raise ValueError(
-                    f"`{name}` must be one of {list(values)}. Received: {value!r}"
-                )
+    def __post_init__(self) -> None:
+        one_of("corpus", self.corpus, CORPORA)
         at_least(self, epochs=1, batch_size=1, length=1, patience=1)
         at_least(self, sentences=1 if self.corpus == "generated" else 0)
         if self.decay is not None and self.optimizer.schedule != "constant":
@@ -73,60 +66,89 @@ class LanguageModeling:
             raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
 
 
-def train(run):
+def check(settings: LanguageModeling, changes: Any = ()) -> None:
+    """Tries the choices of a run before any work is done.
+
+    Raises:
+        ConfigurationError: if the model or the loss refuses its arguments.
+    """
+    trials = {
+        "model": lambda: _backbone(settings, vocabulary_size=4),
+        "loss": lambda: _loss(settings),
+    }
+    try_choices(trials)
+
+
+def _backbone(settings, vocabulary_size):
+    from zoo.models import RecurrentLM
+
+    return RecurrentLM(
+        vocabulary_size,
+        embedding_dim=settings.embedding_dim,
+        hidden_dim=settings.hidden_dim,
+        num_layers=settings.num_layers,
+        cell=settings.cell,
+        dropout=settings.dropout,
+        initializer_range=settings.initializer_range,
+        tapes=settings.tapes,
+    )
+
+
+def _loss(settings):
+    from zoo.training.losses import SmoothedCrossEntropy
+
+    return SmoothedCrossEntropy(normalize=settings.normalize)
+
+
+def train(run: Any) -> dict[str, Any]:
     """Trains a language model, evaluates it and writes its preset.
 
     Args:
         run: the `Run`, whose choices are a `LanguageModeling`.
+
+    Returns:
+        dict of split to its perplexity.
     """
     from zoo.decoding.score import perplexity_of
     from zoo.evaluation import worst_continuations
-    from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
+    from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
     from zoo.text import WordTokenizer, count_words
-    from zoo.training.losses import SmoothedCrossEntropy
+    from zoo.training.callbacks import Monitor
     from zoo.training.streams import CarriedState, StreamBatches
 
     settings = run.settings
     texts, best = _texts(run)
     tokenizer = WordTokenizer(count_words(texts["train"]))
-    rows = {split: tokenizer.tokenize(found) for split, found in texts.items()}
-    names = ("embedding_dim", "hidden_dim", "num_layers", "cell", "dropout")
-    names += ("initializer_range", "tapes")
-    backbone = RecurrentLM(
-        tokenizer.vocabulary_size(), **{name: getattr(settings, name) for name in names}
-    )
+    rows = {split: tokenizer.tokenize(part) for split, part in texts.items()}
+    backbone = _backbone(settings, tokenizer.vocabulary_size())
     task = RecurrentCausalLM(backbone, RecurrentLMPreprocessor(tokenizer))
 
-    # In segments as in training: an LSTMN's tapes start with one.
-    carried = {"carry_over": True, "length": settings.length}
-
-    def validate(model):
-        found = perplexity_of(task, rows["valid"], settings.batch_size, **carried)
-        return {"val_perplexity": found}
+    def perplexity(split, batch_size):
+        # In segments as in training: an LSTMN's tapes start with each of them.
+        options = {"carry_over": True, "length": settings.length}
+        return perplexity_of(task, rows[split], batch_size, **options)
 
     run.fit(
         CarriedState(backbone, settings.batch_size),
         StreamBatches(rows["train"], settings.batch_size, settings.length),
-        loss=SmoothedCrossEntropy(normalize=settings.normalize),
-        validate=validate,
-        monitor="val_perplexity",
-        mode="min",
+        _loss(settings),
+        lambda _: {"val_perplexity": perplexity("valid", settings.batch_size)},
+        Monitor("val_perplexity", "min"),
         callbacks=_decay(settings.decay),
     )
     task, results = run.save(task), {}
     for split in ("valid", "test"):
-        found = perplexity_of(task, rows[split], batch_size=1, **carried)
-        results[split] = {"perplexity": found, **best.get(split, {})}
-        run.say(f"{split}: perplexity {found:.2f}")
+        value = perplexity(split, batch_size=1)
+        results[split] = {"perplexity": value, **best.get(split, {})}
+        run.say(f"{split}: perplexity {value:.2f}")
     if run.scale_name == "small" and settings.corpus == "ptb":
         worst = worst_continuations(task, texts["test"][:PROMPTS])
-        facts = _card(run, tokenizer, results)
-        run.write_card(task, **facts, examples=worst)
+        run.write_card(task, **_card(run, tokenizer, results), examples=worst)
     return results
 
 
 def _texts(run):
-    """The texts of each split, and what the best model would reach on them."""
+    """The texts of each split, and the best possible perplexity of generated ones."""
     from zoo.data import agreement_sentences, load_ptb
 
     if run.settings.corpus == "ptb":
@@ -180,17 +202,17 @@ def _card(run, tokenizer, results):
                 "data": "ptb",
                 "split": split,
                 "metric": "perplexity",
-                "value": round(found["perplexity"], 4),
+                "value": round(scores["perplexity"], 4),
                 "signature": "words and ends of sentences, state carried over",
                 "command": f"zoo evaluate {run.recipe.name} --data ptb --split {split}",
             }
-            for split, found in results.items()
+            for split, scores in results.items()
         ],
     }
 
 
 def _tapes(settings):
-    """The reach of an LSTMN's attention, which its paper doesn't give."""
+    """Describes the reach of an LSTMN's attention, which its paper doesn't give."""
     if settings.cell != "lstmn":
         return ""
     if settings.tapes == "call":

@@ -2,16 +2,17 @@
 
 import contextlib
 import dataclasses
+import importlib
 import importlib.util
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import zoo
-from zoo.run.arguments import parse, recorded
+from zoo.run.arguments import Arguments, parse
 from zoo.run.choices import change
 from zoo.run.config import (
     ConfigurationError,
@@ -19,23 +20,63 @@ from zoo.run.config import (
     clear,
     make_configuration,
     only_run_in,
-    write_configuration,
 )
 from zoo.training import interrupts
 
 SCALES = ("tiny", "small", "paper")
 
 
-def at_least(settings, **least):
-    """Refuses a field of a recipe's choices that is below its least value.
+def at_least(settings: Any, **least: float) -> None:
+    """Checks that fields of a recipe's choices are not below their minimum.
+
+    Args:
+        settings: the choices.
+        **least: minimum of each field; a value of None is always allowed.
 
     Raises:
-        ValueError: naming the field; None is let through.
+        ValueError: naming the field.
     """
     for name, low in least.items():
         value = getattr(settings, name)
         if value is not None and value < low:
             raise ValueError(f"`{name}` must be at least {low}. Received: {value}")
+
+
+def importer(module: str, name: str) -> Callable[[], Any]:
+    """Returns a function that imports a name: a recipe's `--help` needs no Keras."""
+    return lambda: getattr(importlib.import_module(module), name)
+
+
+def try_choices(trials: dict[str, Callable[[], Any]]) -> None:
+    """Tries to make what a recipe's choices describe, before any work is done.
+
+    Args:
+        trials: name of each field to a function that makes what it describes.
+
+    Raises:
+        ConfigurationError: naming the field whose values were refused.
+    """
+    for name, trial in trials.items():
+        try:
+            trial()
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ConfigurationError(f"{name}: {error}") from error
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassArguments:
+    """The class whose arguments a dict in a recipe's choices holds.
+
+    Attributes:
+        load: function that returns the class; see `importer`.
+        reserved: arguments that `--set` can't change, since the run gives them.
+            (Arguments without a default, `name` and `dtype` never can be changed.)
+        alternatives: arguments of which setting one drops the others.
+    """
+
+    load: Callable[[], Any]
+    reserved: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,18 +89,18 @@ class Recipe:
             of one class. `--set` changes their fields. A field `epochs` is what
             `--epochs` sets; `optimizer` may be an `Optimizer`.
         train: function of a `zoo.run.Run` that makes data and models, and trains them.
-            What it returns, a dict that JSON can hold, becomes `results.json`; None if
-            it has written its results itself.
+            The dict that it returns becomes `results.json`; None if it has written
+            its results itself.
         file: the recipe's own file, `__file__`.
-        classes: field of the choices that is a dict -> function to the class whose
-            arguments it holds: `--set` then can add others of its arguments.
+        classes: field of the choices that is a dict to the `ClassArguments` that it
+            holds: `--set` can then add other arguments of that class.
         check: function of the choices and of the "key=value" that were set, called
             before any work is done; it raises a ConfigurationError.
-        options: which of the command line's further options it has: "limit", where
-            `train` heeds `run.limit`, and "distribute", where it makes its model in
-            `run.distribution.scope()` and saves in process 0 alone.
-        parts: other files that it is made of, as that of its family.
-        card: the facts of the preset's card that no run can know: title, paper, …
+        options: further options of its command line: "limit" if `train` respects
+            `run.limit`, and "distribute" if it makes its model in
+            `run.distribution.scope()` and saves in process 0 only.
+        parts: further files that its code is in, such as that of its family.
+        card: the card's metadata that no run can know: title, paper, …
 
     Example:
         ```python
@@ -87,20 +128,20 @@ class Recipe:
     scales: dict[str, Any]
     train: Callable
     file: str | None = None
-    classes: dict[str, Callable] = dataclasses.field(default_factory=dict)
+    classes: dict[str, ClassArguments] = dataclasses.field(default_factory=dict)
     check: Callable | None = None
     options: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
-    def arguments(self):
-        """The options of the command line that `config.json` keeps."""
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of its command line that `config.json` keeps."""
         return ("scale", "seed", "precision", *self.options)
 
 
-def load_recipe(path):
-    """Imports the file of a recipe, from wherever it is.
+def load_recipe(path: str | os.PathLike[str]) -> Any:
+    """Imports the file of a recipe, wherever it is.
 
     Args:
         path: path of a `.py` file.
@@ -108,79 +149,78 @@ def load_recipe(path):
     Returns:
         The module.
     """
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    spec: Any = importlib.util.spec_from_file_location(Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def run_recipe(recipe, argv=None):
+def run_recipe(recipe: Recipe, argv: Sequence[str] | None = None) -> int:
     """Runs a recipe from the command line: trains, evaluates, writes the preset.
 
-    A run that was killed goes on from its last checkpoint when it is started again with
-    the same arguments, or by `--resume OUTPUT`. `OUTPUT` then holds `config.json` (all
-    choices, versions and the commit), `results.json`, for each model that is trained
-    its checkpoint, best weights and `log.csv` (those of a model with a name in
-    `models/NAME`), and what else the recipe writes, as `preset/NAME`.
+    A run that was killed continues from its last checkpoint when it is started again
+    with the same arguments, or by `--resume OUTPUT`. `OUTPUT` holds `config.json` (all
+    choices, versions and the commit), `results.json`, the checkpoint, best weights and
+    `log.csv` of each model (in `models/NAME` if it has a name), and whatever else the
+    recipe writes, such as `preset/NAME`.
 
     Args:
         recipe: a `Recipe`.
         argv: arguments; those of the command line by default.
 
     Returns:
-        Exit code: 0; 2 for bad input, a foreign checkpoint, a full disk or a folder
-        that can't be written; 1 where the loss is not finite; 130
-        after Ctrl-C and 143 after SIGTERM, with the command to go on with printed.
+        Exit code: 0; 2 for bad input, another run's checkpoint, a full disk or a folder
+        that can't be written; 1 if the loss is not finite; 130 after Ctrl-C and 143
+        after SIGTERM, when the command that continues the run is printed.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
-    command, args = shlex.join(["zoo", "train", recipe.name, *argv]), None
+    command, arguments = shlex.join(["zoo", "train", recipe.name, *argv]), None
     with interrupts.catching():
         try:
-            # Before Keras is imported: it may choose a backend.
-            args = parse(recipe, argv)
-            return _started(recipe, args, command)
+            # First, since it may choose the backend that Keras is imported with.
+            arguments = parse(recipe, argv)
+            return _start(recipe, arguments, command)
         except ConfigurationError as error:
-            return _failed(recipe, error, 2)
+            return _report(recipe, error, 2)
         except interrupts.Interrupted as stop:
-            output = args and output_of(recipe, args)
-            told = output and os.path.exists(os.path.join(output, "config.json"))
-            if told and checkpoints(output):
-                own = [] if _is_bundled(recipe) else [recipe.file]
-                command = shlex.join(["zoo", "train", *own, "--resume", output])
-            elif backend := os.environ.get("KERAS_BACKEND"):
-                command = f"KERAS_BACKEND={backend} {command}"
-            print(f"{recipe.name}: {stop}. Go on with:\n  {command}", file=sys.stderr)
+            again = _command_to_resume(recipe, arguments, command)
+            print(f"{recipe.name}: {stop}. Go on with:\n  {again}", file=sys.stderr)
             return stop.exit_code
 
 
-def _is_bundled(recipe):
-    """Whether a recipe is one of the zoo's, beside the package or in a wheel in it."""
-    package = Path(zoo.__file__).resolve().parent
-    folder = recipe.file and Path(recipe.file).resolve().parent
-    return folder in (None, package.parent / "recipes", package / "_recipes")
+def _command_to_resume(recipe, arguments, command):
+    output = arguments and arguments.output
+    if output and Path(output, "config.json").exists() and checkpoints(output):
+        package = Path(zoo.__file__).resolve().parent
+        bundled = (None, package.parent / "recipes", package / "_recipes")  # in a wheel
+        folder = recipe.file and Path(recipe.file).resolve().parent
+        file = [] if folder in bundled else [recipe.file]
+        return shlex.join(["zoo", "train", *file, "--resume", str(output)])
+    backend = os.environ.get("KERAS_BACKEND")
+    return f"KERAS_BACKEND={backend} {command}" if backend else command
 
 
-def _started(recipe, args, command):
-    """Starts the backend and runs the recipe; the exit code."""
-    # Not above: they import Keras, and a recipe's `--help` needs none.
+def _start(recipe, arguments, command):
+    """Starts the backend and runs the recipe. Returns the exit code."""
+    # Imported here since they import Keras, which a recipe's `--help` does without.
     from zoo.training.process import start_backend, start_tensorflow, tune_process
 
-    # While a backend is being imported, an exception of a signal's would crash it.
+    # An exception raised by a signal would crash the import of a backend.
     interrupts.hold()
     try:
         tune_process()
         devices = "distribute" not in recipe.options
         start_backend(devices)
-        start_tensorflow(devices)  # Keras's seeds import it wherever it is installed
+        start_tensorflow(devices)  # Keras's seeds import it if it is installed
         from zoo.data import CorpusError
         from zoo.training.checkpoint import CheckpointError
         from zoo.training.distribute import DistributionError
     except ImportError as error:
-        return _failed(recipe, error, 2)
+        return _report(recipe, error, 2)
     finally:
         interrupts.release()
     try:
-        _run(recipe, args, command)
+        _run(recipe, arguments, command)
     except (
         CheckpointError,
         ConfigurationError,
@@ -189,68 +229,44 @@ def _started(recipe, args, command):
         ImportError,
         OSError,
     ) as error:
-        return _failed(recipe, error, 2)
+        return _report(recipe, error, 2)
     except FloatingPointError as error:
-        return _failed(recipe, error, 1)
+        return _report(recipe, error, 1)
     return 0
 
 
-def _failed(recipe, error, code):
+def _report(recipe, error, code):
     print(f"{recipe.name}: error: {error}", file=sys.stderr)
     return code
 
 
-def _run(recipe, args, command):
+def _run(recipe: Recipe, arguments: Arguments, command: str) -> None:
     import keras
 
     from zoo.run.run import Run
     from zoo.training import distribute
     from zoo.training.process import start_backend
 
-    # First of all: an engine must start before its backend computes anything.
-    distribution = distribute.start(getattr(args, "distribute", "none"))
+    # An engine must start before its backend computes anything.
+    distribution = distribute.start(arguments.distribute)
     start_backend()
-    settings = change(recipe, recipe.scales[args.scale], args.set)
+    settings = change(recipe, recipe.scales[arguments.scale], arguments.changes)
     if recipe.check:
-        recipe.check(settings, args.set)
-    output = output_of(recipe, args)
-
-    def record():
-        arguments = recorded(recipe, args)
-        with distribution.single_device():  # it makes an optimizer, to look at it
-            configuration = make_configuration(
-                recipe, settings, arguments, args.set, command
-            )
-        write_configuration(output, configuration, goes_on=bool(checkpoints(output)))
-
-    around = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(args.precision)
+        recipe.check(settings, arguments.changes)
+    with distribution.single_device():  # it makes an optimizer, to describe it
+        configuration = make_configuration(recipe, settings, arguments, command)
+    main, output = distribution.main, arguments.output
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(arguments.precision)
     try:
-        with only_run_in(output) if distribution.main else contextlib.nullcontext():
-            if args.restart and distribution.main:
+        with only_run_in(output) if main else contextlib.nullcontext():
+            if arguments.restart and main:
                 clear(output)
             distribution.wait()
-            # It refuses another run's folder.
-            run = Run(
-                recipe,
-                settings,
-                output,
-                scale=args.scale,
-                seed=args.seed,
-                limit=getattr(args, "limit", None),
-                changes=args.set,
-                finish=args.finish,
-                distribution=distribution,
-                record=record if distribution.main else None,
-            )
+            run = Run(recipe, settings, arguments, distribution, configuration)
             results = recipe.train(run)
-            if results is not None and distribution.main:
+            if results is not None and main:
                 print(run.write_results(results))
             distribution.stop()
     finally:
-        keras.config.set_dtype_policy(around)
-
-
-def output_of(recipe, args):
-    """The folder of a run."""
-    return args.output or os.path.join("runs", f"{recipe.name}-{args.scale}")
+        keras.config.set_dtype_policy(policy)

@@ -1,13 +1,13 @@
 """The report of a run: one HTML file with its curves, scores and translations.
 
-It is made from the files in the run's folder alone, so that it can be made of a run
-that was interrupted, too: `zoo report runs/NAME-SCALE`.
+It needs nothing but the files in the run's folder, so that an interrupted run has a
+report, too: `zoo report runs/NAME-SCALE`.
 """
 
 import html
 import json
-import os
 import re
+from pathlib import Path
 
 import numpy as np
 
@@ -36,16 +36,16 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 """
 
 
-def write_report(folder):
+def write_report(folder: str | Path) -> Path:
     """Writes `report.html` into a run's folder.
 
-    It has what is there of: test scores with their signatures, curves and a table of
-    all epochs, translations of the same sentences after several epochs, their
-    alignments after the last one, and the run's configuration. Pictures need matplotlib
-    (extra `plot`); without it the report says so.
+    It has test scores with their signatures, curves and a table of all epochs,
+    translations of the same sentences after several epochs, their alignments after the
+    last one, and the run's configuration, as far as there are any. Pictures need
+    matplotlib (extra `plot`); without it, the report says so.
 
     Args:
-        folder: of a run, with a `log.csv`.
+        folder: folder of a run, with a `log.csv`.
 
     Returns:
         The path of the report.
@@ -54,14 +54,15 @@ def write_report(folder):
         FileNotFoundError: if the folder has no `log.csv`, or one without an epoch.
         ValueError: if one of the files is damaged.
     """
-    log = read_log(os.path.join(folder, "log.csv"))
-    checkpoint = os.path.join(folder, "checkpoint.npz")
-    state = read_state(checkpoint) if os.path.exists(checkpoint) else {}
-    results = _read_json(os.path.join(folder, "results.json"))
-    samples = read_samples(os.path.join(folder, "samples.jsonl"))
-    loss = loss_of(folder) or describe_loss(state.get("settings"))
+    folder = Path(folder)
+    log = read_log(str(folder / "log.csv"))
+    checkpoint = folder / "checkpoint.npz"
+    state = read_state(checkpoint) if checkpoint.exists() else {}
+    results = _read_json(folder / "results.json")
+    samples = read_samples(folder / "samples.jsonl")
+    loss = loss_of(str(folder)) or describe_loss(state.get("settings"))
     loss = loss or describe_loss(state)
-    name = state.get("recipe", os.path.basename(os.path.abspath(folder)))
+    name = state.get("recipe", folder.absolute().name)
     title = f"{name}, {state['scale']}" if "scale" in state else name
     body = [
         _element("h1", title),
@@ -80,7 +81,7 @@ def write_report(folder):
         _element("style", Markup(_STYLE)),
     ]
     page = _element("html", _element("head", *head), _element("body", *body), lang="en")
-    path = os.path.join(folder, "report.html")
+    path = folder / "report.html"
     write_bytes(path, f"<!DOCTYPE html>\n{page}\n".encode())
     return path
 
@@ -89,14 +90,14 @@ def write_report(folder):
 
 
 class Markup(str):
-    """HTML, with all text in it escaped."""
+    """HTML whose text is already escaped."""
 
 
 def _element(tag, *contents, **attributes):
-    """An element as `Markup`; contents and attributes that are none are escaped."""
+    """An element as `Markup`; other contents and attributes are escaped."""
     marks = "".join(f' {name}="{_escaped(v)}"' for name, v in attributes.items())
     inside = "".join(map(_escaped, contents))
-    end = "" if tag == "code" else "\n"  # which is inside a line
+    end = "" if tag == "code" else "\n"  # code is inside a line
     return Markup(f"<{tag}{marks}>{inside}</{tag}>{end}")
 
 
@@ -121,9 +122,9 @@ def _table(heads, rows, numbers=(), best=None):
 
 
 def _picture(figure, name):
-    """A figure as SVG whose ids begin with `name`: the page may have several."""
+    """A figure as SVG whose ids begin with `name`, since a page may have several."""
     svg = render(figure, "svg", 72).decode()
-    # Comments repeat all texts as they are.
+    # Comments repeat the texts unescaped.
     svg = re.sub("<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     return Markup(re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{name}-", svg))
 
@@ -132,12 +133,10 @@ def _picture(figure, name):
 
 
 def _read_json(path):
-    if not os.path.exists(path):
+    if not path.exists():
         return {}
-    with open(path, "rb") as file:
-        content = file.read()
     try:
-        return dict(json.loads(content))
+        return dict(json.loads(path.read_bytes()))
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
 
@@ -176,16 +175,16 @@ def _best(log):
 
 def _scores(results):
     if not results:
-        text = "There are no test scores: the run has not come to its end."
+        text = "There are no test scores: the run has not finished."
         return [_element("p", text)]
     rows = [
         (
             name,
-            f"{found[metric]['score']:.2f}",
+            f"{scores[metric]['score']:.2f}",
             label,
-            _element("code", found[metric]["signature"]),
+            _element("code", scores[metric]["signature"]),
         )
-        for name, found in results.items()
+        for name, scores in results.items()
         for metric, label in (("bleu", "BLEU"), ("chrf", "chrF"))
     ]
     return [
@@ -221,23 +220,23 @@ def _translations(samples):
         return []
     text = "Greedy search, after some of the epochs."
     parts = [_element("h2", "Translations"), _element("p", text)]
-    for place, ((name, source, reference), found) in enumerate(samples.items()):
-        epochs = sorted(found)
-        # Early epochs change most: twice as far each time, and the last.
+    for place, ((name, source, reference), by_epoch) in enumerate(samples.items()):
+        epochs = sorted(by_epoch)
+        # Powers of two, since early epochs change most, and the last epoch.
         few = [e for e in epochs if e & (e - 1) == 0][:6] + epochs[-1:]
         rows = [("source", source)]
         rows += [
-            (f"epoch {epoch}", found[epoch]["translation"] or "(nothing)")
+            (f"epoch {epoch}", by_epoch[epoch]["translation"] or "(nothing)")
             for epoch in dict.fromkeys(few)
         ]
         rows.append(("reference", reference))
         parts.append(_table((name, ""), rows))
-        parts += _alignment(found[epochs[-1]], f"sample{place}")
+        parts += _alignment(by_epoch[epochs[-1]], f"sample{place}")
     return parts
 
 
 def _alignment(sample, name):
-    """The heatmap of a sample that has one, where matplotlib is installed."""
+    """The heatmap of a sample, if it has an alignment and matplotlib is installed."""
     record = translation_of(sample)
     if record is None:
         return []
@@ -245,33 +244,36 @@ def _alignment(sample, name):
         picture = _picture(plot_alignment(record), name)
     except ImportError:
         return []
-    text = f"What it attended to, after epoch {sample['epoch']}: the source is across, "
-    return [_element("p", f"{text}the translation down; darker is more."), picture]
+    text = (
+        f"Attention after epoch {sample['epoch']}: the source is across, the "
+        "translation down; darker is more."
+    )
+    return [_element("p", text), picture]
 
 
 def _configuration(state):
-    """The run's identity as its checkpoint has it, and the plans under which it ran."""
+    """The run's identity, from its checkpoint, and the plans under which it ran."""
     if not state:
         return []
-    names = list(state)[: list(state).index("epoch")]  # the identity stands first
-    told = {name: state[name] for name in names if name != "vocabulary"}
-    told |= told.pop("settings", {})
-    rows = [(name, _short(value)) for name, value in told.items()]
+    names = list(state)[: list(state).index("epoch")]  # the identity comes first
+    identity = {name: state[name] for name in names if name != "vocabulary"}
+    identity |= identity.pop("settings", {})
+    rows = [(name, _short(value)) for name, value in identity.items()]
     for first, epochs, backend, commit in state.get("plans", []):
         plan = f"{epochs} epochs planned, {backend} backend, commit {commit}"
         rows.append((f"from epoch {first + 1}", plan))
     rows = [row for row in rows if row[1]]
-    return [_element("h2", "Configuration"), _table(("what", "value"), rows)]
+    return [_element("h2", "Configuration"), _table(("setting", "value"), rows)]
 
 
 def _short(value):
-    """A value as text, without what is not set."""
+    """A value as text, without options that are not set."""
     if isinstance(value, dict):
-        if "class_name" in value:  # a learning-rate schedule: its length is the plan's
+        if "class_name" in value:  # a learning-rate schedule; the plan has its length
             options = {k: v for k, v in value["config"].items() if k != "total"}
             return f"{value['class_name']} ({_short(options)})"
         parts = [(name, _short(part)) for name, part in value.items()]
-        # Keras names a momentum where there is no average, too; the scale has it.
+        # Keras has a momentum even if there is no average.
         return ", ".join(
             f"{name} {part}" for name, part in parts if part and name != "ema_momentum"
         )

@@ -1,8 +1,10 @@
-"""How a translator is trained: its data, vocabulary, model, validation and card."""
+"""The training of a translator: its data, vocabulary, model, validation and card."""
 
 import hashlib
 import importlib.util
-import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from zoo import data
 from zoo.data.reversal import reversal_pairs
@@ -10,58 +12,63 @@ from zoo.evaluation import corpus_scores, worst_translations
 from zoo.files import write_bytes
 from zoo.run.config import ConfigurationError
 from zoo.run.report import write_report
+from zoo.run.run import Run
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
-from zoo.training.callbacks import TensorBoard
+from zoo.training.callbacks import Monitor, TensorBoard
 from zoo.training.checkpoint import CheckpointError, load_weights, read_state
 from zoo.training.distribute import SingleDevice
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.validation import Validation
 
-VALIDATION_SENTENCES = 500  # of each set, decoded after each epoch
+VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
-# Of translations into a language, whatever the model.
+# Weaknesses of all models that translate into a language.
 WEAKNESSES = {
     "de": ["It can't know which form of address is meant, the formal or the familiar."]
 }
 
 
 class Translation:
-    """The training of a translator, in a `Run` whose choices are a `Scale`.
+    """The training of a translator.
 
     Args:
-        run: the `Run`.
+        run: the `Run`, whose choices are a `Scale`.
         task: a subclass of `zoo.models.Translator`.
         noise: layers that change the ids in training; see `zoo.models.Translator`.
 
     Raises:
         CheckpointError: if the folder's vocabulary is not that of its checkpoint.
-        ConfigurationError: if the data don't allow the scale's choices.
+        ConfigurationError: if the scale's choices don't fit the data.
     """
 
-    def __init__(self, run, task, noise=()):
+    def __init__(self, run: Run, task: Any, noise: Sequence[Any] = ()):
         self.run, self.task, self.scale = run, task, run.settings
-        corpus_scores(["."], [["."]])  # a missing sacrebleu shows now, not in an hour
+        corpus_scores(["."], [["."]])  # fails now if sacrebleu is missing
         self._check_vocabulary()
         self._read()
         self._tokenize()
+        self._batch()
         self._build(noise)
 
     def _check_vocabulary(self):
-        """Before the data are read, which takes its time."""
-        paths = self.run.path("checkpoint.npz"), self.run.path("tokenizer.spm")
-        if not all(map(os.path.exists, paths)):
-            return  # one that is trained now is compared as the checkpoint is loaded
-        trained_with = read_state(paths[0])["vocabulary"]
-        with open(paths[1], "rb") as file:
-            received = _vocabulary(file.read())
-        if received != trained_with:
+        """Compares vocabulary and checkpoint before the data are read."""
+        checkpoint, path = self.run.path("checkpoint.npz"), self._vocabulary_path
+        if not (checkpoint.exists() and path.exists()):
+            return  # a new vocabulary is compared when the checkpoint is loaded
+        expected = read_state(checkpoint)["vocabulary"]
+        received = _digest(path.read_bytes())
+        if received != expected:
             raise CheckpointError(
-                f"{paths[1]} is not the vocabulary that {paths[0]} was trained with: "
+                f"{path} is not the vocabulary that {checkpoint} was trained with: "
                 "put that one back, or start afresh with --restart. Expected sha256 "
-                f"{trained_with}… Received: {received}…"
+                f"{expected}… Received: {received}…"
             )
+
+    @property
+    def _vocabulary_path(self):
+        return self.run.path("tokenizer.spm")
 
     # === Data ===
     def _read(self):
@@ -87,11 +94,29 @@ class Translation:
             self.tests[name] = (test.sources, test.references)
 
     def _tokenize(self):
-        path = self.run.path("tokenizer.spm")
-        # Of a run that left no checkpoint nothing is taken up: its choices are unknown.
-        resumes = os.path.exists(self.run.path("checkpoint.npz"))
-        main, self.proto = self.run.distribution.main, b""
-        if main and not (resumes and os.path.exists(path)):
+        self.proto = self.run.distribution.broadcast(self._vocabulary())
+        length = self.scale.max_length
+        try:
+            tokenizer = Tokenizer(proto=self.proto)
+        except ValueError as error:
+            raise CheckpointError(
+                f"{self._vocabulary_path} is no SentencePiece model of this recipe: "
+                f"remove it, or start afresh with --restart. Received: {error}"
+            ) from error
+        self.preprocessor = self.task.preprocessor_cls(
+            tokenizer,
+            source_length=2 * length,
+            target_length=2 * length,
+            dtype="float32",  # or the preset would have the run's precision
+        )
+
+    def _vocabulary(self):
+        """The SentencePiece model, trained now or read; empty but in process 0."""
+        if not self.run.distribution.main:
+            return b""
+        path = self._vocabulary_path
+        # Without a checkpoint nothing is reused: the earlier choices are unknown.
+        if not (path.exists() and self.run.path("checkpoint.npz").exists()):
             texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
             self.run.say(f"training the vocabulary on {len(texts):,} sentences")
             try:
@@ -99,24 +124,10 @@ class Translation:
             except ValueError as error:
                 raise ConfigurationError(f"vocabulary_size: {error}") from error
             write_bytes(path, proto)
-        if main:
-            with open(path, "rb") as file:
-                self.proto = file.read()
-        self.proto = self.run.distribution.broadcast(self.proto)
+        return path.read_bytes()
+
+    def _batch(self):
         length = self.scale.max_length
-        try:
-            tokenizer = Tokenizer(proto=self.proto)
-        except ValueError as error:
-            raise CheckpointError(
-                f"{path} is no SentencePiece model of this recipe's: remove it, or "
-                f"start afresh with --restart. Received: {error}"
-            ) from error
-        self.preprocessor = self.task.preprocessor_cls(
-            tokenizer,
-            source_length=2 * length,
-            target_length=2 * length,
-            dtype="float32",  # or a preset would tell of the run's precision
-        )
         sources, targets, dropped = [], [], 0
         for source, target, repeats in self.pairs:
             source_ids = self.preprocessor.encode(source)
@@ -162,7 +173,7 @@ class Translation:
         }
         with distribution.scope():
             self.backbone = self.task.backbone_cls(**sizes)
-            # Training works on ids; the translator shares the backbone.
+            # Trained on ids; the translator, with a preprocessor, shares it.
             self.model = self.task(self.backbone, noise=noise)
         with distribution.single_device():
             copies = distribution.copies
@@ -174,8 +185,8 @@ class Translation:
         if distribution.devices > 1:
             self.run.say(f"data parallelism over {distribution}")
 
-    def train(self, callbacks=()):
-        """Trains to the last epoch, from the last checkpoint if there is one.
+    def train(self, callbacks: Sequence[Any] = ()) -> "Translation":
+        """Trains to the last epoch, resuming from the last checkpoint if there is one.
 
         Args:
             callbacks: see `Run.fit`.
@@ -189,15 +200,12 @@ class Translation:
             self.model,
             self.batches,
             SmoothedCrossEntropy(**self.scale.loss),
-            validate=SingleDevice(
-                self.run.distribution, self._validation(), self.backbone
-            ),
-            monitor="val_bleu",
-            mode="max",
+            SingleDevice(self.run.distribution, self._validation(), self.backbone),
+            Monitor("val_bleu", "max"),
             callbacks=[*callbacks, *self._tensorboard()],
-            keep=self.backbone,
+            backbone=self.backbone,
             identity={
-                "vocabulary": _vocabulary(self.proto),
+                "vocabulary": _digest(self.proto),
                 "noise": [_config(layer) for layer in self.model.noise],
             },
         )
@@ -224,14 +232,14 @@ class Translation:
         return []
 
     # === Results ===
-    def finish(self):
-        """Writes the preset from the best weights, or from the average of several
-        epochs' where the scale asks for it, and scores what was written.
+    def finish(self) -> dict[str, Any] | None:
+        """Writes and scores the preset.
 
-        Process 0 does it; the others return None at once.
+        It has the best weights, or the average of several epochs' if the scale asks for
+        it. Of several processes, only the first one works.
 
         Returns:
-            dict of test set to its scores.
+            dict of test set to its scores; None in the other processes.
         """
         if not self.run.distribution.main:
             return None
@@ -239,26 +247,16 @@ class Translation:
             return self._finish()
 
     def _finish(self):
-        run, backbone = self.run, self.translator.backbone
+        run = self.run
         if self.epoch_weights:
-            paths = self.epoch_weights.paths()
-            if not paths:
-                raise ConfigurationError(
-                    "average: no epoch's weights were kept in "
-                    f"{self.epoch_weights.folder}; the run was trained without it"
-                )
-            average_weights(backbone, paths)
-            names = ", ".join(os.path.basename(path) for path in paths)
-            run.say(f"average of {names}")
-            which = self.epoch_weights.which
-            run.weights = f"the mean of the {which} {len(paths)} epochs' weights"
+            self._average()
         elif run.distribution.devices > 1:
-            load_weights(backbone, run.loop.checkpoint.best_path)
+            load_weights(self.translator.backbone, run.loop.checkpoint.best_path)
         self.translator, results = run.save(self.translator), {}
         for name, (sources, references) in self.tests.items():
             texts = self.translator.translate(sources, beam_size=5)
             scores = corpus_scores(texts, references)
-            exact = sum(t in refs for t, refs in zip(texts, references, strict=True))
+            exact = sum(t in r for t, r in zip(texts, references, strict=True))
             worst = worst_translations(sources, references, texts)
             results[name] = {**scores, "exact": exact / len(texts), "worst": worst}
             run.say(
@@ -272,8 +270,20 @@ class Translation:
             run.write_card(self.translator, **self._card(results))
         return results
 
+    def _average(self):
+        """Loads the average of the epochs' weights."""
+        paths, which = self.epoch_weights.paths(), self.epoch_weights.which
+        if not paths:
+            raise ConfigurationError(
+                "average: no epoch's weights were kept in "
+                f"{self.epoch_weights.folder}; the run was trained without it"
+            )
+        average_weights(self.translator.backbone, paths)
+        self.run.say(f"average of {', '.join(Path(path).name for path in paths)}")
+        self.run.weights = f"the mean of the {which} {len(paths)} epochs' weights"
+
     def _card(self, results):
-        """The facts of the card that this run knows."""
+        """The card's metadata that this run knows."""
         card, scale = self.run.recipe.card, self.scale
         source, target = (
             LANGUAGES.get(code, code) for code in (scale.source, scale.target)
@@ -313,6 +323,6 @@ def _config(layer):
     return {"class": type(layer).__name__, **config}
 
 
-def _vocabulary(proto):
+def _digest(proto):
     """Short sha256 of a SentencePiece model."""
     return hashlib.sha256(proto).hexdigest()[:16]

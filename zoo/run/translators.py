@@ -1,18 +1,17 @@
-"""The common part of the translators' recipes: data, budget, card.
+"""What the translators' recipes share: data, budget, card.
 
 `small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
-so that their scores tell the architectures apart. Learning rate, cells, dropout and
-initial weights are what suits each paper's model, the same for all of Luong's;
+so that their scores compare the architectures. Learning rate, cells, dropout and
+initial weights are chosen for each paper's model, the same ones for all of Luong's;
 Bahdanau's has larger batches, too.
 """
 
 import dataclasses
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from zoo.run.config import ConfigurationError
-from zoo.run.recipe import Recipe, at_least
+from zoo.run.recipe import ClassArguments, Recipe, at_least, importer, try_choices
 from zoo.training.optimizers import Optimizer
 
 CORPORA = (("multi30k", 2), ("tatoeba", 1))
@@ -20,11 +19,11 @@ CORPORA = (("multi30k", 2), ("tatoeba", 1))
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """One size of a recipe: every choice that a run makes.
+    """The choices of a translator's run.
 
     Attributes:
-        model: arguments of the backbone, the vocabulary's size left out.
-        corpora: (name, how often its pairs stand in an epoch) of each corpus; empty for
+        model: arguments of the backbone, except the size of the vocabulary.
+        corpora: (name, repeats of its pairs in an epoch) of each corpus; empty for
             generated text.
         optimizer: an `Optimizer`, or any function of (steps per epoch, epochs) to a
             Keras optimizer.
@@ -32,15 +31,16 @@ class Scale:
         vocabulary_size: pieces of the SentencePiece model.
         batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
         loss: arguments of `SmoothedCrossEntropy`.
-        max_length: longest sentence in pieces; longer pairs are left out of training.
+        max_length: longest sentence in pieces; longer pairs are not trained on.
         patience: epochs without a better validation BLEU before training stops.
-        buckets: padded shapes, each compiled once.
-        pairs: generated sentences, without corpora.
-        average: arguments of `EpochWeights`, `{"keep": 5, "which": "last"}`: the preset
-            is the average of the weights after these epochs, not the best epoch's.
-        samples: translations shown and kept after each epoch, of each validation set.
+        buckets: number of padded shapes, each compiled once.
+        pairs: number of generated pairs, if there are no corpora.
+        average: arguments of `EpochWeights`, such as `{"keep": 5, "which": "last"}`:
+            the preset then has the average of these epochs' weights, not the best
+            epoch's.
+        samples: translations shown and kept after each epoch, for each validation set.
         source, target: languages of the corpora.
-        allow_newer: whether a newer snapshot of a source that changes will do; see
+        allow_newer: whether a newer snapshot of a changing source is accepted; see
             `zoo.data.load`.
 
     Raises:
@@ -64,7 +64,7 @@ class Scale:
     target: str = "de"
     allow_newer: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
         least |= {"patience": 1, "pairs": 0, "samples": 0}
         at_least(self, **least)
@@ -76,73 +76,70 @@ class Scale:
                 )
 
 
-def task(name):
-    """A function that imports a task class of `zoo.models` when it is called: a
-    recipe's `--help` needs no Keras."""
-
-    def imported():
-        from zoo import models
-
-        return getattr(models, name)
-
-    return imported
+def task(name: str) -> Callable[[], Any]:
+    """Returns a function that imports a task class of `zoo.models`."""
+    return importer("zoo.models", name)
 
 
-def translation_recipe(name, translator, scales, card=None, file=None, parts=()):
-    """The `Recipe` of a translator.
+def translation_recipe(
+    name: str,
+    translator: Callable[[], Any],
+    scales: dict[str, Scale],
+    card: dict[str, Any] | None = None,
+    file: str | None = None,
+    parts: tuple[str, ...] = (),
+) -> Recipe:
+    """Makes the `Recipe` of a translator.
 
     Args:
-        name: the preset's name.
-        translator: function that gives the task class; see `task`.
-        scales: `Scale` for each of "tiny", "small" and "paper", and for others of its
-            own.
-        card: the card's facts that no run can know: title (the languages are put
-            behind it), paper, description, …; None for no card.
-        file, parts: see `Recipe`.
+        name: name of the preset.
+        translator: function that returns the task class; see `task`.
+        scales: `Scale` for each of "tiny", "small" and "paper", and for any others.
+        card: the card's metadata that no run can know: title (the languages are added
+            to it), paper, description, …; None for no card.
+        file: see `Recipe`.
+        parts: see `Recipe`.
     """
+
+    def train(run):
+        from zoo.run.translation import Translation
+
+        Translation(run, translator()).train().finish()
+
+    classes = {
+        "model": ClassArguments(
+            lambda: getattr(translator(), "backbone_cls", None),
+            reserved=("vocabulary_size", "target_vocabulary_size"),
+        ),
+        "batch": ClassArguments(
+            importer("zoo.training", "PairBatches"),
+            reserved=("seed", "buckets"),
+            alternatives=("batch_tokens", "batch_size"),
+        ),
+        "loss": ClassArguments(importer("zoo.training", "SmoothedCrossEntropy")),
+        "average": ClassArguments(importer("zoo.training", "EpochWeights")),
+    }
+
+    def check(scale, changes):
+        _check({name: part.load() for name, part in classes.items()}, scale, changes)
+
     return Recipe(
         name,
         scales,
-        functools.partial(_train, translator),
+        train,
         file,
-        classes=_classes(translator),
-        check=functools.partial(_check, translator),
+        classes=classes,
+        check=check,
         options=("limit", "distribute"),
         parts=parts,
         card=card or {},
     )
 
 
-def _train(translator, run):
-    from zoo.run.translation import Translation
+def _check(classes, scale, changes):
+    """Tries the choices of a scale before any work is done.
 
-    Translation(run, translator()).train().finish()
-
-
-def _classes(translator):
-    def of_training(name):
-        def imported():
-            from zoo import training
-
-            return getattr(training, name)
-
-        return imported
-
-    return {
-        "model": lambda: getattr(translator(), "backbone_cls", None),
-        "batch": of_training("PairBatches"),
-        "loss": of_training("SmoothedCrossEntropy"),
-        "average": of_training("EpochWeights"),
-    }
-
-
-def _check(translator, scale, changes):
-    """Tries the choices of a scale before any work is done. Of the model, which is
-    built with random weights and let go, only where its arguments were set.
-
-    Raises:
-        ConfigurationError: if the loss, the batches, the optimizer or the model refuse
-            their arguments, or a corpus is unknown.
+    The model takes time to build, so it is tried only if its arguments were changed.
     """
     from zoo.data import list_corpora
 
@@ -152,33 +149,28 @@ def _check(translator, scale, changes):
             raise ConfigurationError(
                 f"corpora: known are {', '.join(known)}. Received: {name!r}"
             )
-    made = {name: given() for name, given in _classes(translator).items()}
     trials = {
-        "batch": lambda: made["batch"]([[4]], [[4]], **scale.batch),
-        "loss": lambda: made["loss"](**scale.loss),
+        "batch": lambda: classes["batch"]([[4]], [[4]], **scale.batch),
+        "loss": lambda: classes["loss"](**scale.loss),
         "optimizer": lambda: scale.optimizer(1000, scale.epochs),
     }
     if scale.average:
-        trials["average"] = lambda: made["average"]("", None, **scale.average)
+        trials["average"] = lambda: classes["average"]("", None, **scale.average)
     if any(text.startswith("model.") for text in changes):
         size = scale.vocabulary_size
-        trials["model"] = lambda: made["model"](vocabulary_size=size, **scale.model)
-    for name, trial in trials.items():
-        try:
-            trial()
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ConfigurationError(f"{name}: {error}") from error
+        trials["model"] = lambda: classes["model"](vocabulary_size=size, **scale.model)
+    try_choices(trials)
 
 
-def tiny(model, rate=5e-3, **changes):
-    """Generated sentences to reverse, in under two minutes.
+def tiny(model: dict[str, Any], rate: float = 5e-3, **changes: Any) -> Scale:
+    """Returns a scale of generated sentences to reverse, in under two minutes.
 
     Args:
         model: arguments of the backbone.
         rate: highest learning rate.
-        **changes: other fields of the `Scale`.
+        **changes: further fields of the `Scale`.
     """
-    fields = {
+    fields: dict[str, Any] = {
         "optimizer": Optimizer("adam", rate, "linear", warmup=100, clip=1.0),
         "epochs": 12,
         "vocabulary_size": 34,
@@ -190,9 +182,15 @@ def tiny(model, rate=5e-3, **changes):
     return Scale(model=model, **{**fields, **changes})
 
 
-def small(model, rate=8e-3, **changes):
-    """Multi30k and Tatoeba, the size of the bundled presets; arguments as in `tiny`."""
-    fields = {
+def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
+    """Returns a scale of Multi30k and Tatoeba, the size of the bundled presets.
+
+    Args:
+        model: arguments of the backbone.
+        rate: highest learning rate.
+        **changes: further fields of the `Scale`.
+    """
+    fields: dict[str, Any] = {
         "corpora": CORPORA,
         "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
         "loss": {"smoothing": 0.1},
@@ -204,10 +202,17 @@ def small(model, rate=8e-3, **changes):
     return Scale(model=model, **{**fields, **changes})
 
 
-def multi30k(model, rate=4e-3, **changes):
-    """Multi30k alone, the strict benchmark, English to German; the other direction by
-    `--set source=de --set target=en`. Arguments as in `tiny`."""
-    fields = {
+def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale:
+    """Returns a scale of Multi30k only, the strict benchmark, English to German.
+
+    `--set source=de --set target=en` trains the other direction.
+
+    Args:
+        model: arguments of the backbone.
+        rate: highest learning rate.
+        **changes: further fields of the `Scale`.
+    """
+    fields: dict[str, Any] = {
         "corpora": (("multi30k", 1),),
         "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
         "loss": {"smoothing": 0.1},
@@ -219,20 +224,25 @@ def multi30k(model, rate=4e-3, **changes):
     return Scale(model=model, **{**fields, **changes})
 
 
-def paper(optimizer, epochs, batch, model=None, **changes):
-    """The paper's layers, which are the class's defaults, and its schedule.
+def paper(
+    optimizer: Optimizer,
+    epochs: int,
+    batch: dict[str, int],
+    model: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Scale:
+    """Returns a scale of the paper's layers, the class's defaults, and its schedule.
 
-    WMT14 is not among the zoo's corpora: the text is that of `small`, its vocabulary
-    5,000 pieces.
+    zoo has no WMT14: the text is that of `small`, its vocabulary 5,000 pieces.
 
     Args:
         optimizer: an `Optimizer`.
         epochs: passes over the data.
         batch: arguments of `PairBatches`.
-        model: arguments of the backbone that are not its defaults.
-        **changes: other fields of the `Scale`.
+        model: arguments of the backbone that differ from its defaults.
+        **changes: further fields of the `Scale`.
     """
-    fields = {
+    fields: dict[str, Any] = {
         "corpora": CORPORA,
         "loss": {"normalize": "sentences"},
         "vocabulary_size": 5000,
@@ -242,8 +252,8 @@ def paper(optimizer, epochs, batch, model=None, **changes):
     return Scale(model=model or {}, **{**fields, **given, **changes})
 
 
-# Of some models: below 0.8 words for one of the reference on four captions in one
-# source (tools.papers.reproduce), and what examples of bad output show.
+# Weaknesses of some models: fewer than 0.8 words for each of the reference's on four
+# captions in one source (tools.papers.reproduce), and those seen in bad output.
 SHORT = (
     "What is longer than its training sentences, as several captions in one text, "
     "comes out too short."
@@ -251,15 +261,21 @@ SHORT = (
 LOOPS = "Now and then it repeats a word, or a piece of one, up to the limit of length."
 
 
-def card(title, description, equations, paper, weaknesses=()):
-    """The facts of a translator's card that no run can know.
+def card(
+    title: str,
+    description: str,
+    equations: str,
+    paper: dict[str, Any],
+    weaknesses: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Returns the metadata of a translator's card that no run can know.
 
     Args:
-        title: str, the model; the languages are put behind it.
-        description: str, the architecture and where it is not the paper's.
-        equations: str, which of the paper's, and which variant.
+        title: the model; the languages are added to it.
+        description: the architecture, and where it differs from the paper's.
+        equations: the paper's equations that it implements, and the variant.
         paper: dict of title, authors, year and url.
-        weaknesses: list of str, this model's own; those of all are added.
+        weaknesses: those of this model; those of all translators are added.
     """
     return {
         "title": title,

@@ -1,14 +1,15 @@
 """Averages of the weights of several epochs (Vaswani et al. 2017, section 6.1)."""
 
-import contextlib
-import os
 import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from zoo.checks import positive
+from zoo.checks import one_of, positive
 from zoo.files import write_aside
 from zoo.training.updates import averaged_weights
 
@@ -19,64 +20,67 @@ _NAME = re.compile(rf"epoch-(\d+)_({_SCORE})\.weights\.h5")
 class EpochWeights(keras.callbacks.Callback):
     """Keeps the weights of the last or the best epochs, for `average_weights`.
 
-    A file is written after each epoch, and the one that is no longer wanted removed:
-    the disk never holds more than `keep` + 1. The files tell a resumed run all that it
-    must know. With `use_ema` the averaged weights are kept.
+    Writes a file after each epoch, then removes the one that is no longer needed: there
+    are never more than `keep` + 1. A resumed run needs nothing but the files. If the
+    optimizer has `use_ema`, the averaged weights are kept.
 
     Args:
-        folder: where to; it is made.
-        backbone: whose weights are kept.
-        keep: how many.
+        folder: the folder of the files; it is made.
+        backbone: the model whose weights are kept.
+        keep: number of epochs.
         which: "last" or "best".
-        monitor: the log that "best" goes by; the higher, the better.
+        monitor: the log that decides which are "best"; higher is better.
 
     Raises:
         ValueError: for another `which`, or if `keep` is below 1.
     """
 
-    def __init__(self, folder, backbone, keep=5, which="last", monitor="val_bleu"):
+    def __init__(
+        self,
+        folder: str | Path,
+        backbone: Any,
+        keep: int = 5,
+        which: str = "last",
+        monitor: str = "val_bleu",
+    ):
         super().__init__()
-        if which not in ("last", "best"):
-            raise ValueError(
-                f'`which` must be "last" or "best". Received: which={which!r}'
-            )
-        self.folder, self.backbone, self.monitor = folder, backbone, monitor
-        self.keep, self.which = positive("keep", keep), which
+        self.folder, self.backbone, self.monitor = Path(folder), backbone, monitor
+        self.keep = positive("keep", keep)
+        self.which = one_of("which", which, ("last", "best"))
 
-    def paths(self):
-        """The files kept, by epoch."""
-        return [os.path.join(self.folder, name) for *_, name in sorted(self._found())]
+    def paths(self) -> list[Path]:
+        """Returns the files kept, by epoch."""
+        return [path for *_, path in sorted(self._files())]
 
-    def _found(self):
-        with contextlib.suppress(FileNotFoundError):
-            for name in os.listdir(self.folder):
-                if match := _NAME.fullmatch(name):
-                    yield int(match[1]), float(match[2]), name
+    def _files(self) -> Iterator[tuple[int, float, Path]]:
+        """Epoch (from 1), score and path of each file."""
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
+            if match := _NAME.fullmatch(path.name):
+                yield int(match[1]), float(match[2]), path
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Writes the epoch's weights and removes those no longer needed."""
         score = (logs or {}).get(self.monitor, 0.0)
-        os.makedirs(self.folder, exist_ok=True)
-        for name in os.listdir(self.folder):
-            if ".part." in name:  # of a run that was killed while it wrote
-                os.remove(os.path.join(self.folder, name))
-        name = f"epoch-{epoch + 1:05d}_{score:.6g}.weights.h5"
-        path = os.path.join(self.folder, name)
-        # What a run left that was killed before its checkpoint is of no epoch yet.
-        stale = [entry for entry in self._found() if entry[0] > epoch]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path in self.folder.glob("*.part.*"):  # a killed run's unfinished file
+            path.unlink()
+        path = self.folder / f"epoch-{epoch + 1:05d}_{score:.6g}.weights.h5"
+        # A run that was killed before its checkpoint left files of epochs to come.
+        stale = [entry for entry in self._files() if entry[0] > epoch]
         with averaged_weights(self.model):
             write_aside(path, self.backbone.save_weights)
-        stale = [entry for entry in stale if entry[2] != name]
-        kept = [entry for entry in self._found() if entry not in stale]
+        stale = [entry for entry in stale if entry[2] != path]
+        kept = [entry for entry in self._files() if entry not in stale]
         if self.which == "best":
             kept.sort(key=lambda entry: (entry[1], entry[0]))
         else:
             kept.sort()
-        for *_, name in stale + kept[: -self.keep]:
-            os.remove(os.path.join(self.folder, name))
+        for *_, path in stale + kept[: -self.keep]:
+            path.unlink()
 
 
-def average_weights(model, paths):
-    """Gives a model the mean of several weights files.
+def average_weights(model: Any, paths: Sequence[str | Path]) -> None:
+    """Sets a model's weights to the mean of several weights files.
 
     Args:
         model: a Keras model.
@@ -87,12 +91,12 @@ def average_weights(model, paths):
     """
     if not paths:
         raise ValueError("`paths` must name at least one file. Received: none")
-    totals = [0.0] * len(model.weights)
+    totals: list[Any] = [0.0] * len(model.weights)
     for path in paths:
         model.load_weights(path)
         for index, weight in enumerate(model.weights):
             totals[index] += ops.convert_to_numpy(weight).astype("float64")
     for weight, total in zip(model.weights, totals, strict=True):
         mean = np.asarray(total / len(paths))
-        if "float" in weight.dtype:  # a count stays the last file's
+        if "float" in weight.dtype:  # counts stay those of the last file
             weight.assign(mean)

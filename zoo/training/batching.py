@@ -2,6 +2,8 @@
 
 import collections
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -9,22 +11,24 @@ import numpy as np
 from zoo.checks import positive
 from zoo.text.tokenizer import END_ID, START_ID
 
-# A padded target position costs about this many padded source positions: the decoder
-# and the softmax are the larger part of a step.
+# A padded target position costs about as much as this many padded source positions: the
+# decoder and the softmax take most of a step.
 TARGET_COST = 2.5
 
 
-def choose_buckets(sizes, count=14, multiple=1):
+def choose_buckets(
+    sizes: Sequence[tuple[int, int]], count: int = 14, multiple: int = 1
+) -> list[tuple[int, int]]:
     """Chooses padded shapes for a set of sentence pairs.
 
     Starts from every shape that occurs and joins the two whose union pads least, where
-    a target position counts `TARGET_COST` source positions, until `count` are left.
+    a target position counts as `TARGET_COST` source positions, until `count` are left.
 
     Args:
         sizes: list of (source length, target length).
-        count: how many shapes; each costs one compilation.
-        multiple: lengths are rounded up to a multiple of this, or of its double, and so
-            on, where there are more than 2,000 shapes.
+        count: number of shapes; each costs one compilation.
+        multiple: lengths are rounded up to a multiple of this, which is doubled as long
+            as there are more than 2,000 shapes.
 
     Returns:
         Sorted list of (source length, target length); every pair fits into one.
@@ -40,7 +44,7 @@ def choose_buckets(sizes, count=14, multiple=1):
             (-(-s // multiple) * multiple, -(-t // multiple) * multiple)
             for s, t in sizes
         )
-        if len(cells) <= 2000:  # joining them takes the cube of their number
+        if len(cells) <= 2000:  # joining them takes cubic time
             break
         multiple *= 2
     shapes = np.array(sorted(cells), "float64")
@@ -49,7 +53,7 @@ def choose_buckets(sizes, count=14, multiple=1):
     gone = np.zeros(len(shapes), bool)
 
     def costs(row):
-        """The padding that joining `row` with each other shape costs."""
+        """The padding that joining shape `row` with each other shape costs."""
         union = np.maximum(shapes[row], shapes)
         cost = numbers[row] * ((union - shapes[row]) @ prices)
         cost += numbers * ((union - shapes) @ prices)
@@ -68,23 +72,25 @@ def choose_buckets(sizes, count=14, multiple=1):
     return sorted((int(s), int(t)) for s, t in shapes[~gone])
 
 
-def group_by_length(lengths, count=8):
-    """Puts sequences together by length, for a few padded shapes.
+def group_by_length(
+    lengths: Sequence[int], count: int = 8
+) -> list[tuple[int, list[int]]]:
+    """Groups sequences by length, for a few padded shapes.
 
     Args:
-        lengths: list of int.
-        count: how many groups at most; see `choose_buckets`.
+        lengths: the lengths.
+        count: maximum number of groups; see `choose_buckets`.
 
     Returns:
-        List of (padded length, rows): rows are the places in `lengths` of those that
-        fit into it and no shorter one.
+        List of (padded length, rows): the places in `lengths` of the sequences that
+        fit into this length and no shorter one.
 
     Example:
         >>> group_by_length([3, 9, 2, 10], count=2)
         [(3, [0, 2]), (10, [1, 3])]
     """
     shapes = [length for length, _ in choose_buckets([(n, 1) for n in lengths], count)]
-    groups = {shape: [] for shape in shapes}
+    groups: dict[int, list[int]] = {shape: [] for shape in shapes}
     for row, length in enumerate(lengths):
         groups[next(shape for shape in shapes if shape >= length)].append(row)
     return list(groups.items())
@@ -95,18 +101,18 @@ class PairBatches(keras.utils.PyDataset):
 
     A batch is `({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T),
     weights (B, T))`: the target ids begin with the start token, the labels end with the
-    end token, and the weights are 1 where a label is real and 0 on padding. Every batch
-    of a bucket has one shape: a last batch that is not full gets empty rows.
+    end token, and the weights are 1 where a label is real and 0 on padding. All batches
+    of a bucket have one shape: the last one is filled up with empty rows.
 
-    The order depends on the seed and the epoch alone, so that a resumed run sees what
-    the uninterrupted one would have seen; `set_epoch` chooses the epoch, and the batch
-    that it begins with.
+    The order depends only on the seed and the epoch, so that a resumed run sees what
+    the uninterrupted one would have seen; `set_epoch` chooses the epoch and its first
+    batch.
 
     Args:
         sources, targets: lists of lists of ids without start and end tokens.
         batch_tokens: target positions of a batch, padding included.
         batch_size: sentences of a batch; instead of `batch_tokens`.
-        seed: seed of the order; None keeps one order, sorted by bucket.
+        seed: seed of the order; None keeps the batches sorted by bucket.
         buckets: shapes from `choose_buckets`; chosen from the data by default.
 
     Raises:
@@ -125,13 +131,13 @@ class PairBatches(keras.utils.PyDataset):
 
     def __init__(
         self,
-        sources,
-        targets,
-        batch_tokens=None,
-        batch_size=None,
-        seed=None,
-        buckets=None,
-        **kwargs,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        batch_tokens: int | None = None,
+        batch_size: int | None = None,
+        seed: int | None = None,
+        buckets: Sequence[tuple[int, int]] | None = None,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         if len(sources) != len(targets) or not len(sources):
@@ -162,32 +168,35 @@ class PairBatches(keras.utils.PyDataset):
                 )
             cheapest = min(fitting, key=lambda b: (b[0] + TARGET_COST * b[1], b))
             members[cheapest].append(row)
-        # Each bucket as whole arrays: a batch then is one indexing operation.
-        self._arrays, self._rows = {}, {}
+        # Whole arrays for each bucket: a batch is then one indexing operation.
+        self._arrays: dict[tuple[int, int], Any] = {}
+        self._rows: dict[tuple[int, int], tuple[int, int]] = {}
         for bucket, rows in sorted(members.items()):
             arrays = _fill(bucket, [(sources[row], targets[row]) for row in rows])
-            height = batch_size or max(8, batch_tokens // bucket[1] // 8 * 8)
+            height = batch_size or max(8, (batch_tokens or 0) // bucket[1] // 8 * 8)
             self._arrays[bucket], self._rows[bucket] = arrays, (len(rows), height)
         padded = sum(-(-n // b) * b * t for (_, t), (n, b) in self._rows.items())
         self.padding = 1 - self.tokens / padded  # share of target positions
         self._part, self._multiple = (0, 1), 1
         self.set_epoch(0)
 
-    def shard(self, process=0, processes=1, multiple=None):
-        """Leaves one process its rows of every batch, in unchanged order.
+    def shard(
+        self, process: int = 0, processes: int = 1, multiple: int | None = None
+    ) -> None:
+        """Keeps only one process's rows of every batch, in unchanged order.
 
-        All processes then have equally many batches of equal shapes. Where the rows of
-        a batch are no multiple of `multiple`, empty ones are added to them.
+        All processes then have equally many batches of equal shapes. Batches are filled
+        up with empty rows to a multiple of `multiple`.
 
         Args:
             process: number of this process, from 0.
-            processes: how many there are.
-            multiple: rows of a whole batch come in multiples of this, itself one of
-                `processes`; by default `processes`.
+            processes: number of processes.
+            multiple: what the rows of a whole batch are a multiple of, itself a
+                multiple of `processes`; `processes` by default.
 
         Raises:
-            ValueError: if a process is out of range, or where batches have fewer rows
-                than `multiple`, so that some device would never have any.
+            ValueError: if a process is out of range, or if batches have fewer rows than
+                `multiple`, so that some device would never have any.
 
         Example:
             >>> batches = PairBatches([[4], [5], [6]], [[7], [8], [9]], batch_size=3)
@@ -210,28 +219,25 @@ class PairBatches(keras.utils.PyDataset):
             )
         self._part, self._multiple = (process, processes), multiple
 
-    def set_epoch(self, epoch, start=0):
-        """Puts the batches into the order of `epoch` (counted from 0).
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """Puts the batches into the order of an epoch.
 
         Args:
-            epoch: the epoch.
-            start: how many batches have been trained on before: `batches[0]` is the one
-                that follows, and the length that of the rest.
+            epoch: the epoch, counted from 0.
+            start: number of batches to skip, which have been trained on.
         """
-        shuffle = self.seed is not None
-        rng = np.random.default_rng((self.seed, epoch)) if shuffle else None
-        order = []
+        rng, order = _generator(self.seed, epoch), []
         for bucket, (count, height) in self._rows.items():
-            rows = rng.permutation(count) if shuffle else np.arange(count)
+            rows = _order(count, rng)
             order += [
                 (bucket, height, rows[i : i + height]) for i in range(0, count, height)
             ]
         self._order, self.start = _ordered(order, rng)[start:], start
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._order)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         bucket, height, rows = self._order[index]
         process, processes = self._part
         height = -(-height // self._multiple) * self._multiple // processes
@@ -251,19 +257,19 @@ class PairBatches(keras.utils.PyDataset):
 
 
 class ArrayBatches(keras.utils.PyDataset):
-    """Arrays in batches, in an order that the seed and the epoch alone decide.
+    """Arrays in batches, in an order that depends only on the seed and the epoch.
 
-    What `PairBatches` is for sentence pairs, for any other data: `(x, y, weights)` of
-    each batch, all batches of a part of one shape.
+    It is for other data what `PairBatches` is for sentence pairs. A batch is `(x, y,
+    weights)`.
 
     Args:
-        parts: tuple `(x, y)` or `(x, y, weights)` of arrays, or dicts of arrays, whose
-            first axis is that of the examples; or a list of such tuples, one for each
-            shape, as of sentences put together by their length. A batch comes from one
-            of them. Without weights they are 1.
-        batch_size: examples of a batch. The last of a part that is not full is filled
-            up with the first of that epoch once more.
-        seed: seed of the order; None keeps the order as it is.
+        parts: tuple `(x, y)` or `(x, y, weights)` of arrays, or of dicts of arrays,
+            whose first axis is that of the examples; or a list of such tuples, one for
+            each shape (see `group_by_length`). All examples of a batch are from one of
+            them. Weights are 1 by default.
+        batch_size: examples of a batch. The last batch of a part is filled up with that
+            epoch's first examples.
+        seed: seed of the order; None keeps the given order.
 
     Raises:
         ValueError: if arrays of a part differ in length or are empty, or if the batch
@@ -279,10 +285,14 @@ class ArrayBatches(keras.utils.PyDataset):
 
     unit = "labels"
 
-    def __init__(self, parts, batch_size, seed=None, **kwargs):
+    def __init__(
+        self, parts: Any, batch_size: int, seed: int | None = None, **kwargs: Any
+    ):
         super().__init__(**kwargs)
         self.batch_size, self.seed = positive("batch_size", batch_size), seed
-        self._parts, self._shapes, self.tokens = [], [], 0
+        self._parts: list[tuple[Any, Any, Any]] = []
+        self._shapes: list[tuple[int, ...]] = []
+        self.tokens = 0
         for x, y, *weights in [parts] if isinstance(parts, tuple) else parts:
             arrays = [np.asarray(array) for array in keras.tree.flatten((x, y))]
             lengths = {len(array) for array in arrays}
@@ -294,42 +304,48 @@ class ArrayBatches(keras.utils.PyDataset):
             weights = weights[0] if weights else np.ones(len(arrays[0]), "float32")
             self._parts.append((x, y, weights))
             self._shapes.append(tuple(n for a in arrays for n in a.shape[1:]))
-            # Each weight stands for a label, or for all those of an example.
+            # A weight is that of a label, or that of all labels of an example.
             counted = np.count_nonzero(weights) * (arrays[-1].size // weights.size)
             self.tokens += int(counted)
         self.set_epoch(0)
 
-    def set_epoch(self, epoch, start=0):
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
         """See `PairBatches.set_epoch`."""
-        shuffle, size = self.seed is not None, self.batch_size
-        rng = np.random.default_rng((self.seed, epoch)) if shuffle else None
-        order = []
+        rng, size, order = _generator(self.seed, epoch), self.batch_size, []
         for part, (_, _, weights) in enumerate(self._parts):
             count = len(weights)
-            rows = rng.permutation(count) if shuffle else np.arange(count)
-            rows = np.resize(rows, -(-count // size) * size)
+            rows = np.resize(_order(count, rng), -(-count // size) * size)
             shape = self._shapes[part]
             order += [(shape, part, rows[i : i + size]) for i in range(0, count, size)]
         self._order, self.start = _ordered(order, rng)[start:], start
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._order)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         _, part, rows = self._order[index]
         return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
 
 
-def _ordered(order, rng):
-    """Batches shuffled, where there is a generator."""
-    if rng is not None:
-        order = [order[i] for i in rng.permutation(len(order))]
-    return _lead_with_unlike(order)
+def _generator(seed, epoch):
+    """The random generator of an epoch; None to keep the order."""
+    return None if seed is None else np.random.default_rng((seed, epoch))
+
+
+def _order(count, rng):
+    return np.arange(count) if rng is None else rng.permutation(count)
+
+
+def _ordered(batches, rng):
+    """Batches in their final order."""
+    return _lead_with_unlike([batches[i] for i in _order(len(batches), rng)])
 
 
 def _lead_with_unlike(order):
-    """Puts two batches first whose shapes differ wherever any two do: Keras's
-    TensorFlow trainer learns from the first two which sizes vary."""
+    """Moves two batches to the front whose shapes differ wherever any two do.
+
+    Keras's TensorFlow trainer learns from the first two which sizes vary.
+    """
     places = {}
     for place, (bucket, _, _) in enumerate(order):
         places.setdefault(bucket, place)

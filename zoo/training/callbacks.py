@@ -1,13 +1,16 @@
-"""Keras callbacks: data order, progress, validation and checkpoints."""
+"""Keras callbacks: data order, progress, learning-rate plateaus and checkpoints."""
 
 import contextlib
+import dataclasses
 import math
-import operator
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import keras
 
+from zoo.checks import one_of
 from zoo.files import write_aside
 from zoo.training.checkpoint import (
     CheckpointError,
@@ -18,55 +21,65 @@ from zoo.training.checkpoint import (
 from zoo.training.process import start_tensorflow
 from zoo.training.updates import averaged_weights
 
+Logs = dict[str, Any] | None
+
 
 class StepCallbacks(keras.callbacks.CallbackList):
-    """Hands a step's logs to the callbacks as they are: arrays of the device.
+    """Passes a step's logs on as device arrays.
 
-    Keras turns them into floats first, and so waits for the device after each step.
+    Keras turns them into floats first, which makes each step wait for the device.
     """
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Calls the callbacks."""
         for callback in self.callbacks:
             callback.on_train_batch_end(batch, logs=logs)
 
 
 class TensorBoard(keras.callbacks.TensorBoard):
-    """Keras's, for epochs alone: it would look at each step's loss, and so wait for the
-    device. TensorFlow is imported when training begins, quietly."""
+    """Keras's callback, writing epochs only.
 
-    def set_model(self, model):
+    Reading the loss of each step would make it wait for the device. TensorFlow is
+    imported when training begins, without its start-up messages.
+    """
+
+    def set_model(self, model: Any) -> None:
+        """Imports TensorFlow, which writes the logs."""
         start_tensorflow()
         super().set_model(model)
 
-    def on_train_batch_end(self, batch, logs=None):
-        pass
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Writes nothing."""
 
 
 class EpochOrder(keras.callbacks.Callback):
-    """Puts a `PairBatches` into the order of each epoch before it starts.
+    """Puts batches into the order of each epoch before it starts.
 
     Args:
-        batches: the `PairBatches`.
-        start: see `PairBatches.set_epoch`; for the first epoch that comes.
+        batches: a `PairBatches`, or other batches with its `set_epoch`.
+        start: the first batch of the first epoch; see `PairBatches.set_epoch`.
     """
 
-    def __init__(self, batches, start=0):
+    def __init__(self, batches: Any, start: int = 0):
         super().__init__()
         self.batches, self.start = batches, start
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        """Sets the order."""
         self.batches.set_epoch(epoch, self.start)
         self.start = 0
 
 
-def epoch_line(epoch, epochs, logs, scores):
-    """The line that is shown of an epoch; log.csv has all that is known of it.
+def epoch_line(
+    epoch: int, epochs: int | None, logs: dict[str, Any], scores: dict[str, float]
+) -> str:
+    """Returns the line shown after an epoch; log.csv has all its logs.
 
     Args:
-        epoch: int, from 0.
-        epochs: int, or None where it is not known.
-        logs: dict of the epoch's logs.
-        scores: dict of what was found after it, by the names to show.
+        epoch: the epoch, from 0.
+        epochs: how many there are; None if unknown.
+        logs: the epoch's logs.
+        scores: validation scores by the names to show.
 
     Example:
         >>> logs = {"loss": 2.29, "tokens_per_second": 1722.6, "seconds": 1665.7}
@@ -89,33 +102,35 @@ def epoch_line(epoch, epochs, logs, scores):
 class Progress(keras.callbacks.Callback):
     """Progress on standard error: epoch, step, loss, target tokens per second.
 
-    `on_epoch_end` adds `tokens_per_second` (real target tokens, compilation included;
-    of other batches what their `unit` says) to the logs.
+    Adds `seconds` and `tokens_per_second` to an epoch's logs: real target tokens (for
+    other batches, their `unit`), with compilation included in the time.
 
     Args:
-        batches: the `PairBatches` trained on.
-        seconds: least time between two lines.
-        earlier: seconds of the first epoch that passed before it was resumed.
+        batches: the batches trained on.
+        seconds: minimum time between two lines.
+        earlier: seconds spent on the first epoch before it was resumed.
     """
 
-    def __init__(self, batches, seconds=5.0, earlier=0.0):
+    def __init__(self, batches: Any, seconds: float = 5.0, earlier: float = 0.0):
         super().__init__()
         self.batches, self.seconds, self.earlier = batches, seconds, earlier
         self.compiled = False
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        """Starts the clock."""
         self.epoch, self.begun, self.shown = epoch, time.monotonic(), 0.0
         self.begun -= self.earlier
         self.earlier = 0.0
         if not self.compiled and keras.backend.backend() != "torch":
-            self._write("compiling: the first step of each shape of batch takes longer")
+            self._write("compiling: the first step of each batch shape takes longer")
         self.compiled = True
 
-    def elapsed(self):
-        """Seconds of the epoch so far."""
+    def elapsed(self) -> float:
+        """Returns the seconds of the epoch so far."""
         return time.monotonic() - self.begun
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Shows a line if the last one is old enough."""
         now = time.monotonic()
         if now - self.shown < self.seconds:
             return
@@ -129,14 +144,15 @@ class Progress(keras.callbacks.Callback):
             f"step {step}/{total}  loss {loss:.4f}  {rate:,.0f} {self.batches.unit}/s"
         )
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Adds the time and the speed to the logs."""
         seconds = self.elapsed()
         if logs is not None:
             logs["tokens_per_second"] = round(self.batches.tokens / seconds, 1)
             logs["seconds"] = round(seconds, 1)
 
     def _write(self, line):
-        terminal = sys.stderr.isatty()  # one line there, written over again and again
+        terminal = sys.stderr.isatty()  # overwrites the same line there
         with contextlib.suppress(OSError):
             print(
                 f"{line:<78}" if terminal else line,
@@ -147,14 +163,14 @@ class Progress(keras.callbacks.Callback):
 
 
 class Plateau(keras.callbacks.ReduceLROnPlateau):
-    """Keras's `ReduceLROnPlateau`, whose count goes on from one `fit` to the next.
+    """Keras's `ReduceLROnPlateau`, able to resume its count in another `fit`.
 
     The optimizer's learning rate must be a number. `Loop` keeps the count in the
-    checkpoint, where the lowered rate is as well.
+    checkpoint, beside the lowered rate.
 
     Args:
         monitor: the log to watch.
-        mode: "max" where higher is better, "min" where lower is.
+        mode: "max" if higher is better, "min" if lower is.
         **options: of `ReduceLROnPlateau`: `factor`, `patience`, `min_delta`, …
 
     Raises:
@@ -163,19 +179,20 @@ class Plateau(keras.callbacks.ReduceLROnPlateau):
 
     COUNT = ("best", "wait", "cooldown_counter")
 
-    def __init__(self, monitor="val_bleu", mode="max", **options):
+    def __init__(self, monitor: str = "val_bleu", mode: str = "max", **options: Any):
         super().__init__(monitor=monitor, mode=mode, **options)
 
-    def state(self):
-        """The state that a resumed run needs, as JSON."""
+    def state(self) -> dict[str, float]:
+        """Returns what a resumed run needs, ready for JSON."""
         return {name: getattr(self, name) for name in self.COUNT}
 
-    def resume(self, state):
-        """Goes on from what `state` gave."""
+    def resume(self, state: dict[str, float]) -> None:
+        """Restores a `state`."""
         for name in self.COUNT:
             setattr(self, name, state[name])
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: Logs = None) -> None:
+        """Checks the learning rate; unlike Keras's, keeps the count."""
         optimizer = self.model.optimizer
         rate = getattr(optimizer, "inner_optimizer", optimizer).get_config()
         if not isinstance(rate["learning_rate"], float):
@@ -185,107 +202,139 @@ class Plateau(keras.callbacks.ReduceLROnPlateau):
             )
 
 
-BETTER = {"min": operator.lt, "max": operator.gt}
+@dataclasses.dataclass(frozen=True)
+class Monitor:
+    """The log that decides which weights are best and when training may stop.
+
+    Attributes:
+        name: its key in the logs.
+        mode: "max" if higher is better, "min" if lower is.
+        patience: epochs without a new best after which training stops; None for never.
+        goal: value at which training stops; None for none.
+
+    Raises:
+        ValueError: for another mode.
+
+    Example:
+        >>> monitor = Monitor("val_accuracy", "max", patience=2)
+        >>> monitor.better(0.9, than=0.8), monitor.exhausted(epochs=1)
+        (True, False)
+    """
+
+    name: str = "val_bleu"
+    mode: str = "max"
+    patience: int | None = None
+    goal: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("mode", self.mode, ("max", "min"))
+
+    @property
+    def worst(self) -> float:
+        """A value that every other beats."""
+        return -math.inf if self.mode == "max" else math.inf
+
+    def better(self, value: float, than: float) -> bool:
+        """Returns whether a value beats another."""
+        return value > than if self.mode == "max" else value < than
+
+    def exhausted(self, epochs: int) -> bool:
+        """Returns whether that many epochs without a new best are enough to stop."""
+        return self.patience is not None and epochs >= self.patience
+
+    def reached(self, best: float) -> bool:
+        """Returns whether the best value meets the goal."""
+        return self.goal is not None and not self.better(self.goal, best)
 
 
 class Checkpoint(keras.callbacks.Callback):
     """Saves the whole training state after each epoch, and the best weights.
 
     Args:
-        path: the state's file, `.npz`; see `zoo.training.save_state`.
-        best_path: the best weights' file, `.weights.h5`.
-        backbone: whose weights are kept.
-        monitor: the log to watch.
-        mode: "max" where higher is better, "min" where lower is.
-        patience: epochs without a new best after which training stops; None for never.
-        goal: what ends training once it is reached; None for nothing.
-        identity: dict that a resumed run must share, saved with the state.
-        plan: what the weights owe to the command rather than to the identity (the
-            number of epochs, the backend, the commit); kept with the epoch at which
-            it came into force.
-        writes: whether `save` writes; of several processes one does.
-        stateful: dict of name to an object, usually one of the callbacks, whose
-            `state()` every saved state holds, and which `resume(state)` puts back.
+        path: file of the state, `.npz`; see `zoo.training.save_state`.
+        best_path: file of the best weights, `.weights.h5`.
+        backbone: the model whose weights are kept.
+        monitor: a `Monitor`.
+        identity: dict that a resumed run must share; saved with the state.
+        plan: list of what may change when a run is resumed (number of epochs, backend,
+            commit); saved with the epoch from which it applies.
+        stateful: dict of name to an object, usually a callback, whose `state()` goes
+            into every saved state and is restored by its `resume(state)`.
+        minutes: time between two saves within an epoch; None for no such saves.
+        steps: steps between two saves within an epoch; None for no such saves.
     """
 
     def __init__(
         self,
-        path,
-        best_path,
-        backbone,
-        monitor="val_bleu",
-        mode="max",
-        patience=None,
-        goal=None,
-        identity=(),
-        plan=(),
-        writes=True,
-        stateful=(),
+        path: str | Path,
+        best_path: str | Path,
+        backbone: Any,
+        monitor: Monitor = Monitor(),  # noqa: B008 (frozen)
+        identity: Any = (),
+        plan: Any = (),
+        stateful: Any = (),
+        minutes: float | None = 10.0,
+        steps: int | None = None,
     ):
         super().__init__()
-        self.path, self.best_path, self.backbone = path, best_path, backbone
-        self.writes, self.stateful = writes, dict(stateful)
-        self.monitor, self.patience, self.identity = monitor, patience, dict(identity)
-        self.better, self.goal = BETTER[mode], goal
-        self.best, self.best_epoch = math.inf if mode == "min" else -math.inf, -1
-        self.epochs, self.seconds = 0, 0.0  # that are done
-        self.generator, self.plan = None, list(plan)
-        # Under which plans which epochs were trained: [first epoch, *plan].
-        self.plans = []
+        self.path, self.best_path = Path(path), Path(best_path)
+        self.backbone, self.monitor, self.identity = backbone, monitor, dict(identity)
+        self.stateful, self.minutes, self.steps = dict(stateful), minutes, steps
+        self.writes = True  # of several processes, one writes
+        self.best, self.best_epoch = monitor.worst, -1
+        self.epochs, self.seconds = 0, 0.0  # completed
+        self.generator: list[str] | None = None
+        self.plan: list[Any] = list(plan)
+        self.plans: list[list[Any]] = []  # with the first epoch of each, in front
 
-    def resume(self, state):
-        """Goes on from a state that `save` wrote."""
+    def resume(self, state: dict[str, Any]) -> None:
+        """Restores a state that `save` wrote."""
         self.best, self.best_epoch = state["best"], state["best_epoch"]
         self.epochs, self.seconds = state["epoch"], state["seconds"]
         self.generator = state["generator"]
         self.plans = [list(entry) for entry in state["plans"]]
-        if (found := set(state["stateful"])) != set(self.stateful):
+        if (names := set(state["stateful"])) != set(self.stateful):
             raise CheckpointError(
                 f"The checkpoint {self.path} belongs to a run with other callbacks. "
-                f"Expected {sorted(self.stateful)}. Received: {sorted(found)}"
+                f"Expected {sorted(self.stateful)}. Received: {sorted(names)}"
             )
         for name, part in self.stateful.items():
             part.resume(state["stateful"][name])
 
-    @property
-    def reached(self):
-        """Whether the best number so far is as good as the goal, if there is one."""
-        return self.goal is not None and not self.better(self.goal, self.best)
-
-    def on_train_begin(self, logs=None):
-        # Not earlier: `fit` runs the model once before it starts.
+    def on_train_begin(self, logs: Logs = None) -> None:
+        """Restores the random generators, after `fit`'s own first call of the model."""
         set_generator(self.generator)
 
-    def on_epoch_end(self, epoch, logs=None):
-        logs = logs or {}
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Saves, and stops training where the monitor says so."""
+        logs, monitor = logs or {}, self.monitor
         self.seconds += logs.get("seconds", 0.0)
         self.epochs = epoch + 1
-        if self.better(logs[self.monitor], self.best):
-            self.best, self.best_epoch = logs[self.monitor], epoch
+        if monitor.better(logs[monitor.name], self.best):
+            self.best, self.best_epoch = logs[monitor.name], epoch
             with averaged_weights(self.model):
                 write_aside(self.best_path, self.backbone.save_weights)
-        stopped = self.patience is not None and epoch - self.best_epoch >= self.patience
-        reached = self.reached
+        reason = ""
+        if monitor.reached(self.best):
+            reason = f"{monitor.name} {self.best:g}"
+        elif monitor.exhausted(epoch - self.best_epoch):
+            reason = f"no better {monitor.name} for {monitor.patience} epochs"
         self._note_plan(epoch)
-        self.save(epoch + 1, stopped=stopped or reached)
-        if reached:
-            print(f"{self.monitor} {self.best:g}: stopped", file=sys.stderr)
-            self.model.stop_training = True
-        elif stopped:
-            print(
-                f"no better {self.monitor} for {self.patience} epochs: stopped",
-                file=sys.stderr,
-            )
+        self.save(epoch + 1, stopped=bool(reason))
+        if reason:
+            print(f"{reason}: stopped", file=sys.stderr)
             self.model.stop_training = True
 
-    def save(self, epoch, step=0, stopped=False, **within):
+    def save(
+        self, epoch: int, step: int = 0, stopped: bool = False, **within: Any
+    ) -> None:
         """Saves the state.
 
         Args:
-            epoch: how many epochs are done.
-            step: how many batches of the next epoch are done.
+            epoch: completed epochs.
+            step: completed batches of the next epoch.
             stopped: whether training ended before its last epoch.
-            **within: what a resumed epoch needs besides.
+            **within: further entries, needed to resume within an epoch.
         """
         if not self.writes:
             return

@@ -4,9 +4,11 @@ import base64
 import contextlib
 import csv
 import json
-import os
 import re
 import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import h5py
 import keras
@@ -20,15 +22,15 @@ class CheckpointError(ValueError):
     """A checkpoint that is broken or belongs to another run."""
 
 
-def trim_log(path, epochs):
-    """Removes the rows of a log behind the checkpoint's epochs, which come again.
+def trim_log(path: str | Path, epochs: int) -> None:
+    """Drops log rows newer than the checkpoint; they will be written again.
 
     Args:
-        path: the `log.csv`, or where there is none yet.
-        epochs: how many epochs are done; without any, the header goes too.
+        path: the `log.csv`, which need not exist.
+        epochs: completed epochs; if there are none, the header goes too.
 
     Raises:
-        CheckpointError: if it is no log of a training, in what is kept of it.
+        CheckpointError: if the remaining rows are not those of a training log.
     """
     lines = _lines(path)
     known = {str(epoch).encode() for epoch in range(epochs)}
@@ -41,7 +43,7 @@ def trim_log(path, epochs):
             raise _damaged(path, line) from error
         if names[:1] != ["epoch"] or not line.endswith(b"\n"):
             raise _damaged(path, line)
-        # The last one may be half a row of an epoch that comes again.
+        # The last row may be cut off, if its epoch is to be trained again.
         for row in [*rows[:-1], *kept[1:]]:
             whole = re.fullmatch(rb"\d+(,[-+.\w]*)*\r?\n", row)
             if not whole or row.count(b",") + 1 != len(names):
@@ -50,10 +52,15 @@ def trim_log(path, epochs):
         write_bytes(path, b"".join(kept))
 
 
-def trim_samples(path, epochs):
-    """Removes the lines of a `samples.jsonl` behind the checkpoint's epochs.
+def trim_samples(path: str | Path, epochs: int) -> None:
+    """Drops samples newer than the checkpoint; they will be written again.
 
-    Args, Raises: as of `trim_log`; these epochs count from 1.
+    Args:
+        path: the `samples.jsonl`, which need not exist. Its epochs count from 1.
+        epochs: completed epochs.
+
+    Raises:
+        CheckpointError: if one of the remaining lines is damaged.
     """
     lines = _lines(path)
     kept = []
@@ -61,10 +68,10 @@ def trim_samples(path, epochs):
         try:
             known = json.loads(line)["epoch"] <= epochs
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            if epochs and line is not lines[-1]:  # that may be half a line
+            if epochs and line is not lines[-1]:  # the last one may be cut off
                 raise _damaged(path, line) from error
             continue
-        if known and not line.endswith(b"\n"):  # the next one would go on with it
+        if known and not line.endswith(b"\n"):  # the next sample would continue it
             raise _damaged(path, line)
         if known:
             kept.append(line)
@@ -73,24 +80,25 @@ def trim_samples(path, epochs):
 
 
 def _lines(path):
-    if not os.path.exists(path):
+    path = Path(path)
+    if not path.exists():
         return []
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         return file.readlines()
 
 
 def _damaged(path, line):
     return CheckpointError(
-        f"{path} is damaged. Remove it to go on without what it holds of the epochs so "
+        f"{path} is damaged. Remove it to go on without its record of the epochs so "
         f"far, or start afresh with --restart. Received the line: {line[:80]!r}"
     )
 
 
-def check_weights(path):
-    """Refuses a file of weights that is missing or damaged.
+def check_weights(path: str | Path) -> None:
+    """Reads a weights file to the end, to find out whether it is damaged.
 
     Raises:
-        CheckpointError: naming the file.
+        CheckpointError: if the file is missing or damaged.
     """
     with _best_weights(path), h5py.File(path) as file:
         file.visititems(
@@ -98,8 +106,8 @@ def check_weights(path):
         )
 
 
-def load_weights(model, path):
-    """Loads the best weights that a run has written into the model.
+def load_weights(model: Any, path: str | Path) -> None:
+    """Loads the best weights of a run into a model.
 
     Raises:
         CheckpointError: if the file is missing or damaged.
@@ -112,7 +120,7 @@ def load_weights(model, path):
 def _best_weights(path):
     try:
         yield
-    # OSError, ValueError, RuntimeError, KeyError, … by what is damaged.
+    # Which error it is depends on what is damaged: OSError, KeyError, RuntimeError, …
     except Exception as error:
         raise CheckpointError(
             f"{path}, the weights of the best epoch so far, can't be read: put it "
@@ -120,15 +128,15 @@ def _best_weights(path):
         ) from error
 
 
-def save_state(path, model, state):
-    """Writes all variables of a model and its optimizer, and a JSON-able state.
+def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
+    """Writes all variables of a model and its optimizer, and a state.
 
     The file appears whole or not at all; see `write_aside`.
 
     Args:
         path: the file, `.npz`.
         model: a compiled Keras model.
-        state: dict of numbers, strings and lists.
+        state: dict that JSON can hold.
 
     Raises:
         FloatingPointError: if a weight is not finite; the file stays as it was.
@@ -140,31 +148,31 @@ def save_state(path, model, state):
         arrays[f"v{i}"] = array = ops.convert_to_numpy(variable.value)
         if id(variable) in weights and not np.all(np.isfinite(array)):
             raise FloatingPointError(
-                f"The weights are not finite: no checkpoint is made of them. "
+                f"The weights are not finite and no checkpoint is written. "
                 f"Received: {variable.path}"
             )
     arrays["state"] = np.array(json.dumps(state))
 
     def write(aside):
-        with open(aside, "wb") as file:
+        with Path(aside).open("wb") as file:
             np.savez(file, **arrays)
 
     write_aside(path, write)
 
 
-def read_state(path, expected=()):
-    """Reads the state alone of what `save_state` wrote, which needs no model.
+def read_state(path: str | Path, expected: Any = ()) -> dict[str, Any]:
+    """Reads only the state that `save_state` wrote, which needs no model.
 
     Args:
         path: the file.
-        expected: dict of entries that the state must hold with equal values.
+        expected: dict of entries that the state must have.
 
     Returns:
         The state.
 
     Raises:
-        CheckpointError: if the file is broken, or made by another run; the first entry
-            that differs is named, in a nested dict too.
+        CheckpointError: if the file is broken, or written by another run; the first
+            entry that differs is named, in a nested dict too.
     """
     with _reading(path) as file:
         state = dict(json.loads(str(file["state"])))
@@ -172,47 +180,48 @@ def read_state(path, expected=()):
     return state
 
 
-def load_state(path, model, expected=()):
-    """Reads what `save_state` wrote into the model and its optimizer.
+def load_state(path: str | Path, model: Any, expected: Any = ()) -> dict[str, Any]:
+    """Restores a model and its optimizer from what `save_state` wrote.
 
     Nothing is assigned before everything has been read and checked.
 
     Args:
         path: the file.
         model: a compiled Keras model with a built optimizer.
-        expected: dict of entries that the state must hold with equal values.
+        expected: dict of entries that the state must have.
 
     Returns:
         The state.
 
     Raises:
-        CheckpointError: if the file is broken, or made by another model or run.
+        CheckpointError: if the file is broken, or written by another model or run.
     """
     state = read_state(path, expected)
     with _reading(path) as file:
         arrays = [file[f"v{i}"] for i in range(len(file.files) - 1)]
     variables = _variables(model)
-    shapes = [tuple(variable.shape) for variable in variables]
-    found = [array.shape for array in arrays]
-    if shapes != found:
-        odd = next(
-            (i for i, (a, b) in enumerate(zip(shapes, found, strict=False)) if a != b),
-            min(len(shapes), len(found)),
+    expected_shapes = [tuple(variable.shape) for variable in variables]
+    shapes = [array.shape for array in arrays]
+    if shapes != expected_shapes:
+        pairs = enumerate(zip(expected_shapes, shapes, strict=False))
+        first = next(
+            (i for i, (a, b) in pairs if a != b), min(map(len, (arrays, variables)))
         )
-        name = f" ({variables[odd].path})" if odd < len(variables) else ""
+        name = f" ({variables[first].path})" if first < len(variables) else ""
         raise CheckpointError(
-            f"The checkpoint {os.path.basename(path)} is of another architecture: the "
-            f"model has {len(shapes)} variables, the file {len(found)}; they first "
-            f"differ at number {odd}{name}. Expected {shapes[odd : odd + 1]}. "
-            f"Received: {found[odd : odd + 1]}"
+            f"The checkpoint {Path(path).name} is of another architecture: the "
+            f"model has {len(variables)} variables, the file {len(arrays)}; they first "
+            f"differ at number {first}{name}. Expected "
+            f"{expected_shapes[first : first + 1]}. "
+            f"Received: {shapes[first : first + 1]}"
         )
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return state
 
 
-def get_metrics(model):
-    """Values of a model's metrics, of the running loss too, as nested lists."""
+def get_metrics(model: Any) -> list[Any]:
+    """Returns the values of a model's metrics, with the running loss."""
     return [
         ops.convert_to_numpy(variable.value).tolist()
         for metric in model.metrics
@@ -220,18 +229,18 @@ def get_metrics(model):
     ]
 
 
-def set_metrics(model, values):
-    """Puts the metrics back to the values from `get_metrics`."""
+def set_metrics(model: Any, values: list[Any]) -> None:
+    """Restores metrics from `get_metrics`."""
     variables = [v for metric in model.metrics for v in metric.variables]
     for variable, value in zip(variables, values, strict=True):
         variable.assign(np.array(value, variable.dtype))
 
 
-def get_generator():
-    """States of the random generators outside the model, as texts; None if there are
-    none.
+def get_generator() -> list[str] | None:
+    """Returns the states of torch's random generators; None under other backends.
 
-    Keras's dropout under torch draws from torch's own generator of the device.
+    Under torch, Keras's dropout draws from the device's generator; under the others,
+    from variables of the model.
     """
     if keras.backend.backend() != "torch":
         return None
@@ -243,8 +252,8 @@ def get_generator():
     return [base64.b64encode(state.numpy().tobytes()).decode() for state in states]
 
 
-def set_generator(texts):
-    """Puts the generators back into the states from `get_generator`."""
+def set_generator(texts: list[str] | None) -> None:
+    """Restores random generators from `get_generator`."""
     if texts is None or keras.backend.backend() != "torch":
         return
     import torch
@@ -259,43 +268,38 @@ def set_generator(texts):
 
 
 @contextlib.contextmanager
-def _reading(path):
+def _reading(path: str | Path) -> Iterator[Any]:
     try:
         with zipfile.ZipFile(path):
-            pass  # np.load takes other files too
+            pass  # np.load would accept other files, too
         with np.load(path, allow_pickle=False) as file:
             yield file
     except CheckpointError:
         raise
-    # Of NumPy, zipfile, zlib, lzma or even Python's tokenizer, by what is damaged.
+    # NumPy, zipfile, zlib, lzma and even Python's tokenizer have their own errors.
     except Exception as error:
-        raise _unreadable(path, error) from error
+        raise CheckpointError(
+            f"The checkpoint {Path(path).name} can't be read: it is truncated or no "
+            f"checkpoint. Start the run afresh with --restart. Received: {error}"
+        ) from error
 
 
-def _unreadable(path, error):
-    return CheckpointError(
-        f"The checkpoint {os.path.basename(path)} can't be read: it is "
-        f"truncated or no checkpoint. Start the run afresh with --restart. Received: "
-        f"{error}"
-    )
-
-
-def _check(path, name, expected, found):
+def _check(path, name, expected, state):
     for key, value in expected.items():
-        other = found.get(key)
+        other = state.get(key)
         if value == other:
             continue
         if isinstance(value, dict) and isinstance(other, dict):
             _check(path, f"{name}{key}.", {**dict.fromkeys(other), **value}, other)
             continue
         raise CheckpointError(
-            f"The checkpoint {os.path.basename(path)} belongs to another run: "
+            f"The checkpoint {Path(path).name} belongs to another run: "
             f"its {name}{key} differs. Expected {value!r}. Received: {other!r}"
         )
 
 
 def _variables(model):
-    # Seeds of dropout are among the model's variables, so they resume too.
+    """All variables but those of the metrics; dropout's seeds are among the model's."""
     metrics = {id(v) for metric in model.metrics for v in metric.variables}
-    own = [v for v in model.variables if id(v) not in metrics]
-    return own + list(model.optimizer.variables)
+    variables = [v for v in model.variables if id(v) not in metrics]
+    return variables + list(model.optimizer.variables)

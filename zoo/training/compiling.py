@@ -1,5 +1,7 @@
 """Compiles models for training, for runs and benchmarks alike."""
 
+from typing import Any
+
 import keras
 
 from zoo.training.losses import SmoothedCrossEntropy
@@ -9,8 +11,13 @@ from zoo.training.without_logits import WithoutLogits
 
 
 def compile_for_training(
-    model, optimizer, distribution=None, accumulation=1, ema=None, **loss
-):
+    model: Any,
+    optimizer: Any,
+    distribution: Any = None,
+    accumulation: int = 1,
+    ema: Any = None,
+    **loss: Any,
+) -> keras.Model:
     """Compiles a translator as the recipes train it, and returns the model to `fit`.
 
     That is a `WithoutLogits` of the translator where it serves, else the translator.
@@ -41,7 +48,14 @@ def compile_for_training(
     return compile_with(model, optimizer, loss, distribution, accumulation, ema)
 
 
-def compile_with(model, optimizer, loss, distribution=None, accumulation=1, ema=None):
+def compile_with(
+    model: Any,
+    optimizer: Any,
+    loss: Any,
+    distribution: Any = None,
+    accumulation: int = 1,
+    ema: Any = None,
+) -> keras.Model:
     """`compile_for_training` for any model and any loss.
 
     Args:

@@ -1,24 +1,26 @@
 """Batches as `fit` and `evaluate` read them."""
 
+from typing import Any
+
 import keras
 
 
-def as_dataset(batches, steps=None):
-    """Batches for `fit` or `evaluate`: themselves, or TensorFlow's dataset of them.
+def as_dataset(batches: Any, steps: int | None = None) -> Any:
+    """Returns batches for `fit` or `evaluate`, under TensorFlow as a `tf.data.Dataset`.
 
-    The dataset that Keras makes of a `PyDataset` is tuned by a thread of tf.data. As an
-    epoch ends, that is told to end and may miss it: then `fit` waits for its next look
-    around, up to the time that the epoch took and a minute at most (TensorFlow 2.21).
-    This one isn't tuned. An epoch begins to read as its first batch is asked for.
+    The dataset that Keras makes of a `PyDataset` is tuned by a thread of tf.data. At
+    the end of an epoch that thread may miss the signal to stop; `fit` then waits for it
+    as long as the epoch took, a minute at most (TensorFlow 2.21). This dataset isn't
+    tuned. It is read from when an epoch asks for its first batch.
 
     Args:
         batches: a finite `keras.utils.PyDataset` of NumPy arrays, of one structure and
             of any shapes.
-        steps: how many there will be in an epoch; by default as many as there are.
+        steps: batches of an epoch; all of them by default.
 
     Returns:
-        A `tf.data.Dataset` under TensorFlow, else `batches`; those with workers of
-        their own too, for which Keras leaves the tuning out.
+        A `tf.data.Dataset` under TensorFlow, unless the batches have workers of their
+        own, for which Keras doesn't tune; otherwise `batches`.
 
     Example:
         >>> from zoo.training import PairBatches

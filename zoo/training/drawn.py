@@ -1,22 +1,27 @@
-"""Batches that are drawn anew in each epoch."""
+"""Batches of examples that are generated anew in each epoch."""
+
+from collections.abc import Callable
+from typing import Any
 
 from zoo.training.batching import ArrayBatches
 
 
 class DrawnBatches(ArrayBatches):
-    """Examples of a generator, of which none is seen twice.
+    """Batches of generated examples, none of which is seen twice.
 
     Args:
-        draw: function of a count and an epoch to `(x, y)`, arrays or dicts of arrays:
-            the same again for the same epoch.
+        draw: function of a count and an epoch to `(x, y)`, arrays or dicts of arrays.
+            It must return the same examples for the same epoch.
         count: examples of an epoch.
-        batch_size: examples of a batch, which divides the count.
+        batch_size: examples of a batch; it must divide `count`.
+        **kwargs: see `ArrayBatches`.
 
     Raises:
-        ValueError: where it doesn't: the last batch would be filled up with others.
+        ValueError: if `batch_size` doesn't divide `count`: the last batch would have
+            examples a second time.
 
     Attributes:
-        epoch: the one that they are drawn for.
+        epoch: the epoch of the current examples.
 
     Example:
         >>> import numpy as np
@@ -32,18 +37,23 @@ class DrawnBatches(ArrayBatches):
 
     unit = "sequences"
 
-    def __init__(self, draw, count, batch_size, **kwargs):
+    def __init__(
+        self,
+        draw: Callable[[int, int], Any],
+        count: int,
+        batch_size: int,
+        **kwargs: Any,
+    ):
         if count % batch_size:
             raise ValueError(
                 "`count` must be a multiple of `batch_size`. "
                 f"Received: count={count}, batch_size={batch_size}"
             )
         self.draw, self.count, self.epoch = draw, count, 0
-        # In the order in which they are drawn.
-        super().__init__(draw(count, 0), batch_size, seed=None, **kwargs)
+        super().__init__(draw(count, 0), batch_size, **kwargs)
         self.tokens = count
 
-    def set_epoch(self, epoch, start=0):
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
         """See `PairBatches.set_epoch`."""
         if epoch != self.epoch:
             x, y = self.draw(self.count, epoch)

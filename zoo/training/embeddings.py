@@ -1,7 +1,9 @@
-"""Word vectors trained elsewhere: GloVe's and word2vec's text formats."""
+"""Pretrained word vectors in GloVe's and word2vec's text formats."""
 
 import dataclasses
 import gzip
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -13,8 +15,8 @@ class Embeddings:
 
     Attributes:
         matrix: `(words, dimension)`, float32; zeros where the file has no vector.
-        found: bool `(words,)`, true where it has one.
-        duplicates: lines left out because a line before had the same word.
+        found: bool `(words,)`, true where the file has a vector.
+        duplicates: lines skipped because an earlier line had the same word.
     """
 
     matrix: np.ndarray
@@ -22,12 +24,12 @@ class Embeddings:
     duplicates: int
 
     @property
-    def coverage(self):
+    def coverage(self) -> float:
         """Share of the vocabulary that has a vector."""
         return float(self.found.mean())
 
-    def assign_to(self, layer):
-        """Gives an embedding layer the vectors; its other rows stay.
+    def assign_to(self, layer: Any) -> None:
+        """Puts the vectors into an embedding layer; its other rows stay.
 
         Raises:
             ValueError: if the layer has another size.
@@ -42,58 +44,62 @@ class Embeddings:
         layer.embeddings.assign(table)
 
 
-def load_embeddings(path, vocabulary, dimension=None):
-    """Reads the vectors of a vocabulary's words from a text file.
+def load_embeddings(
+    path: str | Path, vocabulary: Any, dimension: int | None = None
+) -> Embeddings:
+    r"""Reads the vectors of a vocabulary's words from a text file.
 
-    A line is a word and its numbers, separated by spaces, as GloVe writes; word2vec's
-    first line, the counts of words and numbers, is understood and checked. Words may
-    contain spaces. A word that the file has in lower case only gets that vector. Of a
-    word that comes twice the first line counts.
+    A line is a word and its numbers, separated by spaces, as in GloVe's files;
+    word2vec's first line, the counts of words and numbers, is checked. Words may
+    contain spaces. A word that the file has only in lower case gets that vector. If a
+    word is repeated, its first line counts.
 
-    A SentencePiece piece is looked up as the word that it is: "▁dog" as "dog",
-    punctuation as it is; other pieces that continue a word have no vector.
+    A SentencePiece piece that starts a word is looked up as that word, "▁dog" as
+    "dog"; punctuation as it is. Pieces that continue a word have no vector.
 
     Args:
         path: the file, UTF-8; read through gzip if it ends with ".gz".
         vocabulary: list of str, or a `zoo.text.Tokenizer`.
-        dimension: numbers of a vector; the file's own by default.
+        dimension: size of a vector; the file's own by default.
 
     Returns:
         `Embeddings`.
 
     Raises:
-        ValueError: for a line with another count of numbers, or with something that is
-            no finite number (the numbers of other words are not read), for a file that
-            is empty or shorter than its first line says. The line is named.
+        ValueError: for a line with another count of numbers or with something that is
+            no finite number (checked for words of the vocabulary only), or for a file
+            that is empty or shorter than its first line says. The line is named.
 
     Example:
         >>> import os, tempfile
         >>> path = os.path.join(tempfile.mkdtemp(), "vectors.txt")
         >>> with open(path, "w") as file:
-        ...     _ = file.write("dog 1 2\\ncat 3 4\\n")
+        ...     _ = file.write("dog 1 2\ncat 3 4\n")
         >>> vectors = load_embeddings(path, ["cat", "bird", "Dog"])
         >>> vectors.matrix.tolist(), vectors.found.tolist()
         ([[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]], [True, False, True])
     """
-    rows = {}
+    rows: dict[str, list[int]] = {}
     words = _words(vocabulary)
     for row, word in enumerate(words):
         if word is not None:
             rows.setdefault(word, []).append(row)
             rows.setdefault(word.lower(), [])
-    vectors, duplicates, number, declared = {}, 0, 0, None
-    opened = gzip.open if str(path).endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8", errors="replace", newline="\n") as file:
+    vectors: dict[str, np.ndarray] = {}
+    duplicates, number, declared = 0, 0, None
+    text: Any = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}
+    zipped = str(path).endswith(".gz")
+    with gzip.open(path, "rt", **text) if zipped else Path(path).open(**text) as file:
         for number, line in enumerate(file, start=1):
             line = line.rstrip("\r\n ")
             if number == 1 and (header := _header(line)):
                 declared, size = header
-                dimension = _same(dimension, size, path, number)
+                dimension = _check_size(dimension, size, path, number)
                 continue
             if dimension is None:
                 dimension = max(line.count(" "), 1)
             word, *numbers = line.rsplit(" ", dimension)
-            _same(dimension, len(numbers), path, number)
+            _check_size(dimension, len(numbers), path, number)
             if word in vectors:
                 duplicates += 1
             elif word in rows:
@@ -105,7 +111,7 @@ def load_embeddings(path, vocabulary, dimension=None):
             f"{path} is empty or truncated: it must have {expected} vectors. "
             f"Received: {lines}"
         )
-    matrix = np.zeros((len(words), dimension), "float32")
+    matrix = np.zeros((len(words), dimension or 0), "float32")
     found = np.zeros(len(words), "bool")
     for word, places in rows.items():
         vector = vectors.get(word, vectors.get(word.lower()))
@@ -134,10 +140,10 @@ def _header(line):
     return None
 
 
-def _same(wanted, size, path, number):
-    if wanted not in (None, size):
+def _check_size(expected, size, path, number):
+    if expected not in (None, size):
         raise ValueError(
-            f"{path}, line {number}: a vector must have {wanted} numbers. "
+            f"{path}, line {number}: a vector must have {expected} numbers. "
             f"Received: {size}"
         )
     return size
@@ -153,31 +159,3 @@ def _vector(numbers, path, number):
             f"{path}, line {number}: numbers must be finite. Received: {numbers}"
         )
     return vector
-
-
-def start_from(backbone, tokenizer, files):
-    """Gives a backbone the word vectors of files.
-
-    Args:
-        backbone: with `source_embedding` and `token_embedding`.
-        tokenizer: whose pieces the rows are.
-        files: dict of "source" and "target" to a path.
-
-    Returns:
-        What was found, a line for each file.
-
-    Raises:
-        ValueError: for another key; see `load_embeddings` for the files.
-    """
-    layers = {"source": "source_embedding", "target": "token_embedding"}
-    told = []
-    for side, path in files.items():
-        if side not in layers:
-            raise ValueError(
-                f"`embeddings` must have the keys {list(layers)}. Received: {side!r}"
-            )
-        layer = getattr(backbone, layers[side])
-        found = load_embeddings(path, tokenizer, layer.output_dim)
-        found.assign_to(layer)
-        told.append(f"{side} vectors for {found.coverage:.1%} of the pieces: {path}")
-    return told

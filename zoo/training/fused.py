@@ -1,25 +1,26 @@
 """Adam's update in one pass over the weights, under torch on a CPU."""
 
 import functools
+from typing import Any
 
 import keras
 from keras import ops
 
 
-def fuse(optimizer):
-    """The same optimizer with a faster update, where there is one.
+def fuse(optimizer: Any) -> Any:
+    """Returns an optimizer with a faster update, if there is one.
 
-    Under torch Keras updates with Adam by a dozen passes over all weights; torch's own
-    fused kernel reads and writes each weight once. Everything else stays Keras's:
-    schedules, clipping, weight decay, averages, the variables and their order. Not
-    for weights on a GPU: the numbers that the kernel takes would wait for it.
+    Under torch, Keras's Adam takes a dozen passes over all weights; torch's fused
+    kernel reads and writes each weight once. Schedules, clipping, weight decay,
+    averages, the variables and their order stay Keras's. Weights on a GPU are updated
+    by Keras: the kernel's arguments would have to wait for it.
 
     Args:
         optimizer: a Keras optimizer that has not been built.
 
     Returns:
-        A new optimizer under torch for a `keras.optimizers.Adam` without `amsgrad`,
-        else `optimizer`.
+        A new optimizer, under torch and for a `keras.optimizers.Adam` without
+        `amsgrad`; otherwise `optimizer`.
 
     Example:
         >>> fuse(keras.optimizers.Adam(0.01)).get_config()["beta_1"]
@@ -27,7 +28,6 @@ def fuse(optimizer):
     """
     if keras.backend.backend() != "torch":
         return optimizer
-
     plain = type(optimizer) is type(keras.optimizers.Adam())
     if not plain or optimizer.amsgrad:
         return optimizer
@@ -39,12 +39,11 @@ def _fused_adam():
     import torch
     from torch.optim.adam import adam
 
-    # A subclass of Keras's takes the update variable by variable, by `update_step`.
+    # For a subclass, Keras calls `update_step` for each variable.
     class Adam(keras.optimizers.Adam):
         def update_step(self, gradient, variable, learning_rate):
             """Keras's update: ε is added to the root of the uncorrected v."""
             if variable.value.device.type != "cpu":
-                # The numbers that the kernel takes would wait for the device.
                 super().update_step(gradient, variable, learning_rate)
                 return
             index = self._get_variable_index(variable)

@@ -1,21 +1,23 @@
 """The gradient's norm for one batch, on any backend."""
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
 
-def gradient_norm(model, batch):
-    """Euclidean norm of the loss's gradient by all trainable weights, before clipping.
+def gradient_norm(model: Any, batch: tuple[Any, Any, Any]) -> float:
+    """Returns the global norm of the loss's gradient for one batch, before clipping.
 
-    The gradient is computed afresh, without dropout; nothing of the model changes.
+    The gradient is computed without dropout; nothing in the model changes.
 
     Args:
         model: a compiled Keras model.
-        batch: `(inputs, labels, weights)`, as a `PairBatches` gives it.
+        batch: `(inputs, labels, weights)`, such as one of a `PairBatches`.
 
     Returns:
-        A float; NaN or inf where the gradient is not finite.
+        The norm; NaN or inf if the gradient is not finite.
 
     Example:
         >>> import numpy as np
@@ -31,7 +33,7 @@ def gradient_norm(model, batch):
         for part in batch
     )
     gradients = _GRADIENTS[keras.backend.backend()](model, x, y, weights)
-    # In double precision: squares of a float32 that is still finite may not be.
+    # In double precision: the square of a finite float32 may be infinite.
     arrays = [ops.convert_to_numpy(g).astype("float64") for g in gradients]
     return float(np.sqrt(sum(np.sum(np.square(array)) for array in arrays)))
 
@@ -57,8 +59,8 @@ def _torch(model, x, y, weights):
 
     variables = [v.value for v in model.trainable_variables]
     loss = _loss(model, x, y, weights, model(x, training=False))
-    found = torch.autograd.grad(loss, variables, allow_unused=True)
-    return [g for g in found if g is not None]
+    gradients = torch.autograd.grad(loss, variables, allow_unused=True)
+    return [g for g in gradients if g is not None]
 
 
 def _tensorflow(model, x, y, weights):
@@ -67,9 +69,9 @@ def _tensorflow(model, x, y, weights):
     variables = [v.value for v in model.trainable_variables]
     with tf.GradientTape() as tape:
         loss = _loss(model, x, y, weights, model(x, training=False))
-    found = tape.gradient(loss, variables)
-    # Those of an embedding's rows are slices, which may name a row twice.
-    return [tf.convert_to_tensor(g) for g in found if g is not None]
+    gradients = tape.gradient(loss, variables)
+    # Those of embeddings are `IndexedSlices`, which may name a row twice.
+    return [tf.convert_to_tensor(g) for g in gradients if g is not None]
 
 
 _GRADIENTS = {"jax": _jax, "torch": _torch, "tensorflow": _tensorflow}

@@ -1,9 +1,10 @@
-"""A recipe's optimizer: plain values that `--set` can change."""
+"""A recipe's optimizer, as plain values that `--set` can change."""
 
 import dataclasses
 import math
+from typing import Any
 
-# The class of each name: Keras's, but for `zoo.training.Rprop`.
+# Keras's class for each name, except for `zoo.training.Rprop`.
 OPTIMIZERS = {
     "adadelta": "Adadelta",
     "adafactor": "Adafactor",
@@ -16,14 +17,22 @@ OPTIMIZERS = {
     "rprop": "Rprop",
     "sgd": "SGD",
 }
+# Arguments of the Keras class that `Optimizer` sets itself, or has no use for.
+RESERVED = (
+    "learning_rate",
+    "clipnorm",
+    "clipvalue",
+    "global_clipnorm",
+    "loss_scale_factor",
+)
 SCHEDULES = ("constant", "linear", "inverse_sqrt", "noam", "halving")
 
 
 @dataclasses.dataclass(frozen=True)
 class Optimizer:
-    """A Keras optimizer with a learning-rate schedule, as a recipe writes it down.
+    """A Keras optimizer with a learning-rate schedule, described by plain values.
 
-    Called with the steps of an epoch and the number of epochs, it gives the Keras
+    Called with the steps of an epoch and the number of epochs, it makes the Keras
     optimizer.
 
     Attributes:
@@ -31,15 +40,15 @@ class Optimizer:
             "rmsprop", "rprop" or "sgd".
         learning_rate: highest learning rate.
         schedule: "constant"; "linear" rises in `warmup` steps and falls to 0 at the
-            last step (`WarmupLinearDecay`); "inverse_sqrt" rises and falls as 1/√step
-            (`InverseSquareRoot`); "noam" is that of Vaswani et al. times
+            last step (`WarmupLinearDecay`); "inverse_sqrt" rises, then falls as 1/√step
+            (`InverseSquareRoot`); "noam" is the schedule of Vaswani et al. times
             `learning_rate` (`NoamSchedule`); "halving" halves every `halving_epochs`
             after the first `constant_epochs` (`HalvingSchedule`).
-        warmup: steps of the rise; of "linear" at most a quarter of the training's.
-        constant_epochs: epochs before the first halving of "halving".
+        warmup: steps of the rise; for "linear", at most a quarter of all steps.
+        constant_epochs: epochs before the first halving, for "halving".
         halving_epochs: epochs between two halvings.
         hidden_dim: size of the model, for "noam".
-        clip: the norm that all gradients together are clipped at; None for none.
+        clip: global norm at which gradients are clipped; None for no clipping.
         options: further arguments of the Keras class, such as `{"beta_2": 0.98}`.
 
     Raises:
@@ -61,7 +70,7 @@ class Optimizer:
     clip: float | None = None
     options: dict[str, bool | int | float] = dataclasses.field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):
             value = getattr(self, name)
             if value not in allowed:
@@ -82,7 +91,7 @@ class Optimizer:
             )
 
     @property
-    def keras_class(self):
+    def keras_class(self) -> Any:
         """The class of the Keras optimizer."""
         if self.name == "rprop":
             from zoo.training.rprop import Rprop
@@ -92,8 +101,8 @@ class Optimizer:
 
         return getattr(keras.optimizers, OPTIMIZERS[self.name])
 
-    def __call__(self, steps_per_epoch, epochs):
-        """The Keras optimizer for a training of `epochs` times `steps_per_epoch`."""
+    def __call__(self, steps_per_epoch: int, epochs: int) -> Any:
+        """Makes the Keras optimizer for `epochs` epochs of `steps_per_epoch` steps."""
         return self.keras_class(
             self._rate(steps_per_epoch, epochs),
             global_clipnorm=self.clip,

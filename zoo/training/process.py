@@ -1,4 +1,4 @@
-"""Settings of a process that trains or decodes: memory, XLA's flags for the CPU."""
+"""Settings of a process that trains or decodes: memory, threads, XLA's flags."""
 
 import contextlib
 import ctypes
@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from zoo.backend import (
     check_backend,
@@ -18,35 +21,35 @@ from zoo.backend import (
     without_tensorflow,
 )
 
-# Of malloc.h. Freed memory stays with the process, where the next step finds it: a
-# step's large buffers otherwise come from the system page by page, each page zeroed,
-# which can take longer than the arithmetic on them.
+# From malloc.h. Freed memory is kept for the next step: large buffers would otherwise
+# come from the system page by page, each of them zeroed, which can take longer than the
+# arithmetic on them.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -2, -3, -4, -8
 
 # The largest threshold that glibc takes.
 _LARGE = 2**25
 
-# Fewer have no product that two threads compute faster than one.
+# A smaller model has no product that two threads compute faster than one.
 _FEW_PARAMETERS = 1_000_000
 
-# By default XLA fuses products with their neighbours in JAX 0.10; such fusions run
-# slower than a product by itself.
+# In JAX 0.10, XLA fuses products with their neighbours by default, which is slower than
+# the product alone.
 _DOTS = "--xla_cpu_experimental_ynn_fusion_type=LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 
 
-def tune_process():
+def tune_process() -> None:
     """Prepares this process for work on a CPU, before the first tensor is made.
 
     Every command of `zoo` that loads a preset, every recipe and every worker of a bulk
-    translation call it; in Python it is for you to call. It does two things, and
-    neither changes what is computed; docs/performance.md has what each is worth.
+    translation calls it; Python programs have to call it themselves. It does two
+    things, neither of which changes any result; docs/performance.md measures both.
 
-    - With glibc, memory that was freed is kept for the next step instead of being given
-      back to the system. Not where the environment sets malloc's behaviour itself
-      (`MALLOC_…`, `GLIBC_TUNABLES`).
-    - With JAX 0.10, products are not fused with their neighbours (`XLA_FLAGS`). Not
-      where the environment has that flag already, nor with other versions, which may
-      not know it and would refuse to start.
+    - With glibc, freed memory is kept for the next step instead of being returned to
+      the system, unless the environment configures malloc (`MALLOC_…`,
+      `GLIBC_TUNABLES`).
+    - With JAX 0.10, products are not fused with their neighbours (`XLA_FLAGS`), unless
+      the environment sets that flag. Other versions may not know it and would refuse
+      to start.
 
     Example:
         >>> tune_process()
@@ -55,20 +58,20 @@ def tune_process():
     _set_xla_flags()
 
 
-def start_backend(devices=True):
+def start_backend(devices: bool = True) -> None:
     """Imports Keras and KerasHub, quietly and without what the backend doesn't need.
 
-    The start-up messages, a dozen lines of TensorFlow's, most of them about GPUs that a
-    machine hasn't got, are kept back, and shown if the start fails. Under JAX and
-    PyTorch KerasHub is kept from importing TensorFlow, as it does wherever that is
-    installed (2 to 3 s and 0.5 GB): it then does all that zoo needs without it.
+    The dozen lines that TensorFlow prints at its start, most of them about missing
+    GPUs, are only shown if the start fails. Under JAX and PyTorch, KerasHub is kept
+    from importing TensorFlow, which takes 2 to 3 s and 0.5 GB: zoo doesn't need it
+    there.
 
-    Every command of `zoo` that loads a preset and every recipe call it. In Python
-    docs/performance.md says what to set.
+    Every command of `zoo` that loads a preset and every recipe calls it. For Python
+    programs, docs/performance.md says what to set.
 
     Args:
-        devices: whether the devices are looked for now, which has messages of its own.
-            Not before a distributed run has been set up.
+        devices: whether to look for devices now, which prints messages, too. A
+            distributed run must be set up before.
 
     Raises:
         ImportError: if the backend is unknown, or it or a package that it needs is
@@ -88,10 +91,14 @@ def start_backend(devices=True):
         start_tensorflow()
 
 
-def start_tensorflow(devices=True):
-    """Imports TensorFlow, its messages kept back likewise: for what uses it beside
-    another backend, as TensorBoard's logs and Keras's seeds do. Does nothing where it
-    isn't installed."""
+def start_tensorflow(devices: bool = True) -> None:
+    """Imports TensorFlow quietly, if it is installed.
+
+    TensorBoard's logs and Keras's seeds use it under other backends, too.
+
+    Args:
+        devices: see `start_backend`.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with _standard_error_kept(), contextlib.suppress(ImportError):
         import tensorflow
@@ -100,50 +107,51 @@ def start_tensorflow(devices=True):
             tensorflow.config.list_physical_devices()
 
 
-# Prints a file if what it reads ends without a line: its parent has died.
+# Prints a file if its input ends without a line, which means that its parent has died.
 _SHOW = 'read done || { cat "$0" >&2; rm -f "$0"; }'
 
 
 @contextlib.contextmanager
-def _standard_error_kept():
-    """Keeps what is written to standard error, by C++ too, and shows it on an error,
-    also on one that ends the process at once."""
+def _standard_error_kept() -> Iterator[None]:
+    """Holds standard error back, that of C++ too, and shows it only after an error.
+
+    It is also shown if the process ends at once.
+    """
     try:
-        own = os.dup(2)
+        original = os.dup(2)
     except OSError:  # it is closed
         yield
         return
     with tempfile.NamedTemporaryFile() as kept:
         watcher = subprocess.Popen(
-            ["sh", "-c", _SHOW, kept.name], stdin=subprocess.PIPE, stderr=own
+            ["sh", "-c", _SHOW, kept.name], stdin=subprocess.PIPE, stderr=original
         )
         os.dup2(kept.fileno(), 2)
         try:
             yield
         except BaseException:
             kept.seek(0)
-            os.write(own, kept.read())
+            os.write(original, kept.read())
             raise
         finally:
-            os.dup2(own, 2)
-            os.close(own)
+            os.dup2(original, 2)
+            os.close(original)
             watcher.communicate(b"done\n")
 
 
-def choose_threads(parameters):
-    """Sets how many threads PyTorch computes with: one for a model of fewer than a
-    million parameters, whose products are over before a second thread has begun.
+def choose_threads(parameters: int) -> str:
+    """Sets how many threads PyTorch trains with.
 
-    By the model's size alone, so that a run that goes on computes as it did before.
-    Does nothing under other backends, or where the environment sets the number
+    A model of fewer than a million parameters gets one: its products are over before a
+    second thread has begun. Only the size decides, so that a resumed run computes as it
+    did before. Does nothing under other backends, or if the environment sets the number
     (`OMP_NUM_THREADS`, `MKL_NUM_THREADS`).
 
     Args:
-        parameters: int, of the model that is trained.
+        parameters: number of the model's parameters.
 
     Returns:
-        str. The backend and its threads, for the line that tells of the run's start:
-        "torch backend, threads: 1".
+        The backend and its threads, to be shown: "torch backend, threads: 1".
     """
     backend = configured_backend()
     if backend != "torch":
@@ -156,12 +164,12 @@ def choose_threads(parameters):
     return f"torch backend, threads: {torch.get_num_threads()}"
 
 
-def spare_threads():
-    """Sets how many threads PyTorch decodes with: as many as cores are free just now.
+def spare_threads() -> None:
+    """Sets how many threads PyTorch decodes with: as many as there are idle cores.
 
-    On a machine whose other cores are at work a second thread makes decoding slower:
-    each product waits for the one that comes last. Does nothing under other backends,
-    where the environment sets the number, or where the system doesn't tell.
+    If the other cores are busy, a second thread makes decoding slower: each product
+    waits for the last thread. Does nothing under other backends, if the environment
+    sets the number, or if the system doesn't report the load.
     """
     if configured_backend() != "torch" or _threads_are_given():
         return
@@ -175,17 +183,17 @@ def spare_threads():
 
 @functools.cache
 def _default_threads():
-    """PyTorch's own number, before it is set here."""
+    """PyTorch's own number, read before it is changed."""
     import torch
 
     return torch.get_num_threads()
 
 
 def _idle_share(seconds=0.05):
-    """The share of this machine's CPU time that nothing uses, measured for a moment."""
+    """The share of this machine's CPU time that is idle, measured for a moment."""
 
     def read():
-        with open("/proc/stat", encoding="ascii") as file:
+        with Path("/proc/stat").open(encoding="ascii") as file:
             times = [int(time) for time in file.readline().split()[1:]]
         return times[3] + times[4], sum(times[:8])  # idle and waiting; all
 
@@ -199,14 +207,17 @@ def _threads_are_given():
     return any(os.environ.get(f"{name}_NUM_THREADS") for name in ("OMP", "MKL"))
 
 
-def give_back_large_buffers(model):
-    """Lets the largest buffers go back to the system, for a model with a large matrix.
+def give_back_large_buffers(model: Any) -> None:
+    """Returns the largest buffers to the system, for a model with a large matrix.
 
-    Under JAX a step takes most of its memory in one piece. Freed and kept, that piece
-    may be cut by a small one, and the next step take another: memory for two steps. So
-    where a single weight has 32 MB, pieces of that size aren't kept, at a twentieth of
-    the speed (docs/performance.md). It holds for the process from then on. Does nothing
-    where `tune_process` changed nothing.
+    Under JAX a step takes most of its memory in one piece. If that is kept, a small
+    allocation may split it, and the next step takes another: memory for two steps. So
+    if a single weight has 32 MB, pieces of that size aren't kept, at 5 % of the speed
+    (docs/performance.md). This holds for the rest of the process. Does nothing unless
+    `tune_process` keeps freed memory.
+
+    Args:
+        model: a Keras model.
 
     Example:
         >>> import keras
@@ -220,7 +231,7 @@ def give_back_large_buffers(model):
         mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
-_kept = False  # whether this process keeps what it freed
+_kept = False  # whether this process keeps freed memory
 
 
 def _keep_memory():
@@ -235,7 +246,7 @@ def _keep_memory():
     mallopt(_TRIM_THRESHOLD, 2**31 - 1)
     mallopt(_TOP_PAD, 2**28)
     if configured_backend() == "jax":
-        # Its threads would each keep memory of their own.
+        # Otherwise each of its threads would keep memory.
         mallopt(_ARENA_MAX, 1)
 
 

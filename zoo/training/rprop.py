@@ -1,5 +1,7 @@
 """RPROP, the optimizer of Schuster & Paliwal (1997)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -8,23 +10,23 @@ from keras import ops
 class Rprop(keras.optimizers.Optimizer):
     """Resilient propagation (Riedmiller & Braun 1993): only the gradient's sign counts.
 
-    Each weight has a step of its own. It grows while its gradient keeps its sign; where
-    the sign changes, the step shrinks and the weight stays for one update:
+    Each weight has its own step. It grows while the gradient keeps its sign; when the
+    sign changes, the step shrinks and the weight stays for one update:
 
         step = min(step * increase, most)      the sign is that of the last update
         step = max(step * decrease, least)     it has changed: the weight stays
         w   -= learning_rate * step * sign(gradient)
 
-    So gradients must be of the whole training set: one batch an epoch. The form without
-    taking a step back is iRPROP- (Igel & Hüsken 2003). Schuster & Paliwal call theirs
-    modified; how is not known here.
+    So gradients must be those of the whole training set: one batch an epoch. This
+    form, which takes no step back, is iRPROP- (Igel & Hüsken 2003). Schuster & Paliwal
+    call theirs modified, without saying how.
 
     Args:
-        learning_rate: the first step. Default 0.01.
-        increase, decrease: factors. Default 1.2 and 0.5.
-        least, most: bounds of the step, as multiples of the first. Default 1e-4 and
-            5000.
-        name, **kwargs: see `keras.optimizers.Optimizer`.
+        learning_rate: the first step.
+        increase, decrease: factors on the step.
+        least, most: bounds of the step, as multiples of the first.
+        name: see `keras.optimizers.Optimizer`.
+        **kwargs: see `keras.optimizers.Optimizer`.
 
     Example:
         >>> weight = keras.Variable([1.0, 1.0])
@@ -37,19 +39,20 @@ class Rprop(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=0.01,
-        increase=1.2,
-        decrease=0.5,
-        least=1e-4,
-        most=5000.0,
-        name="rprop",
-        **kwargs,
+        learning_rate: Any = 0.01,
+        increase: float = 1.2,
+        decrease: float = 0.5,
+        least: float = 1e-4,
+        most: float = 5000.0,
+        name: str = "rprop",
+        **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, name=name, **kwargs)
         self.increase, self.decrease = increase, decrease
         self.least, self.most = least, most
 
-    def build(self, variables):
+    def build(self, variables: list[Any]) -> None:
+        """Makes the steps and the last signs."""
         if self.built:
             return
         super().build(variables)
@@ -61,7 +64,8 @@ class Rprop(keras.optimizers.Optimizer):
             for name, initializer in (("step", "ones"), ("sign", "zeros"))
         )
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        """Updates one variable."""
         index = self._get_variable_index(variable)
         last, sign = self._signs[index], ops.sign(ops.cast(gradient, variable.dtype))
         agreed = sign * last
@@ -75,7 +79,8 @@ class Rprop(keras.optimizers.Optimizer):
         rate = ops.cast(learning_rate, variable.dtype)
         self.assign_sub(variable, rate * step * sign)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the optimizer's arguments."""
         return {
             **super().get_config(),
             "increase": self.increase,

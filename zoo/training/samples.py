@@ -1,38 +1,44 @@
 """Sample translations of a run: written after each epoch, read by the report."""
 
 import json
-import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from zoo.decoding import Translation, align_ids
 
 
-def make_samples(model, sources, references, translations, source_ids, target_ids):
-    """Describes translations, and what the model attended to, as JSON can hold it.
+def make_samples(
+    model: Any,
+    texts: Sequence[tuple[str, str, str]],
+    source_ids: Sequence[Sequence[int]],
+    target_ids: Sequence[Sequence[int]],
+) -> list[dict[str, Any]]:
+    """Describes translations, and what the model attended to, ready for JSON.
 
     Args:
         model: a `zoo.models.Translator` that has a preprocessor.
-        sources, references, translations: lists of str.
-        source_ids, target_ids: lists of lists of ids, of sources and translations.
+        texts: (source, reference, translation) of each sentence.
+        source_ids: ids of the sources.
+        target_ids: ids of the translations.
 
     Returns:
-        For each translation a dict of source, reference and translation; where the
-        model has attention also of tokens, source_tokens and alignment, and of focus
-        and windows where it is local: the fields of a `zoo.decoding.Translation`.
+        For each translation a dict of source, reference and translation. If the model
+        has attention, it also has tokens, source_tokens and alignment, and for local
+        attention focus and windows: the fields of a `zoo.decoding.Translation`.
     """
     pieces, samples = model.preprocessor.pieces, []
-    found = align_ids(model, source_ids, target_ids)
-    texts = zip(sources, references, translations, strict=True)
+    names = ("source", "reference", "translation")
     ids = zip(source_ids, target_ids, strict=True)
-    for (source, reference, translation), own, arrays in zip(
-        texts, ids, found, strict=True
-    ):
-        sample = {"source": source, "reference": reference, "translation": translation}
+    alignments = align_ids(model, source_ids, target_ids)
+    for text, pair, arrays in zip(texts, ids, alignments, strict=True):
+        sample: dict[str, Any] = dict(zip(names, text, strict=True))
         if arrays[0].any():
-            sample["source_tokens"], sample["tokens"] = map(pieces, own)
-            names = ("alignment", "focus", "windows")[: len(arrays)]
-            sample |= zip(names, map(_rounded, arrays), strict=True)
+            sample["source_tokens"], sample["tokens"] = map(pieces, pair)
+            fields = ("alignment", "focus", "windows")[: len(arrays)]
+            sample |= zip(fields, map(_rounded, arrays), strict=True)
         samples.append(sample)
     return samples
 
@@ -43,34 +49,36 @@ def _rounded(array):
     return np.round(array.astype("float64"), 3).tolist()
 
 
-def append_samples(path, samples):
-    """Appends dicts to a `samples.jsonl`, one a line.
+def append_samples(path: str | Path, samples: Sequence[dict[str, Any]]) -> None:
+    """Appends samples to a `samples.jsonl`, one a line.
 
-    Each has the epoch, from 1, and the name of the validation set, besides what
-    `make_samples` gives.
+    Args:
+        path: the file.
+        samples: dicts from `make_samples`, with the epoch (from 1) and the name of the
+            validation set, "set", added.
     """
     lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
-    with open(path, "a", encoding="utf-8") as file:
+    with Path(path).open("a", encoding="utf-8") as file:
         file.write("".join(f"{line}\n" for line in lines))
 
 
-def read_samples(path):
+def read_samples(path: str | Path) -> dict[tuple[str, ...], dict[int, dict[str, Any]]]:
     """Reads a `samples.jsonl`.
 
     Returns:
-        `{(set, source, reference): {epoch: sample}}`, empty without such a file. Of an
-        epoch that was trained again the last sample counts.
+        `{(set, source, reference): {epoch: sample}}`, empty without such a file. If an
+        epoch was trained again, its last sample counts.
 
     Raises:
-        ValueError: if a line of it is no sample.
+        ValueError: if a line is no sample.
     """
-    samples = {}
-    if os.path.exists(path):
-        with open(path, "rb") as file:
+    samples: dict[tuple[str, ...], dict[int, dict[str, Any]]] = {}
+    if Path(path).exists():
+        with Path(path).open("rb") as file:
             lines = file.readlines()
         for number, line in enumerate(lines, 1):
             if not line.endswith(b"\n"):
-                continue  # the run was killed while it wrote
+                continue  # the run was killed while writing it
             try:
                 sample = json.loads(line)
                 key = tuple(sample[name] for name in ("set", "source", "reference"))
@@ -80,32 +88,31 @@ def read_samples(path):
                     raise ValueError("a text is no str")
                 translation_of(sample)
                 samples.setdefault(key, {})[int(sample["epoch"])] = sample
-            # Of what JSON or NumPy makes of it: ValueError, OverflowError, KeyError, …
+            # JSON and NumPy raise ValueError, OverflowError, KeyError, …
             except Exception as error:
-                raise _no_sample(path, number, error) from error
+                raise ValueError(
+                    f"{path}, line {number} is no sample of a run: remove the file for "
+                    "a report without samples. "
+                    f"Received: {type(error).__name__}: {error}"
+                ) from error
     return samples
 
 
-def _no_sample(path, number, error):
-    return ValueError(
-        f"{path}, line {number} is no sample of a run: remove the file for a report "
-        f"without samples. Received: {type(error).__name__}: {error}"
-    )
+def translation_of(sample: dict[str, Any]) -> Translation | None:
+    """Returns a sample as a `zoo.decoding.Translation` without a score.
 
-
-def translation_of(sample):
-    """The `zoo.decoding.Translation` of a sample, without its score; None where no
-    attention was kept.
+    Returns:
+        The translation; None if no attention was kept.
 
     Raises:
-        KeyError, TypeError, ValueError: if the arrays are none, or not of the tokens.
+        KeyError, TypeError, ValueError: if the arrays don't fit the tokens.
     """
     if "alignment" not in sample:
         return None
-    tokens = {name: sample[name] for name in ("tokens", "source_tokens")}
+    tokens: Any = {name: sample[name] for name in ("tokens", "source_tokens")}
     height, width = map(len, tokens.values())
     shapes = {"alignment": (height, width), "focus": (height,), "windows": (height, 2)}
-    arrays = {
+    arrays: Any = {
         name: np.asarray(sample[name], "int32" if name == "windows" else "float64")
         for name in shapes
         if name in sample

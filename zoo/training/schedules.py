@@ -1,5 +1,7 @@
 """Learning-rate schedules."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -18,7 +20,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         0.0005
     """
 
-    def __init__(self, peak, warmup, total):
+    def __init__(self, peak: float, warmup: int, total: int):
         if not 0 <= warmup < total:
             raise ValueError(
                 "`warmup` must be at least 0 and below `total`. "
@@ -26,19 +28,21 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
             )
         self.peak, self.warmup, self.total = float(peak), int(warmup), int(total)
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Any:
+        """Returns the learning rate of a step."""
         step = ops.cast(step, "float32")
         rise = (step + 1.0) / max(self.warmup, 1)
         fall = (self.total - step) / (self.total - self.warmup)
         return self.peak * ops.clip(ops.minimum(rise, fall), 0.0, 1.0)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the schedule's arguments."""
         return {"peak": self.peak, "warmup": self.warmup, "total": self.total}
 
 
 @keras.saving.register_keras_serializable(package="zoo")
 class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Constant for `start` epochs, then halved at once and again every `every` epochs.
+    """Constant for `start` epochs, then halved at once and every `every` epochs.
 
     - Luong et al. 2015, section 4.1: rate 1, halved every epoch after the 5th, with
       dropout after the 8th (`start=5`, `start=8`).
@@ -60,7 +64,9 @@ class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
         (1.0, 0.5, 0.25)
     """
 
-    def __init__(self, rate, start, steps_per_epoch, every=1.0):
+    def __init__(
+        self, rate: float, start: int, steps_per_epoch: int, every: float = 1.0
+    ):
         if steps_per_epoch < 1:
             raise ValueError(
                 "`steps_per_epoch` must be at least 1. "
@@ -71,15 +77,17 @@ class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.rate, self.start, self.every = float(rate), int(start), float(every)
         self.steps_per_epoch = int(steps_per_epoch)
 
-    def __call__(self, step):
-        # A quarter of a step keeps whole and half epochs apart from rounding: a
+    def __call__(self, step: Any) -> Any:
+        """Returns the learning rate of a step."""
+        # A quarter of a step keeps rounding from shifting whole and half epochs: a
         # compiler may turn the division into a product.
         late = ops.cast(step, "int32") - self.start * self.steps_per_epoch
         late = ops.cast(late, "float32") + 0.25
         halvings = ops.floor(late / (self.every * self.steps_per_epoch)) + 1.0
         return self.rate * ops.power(0.5, ops.maximum(halvings, 0.0))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the schedule's arguments."""
         return {
             "rate": self.rate,
             "start": self.start,
@@ -105,28 +113,32 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         (0.001, 0.0005)
     """
 
-    def __init__(self, peak, warmup=4000):
+    def __init__(self, peak: float, warmup: int = 4000):
         if warmup < 1:
             raise ValueError(f"`warmup` must be at least 1. Received: warmup={warmup}")
         self.peak, self.warmup = float(peak), int(warmup)
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Any:
+        """Returns the learning rate of a step."""
         step = ops.cast(step, "float32") + 1.0  # the papers count from 1
         rise, fall = step / self.warmup, ops.sqrt(self.warmup / step)
         return self.peak * ops.minimum(rise, fall)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the schedule's arguments."""
         return {"peak": self.peak, "warmup": self.warmup}
 
 
 @keras.saving.register_keras_serializable(package="zoo")
 class NoamSchedule(InverseSquareRoot):
-    """d^-0.5 · min(step^-0.5, step · warmup^-1.5): Vaswani et al. 2017, equation 3.
+    """The schedule of Vaswani et al. 2017, equation 3.
+
+    rate = d^-0.5 · min(step^-0.5, step · warmup^-1.5)
 
     Args:
         hidden_dim: d, the model's size. Paper: 512, 1024 for the large model.
         warmup: steps of the rise. Paper: 4000.
-        factor: the rate is multiplied by it. Paper: 1.
+        factor: factor on the rate. Paper: 1.
 
     Raises:
         ValueError: if `hidden_dim` or `warmup` is below 1.
@@ -136,7 +148,7 @@ class NoamSchedule(InverseSquareRoot):
         0.000699
     """
 
-    def __init__(self, hidden_dim, warmup=4000, factor=1.0):
+    def __init__(self, hidden_dim: int, warmup: int = 4000, factor: float = 1.0):
         if hidden_dim < 1:
             raise ValueError(
                 f"`hidden_dim` must be at least 1. Received: hidden_dim={hidden_dim}"
@@ -144,7 +156,8 @@ class NoamSchedule(InverseSquareRoot):
         super().__init__(factor * (hidden_dim * max(warmup, 1)) ** -0.5, warmup)
         self.hidden_dim, self.factor = int(hidden_dim), float(factor)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the schedule's arguments."""
         return {
             "hidden_dim": self.hidden_dim,
             "warmup": self.warmup,
@@ -154,10 +167,10 @@ class NoamSchedule(InverseSquareRoot):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class PerUpdate(keras.optimizers.schedules.LearningRateSchedule):
-    """A schedule by updates under gradient accumulation.
+    """Makes a schedule count updates under gradient accumulation.
 
-    Keras asks a schedule with the number of batches; this one asks with that of
-    updates: `schedule(step // batches)`.
+    Keras calls a schedule with the number of batches. This one calls another with the
+    number of updates: `schedule(step // batches)`.
 
     Args:
         schedule: the schedule, whose steps are updates.
@@ -169,17 +182,20 @@ class PerUpdate(keras.optimizers.schedules.LearningRateSchedule):
         [1.0, 1.0, 0.75, 0.75, 0.5]
     """
 
-    def __init__(self, schedule, batches):
+    def __init__(self, schedule: Any, batches: int):
         self.schedule, self.batches = schedule, int(batches)
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Any:
+        """Returns the learning rate of a step."""
         return self.schedule(ops.cast(step, "int32") // self.batches)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the schedule's arguments."""
         serialize = keras.optimizers.schedules.serialize
         return {"schedule": serialize(self.schedule), "batches": self.batches}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "PerUpdate":
+        """Makes the schedule from its arguments."""
         deserialize = keras.optimizers.schedules.deserialize
         return cls(deserialize(config["schedule"]), config["batches"])

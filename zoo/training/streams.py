@@ -1,9 +1,12 @@
 """Truncated backpropagation through a long text, with the state carried over."""
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import cast_weights
 from zoo.text.generation import lay_out
@@ -34,7 +37,7 @@ class StreamBatches(keras.utils.PyDataset):
 
     unit = "words"
 
-    def __init__(self, rows, batch_size, length, **kwargs):
+    def __init__(self, rows: Any, batch_size: int, length: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         size = positive("batch_size", batch_size)
         self.length = positive("length", length)
@@ -42,7 +45,7 @@ class StreamBatches(keras.utils.PyDataset):
         self.tokens = int((self._labels != PAD_ID).sum())
         self.set_epoch(0)
 
-    def set_epoch(self, epoch, start=0):
+    def set_epoch(self, epoch: Any, start: int = 0) -> None:
         """See `PairBatches.set_epoch`; the order is always that of the text."""
         self.start = start
         self._order = list(range(self._inputs.shape[1] // self.length))[start:]
@@ -82,7 +85,7 @@ class CarriedState(keras.Model):
         (2, 2, 4)
     """
 
-    def __init__(self, backbone, batch_size, **kwargs):
+    def __init__(self, backbone: Any, batch_size: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.backbone = backbone
         self.batch_size = positive("batch_size", batch_size)
@@ -97,13 +100,13 @@ class CarriedState(keras.Model):
         ]
         self.built = True
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
     def _flat_start(self):
         return keras.tree.flatten(self.backbone.initial_states(self.batch_size))
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         keep = ops.cast(inputs["keep"], self.backbone.compute_dtype)[:, None]
         like = self.backbone.initial_states(self.batch_size)
         states = keras.tree.pack_sequence_as(
@@ -121,8 +124,13 @@ class CarriedState(keras.Model):
         return features
 
     def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
+        self,
+        x: Tensor | None = None,
+        y: Tensor | None = None,
+        y_pred: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+        training: bool = True,
+    ) -> Tensor:
         layer, dtype = self.backbone.output_layer, self.backbone.compute_dtype
         kernel, bias = (
             cast_weights(layer.kernel, dtype),

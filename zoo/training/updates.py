@@ -1,7 +1,9 @@
-"""Around an optimizer's updates: accumulation, averaged weights, statistics."""
+"""What goes with an optimizer's updates: accumulation, averages, statistics."""
 
 import contextlib
 import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -10,14 +12,11 @@ from zoo.training.fused import fuse
 from zoo.training.schedules import PerUpdate
 
 
-def global_norm(gradients):
-    """Euclidean norm of all gradients together, as float32.
+def global_norm(gradients: Sequence[Any]) -> Any:
+    """Returns the Euclidean norm of all gradients together, a float32 scalar.
 
     Args:
-        gradients: list of tensors; None where there is no gradient.
-
-    Returns:
-        A scalar tensor.
+        gradients: list of tensors, or None where there is no gradient.
 
     Example:
         >>> import numpy as np
@@ -29,13 +28,16 @@ def global_norm(gradients):
         for part in _dense(gradients)
         if part is not None
     ]
-    # As a product with itself: XLA's reductions on a CPU take twice as long.
+    # A product is twice as fast as XLA's reductions on a CPU.
     return ops.sqrt(sum(ops.dot(part, part) for part in parts))
 
 
 def _dense(gradients):
-    """TensorFlow's gradient of an embedding names a row once for each occurrence of its
-    word; Keras's norm, and so its clipping, would take these for different rows."""
+    """Makes TensorFlow's sparse gradients dense.
+
+    That of an embedding has an entry for each occurrence of a word. Keras's norm, and
+    so its clipping, would take them for different rows.
+    """
     if keras.backend.backend() != "tensorflow":
         return list(gradients)
     import tensorflow as tf
@@ -44,8 +46,10 @@ def _dense(gradients):
 
 
 def _over_replicas(norm):
-    """Norm of all replicas' parts of a gradient, of which no two overlap: see
-    `zoo.training.distribute.tensorflow.TensorFlowDistribution.optimizer`."""
+    """The norm of a gradient whose parts are on several replicas.
+
+    No two parts overlap: see `TensorFlowDistribution.optimizer`.
+    """
     if keras.backend.backend() != "tensorflow":
         return norm
     import tensorflow as tf
@@ -56,19 +60,19 @@ def _over_replicas(norm):
     return ops.sqrt(replica.all_reduce(tf.distribute.ReduceOp.SUM, norm**2))
 
 
-def prepare_optimizer(optimizer, accumulation=1, ema=None):
-    """A copy of an optimizer that also accumulates, averages and keeps statistics.
+def prepare_optimizer(
+    optimizer: Any, accumulation: int = 1, ema: float | None = None
+) -> Any:
+    """Copies an optimizer, adding statistics, accumulation and averages.
 
-    The statistics are `gradient_norm`, `gradient_norm_max` and `learning_rate` of
-    `read_statistics`. They are summed up in variables of the optimizer, inside the
-    compiled step: nothing is fetched from the device until they are read, and a
-    checkpoint of the optimizer has them.
+    The statistics (see `read_statistics`) are summed up in variables of the optimizer,
+    inside the compiled step: nothing is fetched from the device until they are read,
+    and checkpoints have them.
 
     Args:
         optimizer: a Keras optimizer that has not been built.
         accumulation: batches whose gradients make one update. Keras takes the mean of
-            the batches' gradients; a schedule, which Keras would ask with the number
-            of batches, is asked with the number of updates.
+            their gradients. A schedule's steps are updates, not batches as in Keras.
         ema: momentum of an exponential moving average of the weights, per update; None
             for none. See `averaged_weights`.
 
@@ -98,14 +102,15 @@ def prepare_optimizer(optimizer, accumulation=1, ema=None):
             schedule = keras.optimizers.schedules.deserialize(config["learning_rate"])
             config["learning_rate"] = PerUpdate(schedule, accumulation)
     if ema is not None:
-        # Keras averages after each batch: `accumulation` times between two updates.
+        # Keras averages after each batch, `accumulation` times for each update.
         momentum = ema ** (1 / accumulation)
         config |= {"use_ema": True, "ema_momentum": momentum}
-    return _tracked(type(fuse(optimizer))).from_config(config)
+    cls: Any = type(fuse(optimizer))
+    return _tracked(cls).from_config(config)
 
 
 @functools.cache
-def _tracked(cls):
+def _tracked(cls: Any) -> Any:
     if issubclass(cls, _Tracked):
         return cls
     return type(cls.__name__, (_Tracked, cls), {})
@@ -114,12 +119,14 @@ def _tracked(cls):
 class _Tracked:
     """Statistics of the gradients, kept inside the compiled step."""
 
+    built: bool
+
     def build(self, variables):
-        names = ("norm_sum", "norm_max", "norm_count", "last_rate")
-        for name in names:
+        self.norm_sum, self.norm_max, self.norm_count, self.last_rate = (
             # The same in all of TensorFlow's replicas.
-            variable = self.add_variable((), aggregation="mean", name=name)
-            setattr(self, name, variable)
+            self.add_variable((), aggregation="mean", name=name)
+            for name in ("norm_sum", "norm_max", "norm_count", "last_rate")
+        )
         super().build(variables)
 
     def apply(self, grads, trainable_variables=None):
@@ -134,61 +141,55 @@ class _Tracked:
         return super().apply(grads, trainable_variables)
 
 
-def read_statistics(optimizer, reset=True):
-    """Statistics since the last reset of an optimizer from `prepare_optimizer`.
+def read_statistics(optimizer: Any, reset: bool = True) -> dict[str, float]:
+    """Reads the statistics of an optimizer from `prepare_optimizer`.
 
     Args:
         optimizer: a built optimizer, or a `LossScaleOptimizer` around one.
-        reset: whether they start anew.
+        reset: whether the statistics start anew.
 
     Returns:
         dict of `gradient_norm` and `gradient_norm_max`, the mean and the highest norm
-        of the batches' gradients before clipping, and `learning_rate`, that of the last
-        batch; empty for other optimizers and before the first batch.
+        of the batches' gradients before clipping, and the last batch's
+        `learning_rate`; empty for other optimizers and before the first batch.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if not isinstance(optimizer, _Tracked) or not optimizer.built:
         return {}
+    counters = optimizer.norm_sum, optimizer.norm_max, optimizer.norm_count
     total, highest, count, rate = (
-        # Not the variable itself: one of several replicas is no number.
+        # Its value: the variable itself may be that of several replicas.
         float(ops.convert_to_numpy(variable.value))
-        for variable in (
-            optimizer.norm_sum,
-            optimizer.norm_max,
-            optimizer.norm_count,
-            optimizer.last_rate,
-        )
+        for variable in (*counters, optimizer.last_rate)
     )
     if not count:
         return {}
-    found = {
+    if reset:
+        for counter in counters:
+            counter.assign(0.0)
+    return {
         "gradient_norm": total / count,
         "gradient_norm_max": highest,
         "learning_rate": rate,
     }
-    if reset:
-        for variable in (optimizer.norm_sum, optimizer.norm_max, optimizer.norm_count):
-            variable.assign(0.0)
-    return found
 
 
 class Statistics(keras.callbacks.Callback):
-    """Adds the optimizer's statistics of an epoch to its logs: see
-    `zoo.training.read_statistics`."""
+    """Adds the optimizer's statistics (see `read_statistics`) to the epoch's logs."""
 
-    def on_epoch_end(self, epoch, logs=None):
-        found = read_statistics(self.model.optimizer)
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Adds them."""
+        statistics = read_statistics(self.model.optimizer)
         if logs is not None:
-            logs.update({name: float(f"{value:.6g}") for name, value in found.items()})
+            logs |= {name: float(f"{value:.6g}") for name, value in statistics.items()}
 
 
 @contextlib.contextmanager
-def averaged_weights(model):
-    """Gives a model its averaged weights for a while, where its optimizer has any.
+def averaged_weights(model: Any) -> Iterator[None]:
+    """Context in which a model has its averaged weights, if its optimizer keeps any.
 
     With `use_ema` the optimizer keeps an exponential moving average of the weights
-    (Polyak & Juditsky 1992). Inside the context the model computes with it; afterwards
-    every weight is exactly what it was.
+    (Polyak & Juditsky 1992). Afterwards every weight is exactly what it was.
 
     Args:
         model: a compiled Keras model.
@@ -200,7 +201,7 @@ def averaged_weights(model):
         ...     model.predict_on_batch(keras.ops.ones((1, 2))).shape
         (1, 1)
     """
-    optimizer = getattr(model, "optimizer", None)
+    optimizer: Any = getattr(model, "optimizer", None)
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if not getattr(inner, "use_ema", False) or not optimizer.built:
         yield
@@ -209,8 +210,8 @@ def averaged_weights(model):
     kept = [ops.copy(ops.stop_gradient(variable.value)) for variable in variables]
     optimizer.finalize_variable_values(variables)
     for variable in variables:
-        # Not the average's own array: JAX takes an array away from the variables that
-        # share it when another model evaluates.
+        # A copy of the average: JAX deletes an array that variables share when another
+        # model evaluates.
         variable.assign(ops.copy(ops.stop_gradient(variable.value)))
     try:
         yield

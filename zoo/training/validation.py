@@ -1,13 +1,16 @@
 """Scores of a model after each epoch of its training."""
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import keras
 
 from zoo.decoding import BeamSearch, search_ids
 from zoo.evaluation import corpus_scores
 from zoo.training.batching import PairBatches
-from zoo.training.callbacks import epoch_line
+from zoo.training.callbacks import Logs, epoch_line
 from zoo.training.checkpoint import get_generator, set_generator
 from zoo.training.dataset import as_dataset
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
@@ -19,18 +22,25 @@ class Validation(keras.callbacks.Callback):
     """Perplexity, BLEU and chrF of validation sets at the end of each epoch.
 
     Adds to the logs `val_perplexity` (per piece, the end token included, without label
-    smoothing), `val_bleu_NAME` and `val_chrf_NAME` for each set (cased sacreBLEU,
-    greedy) and `val_bleu` and `val_chrf`, their means.
+    smoothing), `val_bleu_NAME` and `val_chrf_NAME` for each set (cased sacreBLEU of a
+    greedy search), and their means `val_bleu` and `val_chrf`.
 
     Args:
         translator: a task that shares the trained backbone and has a preprocessor.
         sets: dict of name to `(sources, references)`: list of str, list of lists.
         targets: dict of name to list of str, for the perplexity.
-        samples: translations of the first sentences to show.
-        samples_path: a file that they are appended to; see `append_samples`.
+        samples: number of sentences of each set whose translations are shown.
+        samples_path: file to which these are appended; see `append_samples`.
     """
 
-    def __init__(self, translator, sets, targets, samples=3, samples_path=None):
+    def __init__(
+        self,
+        translator: Any,
+        sets: dict[str, tuple[list[str], list[list[str]]]],
+        targets: dict[str, list[str]],
+        samples: int = 3,
+        samples_path: str | Path | None = None,
+    ):
         super().__init__()
         self.translator, self.sets, self.samples = translator, sets, samples
         self.samples_path = samples_path
@@ -41,7 +51,7 @@ class Validation(keras.callbacks.Callback):
             t for name in sets for t in preprocessor.encode_targets(targets[name])
         ]
         self.batches = PairBatches(sources, labels, batch_size=64)
-        # A task of its own, so that the training step pays for no metric.
+        # Another task, so that the training step computes no metric.
         self.evaluator = type(translator)(translator.backbone)
         self.evaluator.compile(
             optimizer="sgd",
@@ -49,66 +59,71 @@ class Validation(keras.callbacks.Callback):
             weighted_metrics=[Perplexity()],
         )
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Evaluates, adds the scores to the logs, shows and writes samples."""
         logs = {} if logs is None else logs
-        generator = get_generator()  # `evaluate` may draw from it under torch
+        generator = get_generator()  # under torch `evaluate` may draw from it
         data = as_dataset(self.batches)
-        found = self.evaluator.evaluate(data, verbose=0, return_dict=True)
+        values = self.evaluator.evaluate(data, verbose=0, return_dict=True)
         set_generator(generator)
-        logs["val_perplexity"] = round(float(found["perplexity"]), 4)
-        totals, samples = {"bleu": 0.0, "chrf": 0.0}, []
+        logs["val_perplexity"] = round(float(values["perplexity"]), 4)
+        means, samples = {"bleu": 0.0, "chrf": 0.0}, []
         for name, (sources, references) in self.sets.items():
             ids = self._greedy(self.ids[name])
-            texts = self.translator.preprocessor.decode(ids)
-            scores = corpus_scores(texts, references)
-            for metric in totals:
+            translations = self.translator.preprocessor.decode(ids)
+            scores = corpus_scores(translations, references)
+            for metric in means:
                 score = scores[metric]["score"]
                 logs[f"val_{metric}_{name}"] = round(score, 3)
-                totals[metric] += score / len(self.sets)
-            columns = sources, [refs[0] for refs in references], texts
-            columns = [column[: self.samples] for column in columns]
-            for source, _, text in zip(*columns, strict=True):
-                print(f"  {source}  →  {text}", file=sys.stderr)
+                means[metric] += score / len(self.sets)
+            firsts = [several[0] for several in references]
+            texts = list(zip(sources, firsts, translations, strict=True))
+            texts = texts[: self.samples]
+            for source, _, translation in texts:
+                print(f"  {source}  →  {translation}", file=sys.stderr)
             if self.samples_path:
-                shown = self.ids[name][: self.samples], ids[: self.samples]
+                pairs = self.ids[name][: self.samples], ids[: self.samples]
                 samples += [
                     {"epoch": epoch + 1, "set": name, **sample}
-                    for sample in make_samples(self.translator, *columns, *shown)
+                    for sample in make_samples(self.translator, texts, *pairs)
                 ]
-        logs.update({f"val_{name}": round(value, 3) for name, value in totals.items()})
+        logs.update({f"val_{name}": round(mean, 3) for name, mean in means.items()})
         if self.samples_path:
             append_samples(self.samples_path, samples)
-        found = {"perplexity": logs["val_perplexity"], "BLEU": logs["val_bleu"]}
-        line = epoch_line(epoch, (self.params or {}).get("epochs"), logs, found)
+        shown = {"perplexity": logs["val_perplexity"], "BLEU": logs["val_bleu"]}
+        line = epoch_line(epoch, (self.params or {}).get("epochs"), logs, shown)
         print(line, file=sys.stderr, flush=True)
 
     def _greedy(self, ids):
-        found = search_ids(self.translator, ids, BeamSearch(1, 0.0))
-        return [best[0][0] for best in found]
+        results = search_ids(self.translator, ids, BeamSearch(1, 0.0))
+        return [best[0][0] for best in results]
 
 
 class Scores(keras.callbacks.Callback):
-    """Adds the scores that a function gives the model to the logs of each epoch, and
-    shows them.
+    """Adds the scores of a function to the logs of each epoch, and shows them.
 
     Args:
-        score: function of the model, which then has its averaged weights where its
-            optimizer keeps any, to a dict of numbers; None to show the logs as they
-            are.
+        score: function of the model to a dict of numbers; the model has its averaged
+            weights if its optimizer keeps any. None for no scores.
         say: function that shows a text.
     """
 
-    def __init__(self, score, say):
+    def __init__(
+        self,
+        score: Callable[[Any], dict[str, float]] | None,
+        say: Callable[[str], None],
+    ):
         super().__init__()
         self.score, self.say = score, say
 
-    def on_epoch_end(self, epoch, logs=None):
-        found = {}
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Scores the model."""
+        scores, logs = {}, {} if logs is None else logs
         if self.score is not None:
-            generator = get_generator()  # `predict` may draw from it under torch
+            generator = get_generator()  # under torch `predict` may draw from it
             with averaged_weights(self.model):
-                found = self.score(self.model)
+                scores = self.score(self.model)
             set_generator(generator)
-            found = {name: float(value) for name, value in found.items()}
-            logs.update(found)
-        self.say(epoch_line(epoch, (self.params or {}).get("epochs"), logs, found))
+            scores = {name: float(value) for name, value in scores.items()}
+            logs.update(scores)
+        self.say(epoch_line(epoch, (self.params or {}).get("epochs"), logs, scores))

@@ -1,7 +1,10 @@
 """A translator in training, whose logits are never made."""
 
+from typing import Any
+
 import keras
 
+from zoo.backend import Shape, Tensor
 from zoo.models.base import KeptValues
 from zoo.models.seq2seq import Translator
 
@@ -32,18 +35,17 @@ class WithoutLogits(KeptValues, keras.Model):
         (2, 4, 8)
     """
 
-    def __init__(self, task, **kwargs):
+    def __init__(self, task: Any, **kwargs: Any) -> None:
         super().__init__(**{"name": task.name, **kwargs})
         self.task = task
         self.built = True
 
     @staticmethod
-    def serves(model, loss):
-        """Whether a model's training with a loss can do without the logits: a
-        translator's, whose output layer is a plain matrix product.
+    def serves(model: Any, loss: Any) -> bool:
+        """Whether a model can be trained with a loss without its logits.
 
-        Not in float16, whose gradient would be made before the loss is scaled up, and
-        vanish.
+        That is a translator whose output layer is a plain matrix product, but not in
+        float16: the gradient would be made before the loss is scaled up, and vanish.
         """
         return (
             isinstance(model, Translator)
@@ -52,14 +54,19 @@ class WithoutLogits(KeptValues, keras.Model):
             and model.backbone.has_plain_output
         )
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.task.features(inputs, training=training)
 
     def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
+        self,
+        x: Tensor | None = None,
+        y: Tensor | None = None,
+        y_pred: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+        training: bool = True,
+    ) -> Tensor:
         loss = self.task.projected_loss(self.loss, y_pred, y, sample_weight)
         return sum(self.losses, loss)

@@ -5,9 +5,9 @@ JAX: `keras.distribution.DataParallel` over all devices of all processes. PyTorc
 `tf.distribute.MirroredStrategy`, or `MultiWorkerMirroredStrategy` where `TF_CONFIG`
 names several workers.
 
-Every device holds all weights and gets an equal share of the rows of each batch. The
-gradient is that of the whole batch's loss on each engine: the share's summed loss is
-divided by the whole batch's number of real tokens (or sentences), not by its own.
+Every device holds all weights and gets an equal share of the rows of each batch. On
+each engine, the gradient is that of the whole batch's loss: a share's summed loss is
+divided by the real tokens (or sentences) of the whole batch, not by those of the share.
 """
 
 import importlib
@@ -19,7 +19,7 @@ from zoo.training.distribute.base import Distribution, DistributionError, Single
 
 __all__ = ["SingleDevice", "Distribution", "DistributionError", "start"]
 
-# Backend: the module, which imports the backend, the class, what gives several devices.
+# For each backend: module, class, and how to get several devices.
 _ENGINES = {
     "jax": (
         "jax",
@@ -35,20 +35,22 @@ _ENGINES = {
 }
 
 
-def start(mode="auto"):
-    """Finds the devices and joins the other processes; to be called first of all.
+def start(mode: str = "auto") -> Distribution:
+    """Finds the devices and joins the other processes.
+
+    Call it before the backend computes anything.
 
     Args:
         mode: "none" for one device; "data" for data parallelism over all devices of
             the machine, or of all machines whose processes the launcher started;
-            "auto" for "data" where there are several devices, else "none".
+            "auto" for "data" if there are several devices, else "none".
 
     Returns:
         A `Distribution`.
 
     Raises:
-        DistributionError: for "data" where there is one device only, for a launcher's
-            settings that don't fit, or for an unknown mode.
+        DistributionError: for "data" if there is only one device, for invalid settings
+            of a launcher, or for an unknown mode.
 
     Example:
         >>> start("none").devices
@@ -64,7 +66,7 @@ def start(mode="auto"):
     engine = getattr(importlib.import_module(f"{__name__}.{module}"), engine)
     try:
         distribution = engine()
-    # What the engines raise where addresses, numbers or devices don't fit.
+    # The engines' errors for wrong addresses, numbers or devices.
     except (RuntimeError, ValueError, KeyError) as error:
         raise DistributionError(
             f"The other processes can't be joined. Received: {error}"

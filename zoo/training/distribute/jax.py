@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 
 import jax
 import keras
@@ -12,15 +13,18 @@ from zoo.training.distribute.base import Distribution
 
 
 class JaxDistribution(Distribution):
-    """One program over all devices. Seen from the model a batch is whole, so that loss,
-    clipping and dropout are those of one device."""
+    """One program over all devices.
+
+    The model sees the whole batch, so that loss, clipping and dropout are those of one
+    device.
+    """
 
     copies = True
     LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
     def __init__(self):
-        asked = "KERAS_DISTRIBUTION_JOB_ADDRESSES", "JAX_COORDINATOR_ADDRESS"
-        launched = any(os.environ.get(name) for name in asked) or any(
+        addresses = "KERAS_DISTRIBUTION_JOB_ADDRESSES", "JAX_COORDINATOR_ADDRESS"
+        launched = any(os.environ.get(name) for name in addresses) or any(
             int(os.environ.get(name, 1)) > 1 for name in self.LAUNCHERS
         )
         if launched and not jax.distributed.is_initialized():
@@ -32,7 +36,8 @@ class JaxDistribution(Distribution):
             keras.distribution.set_distribution(engine)
 
     @contextlib.contextmanager
-    def single_device(self):
+    def single_device(self) -> Iterator[None]:
+        """Turns Keras's distribution off."""
         engine = keras.distribution.distribution()
         keras.distribution.set_distribution(None)
         try:
@@ -43,7 +48,8 @@ class JaxDistribution(Distribution):
     def _from_main(self, array):
         return np.asarray(multihost_utils.broadcast_one_to_all(array))
 
-    def stop(self):
+    def stop(self) -> None:
+        """Ends Keras's distribution and leaves the other processes."""
         keras.distribution.set_distribution(None)
         if self.processes > 1:
             self.wait()
@@ -51,12 +57,14 @@ class JaxDistribution(Distribution):
 
 
 def _join_jax():
-    """`keras.distribution.initialize`, by its variables of the environment, except that
-    a process whose peer died doesn't wait for it for minutes before it ends."""
+    """Does what `keras.distribution.initialize` does, by the same variables.
+
+    But a process whose peer has died doesn't wait minutes for it before it ends.
+    """
     names = ("NUM_PROCESSES", "PROCESS_ID")
     numbers = [os.environ.get(f"KERAS_DISTRIBUTION_{name}") for name in names]
     addresses = os.environ.get("KERAS_DISTRIBUTION_JOB_ADDRESSES")
-    # Between CPUs JAX takes gloo by itself.
+    # Between CPUs, JAX uses gloo by default.
     jax.distributed.initialize(
         addresses and addresses.split(",")[0],
         *(number and int(number) for number in numbers),

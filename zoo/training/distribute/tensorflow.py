@@ -1,7 +1,9 @@
 """Data parallelism under TensorFlow."""
 
+import contextlib
 import json
 import os
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -27,34 +29,39 @@ class TensorFlowDistribution(Distribution):
             self.process = tasks.index((task["type"], int(task["index"])))
             self.processes = len(tasks)
         else:
-            found = tf.config.list_logical_devices("GPU")
-            found = found or tf.config.list_logical_devices("CPU")
-            self._strategy = tf.distribute.MirroredStrategy([d.name for d in found])
+            devices = tf.config.list_logical_devices("GPU")
+            devices = devices or tf.config.list_logical_devices("CPU")
+            self._strategy = tf.distribute.MirroredStrategy([d.name for d in devices])
         self.devices = self._strategy.num_replicas_in_sync
 
-    def shard(self, batches):
-        """Rows are added where needed; tf.distribute itself shards the batches."""
+    def shard(self, batches: Any) -> None:
+        """Fills the batches up where needed; tf.distribute itself shards them."""
         try:
             batches.shard(multiple=self.devices)
         except ValueError as error:
             raise DistributionError(str(error)) from error
 
-    def scope(self):
+    def scope(self) -> contextlib.AbstractContextManager:
+        """Returns the strategy's scope."""
         return self._strategy.scope()
 
-    def loss(self, loss):
+    def loss(self, loss: Any) -> ShardLoss:
+        """Returns the loss of the whole batch, for a share of it."""
         return ShardLoss(loss, self._mean)
 
     def _mean(self, total, count):
-        """This share's part of the whole batch's loss: tf.distribute adds them up."""
+        """This share's part of the whole batch's loss; tf.distribute adds them up."""
         replica = tf.distribute.get_replica_context()
         if replica is not None:  # None in Keras's symbolic call
             count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
         return total / ops.maximum(count, 1.0)
 
-    def optimizer(self, optimizer):
-        """Keras clips each replica's gradient, then adds them up. Here they are added
-        up before; the first replica hands the sum on, and the others hand on zeros."""
+    def optimizer(self, optimizer: Any) -> Any:
+        """Returns an optimizer that clips the whole batch's gradient.
+
+        Keras clips each replica's gradient, then adds them up. Here they are added up
+        first; the first replica passes the sum on, and the others pass zeros.
+        """
         if keras.config.dtype_policy().name == "mixed_float16":
             raise DistributionError(
                 "TensorFlow can't scale the loss on several devices; mixed_bfloat16 "
@@ -72,13 +79,10 @@ class TensorFlowDistribution(Distribution):
             replica = tf.distribute.get_replica_context()
             first = replica.replica_id_in_sync_group == 0
             # Dense: a row that has two gradients has the norm of their sum.
-            whole = [g if g is None else tf.convert_to_tensor(g) for g in gradients]
-            found = [g for g in whole if g is not None]
-            found = iter(replica.all_reduce(tf.distribute.ReduceOp.SUM, found))
-            whole = [
-                g if g is None else g * tf.cast(first, g.dtype)
-                for g in (g if g is None else next(found) for g in whole)
-            ]
+            dense = [tf.convert_to_tensor(g) for g in gradients if g is not None]
+            sums = replica.all_reduce(tf.distribute.ReduceOp.SUM, dense)
+            sums = iter([g * tf.cast(first, g.dtype) for g in sums])
+            whole = [g if g is None else next(sums) for g in gradients]
             return apply(whole, variables)
 
         optimizer.apply = apply_whole
@@ -88,13 +92,14 @@ class TensorFlowDistribution(Distribution):
         def one():
             replica = tf.distribute.get_replica_context()
             first = replica.replica_id_in_sync_group == 0
-            mine = tf.cast(array, "int32") * tf.cast(first, "int32")
-            return replica.all_reduce(tf.distribute.ReduceOp.SUM, mine)
+            part = tf.cast(array, "int32") * tf.cast(first, "int32")
+            return replica.all_reduce(tf.distribute.ReduceOp.SUM, part)
 
-        found = self._strategy.run(tf.function(one))
-        return self._strategy.experimental_local_results(found)[0].numpy()
+        sums = self._strategy.run(tf.function(one))
+        return self._strategy.experimental_local_results(sums)[0].numpy()
 
-    def stop(self):
+    def stop(self) -> None:
+        """Waits for the other processes."""
         if self.processes > 1:
             self.wait()
 
@@ -102,8 +107,10 @@ class TensorFlowDistribution(Distribution):
 def _multi_worker():
     class MultiWorker(tf.distribute.MultiWorkerMirroredStrategy):
         def reduce(self, reduce_op, value, axis=None):
-            """Nested values too, which Keras 3.15 reduces by one call, and scalars,
-            for which it gives an axis."""
+            """Reduces nested values, and scalars for which an axis is given.
+
+            Keras 3.15 passes both.
+            """
             scalars = super()
             return tf.nest.map_structure(
                 lambda part: scalars.reduce(reduce_op, part, axis=None), value

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,11 +14,14 @@ from zoo.training.distribute.base import Distribution, ShardLoss
 
 
 class TorchDistribution(Distribution):
-    """One process per device. Each draws its own dropout masks: process 0 from the
-    run's generator, the others' are seeded by the run's seed, epoch, step, process."""
+    """One process per device.
 
-    # Process 0 validates while the others wait: that may take long. A process that died
-    # is noticed at once, by its closed connection or by torchrun.
+    Each draws its own dropout masks: process 0 from the run's generator, the others
+    seeded by the run's seed, the epoch, the step and the process.
+    """
+
+    # The others wait while process 0 validates, which may take long. A process that has
+    # died is noticed at once, by its closed connection or by torchrun.
     HOURS = 12
 
     def __init__(self):
@@ -34,15 +38,19 @@ class TorchDistribution(Distribution):
         wait = datetime.timedelta(hours=self.HOURS)
         self._group = dist.new_group(backend="gloo", timeout=wait)
 
-    def model(self, model):
+    def model(self, model: Any) -> Any:
+        """Returns a model that calls this one through DDP."""
         return _torch_replica(model)
 
-    def loss(self, loss):
+    def loss(self, loss: Any) -> ShardLoss:
+        """Returns the loss of the whole batch, for a share of it."""
         return ShardLoss(loss, self._mean)
 
     def _mean(self, total, count):
-        """The whole batch's loss; the gradient is this share's, times the number of
-        processes: DDP averages."""
+        """The whole batch's loss.
+
+        Its gradient is this share's, times the number of processes, since DDP averages.
+        """
         sums = torch.stack([total.detach(), count])
         if sums.device.type != "meta":  # Keras's symbolic call has no peers
             dist.all_reduce(sums)
@@ -50,7 +58,8 @@ class TorchDistribution(Distribution):
         share = total * self.processes / count
         return share + (sums[0] / count - share).detach()
 
-    def seed(self, seed, epoch, step):
+    def seed(self, seed: int, epoch: int, step: int) -> None:
+        """Seeds a step, unless this is process 0."""
         if not self.main:
             state = np.random.SeedSequence((seed, epoch, step, self.process))
             torch.manual_seed(int(state.generate_state(1)[0]))
@@ -60,15 +69,16 @@ class TorchDistribution(Distribution):
         dist.broadcast(tensor, src=0, group=self._group)
         return tensor.numpy()
 
-    def stop(self):
+    def stop(self) -> None:
+        """Leaves the other processes, once all are done."""
         if self.processes > 1:
             self.wait()
             dist.destroy_process_group()
 
 
 def _torch_replica(model):
-    """A Keras model that calls `model` through DDP where gradients are wanted."""
-    # In a closure: as an attribute it would be a layer, with all weights once more.
+    """A Keras model that calls `model` through DDP when gradients are needed."""
+    # Not an attribute, which would be a layer, with all weights once more.
     parallel = torch.nn.parallel.DistributedDataParallel(model)
 
     class Replica(keras.Model):
