@@ -13,6 +13,7 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.checks import above_zero, one_of, positive, rate
+from zoo.layers.functional import cast_weights
 from zoo.presets.build import build
 from zoo.presets.card import TASKS
 from zoo.presets.registry import cannot, locate
@@ -280,6 +281,35 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         """The layer that gives the logits: `output_layer`, or tied word vectors."""
         layer = self.output_layer
         return self.token_embedding if layer is None else layer
+
+    def output_weights(self) -> tuple[Tensor, Tensor | None]:
+        """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
+
+        Raises:
+            ValueError: if the output layer is quantized.
+        """
+        if not self.has_plain_output:
+            raise ValueError(
+                "A model whose output layer is quantized, or a layer of which is "
+                "float8, has no plain output weights: train it with its logits. "
+                f"Received: {type(self).__name__}, "
+                f"{self.output_or_embedding.quantization_mode}"
+            )
+        if self.output_layer is None:
+            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
+        else:
+            kernel, bias = self.output_layer.kernel, self.output_layer.bias
+        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
+        return cast_weights(kernel, self.compute_dtype), bias
+
+    @property
+    def has_plain_output(self) -> bool:
+        """Whether the output layer is a plain matrix product, not quantized.
+
+        (A float8 layer anywhere must be called in training by the model as a whole.)
+        """
+        plain = self.output_or_embedding.quantization_mode is None
+        return plain and not has_float8(self)
 
     def default_lora_layer_names(self) -> list[str]:
         """Names of the layers that `enable_lora` adapts by default.

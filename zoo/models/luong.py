@@ -261,7 +261,7 @@ class Luong(Seq2SeqBackbone):
             mask=memory["mask"],
             keys=memory["keys"],
         )
-        return self.logits(output), state, alignment  # W_s h~_t
+        return self.logits(output), state, alignment  # W_s h~_t, equation 6
 
     def _decode(self, inputs, training, return_alignments):
         memory = self.encode(inputs["source_ids"], training=training)

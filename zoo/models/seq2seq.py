@@ -21,12 +21,10 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
 from zoo.decoding.translating import Translating
-from zoo.layers.functional import cast_weights
 from zoo.models.base import (
     Backbone,
     Presets,
     TaskMethods,
-    has_float8,
     holds_ids,
     until_stop,
 )
@@ -78,27 +76,6 @@ class Seq2SeqBackbone(Backbone):
         if self.output_layer is None:
             return self.token_embedding(features, reverse=True)
         return self.output_layer(features)
-
-    def output_weights(self) -> tuple[Tensor, Tensor | None]:
-        """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
-
-        For an output layer that is not quantized.
-        """
-        if self.output_layer is None:
-            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
-        else:
-            kernel, bias = self.output_layer.kernel, self.output_layer.bias
-        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
-        return cast_weights(kernel, self.compute_dtype), bias
-
-    @property
-    def has_plain_output(self) -> bool:
-        """Whether the output layer is a plain matrix product, not quantized.
-
-        (A float8 layer anywhere must be called in training by the model as a whole.)
-        """
-        plain = self.output_or_embedding.quantization_mode is None
-        return plain and not has_float8(self)
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.logits(self.features(inputs, training=training))

@@ -328,7 +328,8 @@ class ShowAttendTellTranslator(Translator):
         if training and self.backbone.attention == "hard":
             raise ValueError(
                 "Hard attention is trained by the model that zoo.training."
-                "compile_for_training returns, in float32 or bfloat16, not quantized. "
+                "compile_for_training returns, in float32 or bfloat16, not quantized, "
+                "in one process. "
                 f"Received: loss={getattr(self, 'loss', None)!r}, "
                 f"dtype={self.backbone.compute_dtype}"
             )

@@ -37,7 +37,7 @@ def run_attention_cell(
     """
     if not cell.input_feeding:
         return _run_unfed(cell, inputs, states, memory, mask, keys, training)
-    # Only the narrow inputs are turned round.
+    # Time first while the tensor is still narrow.
     inputs = cell.drop(ops.swapaxes(inputs, 0, 1), training=training)
     loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
     sizes = [cell.units, *(own.output_size for own in cell.cells)]
