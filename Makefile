@@ -27,12 +27,14 @@ test: lint  ## lint, then the test suite under TensorFlow, JAX and PyTorch
 test-all: lint  ## that, with all that takes long: whole recipes, variants everywhere
 	@$(BIN)/python tools/run_tests.py --all
 
-lint: $(VENV)/.tests  ## ruff check and ruff format --check
+lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
 
 clean:  ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \
+	    .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp file per step, so that an interrupted step is done again and a

@@ -9,7 +9,7 @@ multi30k: Multi30k alone, the strict benchmark; German to English by `--set sour
 paper: the paper's layers and schedule (section 4, appendix B), on the same text as
        small.
 
-RNNencdec, the paper's other model: `--set model.attention=false`.
+RNNencdec, the paper's other model: recipes/rnn_encoder_decoder.py.
 """
 
 import sys

@@ -5,10 +5,10 @@
 tiny:  generated text (words in reverse order), under two minutes, no download.
 small: Multi30k and Tatoeba, English to German.
 paper: the paper's layers and schedule (section 4.1), on the same text as small. The
-       paper trains on pairs of phrases and only rescores; here the model translates
-       sentences, like RNNencdec in Bahdanau et al. 2015.
+       paper trains on pairs of phrases and only rescores; here it translates sentences.
 
-The authors' code instead of the paper: `--set model.variant=groundhog`.
+The authors' code instead of the paper: `--set model.variant=groundhog`. That is
+RNNencdec of Bahdanau et al. 2015 (`zoo.models.RNNencdec` has its sizes).
 """
 
 import sys

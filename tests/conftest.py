@@ -1,8 +1,5 @@
 import contextlib
 import gc
-import importlib
-import sys
-from pathlib import Path
 
 import keras
 import pytest
@@ -94,16 +91,3 @@ def backend_free_test(request):
     """A test that is marked so computes nothing."""
     with nothing_computed(request.node):
         yield
-
-
-TOOLS = Path(__file__).resolve().parent.parent / "tools"
-
-
-@pytest.fixture
-def tool(monkeypatch):
-    """A function that imports a file of tools/ by its name."""
-    monkeypatch.syspath_prepend(TOOLS)
-    yield importlib.import_module
-    for name, module in list(sys.modules.items()):
-        if Path(getattr(module, "__file__", None) or "").parent == TOOLS:
-            del sys.modules[name]

@@ -47,7 +47,7 @@ FACTS = {
         "value": 51.7,
         "unit": "sentences/s",
         "machine": "2 CPU cores",
-        "command": "python tools/measure_presets.py tiny",
+        "command": "python -m tools.presets.measure tiny",
     },
 }
 

@@ -109,7 +109,7 @@ def test_one_input_goes_into_a_folder_that_is_there(tmp_path):
 
 def test_an_output_that_another_is_written_by_way_of_is_refused(tmp_path):
     inputs = [write(tmp_path / name, ["a"]) for name in ("a.txt", "a.txt.part")]
-    with pytest.raises(BadInput, match=r"needs the name of another: .*a\.txt\.part"):
+    with pytest.raises(BadInput, match=r"needs the name of an output: .*a\.txt\.part"):
         work(job(inputs, tmp_path / "out"))
     with pytest.raises(BadInput, match="would overwrite its own"):
         work(job(inputs[1:], tmp_path / "a.txt"))
@@ -195,7 +195,7 @@ def test_files_of_others_are_left_alone(tmp_path):
 def test_two_runs_at_once_are_refused(tmp_path):
     source = write(tmp_path / "in.txt", ["ab"])
     with job([source], tmp_path / "out") as made:
-        with pytest.raises(BadInput, match="another run is at work in .*out.parts"):
+        with pytest.raises(BadInput, match="another run is using .*out.parts"):
             job([source], tmp_path / "out").__enter__()
         assert len(made.missing()) == 1
     work(job([source], tmp_path / "out"))
@@ -321,5 +321,5 @@ def test_a_translation_stays_one_line(worker, monkeypatch):
 
 
 def test_a_worker_refuses_another_preset(preset):
-    with pytest.raises(ValueError, match="is another one on this machine.*Received"):
+    with pytest.raises(ValueError, match="differs on this machine.*Received"):
         Translator(str(preset), "0" * 64, SEARCH)

@@ -11,7 +11,7 @@ import zoo
 from zoo.presets.card import read_card
 
 ROOT = Path(__file__).resolve().parent.parent
-# Made by tools/record_outputs.py: task -> the sources, and what each preset gave.
+# Made by `tools.presets.outputs`: task -> the sources, and what each preset gave.
 KEPT = json.loads((ROOT / "tests" / "bundled_outputs.json").read_text())
 CARDS = {
     path.parent.name: read_card(path.parent)

@@ -1,95 +1,14 @@
-import importlib.util
-import json
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
-from tests.presets_for_tests import FACTS, make_preset
+from tools import ROOT, run_tests
 
 pytestmark = pytest.mark.backend_free
-
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-# === make_card ===
-
-
-@pytest.fixture
-def project(tmp_path):
-    """A project with one preset whose card is up to date."""
-    make_preset(tmp_path / "savedmodels" / "tiny")
-    (tmp_path / "README.md").write_text(
-        "# Project\n<!-- presets:start -->\n<!-- presets:end -->\n"
-    )
-    assert tool("make_card").main([str(tmp_path / "savedmodels/tiny")], tmp_path) == 0
-    return tmp_path
-
-
-def check(project):
-    return tool("make_card").main(["--check"], project)
-
-
-def test_this_project_is_up_to_date():
-    assert tool("make_card").check(ROOT) == []
-
-
-def test_written_card_is_up_to_date(project):
-    assert check(project) == 0
-    assert "savedmodels/tiny" in (project / "README.md").read_text()
-
-
-@pytest.mark.parametrize(
-    "path, what",
-    [
-        ("README.md", "table of presets"),
-        ("savedmodels/tiny/README.md", "savedmodels/tiny/README.md"),
-        ("savedmodels/tiny/model.weights.h5", "list of files"),
-    ],
-)
-def test_check_fails_when_stale(project, capsys, path, what):
-    content = (project / path).read_bytes()
-    altered = (
-        content + b"\x00" if path.endswith(".h5") else content.replace(b"tiny", b"")
-    )
-    (project / path).write_bytes(altered)
-    assert check(project) == 1
-    assert what in capsys.readouterr().err
-    assert tool("make_card").main([str(project / "savedmodels/tiny")], project) == 0
-    assert check(project) == 0
-
-
-def test_check_fails_when_a_preset_is_added(project, capsys):
-    make_preset(project / "savedmodels" / "other", name="other")
-    assert check(project) == 1
-    assert "table of presets" in capsys.readouterr().err
-
-
-def test_check_fails_when_the_folder_has_another_name(project, capsys):
-    (project / "savedmodels/tiny").rename(project / "savedmodels/small")
-    assert check(project) == 1
-    assert "'tiny'" in capsys.readouterr().err
-
-
-def test_facts_replace_the_card(project, tmp_path):
-    facts = tmp_path / "facts.json"
-    facts.write_text(json.dumps({**FACTS, "seed": 99}))
-    arguments = [str(project / "savedmodels/tiny"), "--facts", str(facts)]
-    assert tool("make_card").main(arguments, project) == 0
-    assert json.loads((project / "savedmodels/tiny/card.json").read_text())["seed"] == (
-        99
-    )
 
 
 # === run_tests ===
@@ -113,7 +32,7 @@ def test_run_tests_counts_and_fails(tmp_path, capfd):
     suite = tmp_path / "test_suite.py"
     suite.write_text(SUITE)
     backends = ["--backend", "jax", "--backend", "torch"]
-    code = tool("run_tests").main([*backends, str(suite)])
+    code = run_tests.main([*backends, str(suite)])
     lines = capfd.readouterr().out.splitlines()
     assert code == 1
     assert lines[-1] == "3 passed, 3 failed, 2 skipped"
@@ -143,7 +62,7 @@ ALONE = ("--numprocesses=0", "--dist=no")  # two more processes would take a whi
 def test_run_tests_exit_code(tmp_path, capfd, source, code, last):
     suite = tmp_path / "test_suite.py"
     suite.write_text(source)
-    assert tool("run_tests").main(["--backend", "jax", str(suite), *ALONE]) == code
+    assert run_tests.main(["--backend", "jax", str(suite), *ALONE]) == code
     assert capfd.readouterr().out.splitlines()[-1] == last
 
 
@@ -151,7 +70,7 @@ def test_run_tests_leaves_the_data_folder_to_its_caller(tmp_path, monkeypatch):
     suite = tmp_path / "test_suite.py"
     suite.write_text("import os\ndef test(): assert 'ZOO_DATA_DIR' not in os.environ")
     monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
-    assert tool("run_tests").main(["--backend", "jax", str(suite), *ALONE]) == 0
+    assert run_tests.main(["--backend", "jax", str(suite), *ALONE]) == 0
 
 
 MARKED = """
@@ -177,7 +96,7 @@ def test_run_tests_chooses_by_markers(tmp_path, capfd, options, passed):
     suite = tmp_path / "test_suite.py"
     suite.write_text(MARKED)
     backends = ["--backend", "jax", "--backend", "torch"]
-    assert tool("run_tests").main([*backends, *options, str(suite), *ALONE]) == 0
+    assert run_tests.main([*backends, *options, str(suite), *ALONE]) == 0
     lines = capfd.readouterr().out.splitlines()[-3:-1]
     counts = {line.split()[0]: int(line.split()[1]) for line in lines}
     assert (counts["torch"], counts["jax"]) == passed
@@ -193,7 +112,6 @@ def test_run_tests_tells_where_the_time_goes(tmp_path):
         <testcase classname="tests.test_b" name="test" time="4.0"/>
         </testsuite></testsuites>"""
     )
-    run_tests = tool("run_tests")
     assert run_tests.durations(tmp_path / "none.xml") == {}
     times = {"jax": run_tests.durations(report), "torch": {}}
     lines = run_tests.slowest(times, 2).splitlines()

@@ -203,26 +203,21 @@ def check_gradients(backbone):
 
 
 def check_training(task_cls, options):
-    """`fit`, compiled (by XLA too under TensorFlow, which "auto" does on a GPU only),
-    on batches of several shapes; every variable learns."""
-    from zoo.training import PairBatches, SmoothedCrossEntropy
+    """`fit`, compiled (by XLA too under TensorFlow), on batches of several shapes:
+    every variable learns."""
+    from zoo.training import PairBatches, compile_for_training
     from zoo.training.dataset import as_dataset
 
     task = task_cls(randomize(task_cls.backbone_cls(**options)))
     assert task.name.startswith(snake(task_cls.__name__))
-    task.compile(
-        optimizer=keras.optimizers.SGD(1.0),
-        loss=SmoothedCrossEntropy(0.1),
-        weighted_metrics=[],
-        jit_compile=keras.backend.backend() != "torch",
-    )
+    trained = compile_for_training(task, keras.optimizers.SGD(1.0), smoothing=0.1)
     before = [to_numpy(v.value) for v in task.trainable_variables]
     rows = [[i for i in row.tolist() if i] for row in SOURCE]
     words = [[i for i in row.tolist()[1:] if i] for row in TARGET]
     # Under JAX each shape is a program of its own, and one is enough.
     buckets = [(4, 8), (12, 8)][keras.backend.backend() == "jax" :]
     batches = PairBatches(rows, words, batch_size=2, buckets=buckets)
-    history = task.fit(as_dataset(batches), epochs=1, shuffle=False, verbose=0)
+    history = trained.fit(as_dataset(batches), epochs=1, shuffle=False, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
     for old, variable in zip(before, task.trainable_variables, strict=True):
         moved = np.abs(to_numpy(variable.value) - old).max()

@@ -1,4 +1,4 @@
-"""`python -m zoo` is the command `zoo`."""
+"""Runs the command `zoo` as `python -m zoo`."""
 
 import sys
 

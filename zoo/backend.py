@@ -1,18 +1,23 @@
-"""The backends, and which one Keras is configured for, without importing Keras."""
+"""Keras's backends, and which one is configured, without importing Keras."""
 
 import contextlib
 import importlib.util
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+Tensor = Any  # of whichever backend runs, or a NumPy array
+Shape = tuple[Any, ...]  # ints, None where a size is not known
 
 BACKENDS = ("tensorflow", "jax", "torch")
-MODES = ("auto", "none", "data")  # of distribution over devices
+MODES = ("auto", "none", "data")  # of distributing over devices
 
 
-def configured_backend():
-    """The name of Keras's backend: the one that runs, or would run once imported."""
+def configured_backend() -> str:
+    """Returns the name of Keras's backend: the active one, or the one it would use."""
     if "keras" in sys.modules:
         return sys.modules["keras"].config.backend()
     if chosen := os.environ.get("KERAS_BACKEND"):
@@ -25,11 +30,11 @@ def configured_backend():
         return "tensorflow"
 
 
-def check_backend():
-    """Refuses a backend that zoo does not run on, or that is not installed.
+def check_backend() -> None:
+    """Rejects a backend that zoo does not support or that is not installed.
 
     Raises:
-        ImportError: naming the backends to choose from.
+        ImportError: the message lists the supported backends.
     """
     name = configured_backend()
     if name not in BACKENDS:
@@ -39,23 +44,23 @@ def check_backend():
     else:
         return
     raise ImportError(
-        f"{reason}; choose one of {', '.join(BACKENDS)} by the environment variable "
+        f"{reason}; choose one of {', '.join(BACKENDS)} with the environment variable "
         "KERAS_BACKEND (or a command's --backend)"
     )
 
 
 @contextlib.contextmanager
-def without_tensorflow():
-    """Keeps KerasHub from importing TensorFlow, as it does wherever that is installed:
-    under other backends it works without, and starts faster.
+def without_tensorflow() -> Iterator[None]:
+    """Stops KerasHub from importing TensorFlow, which it does wherever it can.
 
-    Does nothing under TensorFlow's backend, or where somebody has imported it already.
-    Whoever imports it later finds it.
+    Under other backends KerasHub works without it and starts faster. Does nothing if
+    TensorFlow is the backend or is already imported; it can still be imported later.
     """
     if configured_backend() == "tensorflow" or "tensorflow" in sys.modules:
         yield
         return
-    sys.modules["tensorflow"] = None  # Python's sign that there is no such module
+    # None makes Python raise ModuleNotFoundError on import.
+    sys.modules["tensorflow"] = None  # type: ignore[assignment]
     try:
         yield
     finally:

@@ -1,8 +1,8 @@
 """Bulk translation: text files cut into partitions, each translated once.
 
-What `recipes/bulk_translate.py` runs on Ray Data, without Ray: a `Job` reads the
-inputs, keeps finished partitions in a folder beside the output, and joins them when
-all are there. A line ends at a newline and nowhere else.
+`recipes/bulk_translate.py` runs it on Ray Data. A `Job` reads the inputs, keeps
+finished partitions in a folder beside the output, and joins them once all are done.
+Only a newline ends a line.
 """
 
 import argparse
@@ -16,6 +16,9 @@ import re
 import shutil
 import warnings
 import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from zoo.cli.common import BadInput, bad_input
 from zoo.cli.texts import check_files
@@ -24,9 +27,9 @@ from zoo.files import lock, write_aside, write_bytes
 from zoo.presets.card import digest as preset_digest
 
 MANIFEST = "manifest.json"
-# What a job's folder may hold; nothing else in it is ever removed.
+# The files of a job; nothing else in its folder is ever removed.
 _OWN_FILES = re.compile(r"(manifest\.json|\d{7,}\.txt|input-\d+\.txt)(\.part)?")
-_PARTITION_BYTES = 2**24  # a partition ends here too, however few its lines
+_PARTITION_BYTES = 2**24  # a partition ends here at the latest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,12 +37,13 @@ class Partition:
     """Consecutive lines of one input.
 
     Attributes:
-        number: counts the partitions of all inputs, from 0.
+        number: position among the partitions of all inputs, from 0.
         name: the input's path, as the user gave it.
-        path: the file to read: another one where the input is compressed.
-        start, size: bytes of `path`.
+        path: the file to read: the unpacked copy of a compressed input.
+        start: offset in `path`, in bytes.
+        size: length in bytes.
         first: the number of its first line in the input, from 1.
-        lines: how many lines it has.
+        lines: the number of lines.
     """
 
     number: int
@@ -50,13 +54,13 @@ class Partition:
     first: int
     lines: int
 
-    def read(self):
-        """The lines as bytes, each with its newline, the last one of a file too.
+    def read(self) -> bytes:
+        """Returns the lines, each ending in a newline, even the last one of a file.
 
         Raises:
-            RuntimeError: if the file has other lines there than when it was scanned.
+            RuntimeError: if the file has changed since it was scanned.
         """
-        with open(self.path, "rb") as file:
+        with Path(self.path).open("rb") as file:
             file.seek(self.start)
             text = file.read(self.size)
         if not text.endswith(b"\n"):
@@ -70,19 +74,19 @@ class Job:
     """The translation of some files, which may take several runs.
 
     Args:
-        inputs: paths of text files: UTF-8, one sentence a line; gzip where the name
-            ends in `.gz`.
-        output: path of the file to write, compressed if it ends in `.gz`; for several
-            inputs the folder, in which each has its own name. `OUTPUT.parts` holds
+        inputs: paths of text files: UTF-8, one sentence a line; gzip if the name ends
+            in `.gz`.
+        output: the file to write, compressed if it ends in `.gz`; for several inputs,
+            the folder to write them to under their own names. `OUTPUT.parts` holds
             unfinished work.
-        partition_lines: most lines of a partition.
-        identity: dict for JSON: what the result depends on, the inputs aside.
-            Unfinished work of another identity is refused.
-        restart: whether to throw unfinished work away.
+        partition_lines: maximum lines of a partition.
+        identity: JSON-serializable dict of everything but the inputs that the result
+            depends on. Unfinished work with another identity is rejected.
+        restart: whether to discard unfinished work.
 
     Raises:
-        BadInput: on entry, for files that cannot be read or written, text that is not
-            UTF-8, and unfinished work of another job or of one that is running.
+        BadInput: on entry, if a file cannot be read or written or is not UTF-8, or if
+            there is unfinished work of another job or of a running one.
 
     Example:
         ```python
@@ -93,46 +97,52 @@ class Job:
         ```
     """
 
-    def __init__(self, inputs, output, partition_lines, identity, restart=False):
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        output: str,
+        partition_lines: int,
+        identity: dict[str, Any],
+        restart: bool = False,
+    ) -> None:
         self.inputs, self.output = inputs, output
         self.folder = f"{os.path.realpath(output)}.parts"
         self.identity = {"partition_lines": partition_lines, **identity}
         self._most, self._restart = partition_lines, restart
 
-    def __enter__(self):
+    def __enter__(self) -> "Job":
         self.outputs = _outputs(self.inputs, self.output)
         with bad_input(OSError, f"cannot write {self.folder}"):
-            os.makedirs(self.folder, exist_ok=True)
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.folder)
         try:
-            if self._restart or not os.path.exists(self._path(MANIFEST)):
+            if self._restart or not self._path(MANIFEST).exists():
                 self._clear()
-            self.partitions, facts = [], []
-            for index, name in enumerate(self.inputs):
-                facts.append(self._scan(index, name))
-            self._check_manifest({"inputs": facts, **self.identity})
+            self.partitions: list[Partition] = []
+            inputs = [self._scan(*numbered) for numbered in enumerate(self.inputs)]
+            self._check_manifest({"inputs": inputs, **self.identity})
         except BaseException:
-            if not os.path.exists(self._path(MANIFEST)):
+            if not self._path(MANIFEST).exists():
                 self._clear()
             self.__exit__()
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         os.close(self._lock)
-        with contextlib.suppress(OSError):  # not empty: there is work to go on with
-            os.rmdir(self.folder)
+        with contextlib.suppress(OSError):  # not empty: there is unfinished work
+            Path(self.folder).rmdir()
 
-    def missing(self):
-        """The partitions that have no translation yet, in order."""
+    def missing(self) -> list[Partition]:
+        """Returns the partitions without a translation, in order."""
         return [p for p in self.partitions if not self._is_done(p)]
 
-    def write(self, partition, text):
-        """Keeps the translation of a partition: all of it or nothing.
+    def write(self, partition: Partition, text: bytes) -> None:
+        """Stores the translation of a partition atomically.
 
         Args:
-            partition: a `Partition`.
-            text: bytes: a line with its newline for each of the partition's.
+            partition: the partition.
+            text: one line, with its newline, for each line of the partition.
         """
         lines = text.count(b"\n")
         if lines != partition.lines or not text.endswith(b"\n"):
@@ -143,80 +153,74 @@ class Job:
         path = self._part(partition)
         write_bytes(path, text, _aside(path))
 
-    def join(self):
-        """Writes the outputs, each of which takes its name when it is whole, and
-        removes the partitions."""
-        of = {name: [] for name in self.inputs}
+    def join(self) -> None:
+        """Writes each output atomically and removes the partitions."""
+        partitions: dict[str, list[Partition]] = {name: [] for name in self.inputs}
         for partition in self.partitions:
-            of[partition.name].append(partition)
+            partitions[partition.name].append(partition)
         for name, output in zip(self.inputs, self.outputs, strict=True):
 
-            def write(aside, partitions=of[name], output=output):
-                with open(aside, "wb") as file, _pack(file, output) as packed:
-                    for partition in partitions:
-                        with open(self._part(partition), "rb") as part:
+            def write(aside, parts=partitions[name], output=output):
+                with Path(aside).open("wb") as file, _pack(file, output) as packed:
+                    for partition in parts:
+                        with self._part(partition).open("rb") as part:
                             shutil.copyfileobj(part, packed)
 
             write_aside(output, write, _aside(output))
         self._clear()
 
     def _path(self, name):
-        return os.path.join(self.folder, name)
+        return Path(self.folder, name)
 
     def _part(self, partition):
         return self._path(f"{partition.number:07}.txt")
 
     def _is_done(self, partition):
         try:
-            with open(self._part(partition), "rb") as file:
-                return file.read().count(b"\n") == partition.lines
+            return self._part(partition).read_bytes().count(b"\n") == partition.lines
         except FileNotFoundError:
             return False
 
     def _clear(self):
-        # The manifest last: without it the partitions would be of no known job.
-        for name in sorted(os.listdir(self.folder), key=lambda n: (n == MANIFEST, n)):
-            if _OWN_FILES.fullmatch(name):
-                os.remove(self._path(name))
+        # The manifest last: it tells which job the partitions belong to.
+        paths = Path(self.folder).iterdir()
+        for path in sorted(paths, key=lambda path: (path.name == MANIFEST, path)):
+            if _OWN_FILES.fullmatch(path.name):
+                path.unlink()
 
     # === Before the work ===
 
     def _scan(self, index, name):
-        """Cuts an input into partitions.
-
-        Returns:
-            What tells this input from another one.
-        """
+        """Cuts an input into partitions and returns what identifies it."""
         path = os.path.realpath(name)
-        if name.endswith(".gz"):  # unpacked: in gzip no partition can be looked up
-            path = self._path(f"input-{index}.txt")
+        if name.endswith(".gz"):  # unpacked, since gzip has no random access
+            path = str(self._path(f"input-{index}.txt"))
             _unpack(name, path)
         digest, total = hashlib.sha256(), 0
-        with open(path, "rb") as file:
+        with Path(path).open("rb") as file:
             for start, size, first, lines in _cuts(file, name, digest, self._most):
                 number = len(self.partitions)
                 self.partitions.append(
                     Partition(number, name, path, start, size, first, lines)
                 )
                 total += lines
-        return f"{os.path.basename(name)}: {total} lines, sha256 {digest.hexdigest()}"
+        return f"{Path(name).name}: {total} lines, sha256 {digest.hexdigest()}"
 
-    def _check_manifest(self, facts):
+    def _check_manifest(self, manifest):
         path = self._path(MANIFEST)
-        if not os.path.exists(path):
-            write_bytes(path, json.dumps(facts, indent=2).encode(), _aside(path))
+        if not path.exists():
+            write_bytes(path, json.dumps(manifest, indent=2).encode(), _aside(path))
             return
         with bad_input(ValueError, f"{path} is damaged (--restart removes it)"):
-            with open(path, encoding="utf-8") as file:
-                held = json.load(file)
-            if not isinstance(held, dict):
-                raise ValueError(f"it should hold an object. Received: {held!r}")
-        for key in {**facts, **held}:
-            if facts.get(key) != held.get(key):
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(stored, dict):
+                raise ValueError(f"it should hold an object. Received: {stored!r}")
+        for key in {**manifest, **stored}:
+            if manifest.get(key) != stored.get(key):
                 raise BadInput(
                     f"{self.folder} holds unfinished work with another {key}: "
-                    f"{held.get(key)}; --restart removes it. "
-                    f"Received: {facts.get(key)}"
+                    f"{stored.get(key)}; --restart removes it. "
+                    f"Received: {manifest.get(key)}"
                 )
 
 
@@ -241,42 +245,41 @@ def _cuts(file, name, digest, most):
 
 
 def _outputs(inputs, output):
-    """Each input's output, once it is known that they can be read and written."""
+    """Returns the path of each input's output, after checking all of them."""
     for path in inputs:
         if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
             raise BadInput(
-                "an input must be a file, which is read again where a run goes on; "
-                f"`zoo translate` takes a stream. Received: {path}"
+                "an input must be a file, since a resumed run reads it again; "
+                f"use `zoo translate` for a stream. Received: {path}"
             )
     if len(inputs) == 1 and not os.path.isdir(output):
         outputs = [output]
     else:
-        outputs = [os.path.join(output, os.path.basename(path)) for path in inputs]
+        outputs = [str(Path(output, Path(path).name)) for path in inputs]
         for path in outputs:
             if outputs.count(path) > 1:
                 raise BadInput(f"two inputs would be written to {path}")
             if _aside(path) in outputs:
-                raise BadInput(f"{path} needs the name of another: {_aside(path)}")
+                raise BadInput(f"{path} needs the name of an output: {_aside(path)}")
         check_files(inputs, None)
         with bad_input(OSError, f"cannot write the folder {output}"):
-            os.makedirs(output, exist_ok=True)
+            Path(output).mkdir(parents=True, exist_ok=True)
     for path in outputs:
         check_files(inputs, path)
     return [os.path.realpath(path) for path in outputs]
 
 
 def _aside(path):
-    """Where a file is written before it takes its name (`check_files` looks there: it
-    may be an input)."""
+    """Returns the temporary path of a file; `check_files` knows it."""
     return f"{path}.part"
 
 
 def _lock(folder):
-    """Keeps other runs out of a folder until what is returned is closed."""
+    """Locks a folder until the returned descriptor is closed."""
     try:
         return lock(folder)
     except BlockingIOError:
-        raise BadInput(f"another run is at work in {folder}") from None
+        raise BadInput(f"another run is using {folder}") from None
 
 
 def _unpack(name, path):
@@ -284,13 +287,13 @@ def _unpack(name, path):
     with (
         bad_input(wrong, f"cannot read {name}"),
         gzip.open(name) as packed,
-        open(path, "wb") as file,
+        Path(path).open("wb") as file,
     ):
         shutil.copyfileobj(packed, file)
 
 
 def _pack(file, output):
-    """The file to write an output's text to: `file`, or gzip into it."""
+    """Returns the file to write text to: `file`, or a gzip stream into it."""
     if output.endswith(".gz"):
         return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
     return contextlib.nullcontext(file)
@@ -300,43 +303,43 @@ def _pack(file, output):
 
 
 class Translator:
-    """One worker: holds the preset, translates partitions.
+    """A worker that holds a preset and translates partitions.
 
     Args:
-        preset: what `zoo.load` takes.
-        digest: what `preset_digest` must give for its folder.
-        search: dict of the arguments of `zoo translate`: beam_size, batch_size, and
-            others of `zoo.cli.common.SEARCH_OPTIONS`.
+        preset: what `zoo.load` accepts.
+        digest: the expected `preset_digest` of its folder.
+        search: arguments of `zoo translate`: beam_size, batch_size and others of
+            `zoo.cli.common.SEARCH_OPTIONS`.
 
     Raises:
-        ValueError: if the preset is another one here.
+        ValueError: if this machine has a different preset of that name.
     """
 
-    def __init__(self, preset, digest, search):
+    def __init__(self, preset: str, digest: str, search: dict[str, Any]) -> None:
         from zoo import loading, presets
         from zoo.training.process import start_backend, tune_process
 
-        found = preset_digest(presets.find(preset))
-        if found != digest:
+        actual = preset_digest(presets.find(preset))
+        if actual != digest:
             raise ValueError(
-                f"the preset {preset} is another one on this machine: sha256 {digest} "
-                f"was expected. Received: {found}"
+                f"the preset {preset} differs on this machine: sha256 {digest} "
+                f"was expected. Received: {actual}"
             )
         tune_process()
         start_backend()
         self._task = loading.load(preset)
         self._arguments = argparse.Namespace(n_best=1, alignments=False, **search)
 
-    def translate(self, text, name, first):
+    def translate(self, text: bytes, name: str, first: int) -> tuple[bytes, list[str]]:
         """Translates the lines of a partition, as `zoo translate` does.
 
         Args:
-            text: bytes, the lines, each with its newline.
-            name: the input's path, named in warnings.
-            first: the first line's number in it.
+            text: the lines, each with its newline.
+            name: the input's path, for warnings.
+            first: the number of the first line in the input.
 
         Returns:
-            (bytes, list of str): as many lines, each with its newline, and warnings.
+            The translated lines, each with its newline, and the warnings.
         """
         lines = text.decode("utf-8").split("\n")[:-1]
         chunk = [
@@ -346,7 +349,7 @@ class Translator:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             results = translate_chunk(self._task, chunk, self._arguments)
-        # Whatever a translation holds, it stays one line.
+        # A translation stays on one line, whatever it contains.
         results = [" ".join((result or "").splitlines()) for result in results]
-        told = [str(w.message) for w in caught if w.category is UserWarning]
-        return "".join(f"{result}\n" for result in results).encode(), told
+        messages = [str(w.message) for w in caught if w.category is UserWarning]
+        return "".join(f"{result}\n" for result in results).encode(), messages

@@ -1,30 +1,36 @@
-"""Scores: of translations by sacreBLEU, of tags by their share that is right."""
+"""Scores of translations and tags, and a model's worst outputs for its card."""
 
 import logging
+from collections.abc import Sequence
+from typing import Any
 
-_shown = set()
+TaggedSentences = Sequence[Sequence[tuple[str, str]]]
+Example = dict[str, str]  # "source", "reference" and "output"
+
+_shown: set[str] = set()
 
 
 def _is_new(record):
-    """Whether a message of the log is new: sacreBLEU warns of texts that look tokenised
-    at every score."""
+    """Whether a log message is new; sacreBLEU repeats one about tokenised text."""
     new = record.getMessage() not in _shown
     _shown.add(record.getMessage())
     return new
 
 
-def corpus_scores(hypotheses, references):
-    """Cased BLEU (13a tokenisation) and chrF of a corpus.
+def corpus_scores(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+) -> dict[str, dict[str, Any]]:
+    """Computes cased BLEU (13a tokenisation) and chrF of a corpus.
 
     Args:
-        hypotheses: list of str.
-        references: for each hypothesis a list of one or more references, of any number.
+        hypotheses: the translations.
+        references: one or more references for each hypothesis.
 
     Returns:
         `{"bleu": {"score", "signature"}, "chrf": {"score", "signature"}}`.
 
     Raises:
-        ValueError: if the lengths differ, or a sentence has no reference.
+        ValueError: if the lengths differ or a sentence has no reference.
         ImportError: without sacrebleu (extra `train`).
 
     Example:
@@ -61,12 +67,8 @@ def corpus_scores(hypotheses, references):
     return scores
 
 
-def reference_streams(references):
-    """The references as sacreBLEU wants them: one list per reference, None where a
-    sentence has no more.
-
-    Args:
-        references: for each sentence a list of one or more references.
+def reference_streams(references: Sequence[Sequence[str]]) -> list[list[Any]]:
+    """Transposes references to sacreBLEU's layout, filled up with None.
 
     Example:
         >>> reference_streams([["a", "b"], ["c"]])
@@ -78,18 +80,23 @@ def reference_streams(references):
     ]
 
 
-def worst_translations(sources, references, texts, count=2):
-    """The translations that are least like their references, for a model's card.
+def worst_translations(
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    texts: Sequence[str],
+    count: int = 2,
+) -> list[Example]:
+    """Returns the translations with the lowest sentence chrF, for a model's card.
 
     Args:
-        sources: list of str.
-        references: for each source a list of one or more references.
-        texts: their translations.
-        count: how many are wanted.
+        sources: the source sentences.
+        references: one or more references for each source.
+        texts: the translations.
+        count: how many to return.
 
     Returns:
-        List of dicts of "source", "reference" (the one that is nearest) and "output":
-        those of lowest sentence chrF, the worst first, source order among equals.
+        The worst translations, worst first, as dicts of "source", "reference" (the
+        closest one) and "output".
 
     Example:
         >>> worst_translations(["a", "b"], [["x y"], ["u v"]], ["x y", "w"], count=1)
@@ -97,33 +104,38 @@ def worst_translations(sources, references, texts, count=2):
     """
     from sacrebleu.metrics import CHRF
 
-    metric, found = CHRF(), []
+    metric, scored_examples = CHRF(), []
     for source, several, text in zip(sources, references, texts, strict=True):
         scored = [(metric.sentence_score(text, [r]).score, r) for r in several]
         score, nearest = max(scored, key=lambda pair: pair[0])
-        found.append((score, {"source": source, "reference": nearest, "output": text}))
-    found.sort(key=lambda pair: pair[0])
-    return [example for _, example in found[:count]]
+        scored_examples.append(
+            (score, {"source": source, "reference": nearest, "output": text})
+        )
+    scored_examples.sort(key=lambda pair: pair[0])
+    return [example for _, example in scored_examples[:count]]
 
 
-def worst_tags(found, tags, count=3):
-    """The sentences with the most wrong tags, for a model's card.
+def worst_tags(
+    predicted: TaggedSentences, tags: Sequence[Sequence[str]], count: int = 3
+) -> list[Example]:
+    """Returns the sentences with the most wrong tags, for a model's card.
 
     Args:
-        found, tags: as in `tag_accuracy`.
-        count: how many are wanted.
+        predicted: (word, tag) pairs, as `BiRNNTagger.tag` returns them.
+        tags: the correct tags of each sentence.
+        count: how many to return.
 
     Returns:
-        List of dicts of "source", "reference" and "output": the words, and those that
-        got a wrong tag, with the right one and with the wrong one.
+        Dicts of "source" (the words), "reference" (the wrongly tagged words with their
+        correct tags) and "output" (the same words with the predicted tags).
 
     Example:
         >>> worst_tags([[("a", "DET"), ("dog", "VERB")]], [["DET", "NOUN"]])
         [{'source': 'a dog', 'reference': 'dog/NOUN', 'output': 'dog/VERB'}]
     """
     ranked = []
-    for row, wanted_row in zip(found, tags, strict=True):
-        pairs = zip(row, wanted_row, strict=True)
+    for row, correct in zip(predicted, tags, strict=True):
+        pairs = zip(row, correct, strict=True)
         wrong = [(word, tag, right) for (word, tag), right in pairs if tag != right]
         if wrong:
             ranked.append((row, wrong))
@@ -138,56 +150,63 @@ def worst_tags(found, tags, count=3):
     ]
 
 
-def worst_continuations(model, texts, words=4, count=3):
-    """The texts that a language model goes on with least well, for its card: those with
-    the least share of words that differ and are known. Those that it ends at once show
-    nothing and are left out.
+def worst_continuations(
+    model: Any, texts: Sequence[str], words: int = 4, count: int = 3
+) -> list[Example]:
+    """Returns a language model's worst continuations, for its card.
+
+    The worst have the smallest share of distinct known words. Texts that the model ends
+    at once, and texts with no words left to continue, are skipped.
 
     Args:
         model: a `zoo.models.RecurrentCausalLM`.
-        texts: list of str.
-        words: how many of each text the model is given.
-        count: how many are wanted.
+        texts: the texts.
+        words: how many words of each text the model is given.
+        count: how many to return.
 
     Returns:
-        List of dicts of "source", what was given, "reference", how the text goes on,
-        and "output", how the model does; texts without more words are left out.
+        Dicts of "source" (the prompt), "reference" (how the text continues) and
+        "output" (how the model continues it).
     """
-    cut = [text.split() for text in texts]
-    cut = [row for row in cut if len(row) > words]
-    prompts = [" ".join(row[:words]) for row in cut]
+    long_enough = [text.split() for text in texts]
+    long_enough = [row for row in long_enough if len(row) > words]
+    prompts = [" ".join(row[:words]) for row in long_enough]
     ranked = []
-    for row, prompt, text in zip(cut, prompts, model.generate(prompts), strict=True):
-        if not (found := text.split()[words:]):
+    for row, prompt, text in zip(
+        long_enough, prompts, model.generate(prompts), strict=True
+    ):
+        if not (continuation := text.split()[words:]):
             continue
-        good = len(set(found) - {"<unk>"}) / len(found)
+        good = len(set(continuation) - {"<unk>"}) / len(continuation)
         example = {"source": prompt, "reference": " ".join(row[words:])}
-        ranked.append((good, {**example, "output": " ".join(found)}))
+        ranked.append((good, {**example, "output": " ".join(continuation)}))
     ranked.sort(key=lambda pair: pair[0])
     return [example for _, example in ranked[:count]]
 
 
-def tag_accuracy(found, tags):
-    """The share of the words that got their tag.
+def tag_accuracy(
+    predicted: TaggedSentences, tags: Sequence[Sequence[str]]
+) -> tuple[float, int]:
+    """Computes the share of words that were tagged correctly.
 
     Args:
-        found: for each sentence a list of (word, tag), as `BiRNNTagger.tag` gives.
-        tags: for each sentence a list of its tags.
+        predicted: (word, tag) pairs, as `BiRNNTagger.tag` returns them.
+        tags: the correct tags of each sentence.
 
     Returns:
-        `(accuracy, words)`: a float, and how many words there are.
+        The accuracy and the number of words.
 
     Raises:
-        ValueError: if a sentence has another number of tags, or if there is no word.
+        ValueError: if a sentence has another number of tags, or there are no words.
 
     Example:
         >>> tag_accuracy([[("a", "DET"), ("dog", "VERB")]], [["DET", "NOUN"]])
         (0.5, 2)
     """
     right = [
-        tag == wanted
-        for row, wanted_row in zip(found, tags, strict=True)
-        for (_, tag), wanted in zip(row, wanted_row, strict=True)
+        tag == correct
+        for row, correct_row in zip(predicted, tags, strict=True)
+        for (_, tag), correct in zip(row, correct_row, strict=True)
     ]
     if not right:
         raise ValueError("There must be a word to score. Received: none")

@@ -1,91 +1,109 @@
-"""Files: written whole or not at all, locked, told apart. Nothing here needs Keras."""
+"""Files: written atomically, locked, hashed. Imports no Keras."""
 
 import contextlib
 import errno
 import hashlib
 import os
 import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+StrPath = str | os.PathLike[str]
 
 
-def write_aside(path, write, aside=None):
-    """Writes a file beside its place and renames it: it appears whole or not at all.
+def cache_folder() -> Path:
+    """Returns the folder for downloads: `$ZOO_CACHE_DIR`, or `~/.cache/zoo`."""
+    return Path(os.environ.get("ZOO_CACHE_DIR") or "~/.cache/zoo").expanduser()
+
+
+def bundled_folder(inside: str, beside: str) -> Path:
+    """Returns a folder that ships with zoo.
 
     Args:
-        path: the file; what stands there stays if the writing fails.
-        write: function of the path to write to.
-        aside: that path. Default: `part_of(path)`.
+        inside: its name inside the package, as in a wheel.
+        beside: its name beside the package, as in a checkout.
+    """
+    package = Path(__file__).resolve().parent
+    folder = package / inside
+    return folder if folder.is_dir() else package.parent / beside
+
+
+def write_aside(
+    path: StrPath, write: Callable[[Any], object], aside: StrPath | None = None
+) -> None:
+    """Writes a file atomically: beside its place first, then renamed.
+
+    Args:
+        path: the file; an existing one is kept if writing fails.
+        write: function that writes to the path it is given.
+        aside: the temporary path. Default: `part_of(path)`.
 
     Raises:
-        OSError: with the file's name, if the disk is full, the folder can't be written,
-            or `write` meets another one. Nothing is left aside then.
+        OSError: naming the file, if `write` raises one, the disk is full or the folder
+            is not writable. The temporary file is removed.
     """
     aside = aside or part_of(path)
     try:
         with naming(path):
             write(aside)
-            with open(aside, "rb") as file:
+            with Path(aside).open("rb") as file:
                 os.fsync(file.fileno())
-            os.replace(aside, path)
+            Path(aside).replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.remove(aside)
+            Path(aside).unlink()
         raise
 
 
 @contextlib.contextmanager
-def naming(path):
-    """Gives a failed write the name of the file, which the system's own words lack."""
+def naming(path: StrPath) -> Iterator[None]:
+    """Adds the file's name to an error raised while writing it."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error
     except RuntimeError as error:
-        # What h5py makes of a disk that fills up while it writes.
-        number = re.search(r"errno = (\d+)", str(error))
-        if not number:
+        # h5py raises this if the disk fills up while it writes.
+        match = re.search(r"errno = (\d+)", str(error))
+        if not match:
             raise
-        number = int(number[1])
+        number = int(match[1])
         raise OSError(number, os.strerror(number), str(path)) from error
 
 
-def sha256(path):
+def sha256(path: StrPath) -> str:
     """Returns the sha256 of a file as 64 hexadecimal digits."""
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_bytes(path, content, aside=None):
-    """Writes a file's whole content by `write_aside`."""
-
-    def write(aside):
-        with open(aside, "wb") as file:
-            file.write(content)
-
-    write_aside(path, write, aside)
+def write_bytes(path: StrPath, content: bytes, aside: StrPath | None = None) -> None:
+    """Writes a file's whole content with `write_aside`."""
+    write_aside(path, lambda aside: Path(aside).write_bytes(content), aside)
 
 
-def part_of(path):
-    """Where a file is written before it is renamed: `a.b.h5` to `a.part.b.h5`."""
-    folder, name = os.path.split(path)
-    stem, dot, endings = name.partition(".")
-    return os.path.join(folder, f"{stem}.part{dot}{endings}")
+def part_of(path: StrPath) -> str:
+    """Returns the temporary path for writing a file: `a.part.b.h5` for `a.b.h5`."""
+    path = Path(path)
+    stem, dot, endings = path.name.partition(".")
+    return str(path.with_name(f"{stem}.part{dot}{endings}"))
 
 
-def lock(path, flags=os.O_RDONLY):
-    """Opens a file or a folder for this process alone.
+def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
+    """Opens a file or folder and locks it for this process.
 
     Args:
-        path: of the file or folder.
-        flags: of `os.open`.
+        path: the file or folder.
+        flags: flags of `os.open`.
 
     Returns:
-        int. A descriptor; others are kept out until it is closed, or this process has
-        ended, however it ends. Where files can't be locked (some network file systems,
-        Windows) nobody is kept out.
+        A descriptor. The lock lasts until it is closed or the process ends. Where
+        files cannot be locked (Windows, some network file systems) there is no lock.
 
     Raises:
-        BlockingIOError: if another process has it.
+        BlockingIOError: if another process holds the lock.
     """
     descriptor = os.open(path, flags, 0o666)
     try:

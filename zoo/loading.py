@@ -1,14 +1,17 @@
-"""`zoo.load`: from a preset's name to a task that is ready for text."""
+"""`zoo.load`: turns a preset's name into a task that is ready for text."""
+
+import os
+from typing import Any
 
 from zoo.presets.registry import locate
 
 
-def load(name, **kwargs):
+def load(name: str | os.PathLike, **kwargs: Any) -> Any:
     """Loads a preset: the task with its weights, ready for `translate`.
 
     Args:
-        name: str or path. A preset folder, the folder of a run that has finished, a
-            name that `list_presets` gives, or a handle: `hf://user/name`,
+        name: a preset folder, the folder of a finished run, a name from
+            `list_presets`, or a handle: `hf://user/name`,
             `kaggle://user/model/keras/variation`.
         **kwargs: passed to the class's `from_preset`, such as `dtype` or
             `load_weights=False`.
@@ -17,10 +20,10 @@ def load(name, **kwargs):
         A task of `zoo.models`, such as `zoo.models.LuongTranslator`.
 
     Raises:
-        ValueError: if there is no such preset, or if it cannot be loaded with
-            `**kwargs`.
-        PresetError: (a ValueError) if the preset is damaged, altered or foreign.
-        OSError, ImportError: if a handle cannot be fetched.
+        ValueError: if there is no such preset, or it cannot be loaded with `**kwargs`.
+        PresetError: (a ValueError) if the preset is damaged, altered or not zoo's.
+        OSError: if a handle cannot be fetched.
+        ImportError: if the package that fetches a handle is missing.
 
     Example:
         ```python

@@ -1,39 +1,41 @@
-"""Checks of strings, and what is said of them. Nothing here needs Keras."""
+"""Checks of strings, and wording for error messages. Imports no Keras."""
 
 import collections.abc
 import difflib
 import re
 import reprlib
+from collections.abc import Iterable
+from typing import Any
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def check_texts(texts, name="texts"):
-    """Strings as a list, or a `TypeError` that names what is not one.
+def check_texts(texts: Any, name: str = "texts") -> list[str]:
+    """Returns strings as a list.
 
     Args:
-        texts: a str, or a list or other ordered iterable of str (it is read once), as
-            is the column of a table.
-        name: what the error calls it. Default `"texts"`.
+        texts: a str, or a list or other ordered iterable of str, such as a column of a
+            table. It is iterated once.
+        name: what an error calls it.
 
     Returns:
-        A list of str; for a str, the list with that one.
+        The strings; for a single str, a list of that one.
 
     Raises:
-        TypeError: for anything else. A wrong element's position is given, from 0.
+        TypeError: for anything else. The message gives the position of the first
+            element that is not a str, from 0.
 
     Example:
-
-    >>> from zoo.text import check_texts
-    >>> check_texts("A dog runs.")
-    ['A dog runs.']
-    >>> check_texts(["A dog.", None])
-    Traceback (most recent call last):
-    TypeError: texts[1] must be a str. Received: None (NoneType)
+        >>> from zoo.text import check_texts
+        >>> check_texts("A dog runs.")
+        ['A dog runs.']
+        >>> check_texts(["A dog.", None])
+        Traceback (most recent call last):
+        TypeError: texts[1] must be a str. Received: None (NoneType)
     """
     if isinstance(texts, str):
         return [texts]
-    # These can be iterated, but not as texts in an order.
+    # These can be iterated, but hold no ordered texts.
     unsuitable = (bytes, bytearray, collections.abc.Mapping, collections.abc.Set)
     try:
         table = getattr(texts, "ndim", 1) != 1  # iterated, it gives columns or rows
@@ -52,33 +54,31 @@ def check_texts(texts, name="texts"):
     return items
 
 
-def replace_surrogates(text):
-    """A str without lone surrogates, which no UTF-8 encoder accepts.
+def replace_surrogates(text: str) -> str:
+    """Replaces surrogates, which JSON decoders let through and UTF-8 cannot encode.
 
-    JSON decoders can leave surrogates in a str. A pair becomes the character that it
-    stands for, a lone one U+FFFD, which Unicode has for the purpose.
+    A pair becomes the character that it stands for, a lone one U+FFFD.
     """
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def describe(value):
-    """A value, shortened, and its type, for the end of an error message."""
+def describe(value: Any) -> str:
+    """Returns a shortened value and its type, for the end of an error message."""
     return f"{reprlib.repr(value)} ({type(value).__name__})"
 
 
-def did_you_mean(name, names):
-    """The names most like a mistaken one, as words for an error message.
+def did_you_mean(name: Any, names: Iterable[str]) -> str:
+    """Suggests the closest valid names, for an error message.
 
     Returns:
-        str, such as `" (did you mean luong_dot or luong_global?)"`; empty if none is
-        like it.
+        Text such as `" (did you mean luong_dot or luong_global?)"`; empty if no name
+        is close.
 
     Example:
-
-    >>> "unknown preset" + did_you_mean("loung_dot", ["bahdanau", "luong_dot"])
-    'unknown preset (did you mean luong_dot?)'
+        >>> "unknown preset" + did_you_mean("loung_dot", ["bahdanau", "luong_dot"])
+        'unknown preset (did you mean luong_dot?)'
     """
     near = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
     return f" (did you mean {' or '.join(near)}?)" if near else ""

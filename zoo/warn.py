@@ -1,30 +1,29 @@
-"""Warnings that point at the line which called the package, however deep they arise.
-Nothing here needs Keras."""
+"""Warnings that point at the line which called the package. Imports no Keras."""
 
 import importlib.util
 import os
 import sys
+import types
 import warnings
+from pathlib import Path
 
 
-def _folder(package):
+def _folder(package: str) -> str | None:
     spec = importlib.util.find_spec(package)
-    return spec and os.path.dirname(spec.origin) + os.sep
+    return f"{Path(spec.origin).parent}{os.sep}" if spec and spec.origin else None
 
 
 # A Keras layer's __call__ goes through torch's under PyTorch.
 _FOLDERS = tuple(filter(None, map(_folder, ("zoo", "keras", "keras_hub", "torch"))))
 
 
-def warn_caller(message):
-    """Gives a UserWarning at the nearest line that is not Keras's or our own.
+def warn_caller(message: str) -> None:
+    """Issues a UserWarning at the nearest line outside Keras and this package.
 
-    It does what `skip_file_prefixes` of `warnings.warn` does from Python 3.12 on.
-
-    Args:
-        message: str.
+    Python 3.12 offers the same as `skip_file_prefixes` of `warnings.warn`.
     """
-    frame, level = sys._getframe(1), 2
+    frame: types.FrameType = sys._getframe(1)
+    level = 2
     while frame.f_back and frame.f_code.co_filename.startswith(_FOLDERS):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)

@@ -21,7 +21,7 @@ def test_backend_cannot_change_under_a_running_keras(task, capsys):
     other = "jax" if running != "jax" else "torch"
     before = os.environ.get("KERAS_BACKEND")
     assert translate("--backend", other, "a") == 2
-    assert f"runs on {running} already" in capsys.readouterr().err
+    assert f"already runs on {running}" in capsys.readouterr().err
     assert os.environ.get("KERAS_BACKEND") == before
     assert translate("--backend", running, "a") == 0
 

@@ -60,7 +60,7 @@ def test_evaluate_needs_two_languages(corpus, tiny, capsys, monkeypatch):
     make_preset(tiny.parent / "one", languages=["en"])
     monkeypatch.setattr(presets, "find", lambda name: tiny.parent / "one")
     assert main(["evaluate", "one", "--data", "toy", "--split", "test"]) == 2
-    assert "names the languages ['en']" in capsys.readouterr().err
+    assert "the card of one has ['en']" in capsys.readouterr().err
     assert corpus == []
 
 

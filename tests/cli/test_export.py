@@ -28,7 +28,7 @@ def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, ca
     out, err = capfd.readouterr()
     assert out == f"{Path('out/tiny_tagger/1')}\n"
     backend = keras.backend.backend()
-    switched = f"Keras is set to {backend}: exporting in a process with tensorflow"
+    switched = f"Keras uses {backend}: exporting in a process with tensorflow"
     assert (switched in err) == (backend != "tensorflow")
     file = tmp_path / "out/tiny_tagger/1/assets.extra/zoo.json"
     found = json.loads(file.read_text())

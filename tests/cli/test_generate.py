@@ -54,9 +54,9 @@ def test_what_a_language_model_cannot_do_is_refused(preset, ptb, tmp_path, capsy
     assert main([*command, "multi30k"]) == 2
     assert "scored on ptb, received 'multi30k'" in capsys.readouterr().err
     assert main([*command, "ptb", "--output", str(tmp_path / "out")]) == 2
-    assert "leave --output out" in capsys.readouterr().err
+    assert "omit --output" in capsys.readouterr().err
     assert main(["translate", "--preset", str(preset), "a dog"]) == 2
-    assert "cannot translate; the presets that can are " in capsys.readouterr().err
+    assert "cannot translate; the presets for it are " in capsys.readouterr().err
 
 
 def test_generate_continues_each_line(preset, capsys):

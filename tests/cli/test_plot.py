@@ -124,8 +124,8 @@ OUT = ["--output", "OUT.png"]
         (["--preset", "A", "x", "--output", "OUT.pdf"], ".png or .svg, received"),
         (["--preset", "A", "x", "--output", "OUT/no/x.png"], "no such folder"),
         (["--preset", "A", "x"], "required: --output"),
-        (["--preset", "A", *OUT], "need each other"),
-        (["x", *OUT], "need each other"),
+        (["--preset", "A", *OUT], "give both PRESET and TEXT"),
+        (["x", *OUT], "give both PRESET and TEXT"),
         (OUT, "give PRESET and TEXT, or --log"),
         (["--log", "y", "--preset", "A", *OUT], "give PRESET and TEXT, or --log"),
         (["--log", "y", "x", *OUT], "give PRESET and TEXT, or --log"),
@@ -156,7 +156,7 @@ def test_a_preset_without_a_card_that_translates_nothing(
     monkeypatch.setattr(loading, "load", lambda name: object())
     out = str(tmp_path / "x.png")
     assert main(["plot", "--preset", names["a"], "x", "--output", out]) == 2
-    assert "cannot translate; the presets that can" in capsys.readouterr().err
+    assert "cannot translate; the presets for it" in capsys.readouterr().err
 
 
 def test_without_matplotlib(tasks, names, tmp_path, monkeypatch, capsys):

@@ -73,7 +73,7 @@ def test_unlike_tokenizers_make_no_ensemble(saved, capsys):
         assert command(saved, "one", "stranger") == 2
         captured = capsys.readouterr()
         last = captured.err.splitlines()[-1]
-        assert captured.out == "" and "stranger make no ensemble: " in last
+        assert captured.out == "" and "stranger cannot form an ensemble: " in last
         assert "one of 26 pieces in models[0] and another, of 24, in models[1]" in last
 
 
@@ -87,6 +87,6 @@ def test_presets_of_unlike_directions_are_not_loaded(saved, monkeypatch, capsys)
     for command in (translate, evaluate):
         assert command(saved, "one", "two") == 2
         err = capsys.readouterr().err
-        assert "one does from en to de, " in err and "two from de to en" in err
+        assert "one translates from en to de, " in err and "two from de to en" in err
         assert command(saved, "one", "stranger") == 2
-        assert "stranger names the languages ['en']" in capsys.readouterr().err
+        assert "stranger has ['en']" in capsys.readouterr().err

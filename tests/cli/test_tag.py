@@ -64,7 +64,7 @@ def test_what_a_tagger_cannot_do_is_refused(preset, treebank, capsys):
     assert main([*command, "multi30k"]) == 2
     assert "scored on ud_english_ewt, received 'multi30k'" in capsys.readouterr().err
     assert main(["translate", "--preset", str(preset), "a dog"]) == 2
-    assert "cannot translate; the presets that can are " in capsys.readouterr().err
+    assert "cannot translate; the presets for it are " in capsys.readouterr().err
     assert main([*command[:-2], "valid", "--data", "ud_english_ewt"]) == 2
     assert "allowed are train, dev, test" in capsys.readouterr().err
 

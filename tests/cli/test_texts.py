@@ -66,7 +66,7 @@ def test_two_do_not_write_one_file(tmp_path):
     path = tmp_path / "out"
     with open_output(path) as first:
         first.write("whole\n")
-        with pytest.raises(BadInput, match="another process writes to .*out.part"):
+        with pytest.raises(BadInput, match="another process is writing to .*out.part"):
             with open_output(path):
                 pytest.fail("opened")
     assert path.read_text() == "whole\n" and os.listdir(tmp_path) == ["out"]
@@ -127,8 +127,8 @@ keras.config.backend.return_value = "jax"  # any that zoo knows
         ('"$@" a 2>&-', 0, "A\n", None),
         ('"$@" a --output out >&- 2>&-', 0, "", None),
         ('"$@" a >&- 2>&- <&-', 1, "", None),
-        ('"$@" <&-', 0, "", "zoo: there was nothing to do: standard input is empty"),
-        ('"$@" </dev/null', 0, "", "zoo: there was nothing to do: standard input"),
+        ('"$@" <&-', 0, "", "zoo: nothing to do: standard input is empty"),
+        ('"$@" </dev/null', 0, "", "zoo: nothing to do: standard input"),
         ('"$@" a >/dev/full', 1, "", "zoo: error: [Errno 28] No space left on device"),
         ('"$@" a 2>/dev/full', 0, "A\n", None),
     ],

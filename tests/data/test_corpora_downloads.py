@@ -79,7 +79,7 @@ def test_another_content_is_refused(public, tmp_path):
     public.files["/raw/train.de.gz"] = gzip.compress(b"Ein Wolf.\nEine Katze.\n")
     with pytest.raises(CorpusError) as error:
         load("multi30k")
-    assert "/raw/train.de.gz is not the train.de that is meant" in str(error.value)
+    assert "/raw/train.de.gz is not the expected train.de" in str(error.value)
     assert sha256(SIDES["train.de"]) in str(error.value)
     assert "received 22 bytes" in str(error.value)
     assert list(contents(tmp_path / "cache" / "multi30k")) == ["train.en"]
@@ -202,7 +202,7 @@ def test_a_source_that_has_moved_on_is_refused(snapshots, tmp_path):
         "/anki/deu-eng.zip has moved on",
         "snapshot of 2018-05-13",
         "received an archive of 2030-01-02 with 6 pairs and 2 of the 2 sentences",
-        "train.en, train.de, valid.de result",
+        "which yields other train.en, train.de, valid.de",
         "ZOO_DATA_DIR",
         "allow_newer=True",
     ):

@@ -36,8 +36,8 @@ def test_a_fresh_download_is_whole_and_leaves_no_part(server, url, tmp_path, cap
     assert list(folder.iterdir()) == []
     assert server.ranges == [None]
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("file.gz [====")
-    assert last.endswith("100% 179200 of 179200 bytes")
+    assert last.startswith("file.gz ━━━")
+    assert last.endswith("100% 179.2/179.2 kB")
 
 
 def test_a_terminal_sees_the_bar_grow(url, tmp_path, monkeypatch):
@@ -47,12 +47,13 @@ def test_a_terminal_sees_the_bar_grow(url, tmp_path, monkeypatch):
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
     fetch(url, tmp_path, read)
     drawn = terminal.getvalue().split("\r")[1:]
     assert len(drawn) >= 2
     assert "100%" not in drawn[0]
     assert "100%" in drawn[-1]
-    assert drawn[-1].endswith("\n")
+    assert "\n" in drawn[-1] and "\n" not in drawn[0]
 
 
 def test_it_resumes_from_what_is_there(server, url, tmp_path, part):
@@ -283,8 +284,8 @@ def test_waiting_is_told_once(tmp_path, monkeypatch, capsys):
     with exclusive(tmp_path / "folder"), pytest.raises(DownloadError):
         with exclusive(tmp_path / "folder"):
             pass
-    told = f"waiting for another process, which downloads to {tmp_path / 'folder'}\n"
-    assert capsys.readouterr().err == told
+    message = f"waiting for another process that is downloading to {tmp_path}/folder\n"
+    assert capsys.readouterr().err == message
 
 
 def test_where_the_lock_cannot_be_made_nobody_waits(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ from keras import ops
 from tests.harness import (
     check_layer,
     close,
-    gradients,
     randomize,
     same_config,
     to_numpy,
@@ -22,8 +21,7 @@ from zoo.layers import (
     RecurrentStack,
     SimpleRNNCell,
 )
-from zoo.layers.cells import activate_gates, lstm_states
-from zoo.layers.recurrent import hoist, run_cell
+from zoo.layers.fast_loops.cells import run_cell
 
 RNG = np.random.default_rng(3)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
@@ -36,35 +34,6 @@ def built(**options):
     cell = GRUCell(4, **options)
     cell.build((None, 5))
     return randomize(cell)
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_loses_no_more_than_the_frameworks_gradient(dtype):
-    net, c = RNG.normal(size=(64, 32)) * 3, RNG.normal(size=(64, 8))
-    w = RNG.normal(size=(64, 16)).astype("float32")
-
-    def gradients_of(states, dtype):
-        given = [keras.Variable(x, dtype=dtype) for x in (net, c)]
-
-        def loss():
-            found = states(*(variable + 0 for variable in given))
-            return ops.sum(ops.multiply(w, ops.cast(found, "float32")))
-
-        return gradients(given, loss)[1]
-
-    def plain(net, c):
-        i, f, candidate, o = activate_gates(net)
-        c = f * c + i * candidate
-        return ops.concatenate([o * ops.tanh(c), c], axis=-1)
-
-    exact = gradients_of(plain, "float32")
-    close(gradients_of(lstm_states, "float32")[0], exact[0])
-
-    def error(states):
-        pairs = zip(gradients_of(states, dtype), exact, strict=True)
-        return sum(np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in pairs)
-
-    assert error(lstm_states) < 1.05 * error(plain)
 
 
 @pytest.mark.parametrize("use_bias", [True, False])
@@ -93,32 +62,6 @@ def test_gru_is_the_papers(update):
     for b in range(3):
         wanted = reference.gru_step(INPUTS[b, 0], H[b], *kernels, keep=update == "keep")
         close(to_numpy(got)[b], wanted)
-
-
-@pytest.mark.parametrize("reset_after", [True, False])
-def test_a_fed_part_of_the_input_gives_the_same_step(reset_after):
-    cell = built(reset_after=reset_after)
-    h = [ops.convert_to_tensor(H)]
-    wanted, _ = cell(X, h)
-    x, step = hoist(cell, X[:, :3], training=True, fed=2)
-    got, _ = step(x, h, X[:, 3:])
-    close(got, wanted)
-
-
-@pytest.mark.parametrize("reset_after", [True, False])
-def test_gradients_prepared_for_the_loop_are_the_plain_ones(reset_after):
-    cell = built(reset_after=reset_after)
-
-    def loss(training):
-        outputs, _ = run_cell(cell, INPUTS, None, MASK, training=training)
-        return ops.sum(ops.square(outputs))
-
-    value, found = gradients(cell.trainable_variables, lambda: loss(True))
-    plain, wanted = gradients(cell.trainable_variables, lambda: loss(False))
-    close(value, plain)
-    for a, b in zip(found, wanted, strict=True):
-        close(a, b, 1e-5)
-        assert np.abs(b).max() > 0
 
 
 @pytest.mark.parametrize("bidirectional", [once(True), False])
@@ -205,19 +148,7 @@ def test_without_a_forget_gate_it_is_the_cell_whose_gate_stays_open():
     wanted, _ = run_cell(plain, INPUTS, None, MASK)
     got, _ = run_cell(cell, INPUTS, None, MASK)
     close(got, wanted)
-    assert not cell.standard and plain.standard
     assert cell.count_params() == 3 * plain.count_params() / 4
-
-
-def test_a_fed_part_of_the_input_of_the_other_cells():
-    rnn = SimpleRNNCell(4)
-    rnn.build((None, 5))
-    for cell in (of_1997(), randomize(rnn)):
-        states = [ops.convert_to_tensor(H)] * (2 if cell is not rnn else 1)
-        wanted, _ = cell(X, states)
-        x, step = hoist(cell, X[:, :3], training=True, fed=2)
-        close(step(x, states, X[:, 3:])[0], wanted)
-        close(cell.advance(None, states, cell.loop_kernel(5), X)[0], wanted)
 
 
 @pytest.mark.parametrize("use_bias", [True, False])
@@ -229,24 +160,6 @@ def test_the_simple_cell_is_keras_own(use_bias):
     layer.build(INPUTS.shape)
     layer.set_weights(cell.get_weights())
     close(run_cell(cell, INPUTS)[0], to_numpy(layer(INPUTS)))
-
-
-@pytest.mark.parametrize("make", [of_1997, lambda: SimpleRNNCell(4)])
-def test_the_other_cells_gradients_prepared_for_the_loop(make):
-    cell = make()
-    if not cell.built:
-        cell.build((None, 5))
-
-    def loss(training):
-        outputs, final = run_cell(cell, INPUTS, None, MASK, training=training)
-        return ops.sum(ops.square(outputs)) + ops.sum(final[0])
-
-    value, found = gradients(cell.trainable_variables, lambda: loss(True))
-    plain, wanted = gradients(cell.trainable_variables, lambda: loss(False))
-    close(value, plain)
-    for a, b in zip(found, wanted, strict=True):
-        close(a, b, 1e-5)
-        assert np.abs(b).max() > 0
 
 
 def test_initial_biases_of_the_papers():

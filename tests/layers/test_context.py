@@ -1,15 +1,13 @@
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
-from tests.harness import check_layer, close, randomize, same_config, to_numpy
+from tests.harness import check_layer, close, randomize, to_numpy
 from tests.layers import reference
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
     ContextDecoder,
-    FixedContextDecoder,
     GRUCell,
     LocalMonotonicAttention,
     LSTMCell,
@@ -100,66 +98,13 @@ def test_decoder_is_a_keras_layer():
     )
 
 
-def test_fixed_context():
-    """s_i = cell([x_i; c], s_{i-1}), as a call of Keras's loop on the joined inputs."""
-    decoder = FixedContextDecoder(GRUCell(4))
-    decoder.build(INPUTS.shape, CONTEXT.shape)
-    randomize(decoder)
-    outputs, contexts = decoder(INPUTS, CONTEXT, START)
-    repeated = np.repeat(CONTEXT[:, None], 6, axis=1)
-    close(contexts, repeated)
-    whole = keras.layers.RNN(decoder.cell, return_sequences=True)
-    joined = np.concatenate([INPUTS, repeated], axis=-1)
-    wanted = whole(joined, initial_state=[ops.convert_to_tensor(START)])
-    close(outputs, wanted)
-    state = ops.convert_to_tensor(START)
-    projected = decoder.project(ops.convert_to_tensor(CONTEXT))
-    for t in range(6):
-        x = ops.convert_to_tensor(INPUTS[:, t])
-        state = decoder.step(x, state, projected)
-        close(state, wanted[:, t])
-    assert same_config(decoder).cell.units == 4
-
-
-def test_reset_context():
-    """Cho et al. 2014, appendix: r * (U s + C c) in the candidate."""
-    cell = GRUCell(4, reset_after=True)
-    decoder = FixedContextDecoder(cell, reset_context=True)
-    decoder.build(INPUTS.shape, CONTEXT.shape)
-    randomize(decoder)
-    outputs, _ = decoder(INPUTS, CONTEXT, START)
-    weights = reference.named(cell)
-    size = CONTEXT.shape[1]
-    C = weights["kernel"][-size:]
-    C, after = np.pad(C[:, :8], ((0, 0), (0, 4))), C[:, 8:]
-    kernel = np.concatenate([weights["kernel"][:-size], C])
-    for b in range(3):
-        s = START[b]
-        for t in range(6):
-            x = np.concatenate([INPUTS[b, t], CONTEXT[b]])
-            s = reference.gru_step(
-                x,
-                s,
-                kernel,
-                weights["recurrent_kernel"],
-                weights["bias"],
-                after=CONTEXT[b] @ after,
-            )
-            close(outputs[b, t], s)
-    assert same_config(decoder).reset_context
-
-
 def test_bad_arguments():
     with pytest.raises(ValueError, match="attention layer of zoo.layers.*None"):
         ContextCell(GRUCell(4), None)
     with pytest.raises(ValueError, match="`cell` must be a ContextCell"):
         ContextDecoder(GRUCell(4))
-    with pytest.raises(ValueError, match="needs a cell with reset_after=True"):
-        FixedContextDecoder(GRUCell(4), reset_context=True)
     with pytest.raises(ValueError, match="GRUCell or LSTMCell.*SimpleRNNCell"):
         ContextCell(keras.layers.SimpleRNNCell(4), AdditiveAttention(8))
-    with pytest.raises(ValueError, match="must be a zoo.layers.GRUCell.*LSTMCell"):
-        FixedContextDecoder(LSTMCell(4))
 
 
 def test_a_mask_of_either_form_gives_the_same_penalty():

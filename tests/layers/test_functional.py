@@ -1,19 +1,14 @@
-import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, gradients, to_numpy
+from tests.harness import close, to_numpy
 from zoo.layers.functional import (
-    LoopKernel,
     fresh,
     gather_rows,
-    loop_kernels,
     masked_softmax,
     scan,
-    step_product,
     take_last,
-    widen,
 )
 
 
@@ -82,36 +77,3 @@ def test_fresh_gives_other_values_each_time():
     one = fresh("random_uniform")
     first, second = one((4, 4)), fresh(one)((4, 4))
     assert np.abs(to_numpy(first) - to_numpy(second)).max() > 0
-
-
-@pytest.mark.parametrize("length", [1, 5])
-def test_a_loop_kernel_gives_the_gradients_of_a_plain_product(length):
-    """Of the loop's matrix, of what is added to its products and of its first state."""
-    rng = np.random.default_rng(0)
-    values = [rng.normal(size=s) for s in ((3, 3), (2, length, 3), (2, 3))]
-    variables = [keras.Variable(value, dtype="float32") for value in values]
-    weights = ops.convert_to_tensor(rng.normal(size=(2, length, 3)).astype("float32"))
-
-    def loss(hoisted):
-        kernel, added, first = (1.0 * variable for variable in variables)
-        kernel = LoopKernel(kernel) if hoisted else kernel
-
-        def step(added, states):
-            state = ops.tanh(step_product(states[0], kernel, added))
-            return state, [state]
-
-        outputs, _ = scan(step, widen(kernel, added), [first])
-        return ops.sum(outputs * weights)
-
-    value, expected = gradients(variables, lambda: loss(False))
-    same, found = gradients(variables, lambda: loss(True))
-    assert same == pytest.approx(value, rel=1e-5)
-    for wanted, got in zip(expected, found, strict=True):
-        close(got, wanted)
-
-
-def test_only_compiled_backends_make_loop_kernels():
-    kernels = [ops.ones((2, 3))]
-    assert loop_kernels(kernels, training=False) is kernels
-    [kernel] = loop_kernels(kernels, training=True)
-    assert isinstance(kernel, LoopKernel) == (keras.backend.backend() != "torch")

@@ -5,6 +5,7 @@ from keras import ops
 from tests.harness import close, gradients, randomize, same_config, to_numpy
 from tests.layers import reference
 from zoo.layers import LSTMNCell
+from zoo.layers.fast_loops.lstmn import run_lstmn_cell
 
 RNG = np.random.default_rng(7)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
@@ -28,7 +29,7 @@ def source_of(cell):
 def test_it_is_the_papers(fusion):
     cell = built(fusion, attention_units=3)
     first = [ops.convert_to_tensor(x) for x in FIRST]
-    found = cell.run(INPUTS, MASK, first, source_of(cell))
+    found = run_lstmn_cell(cell, INPUTS, MASK, first, source_of(cell))
     h, c, weights, last = (to_numpy(x) for x in found)
     for b in range(3):
         steps, length = int(MASK[b].sum()), int(SOURCE_MASK[b].sum())
@@ -55,7 +56,7 @@ def test_it_is_the_papers(fusion):
 def test_steps_are_the_run(fusion):
     cell = built(fusion)
     source = source_of(cell)
-    h, c, *_ = cell.run(INPUTS, source=source)
+    h, c, *_ = run_lstmn_cell(cell, INPUTS, source=source)
     states = cell.make_states(3, 9)  # more room than is needed
     projected = cell.project(INPUTS)
     for t in range(6):
@@ -81,7 +82,7 @@ def test_gradients_reach_every_variable(fusion):
     cell = built(fusion)
 
     def loss():
-        h, c, *_ = cell.run(INPUTS, MASK, None, source_of(cell))
+        h, c, *_ = run_lstmn_cell(cell, INPUTS, MASK, None, source_of(cell))
         return ops.sum(ops.square(h) + ops.square(c))
 
     _, found = gradients(cell.trainable_variables, loss)
@@ -93,7 +94,7 @@ def test_gradients_reach_every_variable(fusion):
 def test_tapes_start_anew_without_fusion_alone():
     cell, starts = built("deep"), np.ones((3, 6), "bool")
     with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
-        cell.run(INPUTS, source=source_of(cell), starts=starts)
+        run_lstmn_cell(cell, INPUTS, source=source_of(cell), starts=starts)
     with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
         states, x = cell.make_states(3, 6), cell.project(INPUTS[:, 0])
         cell.advance(x, states, source_of(cell), starts=np.ones((3, 1), "bool"))
@@ -101,8 +102,8 @@ def test_tapes_start_anew_without_fusion_alone():
 
 def test_starts_may_be_a_list():
     cell, starts = built(), [[True] * 6] * 3
-    wanted = cell.run(INPUTS, starts=np.array(starts))[0]
-    close(cell.run(INPUTS, starts=starts)[0], wanted)
+    wanted = run_lstmn_cell(cell, INPUTS, starts=np.array(starts))[0]
+    close(run_lstmn_cell(cell, INPUTS, starts=starts)[0], wanted)
 
 
 def test_config_and_bad_arguments():

@@ -6,7 +6,6 @@ from keras import ops
 from tests.harness import (
     check_layer,
     close,
-    gradients,
     penalty_gradients,
     randomize,
     same_config,
@@ -14,7 +13,6 @@ from tests.harness import (
 )
 from tests.layers import reference
 from zoo.layers import LSTMCell, RecurrentStack
-from zoo.layers.recurrent import run_cell
 
 RNG = np.random.default_rng(11)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
@@ -38,7 +36,7 @@ def test_cell_is_the_keras_cell_and_the_equations(use_bias):
     plain.set_weights(cell.get_weights())
     states = [ops.convert_to_tensor(state) for state in STATES]
     wanted, wanted_states = plain(X, states)
-    got, got_states = cell.advance(cell.project(X), states, cell.loop_kernel())
+    got, got_states = cell(X, states)
     close(got, wanted)
     close(got_states[1], wanted_states[1])
     weights = reference.named(cell)
@@ -55,39 +53,6 @@ def test_cell_is_the_keras_cell_and_the_equations(use_bias):
         close(to_numpy(got_states[1])[b], c)
 
 
-@pytest.mark.parametrize("use_bias", [True, False])
-def test_a_fed_part_of_the_input_gives_the_same_step(use_bias):
-    cell = built(use_bias)
-    states = [ops.convert_to_tensor(state) for state in STATES]
-    wanted, _ = cell(X, states)
-    known, fed = X[:, :3], X[:, 3:]
-    got, _ = cell.advance(cell.project(known), states, cell.loop_kernel(2), fed)
-    close(got, wanted)
-    # The whole input may be fed.
-    got, _ = cell.advance(None, states, cell.loop_kernel(5), X)
-    close(got, wanted)
-
-
-@pytest.mark.parametrize(
-    "make", [lambda: built(), lambda: built(False), lambda: keras.layers.GRUCell(4)]
-)
-@pytest.mark.parametrize("reverse", [False, True])
-def test_run_cell_skips_pads_and_keeps_the_state(make, reverse):
-    cell = make()
-    if not cell.built:
-        cell.build((None, 5))
-    outputs, final = to_numpy(run_cell(cell, INPUTS, None, MASK, reverse))
-    for b, length in enumerate(LENGTHS):
-        state = [np.zeros((1, 4), "float32")] * len(final)
-        times = range(length)
-        for t in reversed(times) if reverse else times:
-            output, state = cell(INPUTS[b : b + 1, t], state)
-            state = list(state) if isinstance(state, (list, tuple)) else [state]
-            close(outputs[b, t], to_numpy(output)[0])
-        close(final[0][b], to_numpy(state[0])[0])
-        assert (outputs[b, length:] == 0).all()
-
-
 def test_stack_equals_keras_layers():
     stack = randomize(_built(RecurrentStack(4, 2)))
     x = INPUTS
@@ -100,34 +65,6 @@ def test_stack_equals_keras_layers():
         close(states[layer][0], h)
         close(states[layer][1], c)
     close(stack(INPUTS)[0], x)
-
-
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("kinds", [("tanh", "sigmoid"), ("relu", "tanh")])
-def test_gradients_are_those_of_keras_layers(kinds, training):
-    """Those written out here, and those of other activations."""
-    options = {"activation": kinds[0], "recurrent_activation": kinds[1]}
-    cell = LSTMCell(4, **options)
-    cell.build((None, INPUTS.shape[-1]))
-    randomize(cell)
-    lstm = keras.layers.LSTM(4, return_sequences=True, return_state=True, **options)
-    lstm.build(INPUTS.shape)
-    lstm.set_weights(cell.get_weights())
-
-    def loss(outputs, h, c):
-        return sum(ops.sum(x**2) + ops.sum(x[..., 0]) for x in (outputs, h, c))
-
-    def mine():
-        outputs, states = run_cell(
-            cell, ops.convert_to_tensor(INPUTS), training=training
-        )
-        return loss(outputs, *states)
-
-    value, found = gradients(cell.trainable_variables, mine)
-    expected, wanted = gradients(lstm.trainable_variables, lambda: loss(*lstm(INPUTS)))
-    assert value == pytest.approx(expected, rel=1e-5)
-    for got, right in zip(found, wanted, strict=True):
-        close(got, right, atol=1e-5 * max(1.0, np.abs(right).max()))
 
 
 def test_bidirectional_stack_equals_keras_bidirectional():

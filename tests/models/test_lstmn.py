@@ -91,3 +91,16 @@ def test_the_papers_sizes():
 def test_bad_arguments(options, message):
     with pytest.raises(ValueError, match=message):
         LSTMNEncoderDecoder(VOCABULARY, **{**SMALL, **options})
+
+
+@pytest.mark.once
+def test_start_has_room_for_two_and_a_half_sources():
+    model = LSTMNEncoderDecoder(VOCABULARY, **SMALL)
+    [(tape, *_)] = model.start(model.encode(SOURCE))
+    assert tape.shape[1] == 2 * SOURCE.shape[1] + 50 + 1
+
+
+@pytest.mark.once
+def test_alignments_are_without_dropout():
+    model = randomize(LSTMNEncoderDecoder(VOCABULARY, **SMALL, dropout=0.5))
+    close(model.align(SOURCE, TARGET), to_numpy(model.align(SOURCE, TARGET)))

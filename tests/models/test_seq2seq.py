@@ -10,7 +10,7 @@ from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo.decoding import BeamSearch
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 from zoo.models.seq2seq import END_ID, START_ID
-from zoo.training import PairBatches, SmoothedCrossEntropy
+from zoo.training import PairBatches
 from zoo.training.dataset import as_dataset
 
 SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
@@ -170,18 +170,6 @@ def test_a_search_is_saved_as_kerashubs_samplers_are():
 def test_generate_makes_nothing_of_nothing(task):
     assert task.generate(["", "ab cd", "  "], max_length=9)[::2] == ["", ""]
     assert task.generate("", max_length=9) == ""
-
-
-@pytest.mark.parametrize(
-    ("policy", "free"),
-    [("float32", True), ("mixed_bfloat16", True), ("mixed_float16", False)],
-)
-def test_the_loss_has_no_logits_where_that_loses_nothing(policy, free):
-    """In float16 the gradient of the logits, made before the loss is scaled, would
-    vanish."""
-    task = LuongTranslator(Luong(VOCABULARY, **SMALL, dtype=policy))
-    task.compile("sgd", SmoothedCrossEntropy(), weighted_metrics=[])
-    assert task._wants_no_logits is free
 
 
 def test_predict_takes_batches_of_ids(task):

@@ -181,3 +181,10 @@ def test_a_preset_with_foreign_vocabularies_is_refused(tagger, tmp_path):
     path.unlink()
     with pytest.raises(zoo.presets.PresetError, match="tagger.json"):
         zoo.load(tmp_path)
+
+
+@pytest.mark.once
+def test_word_vectors_start_within_the_range():
+    model = BiRNNWords(**{**SIZES, "vocabulary_size": 90}, initializer_range=0.3)
+    values = to_numpy(model.token_embedding.embeddings)
+    assert values.min() < -0.25 and 0.25 < values.max() <= 0.3 and values.min() >= -0.3

@@ -20,7 +20,12 @@ from zoo.models import (
     ShowAttendTell,
     ShowAttendTellTranslator,
 )
-from zoo.training import PairBatches, Perplexity, SmoothedCrossEntropy
+from zoo.training import (
+    PairBatches,
+    Perplexity,
+    SmoothedCrossEntropy,
+    compile_for_training,
+)
 
 SMALL = {
     "hidden_dim": 8,
@@ -115,8 +120,7 @@ def test_the_whole_model_is_the_papers():
 def hard_task(**options):
     keras.utils.set_random_seed(2)
     task = ShowAttendTellTranslator(ShowAttendTell(**WORDS, **HARD), **options)
-    task.compile(keras.optimizers.SGD(0.0), SmoothedCrossEntropy(), weighted_metrics=[])
-    return task
+    return task, compile_for_training(task, keras.optimizers.SGD(0.0))
 
 
 def batches():
@@ -130,22 +134,21 @@ def batches():
 def test_the_estimator_is_divided_as_the_loss(normalize):
     """With λ_r = 1 and b = 0 the added term of one sentence and one draw is
     -log p(y) log p(s), over the same number as -log p(y)."""
-    task = hard_task(reward=1.0, entropy=0.0)
+    task, trained = hard_task(reward=1.0, entropy=0.0)
     task.backbone.decoder.cell.attention.soft_share = 0.0
     task.backbone.doubly_stochastic = 0.0
-    task.loss = SmoothedCrossEntropy(normalize=normalize)
-    task._projects = True
+    trained.loss = SmoothedCrossEntropy(normalize=normalize)
     x = {"source_ids": SOURCE[:1, :4], "target_ids": TARGET[:1]}
     y = np.roll(TARGET[:1], -1, axis=1)
     y[:, -1] = 3
-    outputs = task(x, training=True)
+    outputs = trained(x, training=True)
     alphas, choices = (to_numpy(outputs[name]) for name in ("alphas", "choices"))
     logits = to_numpy(task.backbone.logits(outputs["features"])).astype("float64")
     logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     log_y = np.take_along_axis(logs, y[..., None], -1).sum()
     log_s = np.log((alphas * choices).sum(-1)).sum()
     count = 7 if normalize == "tokens" else 1
-    found = task.compute_loss(x, y, outputs, np.ones(y.shape, "float32"))
+    found = trained.compute_loss(x, y, outputs, np.ones(y.shape, "float32"))
     assert float(to_numpy(found)) == pytest.approx(
         (-log_y - log_y * log_s) / count, rel=1e-4
     )
@@ -153,13 +156,13 @@ def test_the_estimator_is_divided_as_the_loss(normalize):
 
 @pytest.mark.once
 def test_the_baseline_follows_the_log_likelihood():
-    task = hard_task()
-    task.fit(batches(), epochs=1, verbose=0)
+    task, trained = hard_task()
+    trained.fit(batches(), epochs=1, verbose=0)
     first = float(to_numpy(task.baseline.value))
     # Untrained, log p is near -log V for each of the 2, 3, 1 and 1 words and ends.
     assert -0.1 * 11 / 4 * np.log(VOCABULARY) * 1.3 < first
     assert first < -0.1 * 11 / 4 * np.log(VOCABULARY) * 0.7
-    task.fit(batches(), epochs=30, verbose=0)
+    trained.fit(batches(), epochs=30, verbose=0)
     last = float(to_numpy(task.baseline.value))
     assert last == pytest.approx(first / 0.1, rel=0.1)
     assert same_config(task).get_config()["reward"] == 0.1
@@ -169,7 +172,7 @@ def test_hard_attention_refuses_what_it_cannot_learn_by():
     task = ShowAttendTellTranslator(ShowAttendTell(**WORDS, **HARD))
     metrics = [Perplexity()]
     task.compile("sgd", SmoothedCrossEntropy(), weighted_metrics=metrics)
-    with pytest.raises(ValueError, match="Hard attention is trained by `fit` with"):
+    with pytest.raises(ValueError, match="trained by the model.*for_training"):
         task.fit(batches(), epochs=1, verbose=0)
 
 
@@ -209,3 +212,14 @@ def test_bad_arguments():
         ShowAttendTell(**WORDS, **{**SMALL, "attention": "medium"})
     with pytest.raises(ValueError, match="0 or above.*doubly_stochastic=-1"):
         ShowAttendTell(**WORDS, **{**SMALL, "doubly_stochastic": -1})
+
+
+@pytest.mark.once
+def test_alpha_and_draws_of_hard_attention_leave_pads_out():
+    model = randomize(ShowAttendTell(**WORDS, **HARD))
+    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
+    _, choices, alphas = model.run(inputs, True, model.draw_noise(inputs))
+    pads = np.broadcast_to((SOURCE == 0)[:, None], alphas.shape)
+    for weights in (to_numpy(choices), to_numpy(alphas)):
+        assert not weights[pads].any()
+        close(weights.sum(-1)[SOURCE.any(1)], 1.0)

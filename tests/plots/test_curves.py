@@ -26,7 +26,7 @@ def test_a_log_is_read(tmp_path):
         (b"", "no epoch yet"),
         (b"epoch,loss\n", "no epoch yet"),
         (b"a,b\n1,2\n", "no column 'epoch'"),
-        (b"epoch\n\xff\n", "no log of a training"),
+        (b"epoch\n\xff\n", "not a training log"),
     ],
 )
 def test_what_is_no_log(tmp_path, content, message):

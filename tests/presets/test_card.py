@@ -176,7 +176,7 @@ def test_readme_has_front_matter_and_what_the_card_says(tmp_path):
         "Equations: Equation 1.",
         "| A dog \\| runs | Ein Hund | &lt;unk> |",
         '"hidden_dim": 8',
-        "Speed: 52 sentences/s, 2 CPU cores: `python tools/measure_presets.py tiny`",
+        "Speed: 52 sentences/s, 2 CPU cores: `python -m tools.presets.measure tiny`",
         "| 12.35 | `nrefs:1",
     ):
         assert part in body

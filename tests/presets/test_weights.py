@@ -70,7 +70,7 @@ def test_a_file_that_declares_more_than_it_has_is_refused(preset):
 
 def test_a_file_that_is_no_weights_file_is_refused(preset):
     (preset / "model.weights.h5").write_bytes(b"weights")
-    with pytest.raises(PresetError, match="model.weights.h5 is no weights file"):
+    with pytest.raises(PresetError, match="model.weights.h5 is not a weights file"):
         zoo.load(preset)
 
 

@@ -14,7 +14,6 @@ from keras import ops
 import zoo
 from tests.run.small_run import EPOCHS, SCALE, Killed, load, make, read_arrays, read_log
 from zoo.data import reversal_pairs
-from zoo.models import LuongTranslator
 from zoo.presets.card import read_card
 from zoo.run import (
     ConfigurationError,
@@ -25,6 +24,7 @@ from zoo.text import train_tokenizer
 from zoo.training import (
     CheckpointError,
     Optimizer,
+    WithoutLogits,
     callbacks,
 )
 
@@ -168,7 +168,7 @@ def test_the_seed_chooses_the_first_weights(untrained, tmp_path):
 
 
 def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
-    monkeypatch.setattr(LuongTranslator, "fit", None)
+    monkeypatch.setattr(WithoutLogits, "fit", None)
     made = make(straight.folder)
     made.train()
     assert "resumed after epoch 3" in capsys.readouterr().err
@@ -180,7 +180,7 @@ def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
 
 
 def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monkeypatch):
-    monkeypatch.setattr(LuongTranslator, "fit", None)
+    monkeypatch.setattr(WithoutLogits, "fit", None)
     path = copy_checkpoint(straight, tmp_path)
     with np.load(path) as file:
         arrays = dict(file)
@@ -328,7 +328,10 @@ def test_mixed_precision(precision, tmp_path):
     try:
         run = make(tmp_path, scale, changes=["model.window=2"])
         run.train()
-        variables = [*run.model.weights, *run.model.optimizer.variables]
+        variables = [
+            *run.run.loop.model.weights,
+            *run.run.loop.model.optimizer.variables,
+        ]
         values = [ops.convert_to_numpy(variable) for variable in variables]
         again = make(tmp_path, scale)
         again.train()  # nothing is left to do: all of it comes from the checkpoint
@@ -339,11 +342,13 @@ def test_mixed_precision(precision, tmp_path):
     kind = keras.backend.standardize_dtype(logits.dtype)
     assert kind == precision.removeprefix("mixed_")
     assert not {"float16", "bfloat16"} & {v.dtype for v in variables}
-    others = [*again.model.weights, *again.model.optimizer.variables]
+    others = [*again.run.loop.model.weights, *again.run.loop.model.optimizer.variables]
     for value, other in zip(values, others, strict=True):
         np.testing.assert_array_equal(value, ops.convert_to_numpy(other))
     # float16 needs the loss scaled, bfloat16 has float32's range.
-    scaled = isinstance(run.model.optimizer, keras.optimizers.LossScaleOptimizer)
+    scaled = isinstance(
+        run.run.loop.model.optimizer, keras.optimizers.LossScaleOptimizer
+    )
     assert scaled == (precision == "mixed_float16")
     losses = [float(row["loss"]) for row in read_log(tmp_path)]
     assert len(losses) == EPOCHS and losses[-1] < 0.95 * losses[0]

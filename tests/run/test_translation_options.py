@@ -114,7 +114,7 @@ def test_the_log_has_norms_rates_and_scores(runs):
         mean, highest = float(row["gradient_norm"]), float(row["gradient_norm_max"])
         assert 0 < mean < highest
         assert row["val_chrf"] == row["val_chrf_generated"]
-    assert int(run.model.optimizer.iterations) == 15 // 2
+    assert int(run.run.loop.model.optimizer.iterations) == 15 // 2
 
 
 def test_the_preset_is_the_average_of_the_best_epochs(runs):

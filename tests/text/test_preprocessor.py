@@ -174,7 +174,9 @@ def test_targets_leave_room_for_the_end(tokenizer):
 
 def test_a_length_without_room_for_a_piece_is_refused(preprocessor):
     for method, length in ((preprocessor.encode, 0), (preprocessor.encode_targets, 1)):
-        with pytest.raises(ValueError, match=f"length must .* Received: {length}"):
+        with pytest.raises(
+            ValueError, match=f"`length` must .* Received: length={length}"
+        ):
             method("a dog", length=length)
 
 

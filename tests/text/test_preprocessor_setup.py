@@ -28,7 +28,7 @@ pytestmark = pytest.mark.once
     ],
 )
 def test_lengths_without_room_are_refused(tokenizer, arguments):
-    with pytest.raises(ValueError, match="_length must be an int from .* Received: "):
+    with pytest.raises(ValueError, match="_length` must be .*integer.* Received: "):
         TranslatorPreprocessor(tokenizer, **arguments)
 
 

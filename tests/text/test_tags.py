@@ -94,8 +94,14 @@ def test_what_is_no_sentence_is_named():
         ({"words": []}, "words must be a list"),
         ({"tags": ["", "b"]}, "tags must be .* none of them empty"),
         ({"characters": "ab"}, "characters must be a list"),
-        ({"word_length": 1}, "word_length must be from 2. Received: 1"),
-        ({"word_length": 2.0}, "word_length must be an int. Received: 2.0"),
+        (
+            {"word_length": 1},
+            "`word_length` must be an integer from 2. Received: word_length=1",
+        ),
+        (
+            {"word_length": 2.0},
+            "`word_length` must be an integer from 2. Received: word_length=2.0",
+        ),
     ],
 )
 def test_bad_arguments(change, message):
@@ -107,6 +113,7 @@ def test_bad_arguments(change, message):
 def test_a_preset_keeps_the_vocabularies(tmp_path):
     preprocessor = TaggerPreprocessor.of(SENTENCES, TAGS, word_length=5)
     preprocessor.save_to_preset(tmp_path)
+    preprocessor.save_to_preset(tmp_path)  # over the first
     copy = same_config(preprocessor)
     assert copy.empty and copy.word_length == 5
     with pytest.raises(ValueError, match="has no vocabularies"):

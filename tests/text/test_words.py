@@ -27,6 +27,8 @@ def test_there_and_back():
     assert tokenizer(texts[0]) == ids[0]
     assert tokenizer.detokenize(ids[:2]) == ["a dog", "café <unk> <unk>"]
     assert tokenizer.detokenize(ids[0]) == "a dog"
+    assert tokenizer.detokenize([5]) == "dog"
+    assert tokenizer.detokenize([[5]]) == ["dog"]
     assert tokenizer.vocabulary_size() == 7
     assert tokenizer.get_vocabulary()[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
     assert tokenizer.id_to_token(6) == "café"

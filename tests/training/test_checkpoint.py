@@ -12,7 +12,14 @@ from keras import ops
 
 from zoo.files import part_of
 from zoo.training import CheckpointError, load_state, save_state
-from zoo.training.checkpoint import check_weights, read_state, trim_log, trim_samples
+from zoo.training.checkpoint import (
+    check_weights,
+    get_generator,
+    read_state,
+    set_generator,
+    trim_log,
+    trim_samples,
+)
 
 IDENTITY = {"recipe": "luong_local", "seed": 1}
 STATE = {**IDENTITY, "epoch": 3, "best": 12.5, "stopped": False, "seconds": 1.25}
@@ -352,3 +359,19 @@ def test_another_architecture(path, other, options, message):
 )
 def test_another_run(path, other, expected, message):
     refused(path, other, message, expected)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch",
+    reason="elsewhere the generators are the model's variables",
+)
+def test_torchs_generator_goes_on_where_it_was():
+    import torch
+
+    torch.manual_seed(3)
+    kept = get_generator()
+    first = torch.rand(4)
+    set_generator(kept)
+    assert (torch.rand(4) == first).all()
+    set_generator(None)  # of a checkpoint of another backend
+    assert (torch.rand(4) != first).any()

@@ -6,6 +6,7 @@ from zoo.training import (
     PairBatches,
     Perplexity,
     SmoothedCrossEntropy,
+    WithoutLogits,
     compile_for_training,
     prepare_optimizer,
 )
@@ -14,7 +15,10 @@ from zoo.training import (
 def test_a_compiled_task_trains():
     model = LuongTranslator(Luong(20, num_layers=1, hidden_dim=8, embedding_dim=8))
     optimizer = keras.optimizers.Adam()
-    compile_for_training(model, optimizer, smoothing=0.1, normalize="sentences")
+    task = model
+    model = compile_for_training(task, optimizer, smoothing=0.1, normalize="sentences")
+    assert isinstance(model, WithoutLogits) and model.name == task.name
+    assert [v.path for v in model.variables] == [v.path for v in task.variables]
     assert (model.loss.smoothing, model.loss.normalize) == (0.1, "sentences")
     assert len(model.optimizer.variables) > 2 * len(
         model.trainable_variables
@@ -32,7 +36,7 @@ def _losses(compile_model):
     keras.utils.set_random_seed(3)
     sizes = {"num_layers": 2, "hidden_dim": 8, "embedding_dim": 8, "dropout": 0.0}
     model = LuongTranslator(Luong(20, **sizes))
-    compile_model(model)
+    model = compile_model(model)
     rng = np.random.default_rng(0)
     rows = [rng.integers(4, 20, n).tolist() for n in (2, 3, 5, 5, 8, 9, 9, 2, 3)]
     batches = PairBatches(
@@ -47,8 +51,7 @@ def test_it_trains_as_keras_would():
     as Keras's own compilation of the plain model."""
 
     def fast(model):
-        compile_for_training(model, keras.optimizers.Adam(0.1), smoothing=0.1)
-        assert model._wants_no_logits
+        return compile_for_training(model, keras.optimizers.Adam(0.1), smoothing=0.1)
 
     def plain(model):
         # Prepared: Keras's update of an embedding's sparse gradient under TensorFlow
@@ -58,6 +61,6 @@ def test_it_trains_as_keras_would():
             loss=SmoothedCrossEntropy(0.1),
             weighted_metrics=[Perplexity()],
         )
-        assert not model._wants_no_logits
+        return model
 
     np.testing.assert_allclose(_losses(fast), _losses(plain), rtol=1e-4)

@@ -57,11 +57,12 @@ def test_a_bad_loss_ends_training_and_the_checkpoint_stays(make, monkeypatch):
     with open(run.run.path("log.csv")) as file:
         rows = list(csv.DictReader(file))
     assert [row["epoch"] for row in rows] == ["0"]
-    state = load_state(run.run.path("checkpoint.npz"), run.model)
+    model = run.run.loop.model
+    state = load_state(run.run.path("checkpoint.npz"), model)
     assert (state["epoch"], state["step"]) == (1, 4)
-    for variable in run.model.variables:
+    for variable in model.variables:
         assert np.isfinite(ops.convert_to_numpy(variable.value)).all()
-    iterations = [v for v in run.model.optimizer.variables if v.name == "iteration"]
+    iterations = [v for v in model.optimizer.variables if v.name == "iteration"]
     assert int(iterations[0].value) == 9 + 4
     with pytest.raises(FloatingPointError, match="nan in epoch 2, step 6"):
         make(checkpoint_steps=2, checkpoint_minutes=None).train()
@@ -106,7 +107,7 @@ def test_weights_that_are_not_finite_are_not_saved(make, monkeypatch):
     with open(path, "rb") as file:
         assert file.read() == content
     run.batches.set_epoch(0)
-    assert not np.isfinite(gradient_norm(run.model, run.batches[0]))
+    assert not np.isfinite(gradient_norm(run.run.loop.model, run.batches[0]))
 
 
 @pytest.mark.parametrize("accumulation", [1, 2])

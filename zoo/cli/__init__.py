@@ -1,11 +1,12 @@
 """The command `zoo`.
 
-Results go to standard output, everything else to standard error. Exit codes: 0 done,
-1 failure at work, 2 bad usage or bad input, 130 interrupted, 141 the reader of
-standard output has gone. Nothing heavy is imported before a command needs it.
+Results go to standard output, everything else to standard error. Exit codes: 0 success,
+1 failure, 2 bad usage or input, 130 interrupted, 141 closed standard output. Nothing
+heavy is imported before a command needs it.
 """
 
 import sys
+from collections.abc import Sequence
 
 import zoo
 from zoo.cli import (
@@ -24,8 +25,8 @@ from zoo.cli import (
     translate,
 )
 
-# Each module has its `HELP`, `add_arguments(parser)`, and `run(arguments)`, which
-# returns the exit code, or None for 0.
+# Each module has `HELP`, `add_arguments(parser)`, and `run(arguments)`, which returns
+# the exit code, or None for 0.
 _COMMANDS = {
     "list": listing,
     "info": info,
@@ -42,14 +43,14 @@ _COMMANDS = {
 }
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
-        argv: list of str. The arguments; those of the process by default.
+        argv: the arguments. Default: those of the process.
 
     Returns:
-        int. The exit code.
+        The exit code.
     """
 
     def command():
@@ -72,7 +73,7 @@ def _parse(argv):
     if argv[:1] == ["train"]:
         argv = ["train", *train.with_recipe(argv[1:])]
     arguments, rest = parser.parse_known_args(argv)
-    # argparse leaves out what follows an option that stands between words.
+    # argparse does not parse words after an option that follows other words.
     if hasattr(arguments, "words") and not any(word.startswith("-") for word in rest):
         arguments.words += rest
     elif rest:

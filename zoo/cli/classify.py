@@ -1,33 +1,27 @@
 """The command `zoo classify`."""
 
-from zoo.cli.common import add_model_options, add_presets, split_presets
-from zoo.cli.presets import load_task
-from zoo.cli.texts import add_texts, check_texts, run_answers
+import argparse
+
+from zoo.cli.common import add_model_options, add_presets
+from zoo.cli.texts import add_texts, load_for_texts, run_answers
 
 HELP = "classify texts with a preset"
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo classify` to its parser."""
     add_presets(command, "[TEXT ...]")
     add_texts(command)
     add_model_options(command)
 
 
-def run(arguments):
-    """Runs `zoo classify`: prints the most probable class, one line a line of the
-    input; an empty line for an empty one.
-
-    Args:
-        arguments: `argparse.Namespace` of the command.
+def run(arguments: argparse.Namespace) -> None:
+    """Runs `zoo classify`: prints the most probable class of each line.
 
     Raises:
-        BadInput: if there is no such preset, it doesn't classify, or a file cannot be
-            used.
+        BadInput: if the preset does not exist or classify, or a file cannot be used.
     """
-    (name,), texts = split_presets(arguments)
-    check_texts(arguments, texts)
-    task = load_task(name, arguments.backend, "classify")
+    task, texts = load_for_texts(arguments, "classify")
 
     def classify(lines):
         return task.classify(lines, batch_size=arguments.batch_size)

@@ -1,4 +1,4 @@
-"""Shared by all commands: exit codes, errors, progress, types of arguments."""
+"""Shared by all commands: exit codes, errors, progress, argument types."""
 
 import argparse
 import contextlib
@@ -7,41 +7,46 @@ import math
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn
 
 from zoo.backend import BACKENDS
 
+ErrorTypes = type[BaseException] | tuple[type[BaseException], ...]
+
 
 class BadInput(Exception):
-    """The user's input cannot be used: exit code 2."""
+    """The user's input is unusable: exit code 2."""
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are `BadInput`."""
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
+        """Raises `BadInput`."""
         raise BadInput(f"{message} (see {self.prog} --help)")
 
 
 # === Running a command ===
 
 
-def exit_code(command):
-    """Runs a function as a command: errors become one line, and the exit code.
+def exit_code(command: Callable[[], int | None]) -> int:
+    """Runs a function as a command, printing errors as one line.
 
     Args:
-        command: function of no arguments that returns an exit code, or None for 0.
+        command: function that returns an exit code, or None for 0.
 
     Returns:
-        int. The exit code.
+        The exit code.
     """
     _open_closed_streams()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: progress(f"warning: {message}")
             code = command() or 0
-        sys.stdout.flush()  # a reader that has gone shows here, not at exit
+        sys.stdout.flush()  # a closed pipe is reported here, not at exit
         return code
-    except SystemExit as stop:  # --help and --version, and the parser of a recipe
+    except SystemExit as stop:  # --help, --version, or a recipe's parser
         if isinstance(stop.code, str):
             return _error(stop.code, 1)
         return stop.code or 0
@@ -58,11 +63,10 @@ def exit_code(command):
 
 
 def _open_closed_streams():
-    """Puts something in the place of standard streams that are closed (`>&-`).
+    """Replaces standard streams that are closed (`>&-`).
 
-    The next file that is opened would otherwise take the number of the stream, and get
-    what is written to it. Reading then finds nothing, writing fails, and messages go
-    nowhere.
+    Otherwise the next opened file would get the stream's number, and its output. With
+    the replacement, reading finds nothing, writing fails, and messages are dropped.
     """
     for number, name, flags in (
         (0, "stdin", os.O_RDONLY),
@@ -74,14 +78,14 @@ def _open_closed_streams():
             if opened != number:
                 os.dup2(opened, number)
                 os.close(opened)
-            os.set_inheritable(number, True)  # by a server, or another process of ours
+            os.set_inheritable(number, True)  # by a server or another child process
             mode = "r" if name == "stdin" else "w"
             file = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
             setattr(sys, name, file)
 
 
 def _drop_what_cannot_be_written():
-    """Python flushes standard output once more at exit, and says what went wrong."""
+    """Discards unwritable output, which Python would report at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -99,19 +103,21 @@ def _reason(error):
     return f"{type(error).__name__}: {error}"
 
 
-def progress(message):
-    """Prints one line for the person who waits, on standard error."""
+def progress(message: object) -> None:
+    """Prints a progress line on standard error."""
     try:
         print(f"zoo: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
-    except OSError:  # a full disk, a reader that has gone: the work goes on
+    except OSError:  # a full disk or a closed pipe must not stop the work
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 @contextlib.contextmanager
-def bad_input(take=ValueError, message=None, keep=()):
-    """Takes errors of the types `take` as the user's, except those of `keep`.
+def bad_input(
+    take: ErrorTypes = ValueError, message: str | None = None, keep: ErrorTypes = ()
+) -> Iterator[None]:
+    """Converts errors of the types `take`, except those of `keep`, to `BadInput`.
 
-    `message`, if there is one, is said before what the error says.
+    `message`, if given, precedes the error's own text.
     """
     try:
         yield
@@ -122,12 +128,12 @@ def bad_input(take=ValueError, message=None, keep=()):
         raise BadInput(f"{message}: {reason}" if message else error) from error
 
 
-def counted(number, name):
-    """A count with its noun, as "1 line" and "2 lines"."""
+def counted(number: int, name: str) -> str:
+    """Formats a count with its noun: "1 line", "2 lines"."""
     return f"{number:,} {name}" + ("" if number == 1 else "s")
 
 
-def print_json(value):
+def print_json(value: Any) -> None:
     """Prints a result as JSON."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
@@ -135,20 +141,22 @@ def print_json(value):
 # === Arguments ===
 
 
-def count(text):
-    """A type of argument: an integer of at least 1."""
+def count(text: str) -> int:
+    """Argument type: an integer of at least 1."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"should be 1 or more, received {text!r}")
     return int(text)
 
 
-def number(least, most=math.inf, above=False):
-    """A type of argument: a finite number.
+def number(
+    least: float, most: float = math.inf, above: bool = False
+) -> Callable[[str], float]:
+    """Returns an argument type: a finite number in a range.
 
     Args:
-        least: the smallest that is allowed; with `above`, the number that it is above.
-        most: the largest that is allowed.
-        above: whether `least` itself is refused.
+        least: the minimum.
+        most: the maximum.
+        above: whether `least` itself is rejected.
     """
 
     def read(text):
@@ -168,15 +176,17 @@ def number(least, most=math.inf, above=False):
     return read
 
 
-penalty = number(0)  # of a search
+penalty = number(0)
 
 
-def add_presets(command, usage, several=False):
-    """Adds PRESET to a command, an argument or `--preset`, and the words behind it.
+def add_presets(
+    command: argparse.ArgumentParser, usage: str, several: bool = False
+) -> None:
+    """Adds PRESET, as an argument or `--preset`, and the words after it.
 
     Args:
         command: the command's parser.
-        usage: str. What stands behind PRESET in the command's usage.
+        usage: what follows PRESET in the command's usage.
         several: whether the option may be repeated.
     """
     again = " [--preset PRESET ...]" if several else ""
@@ -191,15 +201,15 @@ def add_presets(command, usage, several=False):
     command.add_argument("--preset", metavar="PRESET", action="append", help=text)
 
 
-def split_presets(arguments, several=False):
-    """The presets of a command with `add_presets`, and the words behind them.
+def split_presets(
+    arguments: argparse.Namespace, several: bool = False
+) -> tuple[list[str], list[str]]:
+    """Returns the presets of a command with `add_presets`, and the words after them.
 
-    Returns:
-        (list of str, list of str). The first word is the preset where there is no
-        `--preset`.
+    Without `--preset`, the first word is the preset.
 
     Raises:
-        BadInput: if there is no preset, or several where one is allowed.
+        BadInput: if there is no preset, or several where only one is allowed.
     """
     words = list(arguments.words)
     names = arguments.preset or [words.pop(0) for _ in words[:1]]
@@ -214,14 +224,14 @@ def split_presets(arguments, several=False):
     return names, words
 
 
-def every_preset(arguments):
-    """The presets of a command whose words are presets too; see `split_presets`."""
+def every_preset(arguments: argparse.Namespace) -> list[str]:
+    """Returns the presets of a command whose words are all presets."""
     names, words = split_presets(arguments, several=True)
     return names + words
 
 
-def no_words(words, arguments):
-    """Refuses words that a command has no use for."""
+def no_words(words: Sequence[str], arguments: argparse.Namespace) -> None:
+    """Raises `BadInput` for words that a command has no use for."""
     if words:
         raise BadInput(
             f"zoo {arguments.command} takes one preset and no more, received also "
@@ -229,7 +239,7 @@ def no_words(words, arguments):
         )
 
 
-def add_model_options(command):
+def add_model_options(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of every command that runs a model on texts."""
     command.add_argument(
         "--batch-size", type=count, default=64, help="sentences at once (default 64)"
@@ -240,8 +250,8 @@ def add_model_options(command):
 BEAM_SIZE = 5
 
 
-def add_search(command):
-    """Adds the arguments of a beam search to a parser."""
+def add_search(command: argparse.ArgumentParser) -> None:
+    """Adds the arguments of beam search to a parser."""
     command.add_argument(
         "--beam-size",
         "--beam",
@@ -253,19 +263,19 @@ def add_search(command):
         "--length-penalty",
         type=penalty,
         metavar="ALPHA",
-        help="of Wu et al. 2016; 0 for none (default 1)",
+        help="alpha of Wu et al. 2016; 0 disables it (default 1)",
     )
     command.add_argument(
         "--length-normalization",
         choices=("gnmt", "plain"),
-        help="what divides a score: ((5 + length) / 6)^ALPHA (gnmt, the default) or "
+        help="divisor of a score: ((5 + length) / 6)^ALPHA (gnmt, the default) or "
         "length^ALPHA (plain)",
     )
     command.add_argument(
         "--coverage-penalty",
         type=penalty,
         metavar="BETA",
-        help="of Wu et al. 2016 (default 0, none)",
+        help="beta of Wu et al. 2016; 0 disables it (default 0)",
     )
     command.add_argument(
         "--max-length",
@@ -279,7 +289,7 @@ def add_search(command):
     add_model_options(command)
 
 
-# Arguments that go to `translate` by their own names, where they are given.
+# Arguments passed on to `translate` under the same names, if given.
 SEARCH_OPTIONS = (
     "beam_size",
     "length_penalty",
@@ -290,28 +300,29 @@ SEARCH_OPTIONS = (
 )
 
 
-def as_options(names):
-    """Arguments as a user writes them: ["beam_size"] to "--beam-size"."""
+def as_options(names: Iterable[str]) -> str:
+    """Formats argument names as options: ["beam_size"] to "--beam-size"."""
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
-def no_search(arguments, name, task):
-    """Refuses arguments of a beam search for a preset that doesn't translate.
+def no_search(arguments: argparse.Namespace, name: str, task: str) -> None:
+    """Raises `BadInput` for beam search arguments if a preset does not translate.
 
     Args:
-        arguments: `argparse.Namespace` with what `add_search` adds.
-        name, task: str. The preset, and what it does.
+        arguments: arguments of `add_search`.
+        name: the preset.
+        task: what it does.
     """
     given = [x for x in SEARCH_OPTIONS if getattr(arguments, x) is not None]
     if given:
         raise BadInput(
-            f"{name} ({task}) translates nothing and takes no options of a search, "
-            f"received {as_options(given)}"
+            f"{name} ({task}) does not translate and takes no search options, received "
+            f"{as_options(given)}"
         )
 
 
-def check_search(arguments, n_best=1):
-    """Refuses arguments of a beam search that contradict each other."""
+def check_search(arguments: argparse.Namespace, n_best: int = 1) -> None:
+    """Raises `BadInput` for contradictory arguments of beam search."""
     beam_size = arguments.beam_size or BEAM_SIZE
     if n_best > beam_size:
         raise BadInput(
@@ -324,12 +335,12 @@ def check_search(arguments, n_best=1):
         )
 
 
-def search_options(arguments, *more):
-    """The arguments of `translate` that a command was given.
+def search_options(arguments: argparse.Namespace, *more: str) -> dict[str, Any]:
+    """Returns the given arguments of `translate`.
 
     Args:
-        arguments: `argparse.Namespace` with what `add_search` adds.
-        *more: str. Names of further arguments to pass on.
+        arguments: arguments of `add_search`.
+        *more: names of further arguments to pass on.
     """
     options = {"beam_size": BEAM_SIZE, "batch_size": arguments.batch_size}
     given = {x: getattr(arguments, x, None) for x in (*SEARCH_OPTIONS, *more)}

@@ -1,5 +1,6 @@
 """The command `zoo evaluate`."""
 
+import argparse
 import time
 
 from zoo.cli.common import (
@@ -23,12 +24,12 @@ from zoo.presets.card import CARD_FILE, read_card
 HELP = "score a preset on a corpus; several translators: their ensemble"
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo evaluate` to its parser."""
     add_presets(command, "[PRESET ...] --data CORPUS --split SPLIT", several=True)
     command.add_argument("--data", required=True, help="corpus, as multi30k")
     command.add_argument("--split", required=True, help="as test_2016_flickr")
-    text = "a newer snapshot of a corpus will do: scores compare with no other then"
+    text = "accept a newer snapshot of a corpus; scores are then not comparable"
     command.add_argument("--allow-newer", action="store_true", help=text)
     command.add_argument("--source", help="language (default: the preset's)")
     command.add_argument("--target", help="language (default: the preset's)")
@@ -37,13 +38,11 @@ def add_arguments(command):
     add_search(command)
 
 
-def run(arguments):
-    """Runs `zoo evaluate`: prints BLEU, chrF and speed, one line each; of a preset
-    that tags words their accuracy, of a language model the perplexity, and its speed.
-    Several translators are scored as an ensemble.
+def run(arguments: argparse.Namespace) -> None:
+    """Runs `zoo evaluate`: prints a preset's scores and speed, one line each.
 
-    Args:
-        arguments: `argparse.Namespace` of the command.
+    Translators get BLEU and chrF, several of them as an ensemble; taggers accuracy;
+    language models perplexity.
 
     Raises:
         BadInput: if there is no such corpus, split or preset.
@@ -52,9 +51,9 @@ def run(arguments):
     check_search(arguments)
     check_files([], arguments.output)
     task_of = {"tag": _tagger, "generate": _language_model}
-    several = len(names) > 1  # translators, or an error
-    task = None if several else _task(names[0])
-    if evaluate := task_of.get(task):
+    # Several presets have to be translators.
+    task = _task(names[0]) if len(names) == 1 else None
+    if task and (evaluate := task_of.get(task)):
         no_search(arguments, names[0], task)
         return evaluate(names[0], arguments)
     _translators(names, arguments)
@@ -62,7 +61,7 @@ def run(arguments):
 
 
 def _task(name):
-    """Reads a preset's task from its card; None without a card."""
+    """Returns a preset's task from its card, or None without a card."""
     folder = find_preset(name)
     return read_card(folder).task if (folder / CARD_FILE).is_file() else None
 
@@ -111,12 +110,14 @@ def _read_corpus(names, arguments):
 
 
 def _languages(names, arguments):
-    """Source and target language: the presets', which those given must be."""
+    """Returns the presets' languages, which the arguments have to match."""
     given = [arguments.source, arguments.target]
     languages = read_direction(names)
     if languages is None:
         return [given[0] or "en", given[1] or "de"]
-    if any(g not in (None, own) for g, own in zip(given, languages, strict=True)):
+    if any(
+        g not in (None, language) for g, language in zip(given, languages, strict=True)
+    ):
         options = (("--source", given[0]), ("--target", given[1]))
         received = " ".join(f"{option} {value}" for option, value in options if value)
         raise BadInput(
@@ -145,10 +146,10 @@ def _tagger(name, arguments):
     from zoo.evaluation import tag_accuracy
 
     began = time.perf_counter()
-    found = task.tag(sentences, batch_size=arguments.batch_size)
+    tagged = task.tag(sentences, batch_size=arguments.batch_size)
     seconds = time.perf_counter() - began
-    _write([tagged_line(row) for row in found], arguments)
-    accuracy, words = tag_accuracy(found, tags)
+    _write([tagged_line(row) for row in tagged], arguments)
+    accuracy, words = tag_accuracy(tagged, tags)
     print(f"accuracy {100 * accuracy:.2f} UPOS, {words} words as the treebank has them")
     _print_speed(words, seconds)
 
@@ -162,13 +163,13 @@ def _language_model(name, arguments):
             f"language models are scored on ptb, received {arguments.data!r}"
         )
     if arguments.output:
-        raise BadInput("a language model writes no output: leave --output out")
+        raise BadInput("a language model has no answers to write: omit --output")
     progress(f"reading {arguments.data} {arguments.split}")
     with bad_input((ValueError, OSError), keep=DownloadError):
         texts = load_ptb(arguments.split)[: arguments.limit]
     task = load_task(name, arguments.backend, "generate")
     began = time.perf_counter()
-    # As the paper reads it: one text, the state carried over.
+    # As in the paper: one text, with the state carried over.
     perplexity = task.perplexity(texts, batch_size=1, carry_over=True)
     seconds = time.perf_counter() - began
     words = sum(len(text.split()) + 1 for text in texts)

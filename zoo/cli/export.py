@@ -1,10 +1,12 @@
 """The command `zoo export`."""
 
+import argparse
 import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from zoo.backend import configured_backend
 from zoo.cli.common import (
@@ -19,76 +21,77 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import find_preset, load_task
+from zoo.files import StrPath
 from zoo.presets.card import CARD_FILE, digest, read_card
 from zoo.serving.folder import TAKES
 
 HELP = "write a SavedModel that takes text"
 
-FOLDER = "exports"  # where exported models are by default
-# Option -> its type and help. All but the last two are arguments of
+FOLDER = "exports"  # default folder of exported models
+# Option -> its type or choices, and help. All but the last two are arguments of
 # `zoo.serving.Limits`.
 _OPTIONS = {
     "beam_size": (count, "hypotheses of the beam search (default 5)"),
-    "length_penalty": (penalty, "of Wu et al. 2016; 0 for none (default 1)"),
-    "coverage_penalty": (penalty, "of Wu et al. 2016 (default 0, none)"),
-    "n_best": (count, "what translate_n_best gives (default: the beam size)"),
+    "length_penalty": (penalty, "of Wu et al. 2016; 0 disables it (default 1)"),
+    "coverage_penalty": (penalty, "of Wu et al. 2016; 0 disables it (default 0)"),
+    "n_best": (count, "results of translate_n_best (default: the beam size)"),
     "max_length": (count, "longest output (default: twice the source's, plus 10)"),
-    "max_source_length": (count, "what is longer is cut (default: the preset's)"),
+    "max_source_length": (count, "longer inputs are cut (default: the preset's)"),
     "quantize": (("int8",), "of the weights of word vectors and dense layers"),
     "dtype": (("float32", "float16"), "of weights and computation"),
 }
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo export` to its parser."""
     add_presets(command, "[OUT]")
     command.description = f"{HELP}, OUT/NAME/VERSION (default exports/NAME/1)"
     for name, (kind, text) in _OPTIONS.items():
         choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
         command.add_argument(f"--{name.replace('_', '-')}", help=text, **choice)
-    text = "leave out the warm-up requests, which need tensorflow-serving-api"
+    text = "omit the warm-up requests, which need tensorflow-serving-api"
     command.add_argument("--no-warmup", action="store_true", help=text)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int | None:
     """Runs `zoo export`, under TensorFlow whatever backend is configured.
 
-    Args:
-        arguments: `argparse.Namespace` of the command.
-
     Returns:
-        The exit code of the process that did it, or None.
+        The exit code of the process that exported, or None for this one.
 
     Raises:
-        BadInput: if there is no such preset, or it can't be exported like that.
+        BadInput: if there is no such preset, or it cannot be exported like that.
         ImportError: without TensorFlow or, unless `no_warmup`, tensorflow-serving-api.
     """
     (name,), words = split_presets(arguments)
     no_words(words[1:], arguments)
     given = {option: getattr(arguments, option) for option in _OPTIONS}
     given = {option: value for option, value in given.items() if value is not None}
-    return export_preset(name, *words or [FOLDER], not arguments.no_warmup, **given)
+    (out,) = words or [FOLDER]
+    return export_preset(name, out, not arguments.no_warmup, **given)
 
 
-def export_preset(name, out, warmup=True, **options):
-    """Exports a preset, see `run`.
+def export_preset(
+    name: str, out: StrPath, warmup: bool = True, **options: Any
+) -> int | None:
+    """Exports a preset; see `run`.
 
     Args:
-        name: str. What `zoo.load` takes.
-        out: path of the folder that gets the model's.
-        warmup: whether requests for warming up are put in.
-        **options: by the names of `zoo export`'s options.
+        name: what `zoo.load` accepts.
+        out: the folder for the model's folder.
+        warmup: whether to include warm-up requests.
+        **options: options of `zoo export` by name.
     """
     from zoo.serving import folder, server
 
-    found = find_preset(name)
-    _check_limits(name, found, options)
+    preset = find_preset(name)
+    _check_limits(name, preset, options)
     folder.require_tensorflow()
     if warmup:
         folder.require_serving_api()
     backend = configured_backend()
     if backend != "tensorflow":
-        progress(f"Keras is set to {backend}: exporting in a process with tensorflow")
+        progress(f"Keras uses {backend}: exporting in a process with tensorflow")
         return _export_elsewhere(name, out, warmup, options)
     os.environ["KERAS_BACKEND"] = "tensorflow"
     dtype, quantize = options.pop("dtype", None), options.pop("quantize", None)
@@ -98,9 +101,9 @@ def export_preset(name, out, warmup=True, **options):
     from zoo.serving import export_savedmodel
 
     progress(f"exporting {name}")
-    path = Path(out) / model_name(name, found)
+    path = Path(out) / model_name(name, preset)
     with bad_input():
-        version = export_savedmodel(task, path, warmup, digest(found), **options)
+        version = export_savedmodel(task, path, warmup, digest(preset), **options)
     print(version)
     file = Path(out) / server.MODELS
     try:
@@ -108,28 +111,29 @@ def export_preset(name, out, warmup=True, **options):
             progress(f"labelled it in {file}")
     except ImportError as error:  # the export is done
         progress(f"no label was changed in {file}: {error}")
+    return None
 
 
 def _check_limits(name, found, options):
-    """Refuses limits that a preset's task does not take, before it is loaded."""
+    """Rejects limits that a preset's task does not have, before it is loaded."""
     if not (found / CARD_FILE).is_file():
         return
     task = read_card(found).task
-    taken = [*TAKES.get(task, ()), "quantize", "dtype"]
-    wrong = [option for option in options if option not in taken]
+    allowed = [*TAKES.get(task, ()), "quantize", "dtype"]
+    wrong = [option for option in options if option not in allowed]
     if task in TAKES and wrong:
         raise BadInput(
-            f"{name} ({task}) takes the options {as_options(taken)}, received "
+            f"{name} ({task}) takes the options {as_options(allowed)}, received "
             f"{as_options(wrong)}"
         )
 
 
-def model_name(name, folder):
-    """The name that a preset is served by: its card's, or that of its folder.
+def model_name(name: str, folder: Path) -> str:
+    """Returns the name under which a preset is served: its card's, or its folder's.
 
     Args:
-        name: str. What `zoo.load` takes.
-        folder: path of the preset.
+        name: what `zoo.load` accepts.
+        folder: the preset's folder.
     """
     if (folder / CARD_FILE).is_file():
         return read_card(folder).name
@@ -140,7 +144,7 @@ def _export_elsewhere(name, out, warmup, options):
     words = ["export", name, str(out), *["--no-warmup"] * (not warmup)]
     for option, value in options.items():
         words += [f"--{option.replace('_', '-')}", str(value)]
-    # The package may be where only this process finds it.
+    # The package may be importable in this process only.
     home = str(Path(importlib.util.find_spec("zoo").origin).parent.parent)
     paths = [home, os.environ.get("PYTHONPATH", "")]
     environment = {

@@ -1,5 +1,7 @@
 """The command `zoo generate`."""
 
+import argparse
+
 from zoo.cli.common import (
     BadInput,
     add_model_options,
@@ -7,19 +9,17 @@ from zoo.cli.common import (
     bad_input,
     count,
     number,
-    split_presets,
 )
-from zoo.cli.presets import load_task
-from zoo.cli.texts import add_texts, check_texts, places_in_warnings, run_texts
+from zoo.cli.texts import add_texts, load_for_texts, places_in_warnings, run_texts
 
 HELP = "continue texts with a language model"
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo generate` to its parser."""
     add_presets(command, "[TEXT ...]")
     add_texts(command)
-    text = "longest text in words, the given ones included (default: the preset's)"
+    text = "longest text in words, the given one included (default: the preset's)"
     command.add_argument("--max-length", type=count, metavar="N", help=text)
     text = "sample each word from the K most probable (default: the most probable word)"
     command.add_argument("--top-k", type=count, metavar="K", help=text)
@@ -27,31 +27,27 @@ def add_arguments(command):
     command.add_argument(
         "--top-p", type=number(0, 1, above=True), metavar="P", help=text
     )
-    text = "divides the scores before a word is sampled (default 1)"
+    text = "divisor of the scores before sampling (default 1)"
     command.add_argument(
         "--temperature", type=number(0, above=True), metavar="T", help=text
     )
-    text = "of the sampling (default 0)"
+    text = "seed of the sampling (default 0)"
     command.add_argument("--seed", type=int, default=0, help=text)
     add_model_options(command)
 
 
-def run(arguments):
-    """Runs `zoo generate`: prints each line of the input with its continuation. An
-    empty line is continued like any other: the model begins a text.
+def run(arguments: argparse.Namespace) -> None:
+    """Runs `zoo generate`: prints each line of the input with its continuation.
 
-    Args:
-        arguments: `argparse.Namespace` of the command.
+    An empty line is continued too: the model starts a text.
 
     Raises:
-        BadInput: if there is no such preset, it is no language model, or a file cannot
+        BadInput: if the preset does not exist or is no language model, or a file cannot
             be used.
     """
-    (name,), texts = split_presets(arguments)
-    check_texts(arguments, texts)
     if arguments.top_k and arguments.top_p:
         raise BadInput("give --top-k or --top-p, not both")
-    task = load_task(name, arguments.backend, "generate")
+    task, texts = load_for_texts(arguments, "generate")
     size = task.backbone.vocabulary_size
     task.compile(sampler=_sampler(arguments, size))
     options = {"max_length": arguments.max_length} if arguments.max_length else {}
@@ -64,8 +60,8 @@ def run(arguments):
                 places_in_warnings(lambda i: part[i][1]),  # noqa: B023 (used at once)
                 bad_input(),
             ):
-                found = task.generate([line for line, _ in part], **options)
-            yield from (" ".join(text.splitlines()) for text in found)
+                continued = task.generate([line for line, _ in part], **options)
+            yield from (" ".join(text.splitlines()) for text in continued)
 
     run_texts(arguments, texts, work)
 

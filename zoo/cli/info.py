@@ -1,25 +1,23 @@
 """The command `zoo info`."""
 
+import argparse
 import json
 
 from zoo.cli.common import add_presets, no_words, print_json, split_presets
 from zoo.cli.presets import find_preset
-from zoo.presets.card import format_bytes, format_speed, read_card
+from zoo.presets.card import format_bytes, format_speed, format_task, read_card
 
 HELP = "print a preset's card"
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo info` to its parser."""
     add_presets(command, "[--json]")
     command.add_argument("--json", action="store_true", help="print it as JSON")
 
 
-def run(arguments):
-    """Runs `zoo info`.
-
-    Args:
-        arguments: `argparse.Namespace` of the command.
+def run(arguments: argparse.Namespace) -> None:
+    """Runs `zoo info`: prints a preset's card.
 
     Raises:
         BadInput: if there is no such preset.
@@ -43,7 +41,7 @@ def _facts(card):
         ("", paper["url"]),
         ("equations", card.equations),
         ("class", card.architecture),
-        ("task", f"{card.task} {'-'.join(card.languages)}"),
+        ("task", format_task(card)),
         ("parameters", f"{card.sizes['parameters']:,}"),
         ("vocabulary", f"{card.sizes['vocabulary']:,}"),
         ("size", format_bytes(card.bytes)),

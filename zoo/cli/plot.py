@@ -1,4 +1,6 @@
-"""The command `zoo plot`: alignments of sentences, or training curves, as a picture."""
+"""The command `zoo plot`: draws alignments of sentences, or training curves."""
+
+import argparse
 
 from zoo import plots
 from zoo.cli.common import (
@@ -18,19 +20,19 @@ from zoo.plots.figure import check_ending, need_matplotlib, short_names
 HELP = "draw alignments or training curves as a picture"
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo plot` to its parser."""
     add_presets(command, "TEXT [TEXT ...] --output FILE", several=True)
-    command.usage += "\n       zoo plot --log DIR [--log DIR ...] --output FILE"
-    command.description = (
-        f"{HELP}: sentences stand below each other, presets side by side"
+    command.usage = (
+        f"{command.usage}\n       zoo plot --log DIR [--log DIR ...] --output FILE"
     )
+    command.description = f"{HELP}: sentences below each other, presets side by side"
     command.add_argument(
         "--log",
         metavar="DIR",
         action="append",
-        help="draw the training curves of the run in this folder, as runs/NAME; of "
-        "several in the same axes",
+        help="draw the training curves of the run in this folder, as runs/NAME; may be "
+        "repeated to compare runs",
     )
     command.add_argument(
         "--output", metavar="FILE", required=True, help="picture: FILE.png or FILE.svg"
@@ -38,16 +40,13 @@ def add_arguments(command):
     command.add_argument(
         "--pieces",
         action="store_true",
-        help="draw the model's pieces, not merged into words",
+        help="draw the model's pieces instead of words",
     )
     add_search(command)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo plot`.
-
-    Args:
-        arguments: `argparse.Namespace` of the command.
 
     Raises:
         BadInput: if the arguments contradict each other, a file cannot be used, or
@@ -71,22 +70,22 @@ def run(arguments):
 def _alignments(arguments):
     names, texts = split_presets(arguments, several=True)
     if not texts:
-        raise BadInput("PRESET and TEXT need each other (see zoo plot --help)")
+        raise BadInput("give both PRESET and TEXT (see zoo plot --help)")
     check_search(arguments)
     for name in names:
         find_preset(name, "translate")
     loaded = dict.fromkeys(names)
     tasks = {name: load_translator([name], arguments.backend) for name in loaded}
     texts = [" ".join(text.splitlines()) for text in texts]
-    found = {}
+    results = {}
     for name, task in tasks.items():
         progress(f"translating with {name}")
         with places_in_warnings(lambda i: f"TEXT {i + 1}"):
-            found[name] = task.translate(
+            results[name] = task.translate(
                 texts, return_details=True, **search_options(arguments)
             )
     return plots.plot_alignments(
-        [found[name][row] for row in range(len(texts)) for name in names],
+        [results[name][row] for row in range(len(texts)) for name in names],
         short_names(names) * len(texts),
         words=not arguments.pieces,
         columns=len(names),

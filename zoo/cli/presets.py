@@ -1,7 +1,10 @@
-"""Presets for a command: one, or several as an ensemble."""
+"""Loads presets for commands: one, or several as an ensemble."""
 
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from zoo import loading, presets
 from zoo.backend import check_backend, configured_backend
@@ -9,18 +12,18 @@ from zoo.cli.common import BadInput, bad_input, progress
 from zoo.presets.card import CARD_FILE, read_card
 
 
-def find_preset(name, task=None):
-    """Finds a preset's folder, and asks its card what it can do.
+def find_preset(name: str, task: str | None = None) -> Path:
+    """Finds a preset's folder and checks its task.
 
     Args:
-        name: str. What `zoo.load` takes.
-        task: str or None. What it has to do, as cards name it.
+        name: what `zoo.load` accepts.
+        task: the required task, as in cards; None for any.
 
     Returns:
-        `pathlib.Path` of the folder.
+        The preset's folder.
 
     Raises:
-        BadInput: if there is no such preset, or if it does something else.
+        BadInput: if there is no such preset, or it does something else.
     """
     with bad_input(keep=(presets.PresetError, OSError)):
         folder = presets.find(name)
@@ -29,22 +32,23 @@ def find_preset(name, task=None):
     return folder
 
 
-def load_task(name, backend, task=None, **options):
-    """Loads a preset for a command. What can be refused without Keras is refused
-    before Keras is imported.
+def load_task(
+    name: str, backend: str | None, task: str | None = None, **options: Any
+) -> Any:
+    """Loads a preset for a command, checking all it can before importing Keras.
 
     Args:
-        name: str. What `zoo.load` takes.
-        backend: str or None. The backend to choose before Keras is imported.
-        task: str or None. What the preset has to do, as cards name it.
-        **options: what else `zoo.load` takes.
+        name: what `zoo.load` accepts.
+        backend: the backend to select; None for the configured one.
+        task: the required task, as in cards; None for any.
+        **options: further arguments of `zoo.load`.
 
     Returns:
         The task.
 
     Raises:
-        BadInput: if there is no such preset, if it does something else, or if there is
-            no such backend here or another one runs already.
+        BadInput: if there is no such preset, it does something else, the backend is not
+            available, or another one is already active.
     """
     folder = find_preset(name, task)
     _choose_backend(backend)
@@ -54,7 +58,7 @@ def load_task(name, backend, task=None, **options):
     progress(f"loading {name}")
     start_backend()
     spare_threads()
-    # An OSError is the disk's or a hub's, also where it is a ValueError as well.
+    # An OSError comes from the disk or a hub, even if it is a ValueError too.
     with bad_input(keep=(presets.PresetError, OSError)):
         model = loading.load(folder, **options)
     if task and not hasattr(model, task):  # it has no card
@@ -66,24 +70,24 @@ def _choose_backend(backend):
     running = configured_backend()
     if backend and backend != running:
         if "keras" in sys.modules:
-            raise BadInput(f"Keras runs on {running} already, received {backend!r}")
+            raise BadInput(f"Keras already runs on {running}, received {backend!r}")
         os.environ["KERAS_BACKEND"] = backend
     with bad_input(ImportError):
         check_backend()
 
 
-def load_translator(names, backend):
+def load_translator(names: Sequence[str], backend: str | None) -> Any:
     """Loads a preset that translates, or several as an ensemble.
 
     Args:
-        names: list of str, each what `zoo.load` takes.
+        names: each what `zoo.load` accepts.
         backend: see `load_task`.
 
     Returns:
         A `zoo.models.Translator` or a `zoo.decoding.Ensemble`.
 
     Raises:
-        BadInput: if one does not translate, or if they make no ensemble.
+        BadInput: if one does not translate, or they cannot form an ensemble.
     """
     read_direction(names)
     tasks = [load_task(name, backend, "translate") for name in names]
@@ -91,23 +95,23 @@ def load_translator(names, backend):
         return tasks[0]
     from zoo.decoding import Ensemble
 
-    with bad_input(message=f"{', '.join(names)} make no ensemble"):
+    with bad_input(message=f"{', '.join(names)} cannot form an ensemble"):
         return Ensemble(tasks)
 
 
-def read_direction(names):
-    """Source and target language of presets, as their cards have them.
+def read_direction(names: Sequence[str]) -> list[str] | None:
+    """Reads the source and target language of presets from their cards.
 
     Args:
-        names: list of str, each what `zoo.load` takes.
+        names: each what `zoo.load` accepts.
 
     Returns:
-        A list of two str; None where there is no card.
+        The two languages; None without a card.
 
     Raises:
-        BadInput: if one does not translate, or if they don't in one direction.
+        BadInput: if one does not translate, or their directions differ.
     """
-    first = common = None
+    first, common = "", None
     for name in names:
         folder = find_preset(name, "translate")
         if not (folder / CARD_FILE).is_file():
@@ -115,13 +119,13 @@ def read_direction(names):
         languages = list(read_card(folder).languages)
         if len(languages) != 2:
             raise BadInput(
-                "a preset that translates does so from one language to another; the "
-                f"card of {name} names the languages {languages}"
+                "a preset that translates should have two languages; the card of "
+                f"{name} has {languages}"
             )
-        if first and languages != common:
+        if common and languages != common:
             raise BadInput(
-                "the presets of an ensemble translate in one direction; "
-                f"{first} does from {' to '.join(common)}, {name} from "
+                "the presets of an ensemble must translate in one direction; "
+                f"{first} translates from {' to '.join(common)}, {name} from "
                 f"{' to '.join(languages)}"
             )
         first, common = name, languages

@@ -1,5 +1,6 @@
 """The command `zoo report`."""
 
+import argparse
 import os
 
 from zoo.cli.common import BadInput, bad_input
@@ -7,16 +8,13 @@ from zoo.cli.common import BadInput, bad_input
 HELP = "write a run's curves, scores and samples"
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo report` to its parser."""
     command.add_argument("folder", metavar="FOLDER", help="of a run, as runs/NAME")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo report`.
-
-    Args:
-        arguments: `argparse.Namespace` of the command.
 
     Raises:
         BadInput: if there is no such folder, or a file in it is damaged.

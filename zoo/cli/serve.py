@@ -1,8 +1,10 @@
 """The command `zoo serve`."""
 
+import argparse
 import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 from zoo.cli.common import (
     BadInput,
@@ -18,49 +20,46 @@ from zoo.cli.presets import find_preset
 HELP = "run a TensorFlow model server"
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo serve` to its parser."""
     add_presets(command, "[PRESET ...]", several=True)
-    command.description = f"{HELP}; a preset that isn't exported yet is"
-    text = "where the exported models are (default exports)"
+    command.description = f"{HELP}; presets are exported if necessary"
+    text = "folder of the exported models (default exports)"
     command.add_argument("--folder", default=FOLDER, help=text)
     command.add_argument("--port", type=count, default=8500, help="gRPC (default 8500)")
     command.add_argument(
         "--rest-port", type=count, default=8501, help="REST (default 8501)"
     )
-    text = "threads of one operation; 0: the server's choice (default 1)"
+    text = "threads per operation; 0: the server's choice (default 1)"
     command.add_argument("--intra-op-threads", type=_threads, default=1, help=text)
-    text = "Docker's image (default: see docs/serving.md)"
+    text = "Docker image (default: see docs/serving.md)"
     command.add_argument("--image", help=text)
-    text = "run each request by itself"
+    text = "run each request on its own"
     command.add_argument("--no-batching", action="store_true", help=text)
-    text = "fill batches up to these sizes (default: none; see docs/serving.md)"
-    sizes = {"metavar": "SIZE", "nargs": "+", "type": count, "default": ()}
+    text = "pad batches to these sizes (default: none; see docs/serving.md)"
+    sizes: Any = {"metavar": "SIZE", "nargs": "+", "type": count, "default": ()}
     command.add_argument("--allowed-batch-sizes", help=text, **sizes)
-    text = "export, write the server's files, print its command, and don't start it"
+    text = "export, write the server's files and print its command, but do not start it"
     command.add_argument("--no-start", action="store_true", help=text)
-    text = "say what would be done, and do nothing"
+    text = "print what would be done, and do nothing"
     command.add_argument("--dry-run", action="store_true", help=text)
 
 
-def run(arguments):
-    """Runs `zoo serve`: becomes the model server, unless it is told not to.
-
-    Args:
-        arguments: `argparse.Namespace` of the command.
+def run(arguments: argparse.Namespace) -> int | None:
+    """Runs `zoo serve`: replaces this process by the model server, unless told not to.
 
     Returns:
-        The exit code of an export that failed, or None.
+        The exit code of a failed export, or None.
 
     Raises:
-        BadInput: if a name is no preset.
-        FileNotFoundError: with neither the server's binary nor Docker, unless it is
-            not to be started.
+        BadInput: if a name is not a preset.
+        FileNotFoundError: with neither the server's binary nor Docker, if the server is
+            to be started.
     """
     from zoo.serving import server
 
     given, names, folder = every_preset(arguments), [], arguments.folder
-    # First of all: without a server the rest is in vain.
+    # First, since the rest is useless without a server.
     try:
         command = server.server_command(
             folder,
@@ -75,7 +74,7 @@ def run(arguments):
             raise
         progress(str(error))
         command = None
-    missing = {}  # names to what has to be exported for them
+    missing = {}  # served name -> preset to export
     for name in given:
         served, reason = _to_serve(name, Path(folder))
         if reason and served in names:
@@ -105,7 +104,7 @@ def run(arguments):
 
 
 def _tell(command, missing, folder):
-    """Says what would be done, and does nothing."""
+    """Prints what would be done."""
     for served, name in missing.items():
         progress(f"would export {name} to {Path(folder) / served}")
     progress(f"would write the server's files to {folder}")
@@ -114,25 +113,24 @@ def _tell(command, missing, folder):
 
 
 def _to_serve(name, folder):
-    """The name that is served, and why it has to be exported first, if it has."""
+    """Returns the served name, and why it has to be exported first, or None."""
     from zoo.presets.card import digest
     from zoo.serving import read_metadata, versions
 
-    # A name that is exported already is taken as it is; a path is a preset, whatever
-    # lies in the folder of models.
+    # An exported name is served as it is; a path always means a preset.
     if Path(name).name == name and versions(folder / name):
         return name, None
-    found = find_preset(name)
-    served = model_name(name, found)
-    there = versions(folder / served)
-    if not there:
+    preset = find_preset(name)
+    served = model_name(name, preset)
+    existing = versions(folder / served)
+    if not existing:
         return served, f"{served} is not in {folder} yet"
-    newest = folder / served / str(there[-1])
+    newest = folder / served / str(existing[-1])
     with bad_input():
-        preset = read_metadata(newest).get("preset")
-    if preset is None:  # by `export_savedmodel`
+        exported_preset = read_metadata(newest).get("preset")
+    if exported_preset is None:  # by `export_savedmodel`
         progress(f"{newest} doesn't say what preset it is of: serving it as it is")
-    if preset in (None, digest(found)):
+    if exported_preset in (None, digest(preset)):
         return served, None
     return served, f"{newest} was not exported from {name}"
 

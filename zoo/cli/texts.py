@@ -1,5 +1,6 @@
-"""Text that goes through a model, line by line: input, output, and what is between."""
+"""Passes text through a model line by line, from input to output."""
 
+import argparse
 import contextlib
 import gzip
 import itertools
@@ -10,50 +11,72 @@ import sys
 import time
 import warnings
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
-from zoo.cli.common import BadInput, bad_input, counted, progress
+from zoo.cli.common import BadInput, bad_input, counted, progress, split_presets
+from zoo.cli.presets import load_task
 from zoo.files import lock
 
-# Lines held at once are this many batches: enough to batch by length, and the
-# memory that a translation takes does not grow with its input.
+T = TypeVar("T")
+Chunk = list[tuple[str, str]]  # lines and their places
+# Batches of lines held at once: enough to batch by length, without memory growing with
+# the input.
 _BATCHES_AT_ONCE = 64
-_GZIP = b"\x1f\x8b"  # how such a file begins
+_GZIP = b"\x1f\x8b"  # magic number
 
 
-def add_texts(command):
+def add_texts(command: argparse.ArgumentParser) -> None:
     """Adds `--input` and `--output` to a command whose words are texts."""
     command.add_argument(
         "--input",
         metavar="FILE",
         action="append",
-        help="text, one a line, or gzip of that; may be repeated (without TEXT and "
-        "--input: standard input)",
+        help="texts, one per line, or gzip of that; may be repeated (default without "
+        "TEXT: standard input)",
     )
     command.add_argument(
         "--output", metavar="FILE", help="write here (default: standard output)"
     )
 
 
-def check_texts(arguments, texts):
-    """Refuses input and output that cannot be, before a model is loaded."""
+def load_for_texts(arguments: argparse.Namespace, task: str) -> tuple[Any, list[str]]:
+    """Returns the preset of a command with `add_texts`, loaded, and its texts.
+
+    Raises:
+        BadInput: if the preset does not exist or cannot do `task`, or a file cannot be
+            used.
+    """
+    (name,), texts = split_presets(arguments)
+    check_texts(arguments, texts)
+    return load_task(name, arguments.backend, task), texts
+
+
+def check_texts(arguments: argparse.Namespace, texts: Sequence[str]) -> None:
+    """Rejects unusable input and output before a model is loaded."""
     if texts and arguments.input:
         raise BadInput("give TEXT or --input, not both")
     check_files(arguments.input or [], arguments.output)
 
 
-def run_texts(arguments, texts, work):
-    """Reads lines, has each answered, writes the answers in the order of the lines.
+def run_texts(
+    arguments: argparse.Namespace,
+    texts: Sequence[str],
+    work: Callable[[Chunk], Iterable[str]],
+) -> None:
+    """Reads lines and writes the answers in their order.
 
     Args:
-        arguments: `argparse.Namespace` with `input`, `output` and `batch_size`.
-        texts: list of str. The texts of the command line; else the input is read.
-        work: function of a list of `(line, place)`, both str, to as many answers: str
-            without their last newline.
+        arguments: arguments with `input`, `output` and `batch_size`.
+        texts: the texts on the command line; without them, the input is read.
+        work: function of `(line, place)` pairs that returns the answers, without a
+            newline at the end.
     """
     typed = not texts and not arguments.input and sys.stdin.isatty()
     if typed:
         progress("type a line and press Enter; Ctrl-D ends")
-    # Somebody who types waits for an answer to each line.
+    # At a prompt, each line is answered at once.
     size = 1 if typed else _BATCHES_AT_ONCE * arguments.batch_size
     done, began = 0, time.perf_counter()
     lines = _lines(texts, arguments.input or ["-"], typed)
@@ -68,35 +91,39 @@ def run_texts(arguments, texts, work):
                 progress(f"{counted(done, 'line')} in {seconds:.1f} s")
     if not done and not typed:
         names = " and ".join(arguments.input or ["standard input"])
-        progress(f"there was nothing to do: {names} is empty")
+        progress(f"nothing to do: {names} is empty")
 
 
-def run_answers(arguments, texts, answer):
-    """`run_texts` with one answer a line, and an empty one for an empty line.
+def run_answers(
+    arguments: argparse.Namespace,
+    texts: Sequence[str],
+    answer: Callable[[list[str]], Iterable[str]],
+) -> None:
+    """`run_texts` with one answer per line, and an empty one for an empty line.
 
-    Args:
-        arguments, texts: see `run_texts`.
-        answer: function of a list of lines with text in them to a list of str.
+    `answer` is a function of the lines that are not empty to their answers.
     """
 
     def work(chunk):
-        return [found or "" for found in skip_empty(chunk, answer)]
+        return [result or "" for result in skip_empty(chunk, answer)]
 
     run_texts(arguments, texts, work)
 
 
-def skip_empty(chunk, work):
-    """Answers of a chunk whose empty lines no model is asked about.
+def skip_empty(
+    chunk: Chunk, work: Callable[[list[str]], Iterable[T]]
+) -> list[T | None]:
+    """Answers the lines of a chunk, except empty ones.
 
     Args:
-        chunk: list of `(line, place)`, both str.
-        work: function of the lines with text in them to a list of their answers.
+        chunk: `(line, place)` pairs.
+        work: function of the lines that are not empty to their answers.
 
     Returns:
-        List of an answer a line; None for an empty one.
+        One answer per line; None for an empty one.
     """
     full = [(line, place) for line, place in chunk if line.strip()]
-    answers = iter(())
+    answers: Iterator[T] = iter(())
     if full:
         with places_in_warnings(lambda i: full[i][1]):
             answers = iter(work([line for line, _ in full]))
@@ -104,10 +131,10 @@ def skip_empty(chunk, work):
 
 
 @contextlib.contextmanager
-def places_in_warnings(place):
-    """Says `place(12)` where a warning of the model's speaks of `texts[12]`."""
+def places_in_warnings(place: Callable[[int], str]) -> Iterator[None]:
+    """Replaces `texts[12]` in a model's warnings by `place(12)`."""
     with warnings.catch_warnings():
-        # Those of two chunks may be the same before the place is put in.
+        # Warnings of two chunks may be equal before the replacement.
         warnings.filterwarnings("always", message=r".*\btexts\[\d+\]")
         show = warnings.showwarning
 
@@ -122,12 +149,14 @@ def places_in_warnings(place):
 # === Input ===
 
 
-def check_files(inputs, output):
-    """Says what is wrong with a file before a model is loaded. Nothing is read: what
-    has been read from a pipe is gone."""
+def check_files(inputs: Sequence[str], output: str | None) -> None:
+    """Rejects unusable files before a model is loaded.
+
+    Nothing is read, since what is read from a pipe is gone.
+    """
     for path in inputs:
         with bad_input(OSError, f"cannot read {path}"):
-            os.stat(path)
+            Path(path).stat()
         if os.path.isdir(path):
             raise BadInput(f"cannot read {path}: it is a folder")
         if not os.access(path, os.R_OK):
@@ -139,18 +168,18 @@ def check_files(inputs, output):
                 )
     if not output:
         return
-    folder = os.path.dirname(os.path.realpath(output))
+    folder = str(Path(os.path.realpath(output)).parent)
     if not os.path.isdir(folder):
         raise BadInput(f"cannot write {output}: there is no such folder")
     if os.path.isdir(output):
         raise BadInput(f"cannot write {output}: it is a folder")
-    for path in (output, folder) if os.path.exists(output) else (folder,):
-        if not os.access(path, os.W_OK):
-            raise BadInput(f"cannot write {output}: no permission to write {path}")
+    for needed in (output, folder) if os.path.exists(output) else (folder,):
+        if not os.access(needed, os.W_OK):
+            raise BadInput(f"cannot write {output}: no permission to write {needed}")
 
 
 def _lines(texts, paths, typed):
-    """Yields the input's lines without their ends, and where each one stands.
+    """Yields the input's lines without their ends, and the place of each.
 
     Only a newline ends a line.
     """
@@ -177,7 +206,7 @@ def _open_input(path):
     if path == "-":
         yield sys.stdin.buffer
         return
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         packed = file.peek(2)[:2] == _GZIP
         with gzip.GzipFile(fileobj=file) if packed else file as text:
             yield text
@@ -202,48 +231,48 @@ def _partial(path):
 
 
 @contextlib.contextmanager
-def open_output(path):
-    """The file to write, or standard output.
+def open_output(path: str | None) -> Iterator[Any]:
+    """Opens the output file, or standard output.
 
-    The file takes its name only when all is written: until then it is `PATH.part`,
-    which no other process can write meanwhile, and what stood at `PATH` before stays. A
-    device or a pipe is written directly.
+    The file is written to `PATH.part`, which other processes cannot write meanwhile,
+    and renamed once complete; an existing file is kept until then. A device or a pipe
+    is written directly.
     """
     if not path:
-        sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
         yield sys.stdout
         return
     if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
             yield file
         return
-    part = _partial(path)
-    with open(_lock(part), "w", encoding="utf-8", newline="\n") as file:
+    part = Path(_partial(path))
+    with os.fdopen(_lock(part), "w", encoding="utf-8", newline="\n") as file:
         file.truncate(0)
         try:
             yield file
             file.flush()
             if os.path.exists(path):
                 shutil.copymode(path, part)
-            os.replace(part, os.path.realpath(path))
+            part.replace(os.path.realpath(path))
         except BaseException:
-            if os.path.getsize(part):
-                progress(f"{path} was not touched; what was done is in {part}")
+            if part.stat().st_size:
+                progress(f"{path} is unchanged; the partial output is in {part}")
             else:
-                os.remove(part)
+                part.unlink()
             raise
 
 
 def _lock(path):
-    """A descriptor of a file that no other process writes meanwhile."""
+    """Returns a descriptor of a file that other processes cannot write meanwhile."""
     for _ in range(9):
         try:
             descriptor = lock(path, os.O_RDWR | os.O_CREAT)
         except BlockingIOError:
             break
-        # Another one may have finished, and renamed what was opened here.
+        # Another process may have finished and renamed the file.
         with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
                 return descriptor
         os.close(descriptor)
-    raise BadInput(f"another process writes to {path}")
+    raise BadInput(f"another process is writing to {path}")

@@ -3,19 +3,19 @@
 import argparse
 from pathlib import Path
 
-import zoo
 from zoo.cli.common import BadInput, Parser, bad_input
+from zoo.files import bundled_folder
 from zoo.run.config import read_configuration
 from zoo.run.recipe import load_recipe
 from zoo.strings import did_you_mean
 
-HELP = "run a recipe, or go on with a run"
+HELP = "run a recipe, or resume a run"
 
-# Files of recipes/ that train nothing by themselves.
-_OTHERS = ("bulk_translate", "language_models", "luong")
+# Files of recipes/ that are not recipes of their own.
+_SHARED = ("bulk_translate", "language_models", "luong")
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo train` to its parser."""
     command.usage = (
         "zoo train RECIPE [argument of the recipe ...]\n"
@@ -28,28 +28,27 @@ def add_arguments(command):
         metavar="...",
         nargs=argparse.REMAINDER,
         help="arguments of the recipe, as --scale small --set model.hidden_dim=512 "
-        "(all of them: zoo train RECIPE --help); --resume DIR goes on with the run in "
-        "DIR (of a recipe of your own: zoo train FILE.py --resume DIR), --list prints "
-        "the names of the recipes",
+        "(all of them: zoo train RECIPE --help); --resume DIR resumes the run in DIR "
+        "(of your own recipe: zoo train FILE.py --resume DIR), --list prints the names "
+        "of the recipes",
     )
 
 
-def with_recipe(words):
-    """Puts an empty name where there are options and no recipe: argparse passes
-    options on only behind a positional argument."""
+def with_recipe(words: list[str]) -> list[str]:
+    """Inserts an empty recipe name before options without a recipe.
+
+    argparse passes options on only after a positional argument.
+    """
     if words[:1] in (["-h"], ["--help"]):
         return words
     return [""] * (not words or words[0].startswith("-")) + words
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int | None:
     """Runs `zoo train`.
 
-    Args:
-        arguments: `argparse.Namespace` of the command.
-
     Returns:
-        int. The recipe's exit code.
+        The recipe's exit code.
 
     Raises:
         BadInput: if there is no such recipe or run.
@@ -66,12 +65,10 @@ def run(arguments):
     return recipe.main(options)
 
 
-def recipes():
-    """The paths of zoo's own recipes that train, by their names."""
-    package = Path(zoo.__file__).resolve().parent
-    inside = package / "_recipes"  # in a wheel; beside the package in a checkout
-    folder = inside if inside.is_dir() else package.parent / "recipes"
-    paths = [path for path in folder.glob("[!_]*.py") if path.stem not in _OTHERS]
+def recipes() -> dict[str, Path]:
+    """Returns the paths of zoo's recipes by name."""
+    folder = bundled_folder("_recipes", "recipes")
+    paths = [path for path in folder.glob("[!_]*.py") if path.stem not in _SHARED]
     return {path.stem: path for path in sorted(paths)}
 
 
@@ -81,17 +78,17 @@ def _recipe(name):
         if path.is_file():
             return path
         raise BadInput(f"no recipe file {name}")
-    found = recipes()
-    if name not in found:
+    paths = recipes()
+    if name not in paths:
         raise BadInput(
-            f"unknown recipe{did_you_mean(name, found)}; allowed are the path of a .py "
-            f"file and the names [{', '.join(found)}]; received {name!r}"
+            f"unknown recipe{did_you_mean(name, paths)}; allowed are the path of a .py "
+            f"file and the names [{', '.join(paths)}]; received {name!r}"
         )
-    return found[name]
+    return paths[name]
 
 
 def _recipe_of_run(options):
-    """The name of the recipe of the run that `--resume DIR` names."""
+    """Returns the recipe's name for the run given by `--resume DIR`."""
     parser = Parser(prog="zoo train", add_help=False)
     parser.add_argument("--resume", metavar="DIR")
     folder = parser.parse_known_args(options)[0].resume
@@ -104,8 +101,8 @@ def _recipe_of_run(options):
         name = read_configuration(folder)["recipe"]["name"]
     if name in recipes():
         return name
-    # A folder says what was run, and not what is to be run now.
+    # A run's folder must not determine which other code runs.
     raise BadInput(
-        f"the recipe of {folder} is none of zoo's [{', '.join(recipes())}]: name its "
-        f"file, zoo train FILE.py --resume {folder}; received {name!r}"
+        f"the recipe of {folder} is not one of zoo's [{', '.join(recipes())}]: give "
+        f"its file, zoo train FILE.py --resume {folder}; received {name!r}"
     )

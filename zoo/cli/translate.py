@@ -1,5 +1,8 @@
 """The command `zoo translate`."""
 
+import argparse
+from typing import Any
+
 from zoo.cli.common import (
     add_presets,
     add_search,
@@ -11,14 +14,14 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import load_translator
-from zoo.cli.texts import add_texts, check_texts, run_texts, skip_empty
+from zoo.cli.texts import Chunk, add_texts, check_texts, run_texts, skip_empty
 
 HELP = "translate text with a preset, or with several as an ensemble"
 
 _OPTIONS = ("prefix", "banned", "replace_unknown")
 
 
-def add_arguments(command):
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo translate` to its parser."""
     add_presets(command, "[TEXT ...]", several=True)
     add_texts(command)
@@ -26,8 +29,8 @@ def add_arguments(command):
         "--n-best",
         type=count,
         default=1,
-        help="translations of each line; more than 1 are printed as "
-        "'line number from 0 ||| text ||| score'",
+        help="translations per line; more than 1 are printed as 'line number from 0 "
+        "||| text ||| score'",
     )
     command.add_argument(
         "--alignments",
@@ -35,29 +38,26 @@ def add_arguments(command):
         help="draw the attention weights under each translation",
     )
     command.add_argument(
-        "--prefix", metavar="TEXT", help="what each translation begins with"
+        "--prefix", metavar="TEXT", help="beginning of each translation"
     )
     command.add_argument(
         "--ban",
         metavar="PIECE",
         dest="banned",
         action="append",
-        help="piece or word of the vocabulary that is never written; may be repeated",
+        help="piece or word of the vocabulary to avoid; may be repeated",
     )
     command.add_argument(
         "--replace-unknown",
         action="store_true",
         default=None,
-        help="put the source word of the highest attention in the place of each <unk>",
+        help="replace each <unk> by the source word with the highest attention",
     )
     add_search(command)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo translate`.
-
-    Args:
-        arguments: `argparse.Namespace` of the command.
 
     Raises:
         BadInput: if the arguments contradict each other or a file cannot be used.
@@ -66,7 +66,7 @@ def run(arguments):
     check_texts(arguments, texts)
     check_search(arguments, arguments.n_best)
     task = load_translator(names, arguments.backend)
-    if arguments.prefix or arguments.banned:  # that the vocabulary must suit
+    if arguments.prefix or arguments.banned:  # checked against the vocabulary
         with bad_input():
             task.translate([""], **search_options(arguments, *_OPTIONS))
     first = 0
@@ -85,16 +85,18 @@ def run(arguments):
     run_texts(arguments, texts, work)
 
 
-def translate_chunk(task, chunk, arguments):
-    """Translates lines, each of which comes with its place for warnings.
+def translate_chunk(
+    task: Any, chunk: Chunk, arguments: argparse.Namespace
+) -> list[Any]:
+    """Translates lines with their places for warnings.
 
     Args:
         task: a `zoo.models.Translator`.
-        chunk: list of `(line, place)`, both str.
-        arguments: `argparse.Namespace` of `zoo translate`.
+        chunk: `(line, place)` pairs.
+        arguments: arguments of `zoo translate`.
 
     Returns:
-        One result a line, in order; None for an empty one, which no model is asked.
+        One result per line; None for an empty one.
     """
     return skip_empty(
         chunk,
@@ -108,7 +110,7 @@ def translate_chunk(task, chunk, arguments):
 
 
 def _formatted(result, number, arguments):
-    """Yields what is printed of one line's result."""
+    """Yields the output lines for one line's result."""
     if arguments.n_best > 1:
         if result is None:
             yield f"{number} |||  ||| 0.0000"

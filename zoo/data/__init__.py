@@ -1,4 +1,4 @@
-"""Corpora: find them in a folder or download them, check them, read them."""
+"""Corpora: found in a folder or downloaded, verified, and read; generated tasks."""
 
 from zoo.data.corpora import Corpus, Pairs, list_corpora, load
 from zoo.data.download import CorpusError, DownloadError

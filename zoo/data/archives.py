@@ -1,7 +1,7 @@
-"""Reads what was downloaded, plain, gzip or zip, up to a number of bytes.
+"""Reads downloaded files, plain, gzip or zip, up to a byte limit.
 
-A small archive can unfold to gigabytes, so that nothing here reads on beyond its limit,
-whatever sizes the archive itself states.
+A small archive can expand to gigabytes, so nothing here reads past its limit, whatever
+sizes the archive declares.
 """
 
 import contextlib
@@ -10,17 +10,19 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from zoo.data.download import HINT, CorpusError
+from zoo.files import StrPath
 
-# The most bytes of a zip's table of contents (some 50 a member).
+# Maximum bytes of a zip's table of contents (some 50 a member).
 _MOST_CONTENTS = 1 << 20
 _PIECE = 1 << 16
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# What the standard library raises for archives that are damaged, encrypted or
-# compressed in another way. UnicodeDecodeError is a ValueError, NotImplementedError a
+# The standard library's errors for archives that are damaged, encrypted or compressed
+# in another way. UnicodeDecodeError is a ValueError, NotImplementedError a
 # RuntimeError and BadGzipFile an OSError.
 _BROKEN = (
     zipfile.BadZipFile,
@@ -34,34 +36,35 @@ _BROKEN = (
 )
 
 
-def as_it_is(archive, name, limit):
-    """`Corpus.unpack` of a file that is not packed."""
-    with open(archive, "rb") as file:
+def as_it_is(archive: StrPath, name: str, limit: int) -> tuple[dict[str, bytes], str]:
+    """Reads an uncompressed file; a `Corpus.unpack`."""
+    with Path(archive).open("rb") as file:
         data = _read(file, name, limit)
     return {name: data}, f"{len(data)} bytes"
 
 
-def gunzip(archive, name, limit):
-    """`Corpus.unpack` of a gzip file."""
+def gunzip(archive: StrPath, name: str, limit: int) -> tuple[dict[str, bytes], str]:
+    """Reads a gzip file; a `Corpus.unpack`."""
     with refusing(archive, f"{name}.gz should be a whole gzip file"):
         with gzip.open(archive) as file:
             text = _read(file, name, limit)
     return {name: text}, f"{len(text)} bytes"
 
 
-def unzip(archive, limits):
+def unzip(
+    archive: StrPath, limits: Mapping[str, int]
+) -> tuple[dict[str, bytes], list[str]]:
     """Reads members of a zip archive, stored or deflated.
 
     Args:
-        archive: path.
-        limits: dict of member -> the most bytes that it may have.
+        archive: path of the archive.
+        limits: the maximum size of each member, in bytes.
 
     Returns:
-        Tuple (files, names): dict of member -> bytes, without those that the archive
-        lacks, and the names of all its members.
+        The content of the members that exist, and the names of all members.
 
     Raises:
-        CorpusError: if a member is larger, encrypted or compressed in another way.
+        CorpusError: if a member is too large, encrypted or compressed in another way.
         Exception: of several kinds if the archive is broken; see `refusing`.
     """
     with _BoundedFile(archive) as file, zipfile.ZipFile(file) as contents:
@@ -76,20 +79,19 @@ def unzip(archive, limits):
 
 
 @contextlib.contextmanager
-def refusing(archive, expected):
-    """Turns what goes wrong while an archive is read into a CorpusError.
+def refusing(archive: StrPath, expected: str) -> Iterator[None]:
+    """Turns any error from reading an archive into a CorpusError.
 
     Args:
         archive: path of the archive.
-        expected: str, the start of the message, such as "a.zip should be a whole
-            archive".
+        expected: the start of the message, such as "a.zip should be a whole archive".
     """
     try:
         yield
     except CorpusError:
         raise
     except _BROKEN as error:
-        with open(archive, "rb") as file:
+        with Path(archive).open("rb") as file:
             start = file.read(16)
         size = Path(archive).stat().st_size
         raise CorpusError(
@@ -118,9 +120,9 @@ def _unzip_member(contents, member, limit, label):
 
 
 def _read(file, name, limit):
-    """The whole file, of which no more than `limit` + 1 bytes are read."""
+    """Reads a whole file, but never more than `limit` + 1 bytes."""
     data = io.BytesIO()
-    # In small pieces: `zipfile` asks for as many packed bytes as it is to give.
+    # In small pieces, since `zipfile` reads as many packed bytes as are requested.
     while piece := file.read(min(_PIECE, limit + 1 - data.tell())):
         data.write(piece)
         if data.tell() > limit:
@@ -135,10 +137,10 @@ def _too_large(name, limit, received):
 
 
 class _BoundedFile(io.FileIO):
-    """A file that refuses to be read in one large piece.
+    """A file that rejects reads of one large piece.
 
     `zipfile` reads the table of contents in one piece, of the size that the archive
-    states, and makes an object of each of its entries; members come in small pieces.
+    declares, and creates an object for each entry; members are read in small pieces.
     """
 
     def read(self, size=-1):

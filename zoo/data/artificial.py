@@ -1,4 +1,6 @@
-"""Data that Schuster & Paliwal (1997) made up, and what can be learned of it."""
+"""The artificial data of Schuster & Paliwal (1997), and their optimal error."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,29 +16,31 @@ WEIGHTS = np.where(
 _VARIANCE = 1 / 12  # of a number that is uniform in (0, 1)
 
 
-def triangle_sums(count, length, seed):
-    """The regression data: windows of noise, weighted by a lopsided triangle.
+def triangle_sums(
+    count: int, length: int, seed: int | Sequence[int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Generates the regression data: noise weighted by an asymmetric triangle.
 
         y(t) = 1/10 sum_{d=-10..-1} x(t+d) (1 - |d|/10)
              + 1/20 sum_{d=0..19}   x(t+d) (1 - |d|/20)
 
     with x uniform in (0, 1) (Schuster & Paliwal 1997, section III). The classification
-    data are the same with class 1 where y > 0.5.
+    data are the same, with class 1 where y > 0.5.
 
-    The paper has one sequence of 10,000 frames. Here it comes in shorter ones, and
-    where the window of y(t) leaves its sequence y(t) is not `inside`.
+    The paper has one sequence of 10,000 frames; here there are many shorter ones, and
+    `inside` marks the frames whose window lies within their sequence.
 
     Args:
-        count: sequences.
-        length: frames of each; from 30, so that one window is inside.
-        seed: an int, or several.
+        count: number of sequences.
+        length: frames of each, at least 30, so that one window is inside.
+        seed: one or more integers.
 
     Returns:
-        `(x, y, inside)`, float32 `(count, length, 1)`, float32 `(count, length)` and
-        bool `(count, length)`. What leaves the sequence counts as 0.5 in y.
+        `(x, y, inside)`: float32 `(count, length, 1)`, float32 `(count, length)` and
+        bool `(count, length)`. Frames beyond the sequence count as 0.5 in y.
 
     Raises:
-        ValueError: for sequences shorter than a window.
+        ValueError: if `length` is shorter than a window.
 
     Example:
         >>> x, y, inside = triangle_sums(count=2, length=40, seed=1)
@@ -56,18 +60,19 @@ def triangle_sums(count, length, seed):
     return x[..., None].astype("float32"), y.astype("float32"), inside
 
 
-def best_guess(x, first=-LEFT, last=RIGHT - 1):
-    """The mean of y(t), given x(t + d) for first <= d <= last alone.
+def best_guess(x: np.ndarray, first: int = -LEFT, last: int = RIGHT - 1) -> np.ndarray:
+    """Computes the mean of y(t) given only x(t + d) for first <= d <= last.
 
-    It is the guess of least squared error. The rest of y is symmetric about its mean,
-    so that guess > 0.5 is the class of least error, too.
+    This is the guess of least squared error. Since the rest of y is symmetric about its
+    mean, guess > 0.5 is also the class of least error.
 
     Args:
-        x: `(count, length)`.
-        first, last: the first and the last d that is seen; by default all.
+        x: inputs `(count, length)`.
+        first: the first visible d.
+        last: the last visible d.
 
     Returns:
-        `(count, length)`. What is not seen, or not there, counts as 0.5.
+        `(count, length)`. Invisible or missing frames count as 0.5.
 
     Example:
         >>> x = np.random.default_rng(1).uniform(size=(1, 30))
@@ -84,18 +89,18 @@ def _seen(first, last):
     return (_PLACES >= first) & (_PLACES <= last)
 
 
-def irreducible_error(first=-LEFT, last=RIGHT - 1):
-    """Least mean squared error of what sees x(t + d) for first <= d <= last only.
+def irreducible_error(first: int = -LEFT, last: int = RIGHT - 1) -> float:
+    """Computes the least mean squared error given x(t + d) for first <= d <= last.
 
-    What it doesn't see is independent of what it sees: the best guess is the mean, and
-    each number that is missing costs its weight squared times 1/12.
+    Invisible frames are independent of visible ones, so the best guess is the mean, and
+    each invisible frame costs its squared weight times 1/12.
 
     Args:
-        first, last: the first and the last d that is seen; `last=0` is a forward net
-            without delay, `first=0` a backward one.
+        first: the first visible d; 0 for a backward net.
+        last: the last visible d; 0 for a forward net without delay.
 
     Returns:
-        A float; that of nothing seen is the variance of y.
+        The error; with nothing visible, the variance of y.
 
     Example:
         >>> round(irreducible_error(last=0), 6), round(irreducible_error(first=0), 6)

@@ -1,47 +1,46 @@
-"""The corpora by name: where their files come from, and `load`."""
+"""The corpora by name: where their files come from, and how to load them."""
 
 import dataclasses
 import functools
 import hashlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from zoo.data import tatoeba
 from zoo.data.archives import gunzip
 from zoo.data.download import CorpusError, exclusive, fetch, store
 from zoo.data.pairs import Pairs, read_aligned
-from zoo.files import sha256
+from zoo.files import StrPath, cache_folder, sha256
 from zoo.strings import did_you_mean
 
 
 class MissingFileError(CorpusError, FileNotFoundError):
-    """A file of a corpus is not where it should be."""
+    """A file of a corpus is missing."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """The description of a corpus: its parts, its terms, where its files come from.
+    """A corpus: its parts, its terms, and where its files come from.
 
     Args:
-        name: str, which is also the name of its folder.
-        languages: tuple of str. Any two different ones make a pair.
-        splits: tuple of str. A side's file is `{split}.{language}`.
-        terms: str. The terms under which its authors give it.
-        urls: dict of file name -> address from which the file is made.
-        sha256: dict of file name -> 64 hexadecimal digits.
-        sizes: dict of file name -> bytes.
-        unpack: function (path of what was downloaded, file name, most bytes to
-            unpack) -> (dict of file name -> bytes, description of what was received);
+        name: the corpus's name, also that of its folder.
+        languages: languages, any two of which make a pair.
+        splits: names of the splits. A side's file is `{split}.{language}`.
+        terms: the terms under which its authors publish it.
+        urls: file name -> address of the download that provides it.
+        sha256: file name -> 64 hexadecimal digits.
+        sizes: file name -> bytes.
+        unpack: function of (path of the download, file name, maximum bytes to unpack)
+            that returns (dict of file name -> bytes, description of the download) or
             raises CorpusError.
-        aliases: dict of other names of splits -> split.
-        reference_splits: tuple of the splits in which a tab separates several
-            translations of a sentence.
-        snapshot: str, the date of the source's version that is meant, or "" if the
-            source does not change.
-        download_limit: int, the most bytes of a download, where `sizes` doesn't tell.
-        unpack_limit: int, the most bytes to unpack, where `sizes` doesn't tell.
+        aliases: other name of a split -> split.
+        reference_splits: splits in which tabs separate several translations of a
+            sentence.
+        snapshot: the date of the expected version; "" if the source does not change.
+        download_limit: maximum bytes of a download, if not given by `sizes`.
+        unpack_limit: maximum bytes to unpack, if not given by `sizes`.
     """
 
     name: str
@@ -51,7 +50,7 @@ class Corpus:
     urls: dict[str, str]
     sha256: dict[str, str]
     sizes: dict[str, int]
-    unpack: Callable
+    unpack: Callable[[Path, str, int], tuple[dict[str, bytes], str]]
     aliases: dict[str, str] = dataclasses.field(default_factory=dict)
     reference_splits: tuple[str, ...] = ()
     snapshot: str = ""
@@ -59,16 +58,13 @@ class Corpus:
     unpack_limit: int | None = None
 
     @property
-    def test_split(self):
+    def test_split(self) -> str:
         """The split on which models are compared."""
         return self.aliases.get("test", "test")
 
 
-def list_corpora():
-    """Lists the corpora that `load` knows.
-
-    Returns:
-        Dict of name -> `Corpus`.
+def list_corpora() -> dict[str, Corpus]:
+    """Lists the corpora that `load` knows, by name.
 
     Example:
         ```python
@@ -80,57 +76,54 @@ def list_corpora():
 
 
 def load(
-    name,
-    source="en",
-    target="de",
-    split="train",
-    cache_dir=None,
-    allow_newer=False,
-):
-    """Reads the sentence pairs of one part of a corpus.
+    name: str,
+    source: str = "en",
+    target: str = "de",
+    split: str = "train",
+    cache_dir: StrPath | None = None,
+    allow_newer: bool = False,
+) -> Pairs:
+    """Loads the sentence pairs of one part of a corpus.
 
-    Where the environment variable `ZOO_DATA_DIR` is set, the files are
-    `$ZOO_DATA_DIR/{name}/{split}.{language}`, taken as they are: they may be your
-    own, so that their content is not compared with anything. Otherwise they stand in
-    the cache, in the same layout; what is missing there is downloaded, with progress
-    on stderr, and every file is compared with its sha256 each time it is read. Of
-    several processes that need a file at the same time, one downloads it.
+    If the environment variable `ZOO_DATA_DIR` is set, the files are
+    `$ZOO_DATA_DIR/{name}/{split}.{language}`. They may be your own, so their content is
+    not verified. Otherwise they are in the cache, in the same layout; missing ones are
+    downloaded, with progress on stderr, and each is verified by its sha256 every time
+    it is read. If several processes need a file at once, only one downloads it.
 
     - "multi30k": image captions. en, de, fr; train (29,000 pairs), valid (1,014),
-      test_2016_flickr (1,000; "test" means the same).
+      test_2016_flickr (1,000; alias "test").
     - "tatoeba": everyday sentences. en, de; train (165,129 pairs), valid and test
       (1,000 each). An English sentence of valid or test has up to seven German
-      references; from German to English its first German sentence is the source.
+      references; from German to English, the first German sentence is the source.
 
-    The source of tatoeba is replaced by a newer snapshot from time to time. Zoo's
-    files are those of 2018-05-13; a newer snapshot gives others, and is refused
-    unless `allow_newer` is true. How they are made from the archive, and what of it
-    could not be verified, is told in `zoo.data.tatoeba`. Downloading from either
-    public source was tested against a local server only.
+    Tatoeba's source is replaced by a newer snapshot from time to time. Zoo uses that of
+    2018-05-13; a newer one yields different files and is rejected unless `allow_newer`
+    is true. `zoo.data.tatoeba` documents how the files are made from the archive, and
+    what could not be verified. Downloads were tested against a local server only.
 
     Args:
-        name: str. "multi30k" or "tatoeba".
-        source: str. The language to translate from. Defaults to "en".
-        target: str. The language to translate into, another one. Defaults to "de".
-        split: str. The part of the corpus. Defaults to "train".
-        cache_dir: path of the folder for downloads; not used where `ZOO_DATA_DIR` is
-            set. Defaults to `$ZOO_CACHE_DIR`, or `~/.cache/zoo`.
-        allow_newer: bool. Whether a newer snapshot of a source that changes
-            (tatoeba's) is taken, with a warning. The sentences of valid and test
-            are the same then, as far as it still has them, and their references may
-            differ; the files stand in the folder `{name}-newer`, and scores are not
-            comparable with zoo's. Defaults to False.
+        name: "multi30k" or "tatoeba".
+        source: the language to translate from.
+        target: the language to translate into.
+        split: the part of the corpus.
+        cache_dir: folder for downloads, unused if `ZOO_DATA_DIR` is set. Default:
+            `$ZOO_CACHE_DIR`, or `~/.cache/zoo`.
+        allow_newer: whether to accept a newer snapshot, with a warning. Valid and test
+            then have the same sentences, as far as the snapshot still has them, but
+            possibly other references; the files are kept in the folder `{name}-newer`,
+            and scores are not comparable with zoo's.
 
     Returns:
-        `Pairs`.
+        The sentence pairs.
 
     Raises:
         ValueError: if there is no such corpus, split or language, or if `source` and
             `target` are the same.
-        CorpusError: (a ValueError) if the sides are misaligned or not UTF-8, if a
-            file is altered, or if the source has another content than expected.
-            Two kinds of it are OSErrors as well: `DownloadError`, and a
-            FileNotFoundError where `ZOO_DATA_DIR` lacks a file.
+        CorpusError: (a ValueError) if the sides are misaligned or not UTF-8, a file is
+            altered, or the source has unexpected content. Two subclasses are OSErrors
+            too: `DownloadError`, and a FileNotFoundError if `ZOO_DATA_DIR` lacks a
+            file.
 
     Example:
         ```python
@@ -159,8 +152,10 @@ def load(
     return Pairs(corpus.name, split, source, target, sources, targets, references)
 
 
-def choose(what, value, allowed, aliases=()):
-    """Returns one of the allowed names, or raises a `ValueError` with the nearest."""
+def choose(
+    what: str, value: str, allowed: Iterable[str], aliases: Iterable[str] = ()
+) -> str:
+    """Returns an allowed name, or raises a `ValueError` that suggests the nearest."""
     names = [*allowed, *aliases]
     if value in names:
         return value
@@ -173,19 +168,25 @@ def choose(what, value, allowed, aliases=()):
 # === Finding ===
 
 
-def locate(corpus, names, cache_dir=None, allow_newer=False):
-    """The folder with some files of a `Corpus`, found or downloaded as `load` tells.
+def locate(
+    corpus: Corpus,
+    names: Sequence[str],
+    cache_dir: StrPath | None = None,
+    allow_newer: bool = False,
+) -> Path:
+    """Returns the folder with files of a corpus, found or downloaded as in `load`.
 
     Raises:
         CorpusError: see `load`.
     """
     if root := os.environ.get("ZOO_DATA_DIR"):
         return _given(Path(root).expanduser(), corpus, names)
-    return _cached(_cache_folder(cache_dir), corpus, names, allow_newer)
+    cache = Path(cache_dir).expanduser() if cache_dir else cache_folder()
+    return _cached(cache, corpus, names, allow_newer)
 
 
 def _given(root, corpus, names):
-    """The folder of the user's own files; says what is there if one is missing."""
+    """Returns the folder of the user's own files; lists it if one is missing."""
     folder = root / corpus.name
     for name in names:
         if not (folder / name).is_file():
@@ -206,13 +207,8 @@ def _listing(folder, most=12):
     return f"{folder} with {', '.join(names[:most]) or 'nothing in it'}{more}"
 
 
-def _cache_folder(cache_dir):
-    folder = cache_dir or os.environ.get("ZOO_CACHE_DIR") or "~/.cache/zoo"
-    return Path(folder).expanduser()
-
-
 def _cached(cache, corpus, names, allow_newer):
-    """The folder with the files, downloaded if missing, of the right sha256."""
+    """Returns the folder with the verified files, downloading missing ones."""
     allow_newer = allow_newer and bool(corpus.snapshot)
     folder, newer = cache / corpus.name, cache / f"{corpus.name}-newer"
     missing = [name for name in names if not (folder / name).is_file()]
@@ -226,16 +222,15 @@ def _cached(cache, corpus, names, allow_newer):
         if digest != corpus.sha256[name]:
             raise CorpusError(
                 f"{folder / name} is altered: sha256 {corpus.sha256[name]} is "
-                f"expected, received {digest}. Remove the file, and it is downloaded "
-                "again"
+                f"expected, received {digest}. Remove the file to download it again"
             )
     return folder
 
 
 def _obtain(corpus, name, folder, newer, allow_newer):
-    """Downloads what makes up a file; says whether it is the snapshot that is meant."""
+    """Downloads the source of a file; returns whether it is the expected snapshot."""
     with exclusive(folder):
-        if (folder / name).is_file():  # by another process, or along with one before
+        if (folder / name).is_file():  # another process, or an earlier file, brought it
             return True
         if allow_newer and (newer / name).is_file():
             return False
@@ -243,9 +238,9 @@ def _obtain(corpus, name, folder, newer, allow_newer):
             corpus.urls[name],
             folder,
             functools.partial(_unpack, corpus, name, allow_newer),
-            # What does not compress grows by less than this when it is packed.
+            # Packing never makes a file larger than this.
             limit=corpus.download_limit or corpus.sizes[name] * 101 // 100 + 1024,
-            # A newer snapshot can't be told from two that were pieced together.
+            # A newer snapshot is indistinguishable from two pieced together.
             resume=not allow_newer,
         )
         for file_name, data in files.items():
@@ -254,9 +249,9 @@ def _obtain(corpus, name, folder, newer, allow_newer):
 
 
 def _unpack(corpus, name, allow_newer, archive):
-    """Unpacks what was downloaded for `name`, and says whether it is as expected."""
+    """Unpacks the download for `name`; returns whether its files are as expected."""
     limit = corpus.unpack_limit or corpus.sizes[name]
-    files, found = corpus.unpack(archive, name, limit)
+    files, description = corpus.unpack(archive, name, limit)
     altered = [
         file_name
         for file_name, data in files.items()
@@ -268,16 +263,15 @@ def _unpack(corpus, name, allow_newer, archive):
     if corpus.snapshot:
         raise CorpusError(
             f"{url} has moved on: zoo's {corpus.name} is its snapshot of "
-            f"{corpus.snapshot}, received {found}, from which other "
-            f"{', '.join(altered)} result. Set ZOO_DATA_DIR to a folder that holds a "
-            f"copy of {corpus.name}, or take what is there now: allow_newer=True in "
-            "Python, `--set allow_newer=true` of a recipe, --allow-newer of `zoo "
-            "evaluate`"
+            f"{corpus.snapshot}, received {description}, which yields other "
+            f"{', '.join(altered)}. Set ZOO_DATA_DIR to a folder that holds a copy of "
+            f"{corpus.name}, or accept the newer snapshot: allow_newer=True in Python, "
+            "`--set allow_newer=true` of a recipe, --allow-newer of `zoo evaluate`"
         )
     digest = hashlib.sha256(files[name]).hexdigest()
     raise CorpusError(
-        f"{url} is not the {name} that is meant: sha256 {corpus.sha256[name]} is "
-        f"expected, received {found} with {digest}"
+        f"{url} is not the expected {name}: sha256 {corpus.sha256[name]} is "
+        f"expected, received {description} with {digest}"
     )
 
 

@@ -1,4 +1,8 @@
-"""Downloads a file with progress, resuming what an earlier attempt left."""
+"""Downloads a file with progress, resuming what an earlier attempt left.
+
+Written on urllib because pooch and `keras.utils.get_file` neither resume a transfer nor
+bound its size and its total time.
+"""
 
 import contextlib
 import http.client
@@ -10,65 +14,82 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+)
 
 from zoo.files import lock, write_bytes
 
-# Requests for one file before giving up, and the seconds before the second one
-# (twice as many before the third, and so on).
+T = TypeVar("T")
+# Requests for one file before giving up, and seconds before the second one (twice as
+# many before the third, and so on).
 ATTEMPTS = 3
 PAUSE = 1.0
-# Seconds without a byte before a request is given up, and seconds that a file may take
-# in all: the largest one, of 14 MB, needs 700 of them at 20 kB/s.
+# Seconds without a byte before a request is given up, and seconds for a whole file: the
+# largest one, of 14 MB, takes 700 at 20 kB/s.
 TIMEOUT = 30.0
 DEADLINE = 1800.0
-SILENT = 1.0  # seconds of waiting for another process before that is told
-# The most bytes of a file of which nothing is known.
+SILENT = 1.0  # seconds of waiting for another process before saying so
+# Maximum bytes of a file of unknown size.
 LIMIT = 1 << 28
 HINT = "Try again later, or set ZOO_DATA_DIR to a folder that holds the corpus"
 _CHUNK = 1 << 16
 _HEADERS = {
     # manythings.org answers 406 to urllib's own name.
     "User-Agent": "Mozilla/5.0 (compatible; attention-zoo)",
-    # A byte range counts in the encoded file; this keeps it the file itself.
+    # Byte ranges count in the encoded file, so the encoding must be none.
     "Accept-Encoding": "identity",
 }
 
 
 class CorpusError(ValueError):
-    """A corpus's files are missing, broken, altered or do not fit each other."""
+    """A corpus's files are missing, broken, altered or inconsistent."""
 
 
 class DownloadError(CorpusError, OSError):
     """A file could not be downloaded or stored."""
 
 
-def fetch(url, folder, unpack, limit=LIMIT, resume=True):
-    """Downloads a file, hands it to `unpack`, and removes it.
+def fetch(
+    url: str,
+    folder: Path,
+    unpack: Callable[[Path], T],
+    limit: int = LIMIT,
+    resume: bool = True,
+) -> T:
+    """Downloads a file, passes it to `unpack`, and removes it.
 
-    It is written to a file whose name ends in `.part`. A transfer that breaks off
-    leaves it, and the next call goes on where it ended. What is larger than `limit`,
-    takes longer than `DEADLINE`, has another length than the server says, or is refused
-    by `unpack` is removed, so that the next call starts clean. If `unpack` refuses what
-    had been pieced together from two calls, between which the source may have changed,
-    it is fetched once more from the start.
+    The transfer goes to a file whose name ends in `.part`. If it breaks off, the file
+    stays and the next call resumes it. A download that is larger than `limit`, takes
+    longer than `DEADLINE`, differs from the declared length, or is rejected by `unpack`
+    is removed, so that the next call starts clean. If `unpack` rejects a download that
+    was resumed, whose source may have changed in between, it is fetched once more from
+    the start.
 
-    Calls that may run at the same time for one folder need `exclusive`.
+    Concurrent calls for one folder need `exclusive`.
 
     Args:
-        url: str, http or https.
-        folder: `pathlib.Path`, made if missing.
-        unpack: function of the file's path; it raises CorpusError to refuse it.
-        limit: int, the most bytes that the file may have.
-        resume: bool, whether to go on from what an earlier call left. Defaults to
-            True.
+        url: http or https address.
+        folder: created if missing.
+        unpack: function of the file's path; it raises CorpusError to reject the file.
+        limit: maximum size in bytes.
+        resume: whether to resume an earlier call's partial download.
 
     Returns:
         What `unpack` returns.
 
     Raises:
-        DownloadError: if the server refuses, breaks off again and again, sends too much
-            or too slowly, or if the folder cannot be written.
+        DownloadError: if the server refuses, keeps breaking off, or sends too much or
+            too slowly, or if the folder cannot be written.
         CorpusError: from `unpack`.
     """
     deadline = time.monotonic() + DEADLINE
@@ -90,21 +111,21 @@ def fetch(url, folder, unpack, limit=LIMIT, resume=True):
 
 
 @contextlib.contextmanager
-def exclusive(folder):
-    """Keeps other processes and threads from downloading to a folder meanwhile.
+def exclusive(folder: Path) -> Iterator[None]:
+    """Keeps other processes and threads from downloading to a folder.
 
-    The lock is the file `{folder}.lock` beside it, which stays there, and which the
-    system frees when its process ends. Where files can't be locked (Windows, some
-    network file systems) nobody waits.
+    The lock is the file `{folder}.lock` beside it, which stays there; the system
+    releases it when the process ends. Where files cannot be locked (Windows, some
+    network file systems) there is no waiting.
 
     Args:
-        folder: `pathlib.Path`, made if missing.
+        folder: created if missing.
 
     Raises:
-        DownloadError: if others hold it for longer than `DEADLINE`, or if the folder
-            cannot be made.
+        DownloadError: if others hold the lock for longer than `DEADLINE`, or the folder
+            cannot be created.
     """
-    began, told = time.monotonic(), False
+    began, announced = time.monotonic(), False
     deadline = began + DEADLINE
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,12 +140,12 @@ def exclusive(folder):
                     f"another process has been downloading to {folder} for "
                     f"{DEADLINE:.0f} s: it holds {path}. Wait for it or end it"
                 ) from None
-            if not told and time.monotonic() - began >= SILENT:
-                text = f"waiting for another process, which downloads to {folder}"
+            if not announced and time.monotonic() - began >= SILENT:
+                text = f"waiting for another process that is downloading to {folder}"
                 print(text, file=sys.stderr, flush=True)
-                told = True
+                announced = True
             time.sleep(0.05)
-        except OSError:  # the lock's file can't be made
+        except OSError:  # the lock file cannot be created
             break
     try:
         yield
@@ -133,12 +154,8 @@ def exclusive(folder):
             os.close(descriptor)
 
 
-def store(path, data):
-    """Writes a file so that it is there as a whole or not at all.
-
-    Args:
-        path: `pathlib.Path`; its folder is made if missing.
-        data: bytes.
+def store(path: Path, data: bytes) -> None:
+    """Writes a file atomically, creating its folder if missing.
 
     Raises:
         DownloadError: if it cannot be written.
@@ -153,14 +170,14 @@ def store(path, data):
 
 
 def _download(url, part, limit, deadline):
-    """Completes `part`, in a few attempts that each go on from the one before."""
+    """Completes `part` in a few attempts, each resuming the previous one."""
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE * attempt)
         final = False
         try:
             problem = _transfer(url, part, limit, deadline)
-        except DownloadError:  # which no further attempt mends
+        except DownloadError:  # further attempts cannot help
             raise
         except urllib.error.HTTPError as error:
             error.close()
@@ -168,7 +185,7 @@ def _download(url, part, limit, deadline):
             final = error.code < 500 and error.code not in (408, 429)
         except urllib.error.URLError as error:
             problem = str(error.reason)
-        # ValueError: an address to which the server redirects.
+        # ValueError: from an invalid address that the server redirects to.
         except (http.client.HTTPException, OSError, ValueError) as error:
             problem = f"{type(error).__name__}: {error}"
         if problem is None:
@@ -185,7 +202,7 @@ def _download(url, part, limit, deadline):
 
 
 def _transfer(url, part, limit, deadline):
-    """Makes one request; returns what is wrong with the answer, or None."""
+    """Makes one request; returns the problem with the answer, or None."""
     offset = _size(part)
     request = urllib.request.Request(url, headers=_HEADERS)
     if offset:
@@ -196,7 +213,7 @@ def _transfer(url, part, limit, deadline):
     except urllib.error.HTTPError as error:
         if error.code != 416 or not offset:
             raise
-        # Nothing is left from `offset` on: the file is complete, or not this one.
+        # There is nothing after `offset`: the file is complete, or a different one.
         error.close()
         if error.headers.get("Content-Range") == f"bytes */{offset}":
             return None
@@ -205,7 +222,7 @@ def _transfer(url, part, limit, deadline):
 
 
 def _receive(response, url, part, offset, limit, deadline):
-    """Writes the answer to `part`; returns what is wrong with it, or None."""
+    """Writes the answer to `part`; returns the problem with it, or None."""
     before = offset
     if response.status != 206:
         offset = 0
@@ -222,10 +239,10 @@ def _receive(response, url, part, offset, limit, deadline):
     if size > limit:
         _refuse(url, part, f"more than the {limit} bytes that it may have")
     if time.monotonic() >= deadline and size != total:
-        # What was cut off may look like the end of an answer without a length.
+        # An answer without a length looks complete when it is cut off.
         return f"{size} bytes until the deadline"
     if total is not None and size != total:
-        if response.status != 206 and size == before > 0:  # that is all there is
+        if response.status != 206 and size == before > 0:  # there is no more
             _refuse(url, part, f"{size} of {total} bytes twice")
         return f"{size} of {total} bytes"
     return None
@@ -238,43 +255,38 @@ def _refuse(url, part, received):
 
 def _range_start(response):
     content_range = response.headers.get("Content-Range", "")
-    found = re.match(r"bytes ([0-9]{1,18})-", content_range)
-    return int(found[1]) if found else None
+    match = re.match(r"bytes ([0-9]{1,18})-", content_range)
+    return int(match[1]) if match else None
 
 
 def _copy(response, part, offset, total, limit, deadline):
-    progress = _Progress(part.name.removesuffix(".part"), total)
     with _writing(part.parent):
         file = part.open("ab" if offset else "wb")
-    with file:
-        try:
-            # Not read(), which waits for the whole chunk however slowly it comes.
-            while chunk := response.read1(_CHUNK):
-                with _writing(part.parent):
-                    file.write(chunk)
-                    # Without it a full disk would only be seen when closing.
-                    file.flush()
-                offset += len(chunk)
-                progress.show(offset)
-                if offset > limit or time.monotonic() >= deadline:
-                    break
-        finally:
-            progress.finish(offset)
+    with file, _progress(part.name.removesuffix(".part"), total) as show:
+        # Not read(), which waits for a whole chunk, however slow.
+        while chunk := response.read1(_CHUNK):
+            with _writing(part.parent):
+                file.write(chunk)
+                file.flush()  # otherwise a full disk would only show on closing
+            offset += len(chunk)
+            show(offset)
+            if offset > limit or time.monotonic() >= deadline:
+                break
     return offset
 
 
 @contextlib.contextmanager
 def _open(request, deadline):
-    """Opens a request whose connections are cut at the deadline.
+    """Opens a request whose connections are closed at the deadline.
 
-    A socket's timeout starts anew with every byte, in the headers as well.
+    A socket's timeout is not enough: it restarts with every byte, even in the headers.
     """
     connected = []
 
     def cut():
         for connection in connected:
             with contextlib.suppress(OSError):
-                # Not SSLSocket.shutdown, which another thread's read doesn't survive.
+                # Not SSLSocket.shutdown, which breaks a read in another thread.
                 socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     opener = urllib.request.build_opener(
@@ -285,7 +297,7 @@ def _open(request, deadline):
     timer.daemon = True
     timer.start()
     try:
-        # A timeout of 0 would mean not to wait for anything.
+        # A timeout of 0 would make the socket non-blocking.
         with opener.open(request, timeout=min(TIMEOUT, left + 0.01)) as response:
             yield response
     finally:
@@ -293,7 +305,7 @@ def _open(request, deadline):
 
 
 class _CutOff:
-    """Keeps the sockets of a handler's connections in a list."""
+    """Collects the sockets of a handler's connections in a list."""
 
     def __init__(self, connected, deadline):
         super().__init__()
@@ -307,23 +319,23 @@ class _CutOff:
             def connect(self):
                 super().connect()
                 connected.append(self.sock)
-                if time.monotonic() >= deadline:  # the timer may have missed this one
+                if time.monotonic() >= deadline:  # the timer may have fired already
                     raise TimeoutError("the deadline has passed")
 
         return super().do_open(Connection, request, **arguments)
 
 
-class _CutHTTP(_CutOff, urllib.request.HTTPHandler):
+class _CutHTTP(_CutOff, urllib.request.HTTPHandler):  # type: ignore[misc]
     pass
 
 
-class _CutHTTPS(_CutOff, urllib.request.HTTPSHandler):
+class _CutHTTPS(_CutOff, urllib.request.HTTPSHandler):  # type: ignore[misc]
     pass
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, request, response, code, message, headers, url):
-        # The handler would read the answer to its end, which may not come.
+        # The handler would read the answer to its end, which may never come.
         response.close()
         if not url.startswith(("http://", "https://")):
             return None
@@ -333,29 +345,25 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 # === Progress and files ===
 
 
-class _Progress:
-    """Bytes and percent on stderr: a bar on a terminal, one line elsewhere."""
+@contextlib.contextmanager
+def _progress(label, total):
+    """Shows bytes on stderr: a live bar on a terminal, otherwise one line at the end.
 
-    def __init__(self, label, total):
-        self.label = label
-        self.total = total
-        self.shown = 0.0
-
-    def show(self, size):
-        if sys.stderr.isatty() and time.monotonic() - self.shown > 0.1:
-            self.shown = time.monotonic()
-            print(f"\r{self._line(size)}", end="", file=sys.stderr, flush=True)
-
-    def finish(self, size):
-        start = "\r" if sys.stderr.isatty() else ""
-        print(f"{start}{self._line(size)}", file=sys.stderr, flush=True)
-
-    def _line(self, size):
-        if not self.total:
-            return f"{self.label} {size} bytes"
-        share = size / self.total
-        bar = ("=" * round(30 * share)).ljust(30)
-        return f"{self.label} [{bar}] {share:4.0%} {size} of {self.total} bytes"
+    Yields:
+        A function that takes the number of bytes received so far.
+    """
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(30),
+        TaskProgressColumn(),
+        DownloadColumn(),
+    )
+    console = Console(file=sys.stderr)
+    with Progress(
+        *columns, console=console, redirect_stdout=False, redirect_stderr=False
+    ) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda size: progress.update(task, completed=size)
 
 
 @contextlib.contextmanager
@@ -365,7 +373,7 @@ def _writing(folder):
     except OSError as error:
         raise DownloadError(
             f"cannot write to {folder}: {error.strerror or error}. Set ZOO_CACHE_DIR "
-            "to a folder that can be written and has room"
+            "to a writable folder with enough space"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Sentences of a small probabilistic grammar whose entropy is known."""
+"""Sentences of a small probabilistic grammar with known entropy."""
 
 import math
 import random
@@ -11,21 +11,21 @@ _VERBS = "sees hears likes follows finds chases".split()
 _NEAR, _OBJECT = 0.4, 0.5
 
 
-def agreement_sentences(count, seed=0):
-    """Sentences whose verb agrees with a subject that may be far away.
+def agreement_sentences(count: int, seed: int = 0) -> tuple[list[str], float]:
+    """Generates sentences whose verb agrees with a possibly distant subject.
 
-    The subject, then, each with probability 0.4, further nouns of any number, "near the
-    foxes", then the verb in the subject's number, then in half of the sentences an
-    object. The grammar is unambiguous, so that a sentence has the probability of the
-    choices that made it: no model can on average do better.
+    After the subject come, each with probability 0.4, further nouns of either number
+    ("near the foxes"), then the verb in the subject's number, and in half of the
+    sentences an object. The grammar is unambiguous, so a sentence's probability is that
+    of the choices that made it; no model can do better on average.
 
     Args:
-        count: how many sentences.
-        seed: seed of the choice.
+        count: number of sentences.
+        seed: random seed.
 
     Returns:
-        `(texts, log_probability)`: a list of str, and the natural logarithm of the
-        probability of all of them together, the ends of the sentences included.
+        The sentences, and the natural logarithm of their joint probability, ends of
+        sentences included.
 
     Example:
         >>> texts, total = agreement_sentences(2, seed=3)

@@ -1,16 +1,19 @@
-"""The artificial tasks of Hochreiter & Schmidhuber 1997, drawn anew by seed.
+"""The artificial tasks of Hochreiter & Schmidhuber (1997), generated from a seed.
 
-Each gives arrays of one width; shorter sequences end before it, with a mask, and what
-follows them is 0. What is to be said at the end of a sequence belongs to its last real
-step.
+All sequences are padded to one width with zeros and come with a mask. A target for the
+end of a sequence belongs to its last real step.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+Inputs = dict[str, np.ndarray]
 REBER = "BTPSXVE"
 ORDER = "EBabcdXY"
 
-# Where each state of the Reber grammar leads: two symbols of equal probability.
+# State of the Reber grammar -> symbol -> next state; both symbols are equally likely.
 _GRAPH = {
     1: {"T": 2, "P": 3},
     2: {"S": 2, "X": 4},
@@ -21,19 +24,19 @@ _GRAPH = {
 _END = 6
 
 
-def adding(count, length, seed):
-    """Experiment 4, the adding problem (section 5.4).
+def adding(count: int, length: int, seed: Any) -> tuple[Inputs, np.ndarray]:
+    """Generates experiment 4, the adding problem (section 5.4).
 
     A step is a value, uniform in [-1, 1], and a marker: 1 on two steps, -1 on the first
-    and the last one, else 0. One of the first ten steps is marked, and then one of the
-    first `length / 2 - 1` that are not; where one of them is the very first, its value
-    is 0. There are `length` to `length + length / 10` steps. The target is
-    0.5 + (X1 + X2) / 4, of the marked values.
+    and last one, otherwise 0. One of the first ten steps is marked, then one of the
+    first `length / 2 - 1` unmarked ones; if the very first is marked, its value is 0.
+    There are `length` to `length + length / 10` steps. The target is
+    0.5 + (X1 + X2) / 4, for the marked values X1 and X2.
 
     Args:
-        count: sequences.
+        count: number of sequences.
         length: T of the paper, at least 20.
-        seed: of the choice; anything that `numpy.random.default_rng` takes.
+        seed: whatever `numpy.random.default_rng` accepts.
 
     Returns:
         `({"inputs", "mask"}, targets)`: float32 `(count, W, 2)`, bool `(count, W)` and
@@ -52,7 +55,7 @@ def adding(count, length, seed):
     values = rng.uniform(-1, 1, mask.shape)
     first = rng.integers(0, 10, count)
     second = rng.integers(0, length // 2 - 1, count)
-    second += second >= first  # of the unmarked ones
+    second += second >= first  # counts unmarked steps only
     marked = np.zeros(mask.shape, bool)
     marked[rows, first] = marked[rows, second] = True
     values[:, 0] = np.where(marked[:, 0], 0, values[:, 0])
@@ -64,18 +67,22 @@ def adding(count, length, seed):
     return {"inputs": inputs.astype("float32"), "mask": mask}, targets.astype("float32")
 
 
-def temporal_order(count, length, seed, relevant=2):
-    """Experiment 6, temporal order (section 5.6).
+def temporal_order(
+    count: int, length: int, seed: Any, relevant: int = 2
+) -> tuple[Inputs, np.ndarray]:
+    """Generates experiment 6, temporal order (section 5.6).
 
-    Symbols, one-hot in the order of `ORDER`: E first, B last, between them random ones
-    of a, b, c and d, but for two (6a) or three (6b) places with X or Y. The class is
-    which of them they are in which order: XX, XY, YX, YY, or XXX to YYY. At `length`
-    100 there are 100 to 110 steps, and the places lie in 10-20 and 50-60, or in 10-20,
-    33-43 and 66-76; at other lengths in proportion.
+    A sequence is one-hot symbols in the order of `ORDER`: E first, B last, and between
+    them random ones of a, b, c and d, except for X or Y in two (6a) or three (6b)
+    places. The class is their sequence: XX, XY, YX, YY, or XXX to YYY. At `length` 100
+    there are 100 to 110 steps, and the places lie in 10-20 and 50-60, or in 10-20,
+    33-43 and 66-76; other lengths are in proportion.
 
     Args:
-        count, length, seed: as in `adding`.
-        relevant: 2 or 3.
+        count: number of sequences.
+        length: T of the paper, at least 20.
+        seed: whatever `numpy.random.default_rng` accepts.
+        relevant: number of relevant places, 2 or 3.
 
     Returns:
         `({"inputs", "mask"}, classes)`: float32 `(count, W, 8)`, bool `(count, W)` and
@@ -105,35 +112,33 @@ def temporal_order(count, length, seed, relevant=2):
     return {"inputs": _one_hot(symbols, len(ORDER), mask), "mask": mask}, classes
 
 
-def reber_strings(count, seed):
-    """Different strings of the embedded Reber grammar (section 5.1).
+def reber_strings(count: int, seed: Any) -> list[str]:
+    """Generates distinct strings of the embedded Reber grammar (section 5.1).
 
-    B, then T or P, then a string of the Reber grammar, then the same T or P, then E.
-
-    Returns:
-        List of str.
+    A string is B, then T or P, a string of the Reber grammar, the same T or P, and E.
 
     Example:
         >>> len(reber_strings(5, seed=1))
         5
     """
-    rng, found = np.random.default_rng(seed), {}
-    while len(found) < count:
+    rng = np.random.default_rng(seed)
+    strings: dict[str, bool] = {}  # in order
+    while len(strings) < count:
         kind = "TP"[rng.integers(2)]
-        found[f"B{kind}{_reber_string(rng)}{kind}E"] = True
-    return list(found)
+        strings[f"B{kind}{_reber_string(rng)}{kind}E"] = True
+    return list(strings)
 
 
-def reber_arrays(strings):
-    """Strings of the embedded Reber grammar as arrays for next-symbol prediction.
+def reber_arrays(strings: Sequence[str]) -> tuple[Inputs, np.ndarray, np.ndarray]:
+    """Encodes strings of the embedded Reber grammar for next-symbol prediction.
 
     Args:
-        strings: list of N str.
+        strings: N strings.
 
     Returns:
-        `({"inputs", "mask"}, labels, possible)`: one-hot float32 `(N, W, 7)` in the
-        order of `REBER`, all symbols but the last; bool `(N, W)`; the next symbols,
-        int32 `(N, W)`; and bool `(N, W, 7)`, all symbols that may come next.
+        `({"inputs", "mask"}, labels, possible)`: float32 `(N, W, 7)`, all symbols but
+        the last, one-hot in the order of `REBER`; bool `(N, W)`; int32 `(N, W)`, the
+        next symbols; and bool `(N, W, 7)`, all symbols that may come next.
 
     Example:
         >>> x, labels, possible = reber_arrays(["BTBTXSETE"])
@@ -164,16 +169,16 @@ def _reber_string(rng):
 
 
 def _next_symbols(text):
-    """The symbols that may follow each one but the last."""
-    found, state = ["TP", "B"], 1
+    """Returns the symbols that may follow each one but the last."""
+    symbols, state = ["TP", "B"], 1
     for symbol in text[3:-3]:
-        found.append("".join(_GRAPH[state]))
+        symbols.append("".join(_GRAPH[state]))
         state = _GRAPH[state][symbol]
-    return [*found, "E", text[1], "E"]
+    return [*symbols, "E", text[1], "E"]
 
 
 def _lengths(rng, count, length):
-    """Of each sequence, and the mask."""
+    """Returns the length of each sequence, and the mask."""
     if length < 20:
         raise ValueError(f"`length` must be at least 20. Received: length={length!r}")
     longest = length + length // 10

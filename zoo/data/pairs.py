@@ -1,26 +1,27 @@
-"""Sentence pairs, and reading them from two files that are aligned by line."""
+"""Sentence pairs, read from two files that are aligned by line."""
 
 import dataclasses
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
 
 from zoo.data.download import CorpusError
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Pairs:
-    """Aligned sentences of two languages. Iterating gives (source, target).
+    """Aligned sentences of two languages. Iterating yields (source, target).
 
-    Two corpora of the same languages are joined with `+`.
+    `+` joins two corpora of the same languages.
 
     Args:
-        name: str. The corpus, as "multi30k".
-        split: str. The part of the corpus, as "train".
-        source_language: str, as "en".
-        target_language: str, as "de".
-        sources: list of N str.
-        targets: list of N str, the first reference of each source.
-        references: list of N lists of str, all translations of each source; one
-            each unless the corpus has several.
+        name: the corpus, as "multi30k".
+        split: the part of the corpus, as "train".
+        source_language: as "en".
+        target_language: as "de".
+        sources: N source sentences.
+        targets: N target sentences, the first reference of each source.
+        references: all translations of each source. Default: just the target.
 
     Raises:
         ValueError: if the three lists differ in length.
@@ -38,9 +39,9 @@ class Pairs:
     target_language: str
     sources: list[str]
     targets: list[str]
-    references: list[list[str]] | None = None
+    references: list[list[str]] = None  # type: ignore[assignment]  # set below
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.references is None:
             references = [[target] for target in self.targets]
             object.__setattr__(self, "references", references)
@@ -51,13 +52,13 @@ class Pairs:
                 f"{lengths[0]}, {lengths[1]} and {lengths[2]}"
             )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.sources)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[tuple[str, str]]:
         return zip(self.sources, self.targets, strict=True)
 
-    def __add__(self, other):
+    def __add__(self, other: "Pairs") -> "Pairs":
         if not isinstance(other, Pairs):
             return NotImplemented
         ours = (self.source_language, self.target_language)
@@ -77,40 +78,41 @@ class Pairs:
             self.references + other.references,
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"Pairs({self.name} {self.split}, "
             f"{self.source_language}-{self.target_language}, {len(self)} pairs)"
         )
 
 
-def read_aligned(source_path, target_path, tabs_separate):
-    """Reads two files whose lines belong together.
+def read_aligned(
+    source_path: Path, target_path: Path, tabs_separate: bool
+) -> tuple[list[str], list[list[str]]]:
+    """Reads two files that are aligned by line.
 
-    Lines end with LF or CRLF, a byte order mark at the start is dropped, and all
-    other white space stays. Where a side of a pair is blank there is nothing to
-    learn or to score: the pair is left out, with a warning that says how many.
+    Lines end with LF or CRLF; a byte order mark at the start is dropped; all other
+    white space is kept. A pair with a blank side is left out, and a warning says how
+    many there were.
 
     Args:
-        source_path: `pathlib.Path` of the source side.
-        target_path: `pathlib.Path` of the target side.
-        tabs_separate: bool. Whether a tab separates several translations of the
-            same sentence. On the target side all of them become references; on the
-            source side the first one is the source, so that a corpus has the same
-            pairs, and the same number of them, in both directions.
+        source_path: the source side.
+        target_path: the target side.
+        tabs_separate: whether a tab separates several translations of a sentence. On
+            the target side all of them become references; on the source side only the
+            first is used, so that both directions have the same number of pairs.
 
     Returns:
-        Tuple (sources, references): list of N str, list of N lists of str.
+        The sources, and the references of each.
 
     Raises:
-        CorpusError: if a side is not UTF-8, if the sides differ in their number of
-            lines, or if there is no pair in them.
+        CorpusError: if a side is not UTF-8, the sides differ in their number of lines,
+            or they hold no pair.
     """
     sides = [read_lines(source_path), read_lines(target_path)]
     counts = [len(side) for side in sides]
     if counts[0] != counts[1]:
         raise CorpusError(
-            "the two sides should have one line for each other's, received "
+            "the two sides should have equally many lines, received "
             f"{counts[0]} lines in {source_path} and {counts[1]} in {target_path}"
         )
     sources, references, blank = [], [], []
@@ -139,8 +141,12 @@ def read_aligned(source_path, target_path, tabs_separate):
     return sources, references
 
 
-def read_lines(path):
-    """The lines of a file without their ends; a CorpusError if it isn't UTF-8."""
+def read_lines(path: Path) -> list[str]:
+    """Reads the lines of a file, without their ends.
+
+    Raises:
+        CorpusError: if the file is not UTF-8.
+    """
     data = path.read_bytes()
     try:
         text = data.decode("utf-8")
@@ -150,7 +156,7 @@ def read_lines(path):
             f"{path} should be UTF-8, received the byte 0x{data[error.start]:02x} in "
             f"line {line}"
         ) from None
-    # Not splitlines(): it also splits at characters that stand inside sentences,
+    # Not splitlines(), which also splits at characters that occur inside sentences,
     # such as U+2028 and U+0085.
     lines = text.removeprefix("\ufeff").split("\n")
     if not lines[-1]:

@@ -1,20 +1,23 @@
-"""Generated text for recipes at tiny scale: no download, learned in a minute."""
+"""Generated text for recipes at tiny scale: no download, learned within a minute."""
 
 import random
 
 _WORDS = "ba de fi go ku la me ni po ru sa te".split()
 
 
-def reversal_pairs(count, seed=0, shortest=1, longest=8):
-    """Sentences of invented words and the same words in reverse order.
+def reversal_pairs(
+    count: int, seed: int = 0, shortest: int = 1, longest: int = 8
+) -> tuple[list[str], list[str]]:
+    """Generates sentences of invented words, and their reversals.
 
     Args:
-        count: how many pairs.
-        seed: seed of the choice.
-        shortest, longest: words of a sentence.
+        count: number of pairs.
+        seed: random seed.
+        shortest: minimum words of a sentence.
+        longest: maximum words of a sentence.
 
     Returns:
-        `(sources, targets)`: two lists of str.
+        The sources and the targets.
 
     Example:
         >>> sources, targets = reversal_pairs(2, seed=1)

@@ -1,6 +1,8 @@
-"""Sentences whose words have a tag each: Universal Dependencies, and a toy grammar."""
+"""Sentences with a tag for each word: Universal Dependencies, and a toy grammar."""
 
 import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from zoo.data.archives import as_it_is
 from zoo.data.corpora import Corpus, choose, locate
 from zoo.data.download import CorpusError
 from zoo.data.pairs import read_lines
+from zoo.files import StrPath
 
 UPOS = (
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
@@ -19,26 +22,27 @@ class Tagged:
     """Sentences as words, with a tag for each word.
 
     Attributes:
-        sentences: list of N lists of str, the words.
-        tags: list of N lists of str, as long.
+        sentences: the words of each sentence.
+        tags: the tags of each sentence.
     """
 
     sentences: list[list[str]]
     tags: list[list[str]]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.sentences)
 
 
-def load_ud(split="train", cache_dir=None, allow_newer=False):
-    """Reads the words and universal parts of speech of UD English EWT.
+def load_ud(
+    split: str = "train", cache_dir: StrPath | None = None, allow_newer: bool = False
+) -> Tagged:
+    """Loads the words and universal parts of speech of UD English EWT.
 
-    Found or downloaded as `zoo.data.load` tells, with
-    `$ZOO_DATA_DIR/ud_english_ewt/{split}.conllu`. A word that is written together with
-    its neighbour stands by itself ("do", "n't"); empty nodes, which are no words, are
-    left out. The treebank is revised twice a year: its files are those of 2026-11-21
-    or before, and newer ones are refused unless `allow_newer`. Downloading was not
-    tested against the public source.
+    The file is `$ZOO_DATA_DIR/ud_english_ewt/{split}.conllu`, or downloaded as in
+    `zoo.data.load`. Contractions are split into words ("do", "n't"); empty nodes, which
+    are not words, are left out. The treebank is revised twice a year; zoo uses the
+    files of 2026-11-21 or earlier and rejects newer ones unless `allow_newer`.
+    Downloads were not tested against the public source.
 
     Args:
         split: "train" (12,544 sentences), "dev" (2,001) or "test" (2,077).
@@ -46,7 +50,7 @@ def load_ud(split="train", cache_dir=None, allow_newer=False):
         allow_newer: see `zoo.data.load`.
 
     Returns:
-        `Tagged`, with the tags of `UPOS`.
+        The sentences, with the tags of `UPOS`.
 
     Raises:
         ValueError: for another split.
@@ -57,27 +61,23 @@ def load_ud(split="train", cache_dir=None, allow_newer=False):
     return read_conllu(locate(UD_ENGLISH, [name], cache_dir, allow_newer) / name)
 
 
-def read_conllu(path):
-    """Reads words and universal parts of speech of a CoNLL-U file.
-
-    Args:
-        path: a `pathlib.Path`.
-
-    Returns:
-        `Tagged`.
+def read_conllu(path: Path) -> Tagged:
+    """Reads the words and universal parts of speech of a CoNLL-U file.
 
     Raises:
-        CorpusError: for a line without ten fields, a tag that is none of `UPOS`, or a
-            file without a sentence.
+        CorpusError: for a line without ten fields, a tag that is not in `UPOS`, or a
+            file without sentences.
     """
-    found, words, tags = Tagged([], []), [], []
+    tagged = Tagged([], [])
+    words: list[str] = []
+    tags: list[str] = []
     for number, line in enumerate([*read_lines(path), ""], start=1):
         if line.startswith("#"):
             continue
         if not line.strip():
             if words:
-                found.sentences.append(words)
-                found.tags.append(tags)
+                tagged.sentences.append(words)
+                tagged.tags.append(tags)
             words, tags = [], []
             continue
         fields = line.split("\t")
@@ -86,7 +86,7 @@ def read_conllu(path):
                 f"{path}, line {number} should have the ten fields of CoNLL-U between "
                 f"tabs, received {line[:40]!r}"
             )
-        if not fields[0].isdigit():  # 3-4 of two words together, 8.1 of an empty node
+        if not fields[0].isdigit():  # 3-4 is a contraction, 8.1 an empty node
             continue
         if fields[3] not in UPOS or not fields[1]:
             raise CorpusError(
@@ -95,37 +95,37 @@ def read_conllu(path):
             )
         words.append(fields[1])
         tags.append(fields[3])
-    if not found.sentences:
+    if not tagged.sentences:
         raise CorpusError(f"{path} should hold sentences, received none")
-    return found
+    return tagged
 
 
-def toy_sentences(count, seed):
-    """Sentences of invented words whose tags need what stands before and behind.
+def toy_sentences(count: int, seed: int | Sequence[int]) -> Tagged:
+    """Generates sentences whose tags depend on both earlier and later words.
 
     A word of the toy grammar is `d…` (always DET), `s…` (always PUNCT), or one of 20
-    that may be a NOUN or a VERB: it is a NOUN where the word before it is a DET, or
-    the last word of the sentence is "stop"; else a VERB. So neither direction alone
-    can tell.
+    ambiguous ones: a NOUN if the word before it is a DET or the last word of the
+    sentence is "stop", otherwise a VERB. Neither direction alone is sufficient.
 
     Args:
-        count: sentences.
-        seed: an int, or several.
+        count: number of sentences.
+        seed: one or more integers.
 
     Returns:
-        `Tagged`, sentences of 3 to 9 words.
+        Sentences of 3 to 9 words.
 
     Example:
-        >>> found = toy_sentences(1, seed=3)
-        >>> len(found.sentences[0]) == len(found.tags[0])
+        >>> tagged = toy_sentences(1, seed=3)
+        >>> len(tagged.sentences[0]) == len(tagged.tags[0])
         True
     """
     rng = np.random.default_rng(seed)
     open_words = [a + b for a in "bklmn" for b in ("ab", "eb", "ib", "ob")]
-    found = Tagged([], [])
+    tagged = Tagged([], [])
     for _ in range(count):
         end = "stop" if rng.random() < 0.5 else "so"
-        words, tags = [], []
+        words: list[str] = []
+        tags: list[str] = []
         for _ in range(rng.integers(2, 9)):
             before = tags[-1] if tags else None
             if rng.random() < 0.3 and before != "DET":
@@ -135,9 +135,9 @@ def toy_sentences(count, seed):
             noun = before == "DET" or end == "stop"
             words.append(str(rng.choice(open_words)))
             tags.append("NOUN" if noun else "VERB")
-        found.sentences.append([*words, end])
-        found.tags.append([*tags, "PUNCT"])
-    return found
+        tagged.sentences.append([*words, end])
+        tagged.tags.append([*tags, "PUNCT"])
+    return tagged
 
 
 _URL = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/master"

@@ -1,36 +1,37 @@
 """Makes the train, valid and test files of `tatoeba` from its public archive.
 
-The archive is manythings.org's `deu-eng.zip`. Its `deu.txt` has a row for each pair
-of sentences: English, tab, German (and in later years a tab and an attribution). The
-split is by English sentence:
+The archive is manythings.org's `deu-eng.zip`. Each row of its `deu.txt` is a sentence
+pair: English, tab, German (and in later years a tab and an attribution). The split is
+by English sentence:
 
-- valid and test are the rows of 1,000 English sentences each, known by the first 12
-  hexadecimal digits of their sha256, which stand in `tatoeba_held_out.txt`, valid's
-  first, in the order of the files. An English sentence's German rows are joined by
-  tabs, in the order of `deu.txt`;
-- train is every other row whose German side does not stand in valid or test, in the
-  order of `deu.txt` shuffled by `random.Random(0)`.
+- valid and test are the rows of 1,000 English sentences each, identified by the first
+  12 hexadecimal digits of their sha256, which are listed in `tatoeba_held_out.txt`,
+  valid's first, in the order of the files. An English sentence's German rows are joined
+  by tabs, in the order of `deu.txt`;
+- train is every other row whose German side is not in valid or test, in the order of
+  `deu.txt` shuffled by `random.Random(0)`.
 
-What this rests on: undoing that shuffle on the files that zoo's figures were made with
-gives rows in the order of `deu.txt` (by the length of the English sentence, the rows of
-each one together), and rows so ordered give the six files back byte for byte; a test
-does both. It was found without the archive of 2018-05-13 at hand. So it is not verified
-that the archive has no further rows, dropped by some other rule; if it has, the sha256
-of the files will not fit and they are refused.
+The evidence: undoing that shuffle on the files of zoo's figures gives rows in the order
+of `deu.txt` (by the length of the English sentence, with each one's rows together), and
+rows so ordered give the six files back byte for byte; a test does both. The archive of
+2018-05-13 itself was not available, so it may contain further rows, dropped by some
+other rule; if so, the sha256 of the files will not match and they are rejected.
 """
 
 import hashlib
 import io
 import random
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from zoo.data.archives import refusing, unzip
 from zoo.data.download import HINT, CorpusError
+from zoo.files import StrPath
 
-# Bounds on what is accepted: the archive's size is not known, and it grows. In 2018 its
-# text had some 12 MB in 200,000 lines; since then a line has an attribution of some 80
-# bytes as well. There is room for three times as many lines.
+# Limits for an archive of unknown, growing size. In 2018 its text had some 12 MB in
+# 200,000 lines; since then each line has an attribution of some 80 bytes. The limits
+# allow for three times as many lines.
 ARCHIVE_LIMIT = 30_000_000
 TEXT_LIMIT = 90_000_000
 LINE_LIMIT = 600_000
@@ -39,20 +40,21 @@ _HELD_OUT_FILE = Path(__file__).with_name("tatoeba_held_out.txt")
 _TEXT, _ABOUT = "deu.txt", "_about.txt"
 
 
-def unpack(archive, name=None, limit=TEXT_LIMIT):
+def unpack(
+    archive: StrPath, name: str | None = None, limit: int = TEXT_LIMIT
+) -> tuple[dict[str, bytes], str]:
     """Makes the six files of the corpus.
 
     Args:
         archive: path of a `deu-eng.zip`.
-        name: not used; all files come from the one archive.
-        limit: int, the most bytes of `deu.txt`.
+        name: unused; all files come from the one archive.
+        limit: maximum bytes of `deu.txt`.
 
     Returns:
-        Tuple (files, found): dict of file name -> bytes, and a str that says which
-        snapshot the archive is.
+        The content of each file, and a description of the snapshot.
 
     Raises:
-        CorpusError: if it is not such an archive, or broken, encrypted or too large.
+        CorpusError: if it is not such an archive, or is broken, encrypted or too large.
     """
     rows, date = _read(archive, limit)
     held_out = held_out_sentences()
@@ -64,28 +66,28 @@ def unpack(archive, name=None, limit=TEXT_LIMIT):
     )
 
 
-def split(rows, held_out):
-    """Splits pairs of sentences into train, valid and test.
+def split(rows: Sequence[tuple[str, str]], held_out: Sequence[str]) -> dict[str, bytes]:
+    """Splits sentence pairs into train, valid and test.
 
     Args:
-        rows: list of (English, German), in the order of `deu.txt`.
-        held_out: list of `sentence_key`s, the first half valid's. One that no row
-            has leaves out its line.
+        rows: (English, German) pairs in the order of `deu.txt`.
+        held_out: `sentence_key`s, the first half valid's. A key without a row is
+            skipped.
 
     Returns:
-        Dict of file name -> bytes: train, valid and test, each .en and .de.
+        The content of the files of train, valid and test, each .en and .de.
     """
     position = {key: index for index, key in enumerate(held_out)}
-    held_rows = [[] for _ in held_out]
-    others = []
+    held_rows: list[list[tuple[str, str]]] = [[] for _ in held_out]
+    remaining = []
     for english, german in dict.fromkeys(rows):
         index = position.get(sentence_key(english))
         if index is None:
-            others.append((english, german))
+            remaining.append((english, german))
         else:
             held_rows[index].append((english, german))
     held_german = {german for pairs in held_rows for _, german in pairs}
-    train = [row for row in others if row[1] not in held_german]
+    train = [row for row in remaining if row[1] not in held_german]
     random.Random(0).shuffle(train)
 
     joined = [
@@ -105,18 +107,18 @@ def split(rows, held_out):
     }
 
 
-def sentence_key(sentence):
-    """Returns the 12 hexadecimal digits by which a held-out sentence is known."""
+def sentence_key(sentence: str) -> str:
+    """Returns the 12 hexadecimal digits that identify a held-out sentence."""
     return hashlib.sha256(sentence.encode()).hexdigest()[:12]
 
 
-def held_out_sentences():
+def held_out_sentences() -> list[str]:
     """Returns the 2,000 `sentence_key`s of valid and test, in order."""
     return _HELD_OUT_FILE.read_text(encoding="ascii").split()
 
 
 def _read(archive, limit):
-    """The rows of `deu.txt`, and the archive's date."""
+    """Returns the rows of `deu.txt`, and the archive's date."""
     label = Path(archive).name.removesuffix(".part")
     with refusing(archive, f"{label} should be a whole archive of UTF-8 text"):
         files, names = unzip(archive, {_TEXT: limit, _ABOUT: _ABOUT_LIMIT})

@@ -1,4 +1,4 @@
-"""Corpora of one language: the Penn Treebank's text, and sentences with a label."""
+"""Monolingual corpora: the Penn Treebank's text, and labelled sentences."""
 
 import dataclasses
 
@@ -6,6 +6,7 @@ from zoo.data.archives import as_it_is
 from zoo.data.corpora import Corpus, choose, locate
 from zoo.data.download import CorpusError
 from zoo.data.pairs import read_lines
+from zoo.files import StrPath
 
 FINE = ("very negative", "negative", "neutral", "positive", "very positive")
 BINARY = ("negative", "positive")
@@ -16,33 +17,33 @@ class Labelled:
     """Sentences with a label each.
 
     Attributes:
-        texts: list of N str.
-        labels: list of N int.
-        names: tuple of the labels' names.
+        texts: the sentences.
+        labels: the label of each sentence.
+        names: the name of each label.
     """
 
     texts: list[str]
     labels: list[int]
     names: tuple[str, ...]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.texts)
 
 
-def load_ptb(split="train", cache_dir=None):
-    """Reads the text of the Penn Treebank as Mikolov prepared it for language models.
+def load_ptb(split: str = "train", cache_dir: StrPath | None = None) -> list[str]:
+    """Loads the text of the Penn Treebank, as Mikolov prepared it.
 
-    10,000 words with the end of a sentence, lower case, `<unk>` for rare words and `N`
-    for numbers, no punctuation. Found or downloaded as `zoo.data.load` tells, with
-    `$ZOO_DATA_DIR/ptb/ptb.{split}.txt`. Downloading was not tested against the public
-    source.
+    It has 10,000 words including the end of a sentence, lower case, `<unk>` for rare
+    words and `N` for numbers, no punctuation. The file is
+    `$ZOO_DATA_DIR/ptb/ptb.{split}.txt`, or downloaded as in `zoo.data.load`. Downloads
+    were not tested against the public source.
 
     Args:
         split: "train" (42,068 sentences), "valid" (3,370) or "test" (3,761).
         cache_dir: folder for downloads.
 
     Returns:
-        List of str, a sentence each.
+        The sentences.
 
     Raises:
         ValueError: for another split.
@@ -54,12 +55,15 @@ def load_ptb(split="train", cache_dir=None):
     return [" ".join(line.split()) for line in read_lines(path) if line.strip()]
 
 
-def load_sst(split="train", labels="fine", cache_dir=None):
-    """Reads the sentences of the Stanford Sentiment Treebank (Socher et al. 2013).
+def load_sst(
+    split: str = "train", labels: str = "fine", cache_dir: StrPath | None = None
+) -> Labelled:
+    """Loads the sentences of the Stanford Sentiment Treebank (Socher et al. 2013).
 
-    Split into words, in lower case; "binary" is without the neutral sentences. Found or
-    downloaded as `zoo.data.load` tells, with `$ZOO_DATA_DIR/sst/{labels}.{split}.txt`,
-    a label and a sentence a line. Downloading was not tested against the public source.
+    They are split into words and lower-cased; "binary" leaves out neutral sentences.
+    The file is `$ZOO_DATA_DIR/sst/{labels}.{split}.txt`, a label and a sentence a line,
+    or downloaded as in `zoo.data.load`. Downloads were not tested against the public
+    source.
 
     Args:
         split: "train" (8,544 sentences, binary 6,920), "dev" (1,101, 872) or "test"
@@ -67,12 +71,9 @@ def load_sst(split="train", labels="fine", cache_dir=None):
         labels: "fine" (five) or "binary".
         cache_dir: folder for downloads.
 
-    Returns:
-        `Labelled`.
-
     Raises:
         ValueError: for another split or other labels.
-        CorpusError: for a line without a label of those; see also `zoo.data.load`.
+        CorpusError: for a line without a valid label; see also `zoo.data.load`.
     """
     choose("split of sst", split, _SST.splits)
     choose("labels of sst", labels, ("fine", "binary"))
@@ -80,7 +81,7 @@ def load_sst(split="train", labels="fine", cache_dir=None):
     path = locate(_SST, [name], cache_dir) / name
     names = FINE if labels == "fine" else BINARY
     allowed = {str(label): label for label in range(len(names))}
-    found = Labelled([], [], names)
+    sentences = Labelled([], [], names)
     for number, line in enumerate(read_lines(path), start=1):
         label, _, text = line.partition(" ")
         if label not in allowed or not text.strip():
@@ -88,9 +89,9 @@ def load_sst(split="train", labels="fine", cache_dir=None):
                 f"{path}, line {number} should be a label from 0 to {len(names) - 1}, "
                 f"a space and a sentence, received {line[:40]!r}"
             )
-        found.labels.append(allowed[label])
-        found.texts.append(" ".join(text.split()))
-    return found
+        sentences.labels.append(allowed[label])
+        sentences.texts.append(" ".join(text.split()))
+    return sentences
 
 
 # === Corpora ===
@@ -158,5 +159,5 @@ _SST = Corpus(
     unpack=as_it_is,
 )
 
-# Their terms, for the cards of presets.
+# For the cards of presets.
 TERMS = {corpus.name: corpus.terms for corpus in (_PTB, _SST)}

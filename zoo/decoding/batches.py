@@ -1,24 +1,35 @@
-"""Lists of ids as batches of few shapes and bounded size: each shape is compiled by
-itself, and memory follows the size."""
+"""Batches of ids with few shapes and a bounded size.
+
+Each shape is compiled separately, and memory grows with the size.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from zoo.text.preprocessor import LONGEST_BUCKET, bucket
 from zoo.warn import warn_caller
 
-LONGEST = LONGEST_BUCKET  # words of a text that are read at once
-POSITIONS = 16 * LONGEST  # words of a batch that are
+Rows = Sequence[Sequence[Any]]  # of ids or words
+LONGEST = LONGEST_BUCKET  # maximum words of a text to read at once
+POSITIONS = 16 * LONGEST  # maximum words of a batch
 
 
-def by_length(rows, batch_size):
-    """Places of rows that are read together: see `batches`."""
+def by_length(rows: Rows, batch_size: int) -> Iterator[list[int]]:
+    """Yields the indices of rows to read together; see `batches`."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     return batches(order, batch_size, rows)
 
 
-def warn_of_parts(rows, longest, more=""):
-    """Warns if rows have more than `longest` words and are read in parts; `more` says
-    what that means. (`zoo.text.words.cut_rows` is for those that are cut.)"""
+def warn_of_parts(rows: Rows, longest: int, more: str = "") -> None:
+    """Warns if rows have more than `longest` words and are read in parts.
+
+    Args:
+        rows: word ids.
+        longest: maximum words of a part.
+        more: consequence, appended to the warning.
+    """
     if long := sum(len(row) > longest for row in rows):
         warn_caller(
             f"{long} of {len(rows)} texts have more than {longest} words and were read "
@@ -26,15 +37,24 @@ def warn_of_parts(rows, longest, more=""):
         )
 
 
-def batches(order, batch_size, *columns):
-    """Cuts places of rows, sorted by length, into lists of at most `batch_size`.
+def batches(
+    order: Iterable[int], batch_size: int, *columns: Rows
+) -> Iterator[list[int]]:
+    """Groups indices of rows, sorted by length, into lists of at most `batch_size`.
 
-    A batch goes on into the next length buckets, so that fewer are left half full, but
-    not to rows whose bucket is more than twice that of its shortest ones, in any of the
-    columns, which are lists of rows. Nor has it more than `POSITIONS` words in a
-    column, its padding counted, but for a row that is longer by itself.
+    A batch extends into the next length buckets, so that fewer are half full, but not
+    to rows whose bucket is more than twice that of its shortest ones in any column.
+    Nor does it have more than `POSITIONS` words in a column, padding included, unless a
+    single row is longer.
+
+    Args:
+        order: indices of rows, sorted by length.
+        batch_size: maximum rows of a batch.
+        *columns: lists of rows.
     """
-    batch, least, most = [], (), ()
+    batch: list[int] = []
+    least: list[int] = []
+    most: list[int] = []
     for i in order:
         sizes = [bucket(len(rows[i])) for rows in columns]
         if batch:
@@ -51,16 +71,21 @@ def batches(order, batch_size, *columns):
         yield batch
 
 
-def batch_shape(rows, batch_size, length=None):
-    """The shape in which rows are read: as wide as `length` or their bucket, and as
-    high as a power of two or the whole batch."""
+def batch_shape(
+    rows: Rows, batch_size: int, length: int | None = None
+) -> tuple[int, int]:
+    """Returns the shape in which rows are read.
+
+    The width is `length` or the rows' bucket; the height is a power of two or
+    `batch_size`.
+    """
     if length is None:
         length = bucket(max(map(len, rows)))
     return max(min(_height(len(rows)), batch_size), len(rows)), length
 
 
-def pad_batch(rows, batch_size, length=None):
-    """Rows of ids as an int32 array of their `batch_shape`, padded with 0."""
+def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndarray:
+    """Pads rows of ids with 0 to an int32 array of their `batch_shape`."""
     array = np.zeros(batch_shape(rows, batch_size, length), "int32")
     for row, ids in enumerate(rows):
         array[row, : len(ids)] = ids
@@ -68,5 +93,5 @@ def pad_batch(rows, batch_size, length=None):
 
 
 def _height(rows):
-    """The next power of two."""
+    """Returns the next power of two."""
     return 1 << (rows - 1).bit_length()

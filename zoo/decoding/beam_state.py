@@ -1,32 +1,33 @@
 """One step of beam search, as functions of a `BeamState`.
 
 Shapes: B sentences of K hypotheses each, S source positions, T steps, V words. A
-hypothesis that doesn't exist has the score `LOW`.
+missing hypothesis has the score `LOW`.
 """
 
 from typing import Any, NamedTuple
 
 from keras import ops, tree
 
+from zoo.backend import Tensor
 from zoo.decoding.ties import top_k
 from zoo.text.tokenizer import PAD_ID
 
 LOW = -1e9
-_UNCOVERED = 1e-10  # least attention that a source token counts with
+_UNCOVERED = 1e-10  # minimum attention of a source token
 
 
 class BeamState(NamedTuple):
     """The hypotheses of a batch after some steps.
 
     Attributes:
-        step: how many steps were made, int ().
-        state: the model's, a nested structure of `(B * K, ...)`.
+        step: number of steps made, int ().
+        state: the model's state, a nested structure of `(B * K, ...)`.
         tokens: the last token of each hypothesis, int (B * K,).
         ids: the tokens of the live hypotheses, int (B, K, T).
-        live: their log-probabilities, `LOW` where there is none, (B, K).
-        done_ids: the tokens of the finished hypotheses, in the order in which they were
+        live: their log-probabilities, `LOW` if missing, (B, K).
+        done_ids: the tokens of the finished hypotheses, in the order in which they
             finished, int (B, K, T).
-        done: their scores s(Y, X), `LOW` where there is none, (B, K).
+        done: their scores s(Y, X), `LOW` if missing, (B, K).
         coverage: Σ_j a_ij of the live hypotheses, (B, K, S); () without the penalty.
     """
 
@@ -44,12 +45,14 @@ class Sentences(NamedTuple):
     """The constants of the search over a batch.
 
     Attributes:
-        memory: the model's.
-        limits: each sentence's longest translation, int (B, 1).
-        prefix: tokens that are given, 0 where a place is free, int (B, T); or None.
+        memory: the model's memory.
+        limits: maximum length of each translation, int (B, 1).
+        prefix: given tokens, 0 where a place is free, int (B, T); or None.
         banned: ids that are never taken, -1 for none, int (n,); or None.
-        real: 1 where the source is no padding, (B, 1, S).
-        length_penalty, coverage_penalty, min_length: numbers, ().
+        real: 1 where the source is not padding, (B, 1, S).
+        length_penalty: number, ().
+        coverage_penalty: number, ().
+        min_length: number, ().
         mildest: lp(Y) of a translation at its limit, (B, 1).
         rank: the places of a beam, int (1, K).
         rows: the row of each sentence's first hypothesis, int (B, 1).
@@ -70,19 +73,19 @@ class Sentences(NamedTuple):
     places: Any
 
 
-def first_of_beam(batch, beams):
-    """The `live` scores to begin with: one hypothesis a sentence, (B, K)."""
+def first_of_beam(batch: Any, beams: int) -> Tensor:
+    """Returns the initial `live` scores: one hypothesis per sentence, (B, K)."""
     first = ops.tile(ops.arange(beams, dtype="int32")[None] == 0, (batch, 1))
     return ops.cast(ops.where(first, 0.0, LOW), "float32")
 
 
-def step(search, model, beam, sentences):
-    """The `BeamState` after one more step of a `BeamSearch`."""
-    found = model.step(beam.tokens, beam.state, sentences.memory)
-    # Under torch a search outside `no_grad` would keep each step for a gradient.
-    logits, state, weights = tree.map_structure(_without_gradient, found)
+def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> BeamState:
+    """Returns the `BeamState` after one more step of a `BeamSearch`."""
+    outputs = model.step(beam.tokens, beam.state, sentences.memory)
+    # Under torch, a search outside `no_grad` would keep every step for gradients.
+    logits, state, weights = tree.map_structure(_without_gradient, outputs)
     scores, words, parents = extend(search, logits, beam, sentences)
-    # Finished hypotheses keep their places: the beam has that many fewer.
+    # Finished hypotheses keep their places, which the beam loses.
     finished = _count(beam.done > LOW / 2)
     free = sentences.rank < search.beam_size - finished
     valid = ops.logical_and(free, scores > LOW / 2)
@@ -111,24 +114,25 @@ def step(search, model, beam, sentences):
     )
 
 
-def extend(search, logits, beam, sentences):
-    """Extends each hypothesis by each word, and keeps the K best of a sentence:
+def extend(
+    search: Any, logits: Tensor, beam: BeamState, sentences: Sentences
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Extends each hypothesis by each word, and keeps the K best of a sentence.
 
         log P(y_1 … y_t | X) = log P(y_1 … y_t-1 | X) + log p(y_t | y_1 … y_t-1, X)
 
     Returns:
         `(scores, words, parents)`, each (B, K), best first: log-probabilities, the new
-        words, and which hypotheses they extend (None with a beam of 1).
+        words, and the hypotheses that they extend (None with a beam of 1).
     """
     beams, batch = search.beam_size, ops.shape(beam.live)[0]
     logits = ops.cast(logits, "float32")
     total = ops.logsumexp(logits, axis=-1, keepdims=True)
-    # Log-probabilities are what they were before: no other word gets the share of one
-    # that may not be taken.
+    # Other words do not get the probability of words that are ruled out.
     best, words = candidates(search, logits, beam.step, sentences)
     width = best.shape[-1]
-    if beams == 1:  # a sentence's only extension: nothing to choose from
-        # With the batch's own shape, which a model of one's own may not keep.
+    if beams == 1:  # nothing to choose from
+        # In the batch's shape, which a user's model may not keep.
         scores = ops.reshape(best - total, (batch, 1)) + beam.live
         return scores, ops.reshape(words, (batch, 1)), None
     log_probs = ops.reshape(best - total, (batch, beams, width))
@@ -140,24 +144,28 @@ def extend(search, logits, beam, sentences):
     return scores, ops.take_along_axis(words, picks, axis=1), picks // width
 
 
-def candidates(search, logits, step, sentences):
-    """The best words of each hypothesis that may be taken now: their logits and ids,
-    `(B * K, k)`. One top-k over beams times vocabulary is slow under XLA."""
+def candidates(
+    search: Any, logits: Tensor, step: Tensor, sentences: Sentences
+) -> tuple[Tensor, Tensor]:
+    """Returns logits and ids `(B * K, k)` of the best allowed words per hypothesis.
+
+    A single top-k over beams times vocabulary would be slow under XLA.
+    """
     vocabulary = logits.shape[-1]
-    # Which words are banned is the same at every step, but how many words there are is
-    # first known here. Only searches that ban words pay for it.
+    # Banned words are the same at every step, but the vocabulary size is only known
+    # here. Searches that ban no words do not pay for it.
     words, free = ops.arange(vocabulary, dtype="int32")[None], logits
     if sentences.banned is not None:
-        found = ops.any(words[..., None] == sentences.banned, axis=-1)
-        free = ops.where(found, LOW, free)
+        is_banned = ops.any(words[..., None] == sentences.banned, axis=-1)
+        free = ops.where(is_banned, LOW, free)
     if search.min_length:
         here = ops.cast(step + 1, "float32")
         early = ops.logical_and(words == search.end_id, here < sentences.min_length)
         free = ops.where(early, LOW, free)
     width = min(search.beam_size, vocabulary)
     best, words = top_k(free, width, LOW / 2)
-    # The last word that a sentence may take is the end token; a prefix is taken as it
-    # is. (-1: free)
+    # At its limit a sentence takes the end token; a prefix is taken as it is (-1:
+    # free).
     forced = ops.where(step + 1 >= sentences.limits, search.end_id, -1)  # (B, 1)
     prefix = sentences.prefix
     if prefix is not None:
@@ -167,30 +175,38 @@ def candidates(search, logits, step, sentences):
     if search.beam_size > 1:
         forced = ops.repeat(forced, search.beam_size, axis=0)  # (B * K, 1)
     if prefix is None:
-        own = logits[:, search.end_id : search.end_id + 1]
+        given_logit = logits[:, search.end_id : search.end_id + 1]
     else:
-        own = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
+        given_logit = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
     first = ops.arange(width, dtype="int32")[None] == 0
-    best = ops.where(forced < 0, best, ops.where(first, own, LOW))
+    best = ops.where(forced < 0, best, ops.where(first, given_logit, LOW))
     words = ops.where(forced < 0, ops.cast(words, "int32"), forced)
     return best, words
 
 
-def score(search, log_probs, length, coverage, sentences):
-    """s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y) of hypotheses of one length (Wu et al.
-    2016, equation 14), (B, K)."""
+def score(
+    search: Any,
+    log_probs: Tensor,
+    length: Tensor,
+    coverage: Tensor,
+    sentences: Sentences,
+) -> Tensor:
+    """Returns s(Y, X) of hypotheses of one length, (B, K).
+
+    s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)     (Wu et al. 2016, equation 14)
+    """
     ranked = log_probs / length_norm(search, length, sentences.length_penalty)
     if search.coverage_penalty:
         # cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
         covered = ops.log(ops.clip(coverage, _UNCOVERED, 1.0)) * sentences.real
         ranked = ranked + sentences.coverage_penalty * ops.sum(covered, axis=-1)
-        # However hard the penalty, a finished hypothesis is not a missing one.
+        # Whatever the penalty, a finished hypothesis is not a missing one.
         ranked = ops.maximum(ranked, LOW / 4)
     return ranked
 
 
-def length_norm(search, length, penalty):
-    """lp(Y) = ((5 + |Y|) / 6)^α, or |Y|^α."""
+def length_norm(search: Any, length: Tensor, penalty: Tensor) -> Any:
+    """Returns lp(Y) = ((5 + |Y|) / 6)^α, or |Y|^α."""
     if not search.length_penalty:
         return 1.0
     if search.length_normalization == "gnmt":
@@ -198,13 +214,25 @@ def length_norm(search, length, penalty):
     return ops.power(length, penalty)
 
 
-def finish(search, beam, ends, ids, ranked, finished, sentences):
-    """Moves the hypotheses that ended into the free places behind the `finished` (B, 1)
-    ones.
+def finish(
+    search: Any,
+    beam: BeamState,
+    ends: Tensor,
+    ids: Tensor,
+    ranked: Tensor,
+    finished: Tensor,
+    sentences: Sentences,
+) -> tuple[Tensor, Tensor]:
+    """Moves hypotheses that ended into the free places after finished ones.
 
     Args:
+        search: the `BeamSearch`.
+        beam: the state before the step.
         ends: which of the hypotheses ended, bool (B, K).
-        ids, ranked: their tokens and scores.
+        ids: their tokens.
+        ranked: their scores.
+        finished: number of finished hypotheses, (B, 1).
+        sentences: the constants of the search.
 
     Returns:
         `(done_ids, done)`.
@@ -224,12 +252,11 @@ def finish(search, beam, ends, ids, ranked, finished, sentences):
     return done_ids, ops.where(moved, ranked, beam.done)
 
 
-def prune(search, live, done, sentences):
-    """Drops the live hypotheses of sentences in which none can reach the best `n_best`
-    finished ones any more.
+def prune(search: Any, live: Tensor, done: Tensor, sentences: Sentences) -> Tensor:
+    """Drops live hypotheses if none can reach the best `n_best` finished ones.
 
-    Log-probabilities only fall, and the length penalty is mildest at the limit: no live
-    hypothesis can end above max log P / lp(limit).
+    Log-probabilities only fall, and the length penalty is mildest at the limit, so no
+    live hypothesis of a sentence can end above max log P / lp(limit).
     """
     bound = ops.max(live, axis=1, keepdims=True) / sentences.mildest
     if search.n_best == 1:
@@ -247,12 +274,12 @@ def _without_gradient(x):
 
 
 def _count(places):
-    """How many places of each sentence hold, int (B, 1)."""
+    """Counts the true places of each sentence, int (B, 1)."""
     return ops.sum(ops.cast(places, "int32"), axis=1, keepdims=True)
 
 
 def _pick(values, index, first):
-    """values (B, K, n) of the hypotheses `index` (B, K)."""
+    """Returns values (B, K, n) of the hypotheses `index` (B, K)."""
     if index is None:
         return values
     rows = ops.reshape(values, (-1, ops.shape(values)[2]))
@@ -260,8 +287,10 @@ def _pick(values, index, first):
 
 
 def _pick_rows(values, index, first):
-    """values `(B * K, ...)` of the hypotheses `index` (B, K), counted from the row
-    `first` (B, 1); where `index` is None, a sentence's only one stays where it is."""
+    """Returns values `(B * K, ...)` of the hypotheses `index` (B, K).
+
+    They count from the row `first` (B, 1); an `index` of None keeps all values.
+    """
     if index is None:
         return values
     return ops.take(values, ops.reshape(index + first, (-1,)), axis=0)

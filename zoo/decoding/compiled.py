@@ -1,33 +1,41 @@
-"""Functions of a model compiled for the backend, and kept with the model."""
+"""Functions of a model, compiled for the backend and kept with the model."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
+from zoo.backend import Tensor
 
-def compiled(model, key, function):
-    """A compiled version of a function that reads a model's weights.
 
-    It is kept with the model and used again for the same key, until the model's
-    variables are others (another backbone, quantization): then it is made anew.
+def compiled(
+    model: Any, key: Hashable, function: Callable[..., tuple[Tensor, ...]]
+) -> Callable[..., list[np.ndarray]]:
+    """Returns a compiled version of a function that reads a model's weights.
+
+    It is kept with the model and reused for the same key until the model's variables
+    are replaced (another backbone, quantization).
 
     Args:
         model: a Keras model.
-        key: what tells this function from others of the model.
-        function: function of tensors to a tuple of tensors.
+        key: identifies the function among those of the model.
+        function: function of tensors that returns a tuple of tensors.
 
     Returns:
-        A function of NumPy arrays to a list of NumPy arrays.
+        A function of NumPy arrays that returns a list of NumPy arrays.
     """
     variables = list(model.variables)
-    held, kept = model.__dict__.get("_compiled", ([], {}))
-    if len(held) != len(variables) or any(
-        a is not b for a, b in zip(held, variables, strict=True)
+    previous, functions = model.__dict__.get("_compiled", ([], {}))
+    if len(previous) != len(variables) or any(
+        a is not b for a, b in zip(previous, variables, strict=True)
     ):
-        kept = {}
-    model.__dict__["_compiled"] = variables, kept
-    if key not in kept:
-        kept[key] = _compile(variables, function)
-    return kept[key]
+        functions = {}
+    model.__dict__["_compiled"] = variables, functions
+    if key not in functions:
+        functions[key] = _compile(variables, function)
+    return functions[key]
 
 
 def _compile(variables, function):

@@ -1,8 +1,11 @@
-"""Constraints on a translation's words: a beginning, no word of some, none that
-is unknown."""
+"""Constraints on translations: prefixes, banned words, replaced unknown words."""
 
 import bisect
 import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from zoo.decoding.batches import LONGEST
 from zoo.strings import check_texts
@@ -13,17 +16,19 @@ _UNKNOWN = "<unk>"
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it
 
 
-def read_prefixes(preprocessor, prefix, count, max_length):
-    """The ids of the prefixes of `count` translations.
+def read_prefixes(
+    preprocessor: Any,
+    prefix: str | Sequence[str] | None,
+    count: int,
+    max_length: int | None,
+) -> list[list[int]] | None:
+    """Returns the ids of the prefixes of `count` translations.
 
     Args:
         preprocessor: a `zoo.text.TranslatorPreprocessor`.
-        prefix: None, a str for all translations, or a list of `count` str.
-        count: int.
-        max_length: longest translation in pieces, the end token included, or None.
-
-    Returns:
-        A list of lists of int, or None.
+        prefix: a str for all translations, a list of `count` str, or None.
+        count: number of translations.
+        max_length: maximum pieces of a translation, the end token included, or None.
 
     Raises:
         TypeError: for a prefix that is not a str.
@@ -54,40 +59,40 @@ def read_prefixes(preprocessor, prefix, count, max_length):
     return rows * count if single else rows
 
 
-def unknown_beginnings(preprocessor, prefix, rows):
-    """The text of prefixes in the place of their unknown pieces.
+def unknown_beginnings(
+    preprocessor: Any, prefix: str | Sequence[str] | None, rows: list[list[int]] | None
+) -> list[list[str]]:
+    """Returns the text's own pieces for prefixes with unknown pieces.
 
-    Args:
-        preprocessor, prefix: as in `read_prefixes`.
-        rows: what it returned.
+    `rows` is the result of `read_prefixes`.
 
     Returns:
-        For each translation the pieces of its prefix as the text has them; an empty
-        list where all are known.
+        The pieces of each translation's prefix; an empty list if all are known.
     """
-    if not any(UNKNOWN_ID in row for row in rows or ()):
-        return [[] for _ in rows or ()]
+    rows = rows or []
+    if not any(UNKNOWN_ID in row for row in rows):
+        return [[] for _ in rows]
     texts = [prefix] * len(rows) if isinstance(prefix, str) else prefix
-    found = preprocessor.tokenizer.surfaces(texts)
-    return [f if UNKNOWN_ID in row else [] for f, row in zip(found, rows, strict=True)]
+    surfaces = preprocessor.tokenizer.surfaces(texts)
+    return [
+        pieces if UNKNOWN_ID in row else []
+        for pieces, row in zip(surfaces, rows, strict=True)
+    ]
 
 
-def read_banned(preprocessor, banned):
-    """The ids of pieces and words that are never to be written.
+def read_banned(preprocessor: Any, banned: str | Iterable[str]) -> list[int]:
+    """Returns the ids of pieces and words to avoid.
 
     Args:
         preprocessor: a `zoo.text.TranslatorPreprocessor`.
-        banned: a str or a list of str: a piece, or a word, which is the piece of that
-            name with and without the "▁" that begins a word.
-
-    Returns:
-        A list of int.
+        banned: pieces, or words, which stand for the piece of that name with and
+            without the "▁" that begins a word.
 
     Raises:
-        TypeError: for what is not a str.
-        ValueError: for one that the vocabulary does not have.
+        TypeError: for an element that is not a str.
+        ValueError: for one that is not in the vocabulary.
     """
-    tokenizer, found = preprocessor.tokenizer, set()
+    tokenizer, banned_ids = preprocessor.tokenizer, set()
     for place, text in enumerate(check_texts(banned, "banned")):
         pieces = (text, f"▁{text}") if text else ()
         ids = {tokenizer.token_to_id(piece) for piece in pieces}  # of none: <unk>'s
@@ -95,39 +100,52 @@ def read_banned(preprocessor, banned):
         if not ids:
             raise ValueError(
                 "`banned` must hold pieces of the vocabulary; a word of several pieces "
-                f"is none. Received: banned[{place}]={text!r}"
+                f"is not one. Received: banned[{place}]={text!r}"
             )
-        found |= ids
-    return sorted(found)
+        banned_ids |= ids
+    return sorted(banned_ids)
 
 
-def source_words(preprocessor, texts, sources):
-    """For each text a list of the words that the pieces read are part of: those of
-    `sources`, lists of ids, without their end token."""
-    found = []
+def source_words(
+    preprocessor: Any, texts: Sequence[str], sources: Sequence[Sequence[int]]
+) -> list[list[str]]:
+    """Returns the word around each piece of each text.
+
+    Args:
+        preprocessor: a `zoo.text.TranslatorPreprocessor`.
+        texts: the texts.
+        sources: their ids; an end token has no word.
+    """
+    results = []
     for pieces, ids in zip(
         preprocessor.tokenizer.surfaces(texts), sources, strict=True
     ):
         words, starts = words_of(pieces)
         places = range(len(ids) - bool(preprocessor.source_end))
-        found.append([words[bisect.bisect(starts, place) - 1] for place in places])
-    return found
+        results.append([words[bisect.bisect(starts, place) - 1] for place in places])
+    return results
 
 
-def put_words_in(text, tokens, weights, words, begun=()):
-    """Puts the source word of highest attention in the place of each unknown token.
+def put_words_in(
+    text: str,
+    tokens: list[str],
+    weights: np.ndarray,
+    words: Sequence[str],
+    prefix: Sequence[str] = (),
+) -> tuple[str, list[str]]:
+    """Replaces each unknown token by the source word with the highest attention.
 
     Args:
         text: the translation.
-        tokens: list of its pieces.
+        tokens: its pieces.
         weights: its alignment, `(len(tokens), S)`.
-        words: for each source piece its word; none where unknown tokens stay.
-        begun: the pieces of its prefix as the caller wrote them.
+        words: the word around each source piece; empty to keep unknown tokens.
+        prefix: the pieces of its prefix, as the caller wrote them.
 
     Returns:
-        `(text, tokens)`, as they came where nothing is unknown, or nothing attended to.
+        `(text, tokens)`, unchanged if nothing is unknown, or nothing was attended to.
     """
-    new = [*begun, *tokens[len(begun) :]]
+    new = [*prefix, *tokens[len(prefix) :]]
     for place, row in enumerate(weights[:, : len(words)]):
         if new[place] == _UNKNOWN and row.any():
             word = words[int(row.argmax())]

@@ -2,6 +2,8 @@
 
 import functools
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from keras import ops
 
@@ -9,25 +11,24 @@ from zoo.decoding.translating import Translating
 
 
 class Ensemble(Translating):
-    """Translators of one tokenizer, whose probabilities are averaged at each step.
+    """Translators with one tokenizer, whose probabilities are averaged at each step.
 
         p(y_t | y_<t, x) = 1/M Σ_m p_m(y_t | y_<t, x)
 
-    All members read the same hypotheses; one search goes over the mean. They may be of
+    All members read the same hypotheses, and one search uses the mean. They may have
     any architecture and precision. The best rows of Sutskever et al. 2014 (table 1: 5
     models, 34.81 BLEU against 30.59) and of Luong et al. 2015 (section 4, table 1: 8
     models, 23.0 against 20.9) are ensembles.
 
-    An ensemble has what decoding asks of a `zoo.models.Translator`: `translate`,
+    An ensemble has what decoding requires of a `zoo.models.Translator`: `translate`,
     `score`, `align` and `perplexity` with their arguments, `encode`, `start`,
-    `start_for`, `step`, a `backbone` and a `preprocessor` (that of the members which
-    takes the fewest pieces of a long text).
-    Logits are log-probabilities, float32. Attention weights are the mean of the members
-    that have any: 0 where none has.
+    `start_for`, `step`, a `backbone` and a `preprocessor` (the one with the smallest
+    `source_length`). Logits are log-probabilities, float32. Attention weights are the
+    mean over the members that have any, otherwise 0.
 
     Args:
-        models: list of `zoo.models.Translator`, at least one. Each has a preprocessor,
-            all with the same SentencePiece model and the same `source_end`.
+        models: `zoo.models.Translator`s with a preprocessor, all with the same
+            SentencePiece model and the same `source_end`.
 
     Raises:
         ValueError: for anything else.
@@ -48,7 +49,7 @@ class Ensemble(Translating):
         2
     """
 
-    def __init__(self, models):
+    def __init__(self, models: Sequence[Any]) -> None:
         self.models = _checked(models)
         self.backbone = _Mean(self.models)
         self.preprocessor = min(
@@ -57,14 +58,16 @@ class Ensemble(Translating):
         )
 
     @property
-    def variables(self):
-        """Those of all members."""
+    def variables(self) -> list[Any]:
+        """The variables of all members."""
         return [variable for model in self.models for variable in model.variables]
 
 
 class _Mean:
-    """The contract of `zoo.models.seq2seq` over several models: memory and state are
-    tuples of theirs, logits and attention weights their means."""
+    """The contract of `zoo.models.seq2seq` over several models.
+
+    Memory and state are tuples of theirs, logits and attention weights are means.
+    """
 
     def __init__(self, models):
         self.models = models
@@ -74,41 +77,42 @@ class _Mean:
 
     def start(self, memory):
         pairs = zip(self.models, memory, strict=True)
-        return tuple(model.start(own) for model, own in pairs)
+        return tuple(model.start(part) for model, part in pairs)
 
     def start_for(self, memory, length):
         pairs = zip(self.models, memory, strict=True)
-        return tuple(model.start_for(own, length) for model, own in pairs)
+        return tuple(model.start_for(part, length) for model, part in pairs)
 
     def step(self, token_ids, state, memory):
-        found = [
-            model.step(token_ids, *own)
-            for model, *own in zip(self.models, state, memory, strict=True)
+        outputs = [
+            model.step(token_ids, *parts)
+            for model, *parts in zip(self.models, state, memory, strict=True)
         ]
-        logits, states, weights = zip(*found, strict=True)
+        logits, states, weights = zip(*outputs, strict=True)
         return _log_mean(logits), states, _mean_weights(weights)
 
     def __call__(self, inputs):
         return _log_mean([model.backbone(inputs) for model in self.models])
 
     def align(self, source_ids, target_ids):
-        found = [model.backbone.align(source_ids, target_ids) for model in self.models]
-        return _mean_weights(found)
+        weights = [
+            model.backbone.align(source_ids, target_ids) for model in self.models
+        ]
+        return _mean_weights(weights)
 
     def look(self, source_ids, target_ids):
-        # Each member has windows of its own, or none.
+        # Windows differ between members.
         return (self.align(source_ids, target_ids),)
 
 
 def _log_mean(logits):
-    """Logarithm of the mean of the probabilities, never that of a zero."""
+    """Returns the logarithm of the mean probability, never that of zero."""
     log_probs = [ops.log_softmax(ops.cast(x, "float32"), axis=-1) for x in logits]
     return functools.reduce(ops.logaddexp, log_probs) - math.log(len(log_probs))
 
 
 def _mean_weights(weights):
-    """Mean of the weights `(..., S)` that are not all 0, as those of a model without
-    attention are."""
+    """Returns the mean of weights `(..., S)`, ignoring members without attention."""
     weights = [ops.cast(x, "float32") for x in weights]
     paid = [ops.any(x > 0, axis=-1, keepdims=True) for x in weights]
     count = sum(ops.cast(x, "float32") for x in paid)
@@ -116,7 +120,7 @@ def _mean_weights(weights):
 
 
 def _checked(models):
-    """The members as a tuple, or a `ValueError`."""
+    """Returns the members as a tuple, or raises a `ValueError`."""
     if not isinstance(models, (list, tuple)) or not models:
         raise ValueError(
             "`models` must be a list of at least one zoo.models.Translator. "

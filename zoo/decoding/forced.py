@@ -1,9 +1,11 @@
-"""Forced decoding: what a translator makes of translations that it is given."""
+"""Forced decoding: scores and alignments of given translations."""
+
+from typing import Any
 
 import numpy as np
 
 from zoo.checks import positive
-from zoo.decoding.batches import LONGEST, batches, pad_batch
+from zoo.decoding.batches import LONGEST, Rows, batches, pad_batch
 from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
 from zoo.decoding.score import label_log_probs, perplexity_from
@@ -13,94 +15,105 @@ from zoo.text.tokenizer import END_ID, START_ID
 from zoo.text.words import cut_rows
 
 
-def score(model, sources, targets, per_token=False, batch_size=64):
+def score(
+    model: Any,
+    sources: Any,
+    targets: Any,
+    per_token: bool = False,
+    batch_size: int = 64,
+) -> Any:
     """See `zoo.models.Translator.score`."""
-    _, *pairs = _read_pairs(model, sources, targets, batch_size)
-    found = score_ids(model, *pairs, batch_size)
-    if not per_token:
-        found = [_total(row) for row in found]
-    return found[0] if isinstance(sources, str) else found
+    _, source_ids, target_ids = _read_pairs(model, sources, targets, batch_size)
+    log_probs = score_ids(model, source_ids, target_ids, batch_size)
+    scores = log_probs if per_token else [_total(row) for row in log_probs]
+    return scores[0] if isinstance(sources, str) else scores
 
 
-def align(model, sources, targets, batch_size=64):
+def align(model: Any, sources: Any, targets: Any, batch_size: int = 64) -> Any:
     """See `zoo.models.Translator.align`."""
     texts, *pairs = _read_pairs(model, sources, targets, batch_size)
-    log_probs = score_ids(model, *pairs, batch_size)
-    alignments = align_ids(model, *pairs, batch_size)
+    log_probs = score_ids(model, pairs[0], pairs[1], batch_size)
+    alignments = align_ids(model, pairs[0], pairs[1], batch_size)
     pieces = model.preprocessor.pieces
-    found = [
-        Translation(
-            text, _total(row), pieces(target), pieces(source), *own, log_probs=row
+    records = [
+        Translation(  # type: ignore[misc]  # the alignment's fields come before
+            text, _total(row), pieces(target), pieces(source), *alignment, log_probs=row
         )
-        for text, source, target, row, own in zip(
+        for text, source, target, row, alignment in zip(
             texts, *pairs, log_probs, alignments, strict=True
         )
     ]
-    return found[0] if isinstance(sources, str) else found
+    return records[0] if isinstance(sources, str) else records
 
 
-def perplexity(model, sources, targets, batch_size=64):
+def perplexity(model: Any, sources: Any, targets: Any, batch_size: int = 64) -> float:
     """See `zoo.models.Translator.perplexity`."""
-    _, *pairs = _read_pairs(model, sources, targets, batch_size)
-    log_probs = score_ids(model, *pairs, batch_size)
+    _, source_ids, target_ids = _read_pairs(model, sources, targets, batch_size)
+    log_probs = score_ids(model, source_ids, target_ids, batch_size)
     if not log_probs:
         raise ValueError("There must be a translation. Received: none")
     return perplexity_from(sum(map(_total, log_probs)), sum(map(len, log_probs)))
 
 
-def score_ids(model, sources, targets, batch_size=64):
-    """Log-probability of each token of given translations, and of the end behind them.
+def score_ids(
+    model: Any, sources: Rows, targets: Rows, batch_size: int = 64
+) -> list[np.ndarray]:
+    """Computes the log-probability of each token and of the end token.
 
     Args:
         model: a `zoo.models.Translator`.
-        sources, targets: lists of lists of ids, the targets' without start and end.
+        sources: source ids.
+        targets: target ids, without start and end tokens.
         batch_size: sentences read together.
 
     Returns:
-        For each translation a NumPy array `(tokens + 1,)`, float32.
+        For each translation a float32 array `(tokens + 1,)`.
     """
 
     def function(source_ids, target_ids, labels):
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return (label_log_probs(model.backbone(inputs), labels),)
 
-    found = [None] * len(sources)
+    results: list[Any] = [None] * len(sources)
     for i, log_probs in _read(model, "force", function, sources, targets, batch_size):
-        found[i] = log_probs[0][: len(targets[i]) + 1]
-    return found
+        results[i] = log_probs[0][: len(targets[i]) + 1]
+    return results
 
 
-def align_ids(model, sources, targets, batch_size=64):
-    """`Seq2SeqBackbone.look` for given translations.
-
-    Args:
-        model, sources, targets, batch_size: as in `score_ids`.
+def align_ids(
+    model: Any, sources: Rows, targets: Rows, batch_size: int = 64
+) -> list[tuple[np.ndarray, ...]]:
+    """Computes `Seq2SeqBackbone.look` for given translations; see `score_ids`.
 
     Returns:
-        For each translation a tuple of NumPy arrays, of as many rows as it has tokens;
-        of an empty source or target weights alone.
+        For each translation a tuple of arrays with one row per token; for an empty
+        source or target only weights.
     """
 
     def function(source_ids, target_ids, labels):
         return model.backbone.look(source_ids, target_ids)
 
-    found = [
+    results: list[tuple[np.ndarray, ...]] = [
         (np.zeros((len(target), len(source)), "float32"),)
         for source, target in zip(sources, targets, strict=True)
     ]
     full = [i for i in range(len(sources)) if sources[i] and targets[i]]
-    own = [sources[i] for i in full], [targets[i] for i in full]
-    for n, (weights, *places) in _read(model, "look", function, *own, batch_size):
-        height, width = len(own[1][n]), len(own[0][n])
+    pairs = [sources[i] for i in full], [targets[i] for i in full]
+    for n, (weights, *places) in _read(model, "look", function, *pairs, batch_size):
+        height, width = len(pairs[1][n]), len(pairs[0][n])
         weights = weights[:height, :width].astype("float32")
-        found[full[n]] = weights, *(place[:height] for place in places)
-    return found
+        results[full[n]] = weights, *(place[:height] for place in places)
+    return results
 
 
 def _read(model, key, function, sources, targets, batch_size):
-    """Yields the place of each pair and its rows of the outputs of a function of
-    `(source_ids, target_ids, labels)`: target token t is the label of step t, at which
-    the tokens before it have been read."""
+    """Runs a function of `(source_ids, target_ids, labels)` in batches.
+
+    Target token t is the label of step t, after the tokens before it have been read.
+
+    Yields:
+        The index of each pair, and its rows of the outputs.
+    """
     read = [[START_ID, *ids] for ids in targets]
     sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
@@ -115,7 +128,7 @@ def _read(model, key, function, sources, targets, batch_size):
 
 
 def _read_pairs(model, sources, targets, batch_size):
-    """The texts of the targets, and the ids of sources and targets."""
+    """Returns the texts of the targets, and the ids of sources and targets."""
     positive("batch_size", batch_size)
     preprocessor = needed_preprocessor(model, "Reading a translation")
     single = isinstance(targets, (str, Translation))
@@ -143,24 +156,24 @@ def _read_pairs(model, sources, targets, batch_size):
                 f"sources[{place}] must not be blank: nothing is translated then. "
                 f"Received: {sources[place]!r}"
             )
-    # Those of more pieces, with the end token, are cut, with a warning. A record may
-    # have other pieces than the text gives: its own count.
+    # Targets with too many pieces are cut, with a warning. The pieces of a record
+    # count, which may differ from those of its text.
     records = {i: x for i, x in enumerate(targets) if isinstance(x, Translation)}
     target_ids = preprocessor.encode_targets(
         ["" if i in records else text for i, text in enumerate(texts)], length=LONGEST
     )
-    own = {i: _own_ids(preprocessor.tokenizer, x, i) for i, x in records.items()}
-    rows = cut_rows(list(own.values()), LONGEST - 1, "pieces")
-    for place, ids in zip(own, rows, strict=True):
+    record_ids = {i: _own_ids(preprocessor.tokenizer, x, i) for i, x in records.items()}
+    rows = cut_rows(list(record_ids.values()), LONGEST - 1, "pieces")
+    for place, ids in zip(record_ids, rows, strict=True):
         target_ids[place] = ids
     return texts, source_ids, target_ids
 
 
 def _own_ids(tokenizer, record, place):
-    """The ids of a record's tokens, all of which the vocabulary must have."""
+    """Returns the ids of a record's tokens, which must all be in the vocabulary."""
     ids = [tokenizer.token_to_id(token) for token in record.tokens]
-    for token, own in zip(record.tokens, ids, strict=True):
-        if tokenizer.id_to_token(own) != token:
+    for token, token_id in zip(record.tokens, ids, strict=True):
+        if tokenizer.id_to_token(token_id) != token:
             raise ValueError(
                 "The tokens of a Translation must be pieces of this model's vocabulary "
                 "(those of `merge_words`, and words put in the place of `<unk>`, are "

@@ -1,4 +1,7 @@
-"""The labels of texts: the class of each, or the tag of each word."""
+"""Labels of texts: the class of each, or the tag of each word."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -6,6 +9,7 @@ import numpy as np
 from zoo.checks import positive
 from zoo.decoding.batches import (
     LONGEST,
+    Rows,
     batch_shape,
     by_length,
     pad_batch,
@@ -14,17 +18,17 @@ from zoo.decoding.batches import (
 from zoo.decoding.compiled import compiled
 from zoo.text.words import cut_rows
 
-_BESIDE = LONGEST // 8  # words read on either side of those that are tagged
+_BESIDE = LONGEST // 8  # words of context on either side of those tagged
 
 
-def classify_ids(task, rows, batch_size=32):
-    """The most probable class of each row of word ids: a NumPy array of int.
+def classify_ids(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
+    """Returns the most probable class of each row of word ids, an int array.
 
     Rows of more than `LONGEST` words are cut, with a warning.
 
     Args:
         task: a `zoo.models.SentimentClassifier`.
-        rows: list of lists of int.
+        rows: word ids.
         batch_size: rows read together.
     """
     positive("batch_size", batch_size)
@@ -37,21 +41,23 @@ def classify_ids(task, rows, batch_size=32):
     return classes
 
 
-def tag_words(task, rows, batch_size=64):
-    """The tag of each word of sentences that are lists of words: a list of lists.
+def tag_words(
+    task: Any, rows: Sequence[list[str]], batch_size: int = 64
+) -> list[list[str]]:
+    """Returns the tag of each word of sentences.
 
-    A sentence of more than `LONGEST` words is read in parts, with a warning; beside
-    the words that it gives tags for, each part has some of those around them.
+    A sentence of more than `LONGEST` words is read in overlapping parts, with a
+    warning, so that each tag has some context.
 
     Args:
         task: a `zoo.models.BiRNNTagger`.
-        rows: list of lists of str.
-        batch_size: sentences, or parts of them, that are read together.
+        rows: the words of each sentence.
+        batch_size: sentences, or parts of them, read together.
     """
     positive("batch_size", batch_size)
     warn_of_parts(rows, LONGEST)
     parts = [(i, *part) for i, row in enumerate(rows) for part in _parts(row)]
-    tags = [None] * len(parts)
+    tags: list[Any] = [None] * len(parts)
     words = [part for *_, part in parts]
     for chosen in by_length(words, batch_size):
         batch = [words[n] for n in chosen]
@@ -61,14 +67,14 @@ def tag_words(task, rows, batch_size=64):
         logits = keras.Model.predict_on_batch(task, inputs)
         for n, scores in zip(chosen, logits, strict=False):
             tags[n] = task.preprocessor.decode(scores.argmax(-1)[: len(words[n])])
-    found = [[] for _ in rows]
-    for (i, kept, _), own in zip(parts, tags, strict=True):
-        found[i] += own[kept]
-    return found
+    results: list[list[str]] = [[] for _ in rows]
+    for (i, kept, _), part_tags in zip(parts, tags, strict=True):
+        results[i] += part_tags[kept]
+    return results
 
 
 def _parts(words):
-    """Slices of the words `LONGEST` long at most, and which of them are to be kept."""
+    """Returns slices of at most `LONGEST` words, and which of them to keep."""
     if len(words) <= LONGEST:
         return [(slice(None), words)]
     step = LONGEST - 2 * _BESIDE

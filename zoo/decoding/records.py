@@ -12,21 +12,21 @@ from zoo.text.pieces import labels, words_of
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Translation:
-    """One translation and where it came from. Records compare by identity.
+    """One translation and its source. Records compare by identity.
 
     Attributes:
         text: the translation.
-        score: its score under the search's penalties (a log-probability without).
-        tokens: its pieces, the end token left out.
+        score: its score under the search's penalties (without, a log-probability).
+        tokens: its pieces, without the end token.
         source_tokens: the source's pieces.
-        alignment: NumPy array `(len(tokens), len(source_tokens))` of attention weights.
-        focus: of local attention, p_t of each token, in source positions from 0: a
-            NumPy array `(len(tokens),)`. None of any other attention.
-        windows: of local attention, the first and the last source position that each
-            token could attend to: a NumPy array `(len(tokens), 2)`. None of any other.
-        log_probs: of a given translation (`zoo.models.Translator.align`), the
-            log-probability of each token and of the end behind them: a NumPy array
-            `(len(tokens) + 1,)`. None of one that was searched for.
+        alignment: attention weights `(len(tokens), len(source_tokens))`.
+        focus: for local attention, p_t of each token, in source positions from 0:
+            `(len(tokens),)`. Otherwise None.
+        windows: for local attention, the first and last source position in each token's
+            window: `(len(tokens), 2)`. Otherwise None.
+        log_probs: for a given translation (`zoo.models.Translator.align`), the
+            log-probability of each token and of the end token: `(len(tokens) + 1,)`.
+            None for a search result.
     """
 
     text: str
@@ -38,25 +38,25 @@ class Translation:
     windows: Any = None
     log_probs: Any = None
 
-    def plot(self, **options):
+    def plot(self, **options: Any) -> Any:
         """Draws the alignment: `zoo.plots.plot_alignment(self, **options)`.
 
         Returns:
-            A matplotlib `Figure`, which a notebook shows; `zoo.plots.save` writes it.
+            A matplotlib `Figure`, which notebooks display and `zoo.plots.save` saves.
         """
         return plot_alignment(self, **options)
 
-    def merge_words(self):
-        """The same translation with words in the place of pieces.
+    def merge_words(self) -> "Translation":
+        """Returns the same translation with words instead of pieces.
 
-        The attention to a source word is the sum over its pieces; that of a target word
-        the mean over its pieces, as is its focus. Its window holds every source word
-        that a piece of it could attend to in part. Its log-probability is the sum over
-        its pieces.
+        The attention to a source word is the sum over its pieces; the attention and
+        focus of a target word are means over its pieces. Its window covers every source
+        word that a piece of it could attend to in part. Its log-probability is the sum
+        over its pieces.
 
-        Punctuation at a word's ends is a word of its own, and so are an end token and
-        each piece of a script that puts no spaces between words. Tokens none of which
-        begins with SentencePiece's "▁" are words already.
+        Separate words are: punctuation at a word's ends, an end token, and each piece
+        of a script without spaces between words. Tokens of which none begins with
+        SentencePiece's "▁" are words already.
 
         Returns:
             A `Translation` whose tokens have no "▁".
@@ -75,9 +75,13 @@ class Translation:
             heights = np.diff(rows, append=len(self.tokens))
             weights = np.add.reduceat(np.asarray(self.alignment), columns, axis=1)
             weights = np.add.reduceat(weights, rows) / heights[:, None]
-        found = {"tokens": tokens, "source_tokens": sources, "alignment": weights}
+        merged: dict[str, Any] = {
+            "tokens": tokens,
+            "source_tokens": sources,
+            "alignment": weights,
+        }
         if rows and self.log_probs is not None:
-            found["log_probs"] = np.add.reduceat(
+            merged["log_probs"] = np.add.reduceat(
                 self.log_probs, [*rows, len(self.tokens)]
             )
         if weights.size and self.focus is not None:
@@ -87,12 +91,12 @@ class Translation:
             edges = [0, *np.cumsum(1 / widths[home]), len(sources) + 0.5]
             pieces = [*np.arange(len(home) + 1) - 0.5, len(home)]
             focus = np.interp(self.focus, pieces, edges) - 0.5
-            found["focus"] = np.add.reduceat(focus, rows) / heights
+            merged["focus"] = np.add.reduceat(focus, rows) / heights
             first, last = home[np.asarray(self.windows)].T
-            found["windows"] = np.stack(
+            merged["windows"] = np.stack(
                 [np.minimum.reduceat(first, rows), np.maximum.reduceat(last, rows)], 1
             )
-        return dataclasses.replace(self, **found)
+        return dataclasses.replace(self, **merged)
 
 
 # === Text ===
@@ -104,24 +108,18 @@ SHADES_KEY = (
 )
 
 
-def format_alignment(record):
-    """The alignment of a `Translation` as a text grid.
+def format_alignment(record: Translation) -> str:
+    """Formats the alignment of a `Translation` as a text grid.
 
-    A row is a piece of the translation, a column a piece of the source; the darker the
-    cell, the more attention (steps of a fifth; below 0.05 it is blank).
-
-    Args:
-        record: a `Translation`.
-
-    Returns:
-        A string of lines, without a line break at the end.
+    Rows are pieces of the translation, columns pieces of the source; darker cells have
+    more attention (in steps of a fifth; below 0.05 they are blank).
     """
     if not record.tokens or not record.source_tokens:
         return "(nothing to align)"
     columns, rows = labels(record.source_tokens), labels(record.tokens)
     margin = max(map(cell_len, rows))
     lines = []
-    # Column heads hang down, each on a line of its own, with a rule to its column.
+    # Each column head has a line of its own, with a rule down to its column.
     for index, head in enumerate(columns):
         rules = "│ " * index
         lines.append(" " * (margin + 1) + rules + "┌ " + head)

@@ -1,18 +1,20 @@
-"""The k largest values, the first of equals first, on every backend."""
+"""The k largest values, with ties in order of index on every backend."""
 
 import keras
 from keras import ops
 
+from zoo.backend import Tensor
 
-def top_k(values, k, floor):
-    """`ops.top_k` in which the lower index comes first where values are equal.
 
-    TensorFlow's and JAX's are that; torch's takes any of equals.
+def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
+    """`ops.top_k` in which the lower index comes first among equal values.
+
+    TensorFlow and JAX guarantee that; torch does not.
 
     Args:
         values: float tensor `(..., n)`.
-        k: int, at most n.
-        floor: where values are not above it their order does not matter.
+        k: at most n.
+        floor: the order of values that are not above it is irrelevant.
 
     Returns:
         `(values, indices)`, each `(..., k)`, largest first.
@@ -25,18 +27,18 @@ def top_k(values, k, floor):
         indices = values.argmax(-1, keepdim=True)
         return values.gather(-1, indices), indices
     size = values.shape[-1]
-    # One value more shows whether the last one that is taken has an equal.
-    found, indices = torch.topk(values, min(k + 1, size))
-    equal = (found[..., 1:] == found[..., :-1]) & (found[..., 1:] > floor)
+    # One more value shows whether the last one has an equal.
+    largest, indices = torch.topk(values, min(k + 1, size))
+    equal = (largest[..., 1:] == largest[..., :-1]) & (largest[..., 1:] > floor)
     if not equal.any():
-        return found[..., :k], indices[..., :k]
-    # Some more, put in order, unless equals are still missing behind them.
-    found, indices = torch.topk(values, min(4 * k, size))
-    missing = (found[..., -1] == found[..., k - 1]) & (found[..., -1] > floor)
+        return largest[..., :k], indices[..., :k]
+    # Take some more and sort them, unless there may be yet more equals.
+    largest, indices = torch.topk(values, min(4 * k, size))
+    missing = (largest[..., -1] == largest[..., k - 1]) & (largest[..., -1] > floor)
     if 4 * k < size and missing.any():
-        found, indices = values.sort(dim=-1, descending=True, stable=True)
-        return found[..., :k], indices[..., :k]
+        largest, indices = values.sort(dim=-1, descending=True, stable=True)
+        return largest[..., :k], indices[..., :k]
     order = indices.argsort(-1)
-    found, indices = found.gather(-1, order), indices.gather(-1, order)
-    order = found.argsort(dim=-1, descending=True, stable=True)[..., :k]
-    return found.gather(-1, order), indices.gather(-1, order)
+    largest, indices = largest.gather(-1, order), indices.gather(-1, order)
+    order = largest.argsort(dim=-1, descending=True, stable=True)[..., :k]
+    return largest.gather(-1, order), indices.gather(-1, order)

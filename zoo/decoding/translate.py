@@ -1,9 +1,12 @@
 """From strings to translations: sort, batch, search, align, restore the order."""
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
 import numpy as np
 
 from zoo.checks import positive
-from zoo.decoding.batches import batches, pad_batch
+from zoo.decoding.batches import Rows, batches, pad_batch
 from zoo.decoding.beam import BeamSearch, longest_translation
 from zoo.decoding.beam_state import LOW
 from zoo.decoding.compiled import compiled
@@ -22,21 +25,23 @@ from zoo.text.tokenizer import UNKNOWN_ID
 
 
 def translate(
-    model,
-    texts,
+    model: Any,
+    texts: Any,
     *,
-    max_length=None,
-    return_details=False,
-    batch_size=64,
-    prefix=None,
-    banned=(),
-    replace_unknown=False,
-    **search,
-):
-    """See `zoo.models.Translator.translate`; `**search` are further arguments of a
-    `BeamSearch`."""
+    max_length: int | None = None,
+    return_details: bool = False,
+    batch_size: int = 64,
+    prefix: str | Sequence[str] | None = None,
+    banned: str | Iterable[str] = (),
+    replace_unknown: bool = False,
+    **options: Any,
+) -> Any:
+    """Translates texts; see `zoo.models.Translator.translate`.
+
+    `**options` are further arguments of a `BeamSearch`.
+    """
     preprocessor = needed_preprocessor(model, "`translate`")
-    search = BeamSearch(**search, banned_ids=read_banned(preprocessor, banned))
+    search = BeamSearch(**options, banned_ids=read_banned(preprocessor, banned))
     positive("batch_size", batch_size)
     if max_length is not None and search.min_length > positive(
         "max_length", max_length
@@ -48,95 +53,113 @@ def translate(
     single = isinstance(texts, str)
     texts = check_texts([texts] if single else texts)
     if prefix is not None and not isinstance(prefix, str):
-        prefix = check_texts(prefix, "prefix")  # it is read more than once
+        prefix = check_texts(prefix, "prefix")  # it is iterated more than once
     prefixes = read_prefixes(preprocessor, prefix, len(texts), max_length)
     sources = preprocessor.encode(texts)
-    found = search_ids(model, sources, search, max_length, batch_size, prefixes)
-    begun = unknown_beginnings(preprocessor, prefix, prefixes)
+    hypotheses = search_ids(model, sources, search, max_length, batch_size, prefixes)
+    prefix_pieces = unknown_beginnings(preprocessor, prefix, prefixes)
     texts = texts if replace_unknown else None
-    results = _records(model, sources, found, return_details, batch_size, texts, begun)
+    results = _records(
+        model, sources, hypotheses, return_details, batch_size, texts, prefix_pieces
+    )
     if search.n_best == 1:
         results = [result[0] for result in results]
     return results[0] if single else results
 
 
-def search_ids(model, sources, search, max_length=None, batch_size=64, prefixes=None):
-    """Searches for the translations of lists of source ids.
+def search_ids(
+    model: Any,
+    sources: Rows,
+    search: BeamSearch,
+    max_length: int | None = None,
+    batch_size: int = 64,
+    prefixes: Rows | None = None,
+) -> list[list[tuple[list[int], float]]]:
+    """Searches for the translations of source ids.
 
     Args:
         model: a `zoo.models.Translator`.
-        sources: list of lists of ids.
-        search: a `BeamSearch`.
+        sources: source ids.
+        search: the search.
         max_length: see `Translator.translate`.
         batch_size: sentences decoded together.
-        prefixes: for each source a list of ids, shorter than its longest translation,
-            with which its translations start; None for none.
+        prefixes: ids with which the translations of each source start, shorter than
+            the maximum length; None for none.
 
     Returns:
-        For each source a list of at most `n_best` `(ids, score)`, best first, without
-        the end token; an empty source gives empty ones of score 0.
+        For each source at most `n_best` pairs of (ids, score), best first, without the
+        end token; an empty source has empty ones with score 0.
 
     Raises:
-        ValueError: for a length or batch size below 1 and for a prefix that leaves no
-            room within `max_length`, before any computation; for a text for which no
-            hypothesis has a finite score.
+        ValueError: for a length or batch size below 1, or a prefix that leaves no room
+            within `max_length`, before any computation; for a text without a
+            hypothesis of finite score.
     """
     positive("batch_size", batch_size)
-    longest = max(map(len, prefixes), default=0) if prefixes else 0
-    if max_length is not None and longest >= positive("max_length", max_length):
+    most = max(map(len, prefixes), default=0) if prefixes else 0
+    if max_length is not None and most >= positive("max_length", max_length):
         raise ValueError(
             "A prefix must have fewer ids than `max_length`, in which the end token "
-            f"counts. Received: one of {longest} ids, max_length={max_length}"
+            f"counts. Received: one of {most} ids, max_length={max_length}"
         )
-    found = [[([], 0.0)] * search.n_best for _ in sources]
+    results: list[list[tuple[list[int], float]]] = [
+        [([], 0.0)] * search.n_best for _ in sources
+    ]
     # Sorted by length, so that a batch holds little padding.
     order = sorted(
         (i for i, ids in enumerate(sources) if len(ids)), key=lambda i: len(sources[i])
     )
     for rows in batches(order, batch_size, sources):
         batch = pad_batch([sources[i] for i in rows], batch_size)
-        begun = [prefixes[i] if prefixes else [] for i in rows]
+        starts = [prefixes[i] if prefixes else [] for i in rows]
         if max_length is not None:
-            limits, steps = [max_length] * len(rows), bucket(max_length)
+            longest, steps = [max_length] * len(rows), bucket(max_length)
         else:
-            limits = [
-                max(longest_translation(len(sources[i])) + len(own), search.min_length)
-                for i, own in zip(rows, begun, strict=True)
+            longest = [
+                max(
+                    longest_translation(len(sources[i])) + len(start), search.min_length
+                )
+                for i, start in zip(rows, starts, strict=True)
             ]
             steps = longest_translation(batch.shape[1])
-            if max(limits) > steps:
-                steps = bucket(max(limits))
-        # Rows that only fill the batch up end at once.
-        limits = np.array(limits + [1] * (len(batch) - len(rows)), "int32")
-        prefix = [pad_batch(begun, batch_size, steps)] if any(begun) else []
+            if max(longest) > steps:
+                steps = bucket(max(longest))
+        # Rows that only pad the batch end at once.
+        limits = np.array(longest + [1] * (len(batch) - len(rows)), "int32")
+        prefix = [pad_batch(starts, batch_size, steps)] if any(starts) else []
         run = compile_search(model, search, steps, bool(prefix))
         ids, scores = run(batch, limits, *prefix)
         for row, i in enumerate(rows):
-            found[i] = [
+            results[i] = [
                 (_until_end(ids[row, k], search.end_id), float(scores[row, k]))
                 for k in range(search.n_best)
                 if scores[row, k] > LOW / 2
             ]
-            if not found[i]:
+            if not results[i]:
                 raise ValueError(
-                    f"No hypothesis came out for texts[{i}]: the model's logits must "
-                    "be finite, and a word must be left that isn't banned"
+                    f"The search found no hypothesis for texts[{i}]: the model's "
+                    "logits must be finite, and some word must not be banned"
                 )
-    return found
+    return results
 
 
-def _records(model, sources, found, details, batch_size, source_texts, begun):
-    """The results of `translate` for each source, in a list. Unknown words are replaced
-    where there are `source_texts`; `begun` is what `unknown_beginnings` gave."""
+def _records(
+    model, sources, hypotheses, details, batch_size, source_texts, prefix_pieces
+):
+    """Returns the results of `translate` for each source.
+
+    Unknown words are replaced if there are `source_texts`; `prefix_pieces` is from
+    `unknown_beginnings`.
+    """
     preprocessor = model.preprocessor
-    flat = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
+    flat = [(i, ids, score) for i, best in enumerate(hypotheses) for ids, score in best]
     texts = preprocessor.decode([ids for _, ids, _ in flat])
     unknown = [
         n
         for n, (i, ids, _) in enumerate(flat)
-        if UNKNOWN_ID in ids and (source_texts or any(begun[i : i + 1]))
+        if UNKNOWN_ID in ids and (source_texts or any(prefix_pieces[i : i + 1]))
     ]
-    looked = range(len(flat)) if details else unknown
+    to_align = range(len(flat)) if details else unknown
     words = {}
     if source_texts:
         rows = sorted({flat[n][0] for n in unknown})
@@ -144,39 +167,44 @@ def _records(model, sources, found, details, batch_size, source_texts, begun):
         words = dict(zip(rows, source_words(preprocessor, *read), strict=True))
     alignments = align_ids(
         model,
-        [sources[flat[n][0]] for n in looked],
-        [flat[n][1] for n in looked],
+        [sources[flat[n][0]] for n in to_align],
+        [flat[n][1] for n in to_align],
         batch_size,
     )
-    alignments = dict(zip(looked, alignments, strict=True))
+    alignments = dict(zip(to_align, alignments, strict=True))
     results = [[] for _ in sources]
     for n, (i, ids, score) in enumerate(flat):
-        text, own = texts[n], alignments.get(n)
-        if own:
+        text, alignment = texts[n], alignments.get(n)
+        if alignment:
             tokens = preprocessor.pieces(ids)
-            own_beginning = begun[i] if begun else ()
+            own_prefix = prefix_pieces[i] if prefix_pieces else ()
             text, tokens = put_words_in(
-                text, tokens, own[0], words.get(i, ()), own_beginning
+                text, tokens, alignment[0], words.get(i, ()), own_prefix
             )
             if details:
                 pieces = preprocessor.pieces(sources[i])
-                text = Translation(text, score, tokens, pieces, *own)
+                text = Translation(text, score, tokens, pieces, *alignment)
         results[i].append(text)
     return results
 
 
-def compile_search(model, search, steps, prefixed=False):
-    """The search as a function of arrays `(source_ids, limits)`, or of `(source_ids,
-    limits, prefix)`, `steps` wide; one program for searches of equal arguments."""
+def compile_search(
+    model: Any, search: BeamSearch, steps: int, prefixed: bool = False
+) -> Callable[..., list[np.ndarray]]:
+    """Returns the search as a function of arrays, `steps` wide.
+
+    Its arguments are `(source_ids, limits)`, or with `prefixed` `(source_ids, limits,
+    prefix)`. Searches of equal arguments share one program.
+    """
     names = ["prefix"] * prefixed + ["settings"] + ["banned"] * bool(search.banned_ids)
 
-    def run(source_ids, limits, *others):
-        others = dict(zip(names, others, strict=True))
-        return search(model, source_ids, limits, steps, **others)
+    def run(source_ids, limits, *options):
+        options = dict(zip(names, options, strict=True))
+        return search(model, source_ids, limits, steps, **options)
 
     program = compiled(model, (search.key(), steps, prefixed), run)
-    own = [search.settings()] + ([search.banned()] if search.banned_ids else [])
-    return lambda *arrays: program(*arrays, *own)
+    settings = [search.settings()] + ([search.banned()] if search.banned_ids else [])
+    return lambda *arrays: program(*arrays, *settings)
 
 
 def _until_end(ids, end_id):

@@ -10,8 +10,9 @@ from zoo.layers.attention import (
 )
 from zoo.layers.attention_cell import AttentionCell
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
-from zoo.layers.context import ContextCell, ContextDecoder, FixedContextDecoder
+from zoo.layers.context import ContextCell, ContextDecoder
 from zoo.layers.decoder import AttentionDecoder
+from zoo.layers.fixed_context import FixedContextDecoder
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention

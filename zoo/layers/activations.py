@@ -1,11 +1,15 @@
 """Hochreiter & Schmidhuber 1997's squashing functions."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Tensor
+
 
 @keras.saving.register_keras_serializable(package="zoo")
-def logistic_1(x):
+def logistic_1(x: Tensor) -> Tensor:
     """The logistic function scaled to (-1, 1), h of the 1997 LSTM: 2σ(x) - 1.
 
     Example:
@@ -16,7 +20,7 @@ def logistic_1(x):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-def logistic_2(x):
+def logistic_2(x: Tensor) -> Tensor:
     """The logistic function scaled to (-2, 2), g of the 1997 LSTM: 4σ(x) - 2.
 
     Example:
@@ -29,7 +33,7 @@ def logistic_2(x):
 _NAMED = {"logistic_1": logistic_1, "logistic_2": logistic_2}
 
 
-def get_activation(identifier):
+def get_activation(identifier: Any) -> Any:
     """`keras.activations.get`, which knows "logistic_1" and "logistic_2" too.
 
     Example:

@@ -5,9 +5,12 @@ All attention layers, the local ones included, are called alike:
 keys that are projected once per sentence are a value, passed in by `keys=`.
 """
 
+from typing import Any
+
 import keras
 from keras import initializers, ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import clear_masked, fresh, linear, masked_softmax, read_mask
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
@@ -22,12 +25,12 @@ class MemoryLayer(keras.layers.Layer):
     carries the Keras mask of the first argument, or none.
     """
 
-    def __call__(self, *args, mask=None, **kwargs):
+    def __call__(self, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Any:
         if mask is not None:
             kwargs["memory_mask"] = mask
         return super().__call__(*args, **kwargs)
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, None
 
 
@@ -58,7 +61,7 @@ class Attention(MemoryLayer):
         ValueError: for a query, memory or mask of another shape.
     """
 
-    def project(self, memory):
+    def project(self, memory: Tensor) -> Tensor:
         """Keys of `memory`: what the score needs of the source, computed once.
 
         Returns:
@@ -72,11 +75,18 @@ class Attention(MemoryLayer):
             )
         return self.score_layer.project(memory)
 
-    def call(self, query, memory, memory_mask=None, keys=None, position=None):
+    def call(
+        self,
+        query: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+        position: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         single = len(query.shape) == 2
         if single:
             query = ops.expand_dims(query, 1)
-        mask = read_mask(memory_mask, *query.shape[:2], memory.shape[1])
+        mask = read_mask(memory_mask, memory.shape[1], *query.shape[:2])
         if keys is None:
             memory = clear_masked(memory, mask)
             keys = self.project(memory)
@@ -92,10 +102,17 @@ class Attention(MemoryLayer):
             return ops.squeeze(context, 1), ops.squeeze(weights, 1)
         return context, weights
 
-    def attend(self, query, memory, mask, keys, position):
+    def attend(
+        self,
+        query: Tensor,
+        memory: Tensor,
+        mask: Tensor,
+        keys: Tensor,
+        position: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         raise NotImplementedError
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         if len(query_shape) not in (2, 3) or len(memory_shape) != 3:
             raise ValueError(
                 f"{type(self).__name__} takes a query (B, d) or (B, T, d) and a memory "
@@ -106,12 +123,12 @@ class Attention(MemoryLayer):
             self.score_layer.build(query_shape, memory_shape)
         self.built = True
 
-    def compute_output_shape(self, query_shape, memory_shape):
+    def compute_output_shape(self, query_shape: Shape, memory_shape: Shape) -> Any:
         lead = tuple(query_shape[:-1])
         return (*lead, memory_shape[-1]), (*lead, memory_shape[1])
 
 
-def mix(weights, values):
+def mix(weights: Tensor, values: Tensor) -> Tensor:
     """The weighted sum of values: `(B, T, S)` and `(B, S, d)` give `(B, T, d)`."""
     if weights.shape[1] == 1:
         return ops.sum(
@@ -120,9 +137,20 @@ def mix(weights, values):
     return ops.matmul(weights, values)
 
 
-def attend_rows(attention, query, memory, mask, keys, position, paired=None, **others):
-    """Attention of single states `(R, d)`, of which R / B consecutive ones (the
-    hypotheses of a beam) share one of B sentences, whose memory is not copied.
+def attend_rows(
+    attention: Any,
+    query: Tensor,
+    memory: Tensor,
+    mask: Tensor,
+    keys: Tensor,
+    position: Tensor,
+    paired: bool | None = None,
+    **others: Any,
+) -> tuple[Tensor, Tensor]:
+    """Attends with single states, several of which may share a sentence.
+
+    Of R states, R / B consecutive ones (the hypotheses of a beam) share one of B
+    sentences, whose memory is not copied.
 
     Args:
         attention: a built attention layer.
@@ -188,11 +216,11 @@ class AdditiveAttention(_GlobalAttention):
 
     def __init__(
         self,
-        units,
-        kernel_initializer="glorot_uniform",
-        vector_initializer="glorot_uniform",
-        **kwargs,
-    ):
+        units: int,
+        kernel_initializer: Any = "glorot_uniform",
+        vector_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.units = positive("units", units)
         self.kernel_initializer = initializers.get(kernel_initializer)
@@ -204,7 +232,7 @@ class AdditiveAttention(_GlobalAttention):
             dtype=self.dtype_policy,
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,
@@ -262,7 +290,12 @@ class MultiplicativeAttention(_GlobalAttention):
         (2, 5)
     """
 
-    def __init__(self, score="general", kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self,
+        score: str = "general",
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         allowed = ("dot", "general", "scaled_dot")
         if score not in allowed:
@@ -275,7 +308,7 @@ class MultiplicativeAttention(_GlobalAttention):
         )
         self.score = score
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "score": self.score,
@@ -307,12 +340,14 @@ class LocationAttention(Attention):
         (2, 5)
     """
 
-    def __init__(self, max_length, kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self, max_length: int, kernel_initializer: Any = "glorot_uniform", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.max_length = positive("max_length", max_length)
         self.kernel_initializer = initializers.get(kernel_initializer)
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.W_a = self.add_weight(
             name="W_a",
             shape=(query_shape[-1], self.max_length),
@@ -320,11 +355,18 @@ class LocationAttention(Attention):
         )
         self.built = True
 
-    def project(self, memory):
+    def project(self, memory: Tensor) -> Tensor:
         """The memory itself: this score does not look at the source."""
         return memory
 
-    def attend(self, query, memory, mask, keys, position):
+    def attend(
+        self,
+        query: Tensor,
+        memory: Tensor,
+        mask: Tensor,
+        keys: Tensor,
+        position: Tensor,
+    ) -> Any:
         length = ops.shape(memory)[1]
         scores = linear(query, self.W_a)  # (B, T, max_length)
         # Entry s of the vector belongs to source position s, whatever S is.
@@ -336,7 +378,7 @@ class LocationAttention(Attention):
         weights = masked_softmax(scores, real)
         return mix(weights, memory), weights
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "max_length": self.max_length,

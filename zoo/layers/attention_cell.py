@@ -1,17 +1,19 @@
 """One step of a decoder of any cells and any attention (Luong et al. 2015)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.attention import MemoryLayer, attend_rows
-from zoo.layers.cells import LSTMCell, as_list
+from zoo.layers.cells import as_list
 from zoo.layers.functional import (
     cast_weights,
     clear_masked,
     fresh,
     linear,
-    step_product,
 )
 
 
@@ -25,8 +27,8 @@ class AttentionCell(MemoryLayer):
     cell's input is [x_t; h~_{t-1}].
 
     Args:
-        cells: a Keras recurrent cell or a list of them, first to last. A stack of
-            `zoo.layers.LSTMCell` runs faster inside `AttentionDecoder`.
+        cells: a Keras recurrent cell or a list of them, first to last. zoo's own run
+            faster inside `AttentionDecoder`.
         attention: a `zoo.layers` attention layer.
         units: size of h~_t; None, the default, for the size of h_t.
         input_feeding: whether h~_{t-1} is fed to the first cell.
@@ -43,7 +45,6 @@ class AttentionCell(MemoryLayer):
         memory, mask, keys: as in the attention layers. Memory may have fewer rows
             than the inputs, B = K × rows: then K consecutive rows (the hypotheses of
             a beam) attend to one sentence, whose memory is not copied.
-        kernels: `loop_kernels()`, if they are at hand already.
 
     Returns:
         `(output, alignment, new_states)`: h~_t `(B, units)`, a_t `(B, S)`, a list.
@@ -68,15 +69,15 @@ class AttentionCell(MemoryLayer):
 
     def __init__(
         self,
-        cells,
-        attention,
-        units=None,
-        input_feeding=True,
-        dropout=0.0,
-        kernel_initializer="glorot_uniform",
-        seed=None,
-        **kwargs,
-    ):
+        cells: Any,
+        attention: Any,
+        units: int | None = None,
+        input_feeding: bool = True,
+        dropout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        seed: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.cells = _flat_cells(cells)
         self.attention = attention
@@ -89,10 +90,9 @@ class AttentionCell(MemoryLayer):
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
         # The state counts of the cells, to cut the flat list of states.
         self.counts = [len(as_list(cell.state_size)) for cell in self.cells]
-        self.hoists = all(isinstance(cell, LSTMCell) for cell in self.cells)
         self.output_size = self.units
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         size = inputs_shape[-1] + (self.units if self.input_feeding else 0)
         for cell in self.cells:
             if not cell.built:
@@ -107,9 +107,14 @@ class AttentionCell(MemoryLayer):
         )
         self.built = True
 
-    def get_initial_state(self, batch_size, cell_states=None):
-        """The flat list of states before the first step: the cells' own (zeros, or
-        `cell_states`, a flat list), h~_0 = 0 and position 0."""
+    def get_initial_state(
+        self, batch_size: int, cell_states: list[Tensor] | None = None
+    ) -> list[Tensor]:
+        """Returns the flat list of states before the first step.
+
+        That is the cells' own (zeros, or `cell_states`, a flat list), h~_0 = 0 and
+        position 0.
+        """
         if cell_states is None:
             cell_states = []
             for cell in self.cells:
@@ -126,26 +131,51 @@ class AttentionCell(MemoryLayer):
 
     def call(
         self,
-        inputs,
-        states,
-        memory,
-        memory_mask=None,
-        keys=None,
-        kernels=None,
-        training=False,
-    ):
+        inputs: Tensor,
+        states: list[Tensor],
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
-        if kernels is None:
-            kernels = self.loop_kernels()
-        inputs = ops.cast(inputs, self.compute_dtype)
-        drops = self.draw_drops(ops.shape(inputs)[:1], training)
-        first = self.project(self.drop(inputs, training=training))
-        added = self.additions(first)
-        return self.advance(added, states, memory, memory_mask, keys, kernels, drops)
+        x, position = ops.cast(inputs, self.compute_dtype), states[-1]
+        if self.input_feeding:  # section 3.3: [x_t; h~_{t-1}]
+            x = ops.concatenate([x, states[-2]], axis=-1)
+        new_states = []  # h_t, of one cell after another
+        for cell, own in zip(self.cells, self.split_states(states), strict=True):
+            x, own = cell(self.drop(x, training=training), own)
+            new_states += as_list(own)
+        context, alignment = attend_rows(  # c_t and a_t, equations 7 to 10
+            self.attention, x, memory, memory_mask, keys, position
+        )
+        output = self.combine(context, x)  # h~_t
+        fed = [output] if self.input_feeding else []
+        return output, alignment, [*new_states, *fed, position + 1]
 
-    def compute_output_spec(self, inputs, states, memory, *args, **kwargs):
+    def combine(self, context: Tensor, hidden: Tensor) -> Tensor:
+        """Equation 5: h~_t = tanh(W_c [c_t; h_t])."""
+        joined = ops.concatenate([context, hidden], axis=-1)
+        return ops.tanh(linear(joined, cast_weights(self.W_c, self.compute_dtype)))
+
+    def split_states(self, states: list[Tensor]) -> list[list[Tensor]]:
+        """Each cell's own states, from the flat list's front."""
+        parts, states = [], list(states)
+        for count in self.counts:
+            parts.append(states[:count])
+            states = states[count:]
+        return parts
+
+    def compute_output_spec(
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        memory: Tensor,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         output, alignment, states = self.compute_output_shape(
             inputs.shape, [state.shape for state in states], memory.shape
         )
@@ -155,106 +185,14 @@ class AttentionCell(MemoryLayer):
             state_specs(states, self.compute_dtype),
         )
 
-    def compute_output_shape(self, inputs_shape, states_shape, memory_shape):
+    def compute_output_shape(
+        self, inputs_shape: Shape, states_shape: list[Shape], memory_shape: Shape
+    ) -> Any:
         rows = inputs_shape[0]
         states = [tuple(shape) for shape in states_shape]
         return (rows, self.units), (rows, memory_shape[1]), states
 
-    # === The step, cut for a loop ===
-    def project(self, inputs):
-        """The first cell's product with all inputs, before the loop."""
-        return self.cells[0].project(inputs) if self.hoists else inputs
-
-    def loop_kernels(self):
-        """The cells' matrices for the loop and W_c, put together once."""
-        kernels = []
-        if self.hoists:
-            fed = self.units if self.input_feeding else 0
-            for cell in self.cells:
-                kernels.append(cell.loop_kernel(fed))
-                fed = cell.output_size
-        return [*kernels, cast_weights(self.W_c, self.compute_dtype)]
-
-    def additions(self, first):
-        """The terms added to the product with each of `loop_kernels`: the projected
-        input to the first cell's, at most a bias to the others. A cell that is not
-        zoo's has no kernel here and takes `first` as its input."""
-        others = self.cells[1:] if self.hoists else []
-        return [first, *(cell.project_nothing() for cell in others), None]
-
-    def drop_sizes(self):
-        """Widths of the inputs that arise inside the loop."""
-        fed = [self.units] if self.input_feeding else []
-        return fed + [cell.output_size for cell in self.cells[:-1]]
-
-    def draw_drops(self, lead, training):
-        """Dropout masks for those inputs, each `(*lead, size)`; [] without dropout."""
-        if not training or not self.dropout:
-            return []
-        return [
-            self.drop(ops.ones((*lead, size), dtype=self.compute_dtype), training=True)
-            for size in self.drop_sizes()
-        ]
-
-    def run_cells(self, added, states, kernels, drops=(), training=False):
-        """The cells' part of a step: `(h_t, new cell states)`."""
-        drops = list(drops)
-
-        def dropped(x):
-            return x * drops.pop(0) if drops else x
-
-        new_states, offset, fed = [], 0, None
-        if self.input_feeding:
-            fed = dropped(states[-2])
-        first = output = added[0]
-        for index, cell in enumerate(self.cells):
-            own = states[offset : offset + self.counts[index]]
-            offset += self.counts[index]
-            if index:
-                fed, first = dropped(output), None
-            if self.hoists:
-                output, own = cell.advance(
-                    added[index], own, kernels[index], fed, training
-                )
-            else:
-                parts = [part for part in (first, fed) if part is not None]
-                whole = ops.concatenate(parts, -1) if len(parts) > 1 else parts[0]
-                output, own = cell(whole, own if len(own) > 1 else own[0])
-            new_states += as_list(own)
-        return output, new_states
-
-    def combine(self, context, hidden, W_c, added=None):
-        """Equation 5: h~ of the context and the state."""
-        joined = ops.concatenate([context, hidden], axis=-1)
-        if added is None:
-            return ops.tanh(linear(joined, W_c))
-        return ops.tanh(step_product(joined, W_c, added))
-
-    def advance(
-        self,
-        added,
-        states,
-        memory,
-        mask,
-        keys,
-        kernels,
-        drops=(),
-        paired=None,
-        training=False,
-    ):
-        """One step: `(h~_t, alignment, new_states)`. `added` as from `additions`;
-        `paired` says that rows and sentences are as many, where their shapes can't
-        tell."""
-        position = states[-1]
-        hidden, new_states = self.run_cells(added, states, kernels, drops, training)
-        context, alignment = attend_rows(
-            self.attention, hidden, memory, mask, keys, position, paired
-        )
-        output = self.combine(context, hidden, kernels[-1], added[-1])
-        fed = [output] if self.input_feeding else []
-        return output, alignment, [*new_states, *fed, position + 1]
-
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -268,7 +206,7 @@ class AttentionCell(MemoryLayer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         deserialize = keras.saving.deserialize_keras_object
         cells = [deserialize(cell) for cell in config["cells"]]
         attention = deserialize(config["attention"])
@@ -298,7 +236,7 @@ def _flat_cells(cells):
     return flat
 
 
-def state_specs(shapes, dtype):
+def state_specs(shapes: Any, dtype: Any) -> list:
     """Symbolic states of these shapes; the last is the target position."""
     specs = [keras.KerasTensor(shape, dtype) for shape in shapes[:-1]]
     return [*specs, keras.KerasTensor(shapes[-1], "int32")]

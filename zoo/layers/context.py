@@ -1,20 +1,22 @@
 """A decoder that attends first and reads the context in its recurrence."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import zero_or_above
 from zoo.layers.attention import Attention, MemoryLayer, attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
+from zoo.layers.fast_loops.decoders import run_context_cell
 from zoo.layers.functional import (
     cast_weights,
     clear_masked,
-    columns,
     linear,
-    scan,
     sentence_mask,
 )
-from zoo.layers.recurrent import CellRunner, hoist
+from zoo.layers.recurrent import CellRunner
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -64,8 +66,13 @@ class ContextCell(MemoryLayer):
     """
 
     def __init__(
-        self, cell, attention, gate=False, kernel_initializer="glorot_uniform", **kwargs
-    ):
+        self,
+        cell: Any,
+        attention: Any,
+        gate: bool = False,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if not isinstance(cell, (GRUCell, LSTMCell)):
             raise ValueError(
@@ -83,7 +90,7 @@ class ContextCell(MemoryLayer):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.output_size = cell.output_size
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         if not self.cell.built:
             self.cell.build((None, inputs_shape[-1] + memory_shape[-1]))
         if not self.attention.built:
@@ -99,42 +106,57 @@ class ContextCell(MemoryLayer):
             )
         self.built = True
 
-    def get_initial_state(self, batch_size, cell_states=None):
-        """The states before the first step: the cell's own (zeros, or `cell_states`)
-        and position 0."""
+    def get_initial_state(
+        self, batch_size: int, cell_states: list[Tensor] | None = None
+    ) -> list[Tensor]:
+        """Returns the states before the first step.
+
+        That is the cell's own (zeros, or `cell_states`) and position 0.
+        """
         if cell_states is None:
             cell_states = self.cell.get_initial_state(batch_size=batch_size)
         states = [ops.cast(s, self.compute_dtype) for s in as_list(cell_states)]
         return [*states, ops.zeros((batch_size,), dtype="int32")]
 
-    def call(self, inputs, states, memory, memory_mask=None, keys=None):
+    def call(
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
-
-        def step(x, own, context):
-            # A single step is one product, with the kernel as it stands.
-            new = self.cell(ops.concatenate([x, context], axis=-1), own)
-            return new[0], as_list(new[1])
-
-        inputs = ops.cast(inputs, self.compute_dtype)
-        return self.advance(inputs, states, step, memory, memory_mask, keys)
-
-    def advance(self, x, states, step, memory, mask, keys, paired=None, **others):
-        """A step, with `x` and `step` as from `hoist`, and further arguments of the
-        attention layer."""
         *own, position = states
+        # α_i and c_i, asked for with s_{i-1}: equations 5 and 6
+        context, alignment = self.attend(own[0], memory, memory_mask, keys, position)
+        x = ops.concatenate([ops.cast(inputs, self.compute_dtype), context], axis=-1)
+        output, own = self.cell(x, own)  # s_i
+        return output, context, alignment, [*as_list(own), position + 1]
+
+    def attend(
+        self,
+        state: Tensor,
+        memory: Tensor,
+        mask: Tensor,
+        keys: Tensor,
+        position: Tensor,
+        paired: bool | None = None,
+        **others: Any,
+    ) -> tuple[Tensor, Tensor]:
+        """The context of a state and its weights; see `attend_rows`."""
         context, alignment = attend_rows(
-            self.attention, own[0], memory, mask, keys, position, paired, **others
+            self.attention, state, memory, mask, keys, position, paired, **others
         )
-        if self.gate:
-            logit = linear(own[0], cast_weights(self.w_beta, self.compute_dtype))
+        if self.gate:  # β_i
+            logit = linear(state, cast_weights(self.w_beta, self.compute_dtype))
             bias = cast_weights(self.b_beta, self.compute_dtype)
             context = ops.sigmoid(logit + bias) * context
-        output, own = step(x, own, context)
-        return output, context, alignment, [*own, position + 1]
+        return context, alignment
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
@@ -145,7 +167,7 @@ class ContextCell(MemoryLayer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         deserialize = keras.saving.deserialize_keras_object
         parts = {name: deserialize(config[name]) for name in ("cell", "attention")}
         return cls(**{**config, **parts})
@@ -196,62 +218,52 @@ class ContextDecoder(MemoryLayer, CellRunner):
         ((2, 7, 8), (2, 7, 12))
     """
 
-    def __init__(self, cell, doubly_stochastic=0.0, **kwargs):
+    def __init__(
+        self, cell: Any, doubly_stochastic: float = 0.0, **kwargs: Any
+    ) -> None:
         super().__init__(cell, **kwargs)
         if not isinstance(cell, ContextCell):
             raise ValueError(f"`cell` must be a ContextCell. Received: cell={cell!r}")
         self.doubly_stochastic = zero_or_above("doubly_stochastic", doubly_stochastic)
 
-    def build(self, inputs_shape, memory_shape, noise_shape=None):
+    def build(
+        self, inputs_shape: Shape, memory_shape: Shape, noise_shape: Shape | None = None
+    ) -> None:
         if not self.cell.built:
             self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
         self.built = True
 
     def call(
         self,
-        inputs,
-        memory,
-        memory_mask=None,
-        initial_states=None,
-        keys=None,
-        training=False,
-        return_alignments=False,
-        steps_mask=None,
-        noise=None,
-        inputs_mask=None,
-    ):
+        inputs: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+        return_alignments: bool = False,
+        steps_mask: Tensor | None = None,
+        noise: Tensor | None = None,
+        inputs_mask: Tensor | None = None,
+    ) -> tuple:
         cell, mask = self.cell, sentence_mask(memory_mask, memory)
         steps_mask = inputs_mask if steps_mask is None else steps_mask
         penalize = training and self.doubly_stochastic
-        keep_alignments = return_alignments or penalize
         if keys is None:
             memory = clear_masked(memory, mask)
             keys = cell.attention.project(memory)
         states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
-        # Time first, as a loop reads it: only the narrow inputs are turned round.
-        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        sequence, own_step = hoist(cell.cell, inputs, training, memory.shape[-1])
-        width = sequence.shape[-1]
-        if noise is not None:
-            noise = ops.cast(ops.swapaxes(noise, 0, 1), sequence.dtype)
-            sequence = ops.concatenate([sequence, noise], axis=-1)
-
-        def step(x, states):
-            others = {}
-            if noise is not None:
-                x, others["noise"] = x[:, :width], x[:, width:]
-            output, context, alignment, states = cell.advance(
-                x, states, own_step, memory, mask, keys, paired=True, **others
-            )
-            parts = [output, context]
-            parts += [alignment] if keep_alignments else []
-            return ops.concatenate(parts, axis=-1), states
-
-        outputs, states = scan(step, ops.swapaxes(sequence, 0, 1), states)
-        first, second = cell.output_size, cell.output_size + memory.shape[-1]
-        alignments = outputs[..., second:]
-        contexts = columns(outputs, first, second)
-        outputs = columns(outputs, 0, first)
+        outputs, contexts, states, alignments = run_context_cell(
+            cell,
+            ops.cast(inputs, self.compute_dtype),
+            states,
+            memory,
+            mask,
+            keys,
+            training,
+            bool(return_alignments or penalize),
+            noise,
+        )
         if penalize:
             penalty = doubly_stochastic_penalty(alignments, mask, steps_mask)
             self.add_loss(self.doubly_stochastic * penalty)
@@ -259,21 +271,23 @@ class ContextDecoder(MemoryLayer, CellRunner):
             return outputs, contexts, states, alignments
         return outputs, contexts, states
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask
 
-    def compute_output_shape(self, inputs_shape, memory_shape):
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         batch, time = inputs_shape[:2]
         sizes = [int(size) for size in as_list(self.cell.cell.state_size)]
         states = [*((batch, size) for size in sizes), (batch,)]
         contexts = (batch, time, memory_shape[-1])
         return (batch, time, self.cell.output_size), contexts, states
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "doubly_stochastic": self.doubly_stochastic}
 
 
-def doubly_stochastic_penalty(alignments, mask=None, steps_mask=None):
+def doubly_stochastic_penalty(
+    alignments: Tensor, mask: Tensor | None = None, steps_mask: Tensor | None = None
+) -> Tensor:
     """Σ_i (1 - Σ_t α_ti)², the mean of the batch (Xu et al. 2015, equation 14).
 
     Args:
@@ -291,93 +305,3 @@ def doubly_stochastic_penalty(alignments, mask=None, steps_mask=None):
     if mask is not None:
         missing = missing * ops.cast(mask, "float32")
     return ops.mean(ops.sum(missing, axis=-1))
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class FixedContextDecoder(CellRunner):
-    """Runs a cell over target sequences, with one context a sentence as a further input
-    at every step: s_i = cell([x_i; c], s_{i-1}).
-
-    With `reset_context` the reset gate scales the context's share of the candidate too,
-    tanh(W x + r * (U s + C c)), as in the appendix of Cho et al. 2014.
-
-    Args:
-        cell: a `zoo.layers.GRUCell`.
-        reset_context: see above; for a cell with `reset_after=True`.
-
-    Call arguments:
-        inputs: `(B, T, n)`.
-        context: `(B, d)`.
-        initial_state: `(B, units)`.
-
-    Returns:
-        `(outputs, contexts)`: `(B, T, units)`, and the context for every step,
-        `(B, T, d)`. Both carry the inputs' Keras mask, if they have one.
-
-    Raises:
-        ValueError: for another kind of cell, or `reset_context` with a cell whose reset
-            gate stands before the product.
-
-    Example:
-        >>> import numpy as np
-        >>> decoder = FixedContextDecoder(GRUCell(8))
-        >>> zeros = np.zeros((2, 8))
-        >>> outputs, _ = decoder(np.ones((2, 7, 4)), np.ones((2, 5)), zeros)
-        >>> outputs.shape
-        (2, 7, 8)
-    """
-
-    def __init__(self, cell, reset_context=False, **kwargs):
-        if not isinstance(cell, GRUCell):
-            raise ValueError(
-                f"`cell` must be a zoo.layers.GRUCell. Received: cell={cell!r}"
-            )
-        if reset_context and not cell.reset_after:
-            raise ValueError(
-                "`reset_context` needs a cell with reset_after=True. "
-                f"Received: reset_after={cell.reset_after}"
-            )
-        super().__init__(cell, **kwargs)
-        self.reset_context = reset_context
-
-    def build(self, inputs_shape, context_shape, initial_state_shape=None):
-        if not self.cell.built:
-            self.cell.build((None, inputs_shape[-1] + context_shape[-1]))
-        self.built = True
-
-    def project(self, context):
-        """The context's share of the input product, computed once: `(B, 3 * units)`."""
-        kernel = cast_weights(self.cell.kernel, self.compute_dtype)
-        start = kernel.shape[0] - context.shape[-1]
-        return linear(ops.cast(context, self.compute_dtype), kernel[start:])
-
-    def call(self, inputs, context, initial_state, training=False):
-        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        sequence, step = self._hoist(inputs, self.project(context), training)
-        states = [ops.cast(initial_state, self.compute_dtype)]
-        outputs, _ = scan(step, ops.swapaxes(sequence, 0, 1), states)
-        lead = (*ops.shape(outputs)[:2], context.shape[-1])
-        return outputs, ops.broadcast_to(context[:, None], lead)
-
-    def step(self, inputs, state, projected):
-        """One step: `(B, n)`, `(B, units)` and `project(context)` to `(B, units)`."""
-        x, step = self._hoist(inputs, projected)
-        return step(x, [state])[0]
-
-    def _hoist(self, inputs, projected, training=False):
-        if not self.reset_context:
-            return hoist(self.cell, inputs, training, added=projected)
-        gates, reset = ops.split(projected, [2 * self.cell.units], axis=-1)
-        added = ops.concatenate([gates, ops.zeros_like(reset)], axis=-1)
-        sequence, step = hoist(self.cell, inputs, training, added=added)
-        return sequence, lambda x, states: step(x, states, reset=reset)
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return previous_mask, previous_mask
-
-    def compute_output_shape(self, inputs_shape, context_shape, initial_state_shape):
-        lead = tuple(inputs_shape[:2])
-        return (*lead, self.cell.output_size), (*lead, context_shape[-1])
-
-    def get_config(self):
-        return {**super().get_config(), "reset_context": self.reset_context}

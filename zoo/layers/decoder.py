@@ -1,21 +1,16 @@
 """A decoder made of any recurrent cells and any attention (Luong et al. 2015)."""
 
-import itertools
+from typing import Any
 
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer
 from zoo.layers.attention_cell import state_specs
 from zoo.layers.cells import as_list
-from zoo.layers.cudnn import has_cudnn, run_lstm
-from zoo.layers.functional import (
-    LoopKernel,
-    clear_masked,
-    loop_kernels,
-    scan,
-    sentence_mask,
-)
+from zoo.layers.fast_loops.decoders import run_attention_cell
+from zoo.layers.functional import clear_masked, sentence_mask
 from zoo.layers.recurrent import CellRunner
 
 
@@ -23,9 +18,9 @@ from zoo.layers.recurrent import CellRunner
 class AttentionDecoder(MemoryLayer, CellRunner):
     """Runs an `AttentionCell` over whole target sequences (teacher forcing).
 
-    What does not depend on the step stays outside the time loop: keys, the input
-    product, the dropout masks. Without input feeding the cells run as one recurrent
-    call, followed by one batched attention.
+    Each step is the cell's; what doesn't depend on the step is computed before the loop
+    (`zoo.layers.fast_loops`). Without input feeding the cells run layer by layer,
+    followed by one batched attention.
 
     Args:
         cell: an `AttentionCell`.
@@ -58,11 +53,13 @@ class AttentionDecoder(MemoryLayer, CellRunner):
         ((2, 7, 8), (2, 7, 5))
     """
 
-    def __init__(self, cell, return_alignments=True, **kwargs):
+    def __init__(
+        self, cell: Any, return_alignments: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(cell, **kwargs)
         self.return_alignments = return_alignments
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         if not self.cell.built:
             step_shape = (inputs_shape[0], inputs_shape[-1])
             self.cell.build(step_shape, memory_shape)
@@ -70,105 +67,41 @@ class AttentionDecoder(MemoryLayer, CellRunner):
 
     def call(
         self,
-        inputs,
-        memory,
-        memory_mask=None,
-        initial_states=None,
-        keys=None,
-        training=False,
-        return_alignments=None,
-    ):
+        inputs: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+        return_alignments: bool | None = None,
+    ) -> tuple:
         if return_alignments is None:
             return_alignments = self.return_alignments
         cell, mask = self.cell, sentence_mask(memory_mask, memory)
         if keys is None:
             memory = clear_masked(memory, mask)
             keys = cell.attention.project(memory)
-        batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
-        states = cell.get_initial_state(batch, initial_states)
-        loose = cell.hoists and not cell.input_feeding
-        if loose and all(has_cudnn(own, inputs) for own in cell.cells):
-            hidden, states = self._run_whole(inputs, states, training)
-            W_c = cell.loop_kernels()[-1]
-            outputs, alignments = self._attend(hidden, memory, mask, keys, W_c)
-            return (outputs, states, *([alignments] if return_alignments else []))
-        # Time first, as a loop reads it: only the narrow inputs are turned round.
-        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        drops = cell.draw_drops((time, batch), training)
-        first = cell.project(cell.drop(inputs, training=training))
-        kernels = cell.loop_kernels()
-        inside = len(kernels) if cell.input_feeding else len(kernels) - 1
-        kernels[:inside] = loop_kernels(kernels[:inside], training)
-        added, widened = cell.additions(first), {}
-        for index, kernel in enumerate(kernels, len(added) - len(kernels)):
-            if isinstance(kernel, LoopKernel):
-                lead = (time, batch, kernel.shape[1])
-                rest = added[index]
-                rest = ops.zeros((), self.compute_dtype) if rest is None else rest
-                widened[index] = kernel.widen(ops.broadcast_to(rest, lead))
-        widened.setdefault(0, first)
-        # What the loop reads, side by side: it takes one sequence.
-        parts = [*widened.values(), *drops]
-        ends = list(itertools.accumulate(part.shape[-1] for part in parts[:-1]))
-        sequence = ops.concatenate(parts, axis=-1) if ends else parts[0]
-        sequence = ops.swapaxes(sequence, 0, 1)  # scan turns it back at no cost
-
-        def cut(x):
-            """This step's additions and dropout masks."""
-            pieces = ops.split(x, ends, axis=-1) if ends else [x]
-            own = dict(zip(widened, pieces, strict=False))
-            whole = [own.get(index, rest) for index, rest in enumerate(added)]
-            return whole, pieces[len(widened) :]
-
-        if cell.input_feeding:
-            fixed = memory, mask, keys, kernels
-
-            def step(x, states):
-                added, drops = cut(x)
-                output, alignment, states = cell.advance(
-                    added, states, *fixed, drops, paired=True, training=training
-                )
-                if return_alignments:
-                    output = ops.concatenate([output, alignment], axis=-1)
-                return output, states
-
-            outputs, states = scan(step, sequence, states)
-            alignments = outputs[..., cell.units :] if return_alignments else None
-            outputs = outputs[..., : cell.units]
-        else:
-
-            def step(x, states):
-                added, drops = cut(x)
-                return cell.run_cells(added, states, kernels, drops, training)
-
-            hidden, states[:-1] = scan(step, sequence, states[:-1])
-            outputs, alignments = self._attend(hidden, memory, mask, keys, kernels[-1])
-            states[-1] = states[-1] + time
-        if return_alignments:
-            return outputs, states, alignments
-        return outputs, states
-
-    def _attend(self, hidden, memory, mask, keys, W_c):
-        """Without input feeding: all steps' attention at once."""
-        positions = ops.arange(ops.shape(hidden)[1], dtype="int32")
-        context, alignments = self.cell.attention(
-            hidden, memory, mask=mask, keys=keys, position=positions
+        states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
+        outputs, states, alignments = run_attention_cell(
+            cell,
+            ops.cast(inputs, self.compute_dtype),
+            states,
+            memory,
+            mask,
+            keys,
+            training,
+            return_alignments,
         )
-        return self.cell.combine(context, hidden, W_c), alignments
-
-    def _run_whole(self, inputs, states, training):
-        """Without input feeding: the cells layer by layer, by cuDNN's kernel."""
-        new_states = []
-        for index, cell in enumerate(self.cell.cells):
-            inputs = self.cell.drop(inputs, training=training)
-            own = states[2 * index : 2 * index + 2]
-            inputs, final = run_lstm(cell, inputs, own)
-            new_states += final
-        return inputs, [*new_states, states[-1] + ops.shape(inputs)[1]]
+        return (outputs, states, *([alignments] if return_alignments else []))
 
     def compute_output_spec(
-        self, inputs, memory, *args, return_alignments=None, **kwargs
-    ):
+        self,
+        inputs: Tensor,
+        memory: Tensor,
+        *args: Any,
+        return_alignments: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
         if return_alignments is None:
             return_alignments = self.return_alignments
         shapes = self._output_shapes(inputs.shape, memory.shape, return_alignments)
@@ -179,7 +112,7 @@ class AttentionDecoder(MemoryLayer, CellRunner):
             *(keras.KerasTensor(shape, self.compute_dtype) for shape in alignments),
         )
 
-    def compute_output_shape(self, inputs_shape, memory_shape):
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         return self._output_shapes(inputs_shape, memory_shape, self.return_alignments)
 
     def _output_shapes(self, inputs_shape, memory_shape, return_alignments):
@@ -192,5 +125,5 @@ class AttentionDecoder(MemoryLayer, CellRunner):
             return outputs, states
         return outputs, states, (batch, time, memory_shape[1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "return_alignments": self.return_alignments}

@@ -1,19 +1,23 @@
 """Small functions that the layers share: a masked softmax, a gather and a scan."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Tensor
 
-def values_of(tensor):
-    """A tensor's values as a NumPy array; None while a graph is being traced, which has
-    none yet."""
+
+def values_of(tensor: Tensor) -> Any:
+    """Returns a tensor's values as a NumPy array, None while a graph is traced."""
     try:
         return ops.convert_to_numpy(tensor)
     except Exception:  # each backend's tracer has an error class of its own
         return None
 
 
-def masked_softmax(scores, mask=None):
+def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Softmax over the last axis, restricted to the positions where `mask` is true.
 
     Masked positions get exactly 0; a row in which nothing is real gets zeros, never
@@ -42,12 +46,14 @@ def masked_softmax(scores, mask=None):
     return ops.cast(exponentials / ops.maximum(total, 1e-30), dtype)
 
 
-def read_mask(mask, batch, time, length):
+def read_mask(
+    mask: Tensor | None, length: int, batch: int | None, time: int | None
+) -> Tensor:
     """The mask of a memory as bool `(B, 1 or T, S)`, or None.
 
     Args:
         mask: `(B or 1, S)` or `(B or 1, 1 or T, S)`, true where real, or None.
-        batch, time, length: B, T and S, None where they aren't known.
+        length, batch, time: S, B and T, None where they aren't known.
 
     Raises:
         ValueError: for a mask of another shape.
@@ -70,19 +76,20 @@ def read_mask(mask, batch, time, length):
     return ops.cast(mask, "bool")
 
 
-def sentence_mask(mask, memory):
-    """The mask of a memory `(B, S, d)` that is the same for all queries, bool `(B, S)`,
-    or None.
+def sentence_mask(mask: Tensor, memory: Tensor) -> Tensor | None:
+    """Returns one mask per sentence of a memory `(B, S, d)`, or None.
+
+    It is bool `(B, S)`, the same for all queries.
 
     Raises:
         ValueError: for a mask of another shape than `(B, S)` and `(B, 1, S)`.
     """
     if mask is None:
         return None
-    return read_mask(mask, memory.shape[0], 1, memory.shape[1])[:, 0]
+    return read_mask(mask, memory.shape[1], memory.shape[0], 1)[:, 0]
 
 
-def steps_mask(mask, inputs):
+def steps_mask(mask: Tensor, inputs: Tensor) -> Tensor | None:
     """The mask of a sequence `(B, T, n)` as bool `(B, T)`, or None.
 
     Raises:
@@ -99,32 +106,35 @@ def steps_mask(mask, inputs):
     return ops.cast(mask, "bool")
 
 
-def clear_masked(memory, mask):
-    """Zeroes the memory `(B, S, d)` where every query is masked, since NaN times a
-    weight of 0 is NaN.
+def clear_masked(memory: Tensor, mask: Tensor) -> Tensor:
+    """Zeroes the memory `(B, S, d)` where every query is masked.
+
+    NaN times a weight of 0 would be NaN.
 
     Args:
         mask: as in `read_mask`.
     """
     if mask is None:
         return memory
-    mask = read_mask(mask, memory.shape[0], None, memory.shape[1])
+    mask = read_mask(mask, memory.shape[1], memory.shape[0], None)
     mask = mask[:, 0] if mask.shape[1] == 1 else ops.any(mask, axis=1)
     return ops.where(mask[..., None], memory, 0.0)
 
 
-def is_half(x):
+def is_half(x: Tensor) -> bool:
     """Whether the tensor's dtype is of half precision: float16 or bfloat16."""
     return "16" in keras.backend.standardize_dtype(x.dtype)
 
 
-def wide(x):
-    """`x`, half precisions as float32: for what would lose differences and small
-    products in them, and is rounded once behind."""
+def wide(x: Tensor) -> Tensor:
+    """Casts half precisions to float32.
+
+    For what would lose differences and small products, and is rounded once, afterwards.
+    """
     return ops.cast(x, "float32") if is_half(x) else x
 
 
-def linear(x, kernel):
+def linear(x: Tensor, kernel: Tensor) -> Tensor:
     """`x` times a matrix, over the last axis.
 
     As one product of two matrices: with unknown sizes inside a loop, a product of three
@@ -143,61 +153,12 @@ def linear(x, kernel):
     return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
 
 
-def columns(x, start, stop):
+def columns(x: Tensor, start: int, stop: int) -> Tensor:
     """`x[..., start:stop]`, of known width though that of x may not be."""
     return ops.reshape(x[..., start:stop], (*ops.shape(x)[:-1], stop - start))
 
 
-class LoopKernel:
-    """The matrix of a product inside a time loop, made ready for training.
-
-    The gradient of a loop's matrix is a sum over its steps. Added up inside the loop it
-    costs a small product and a pass over the whole matrix at each step; after the loop
-    it is one large product. `widen` adds columns of zeros to a sequence that the loop
-    reads anyway; the steps hand their factors of that product out as the gradient of
-    these columns. Measured: docs/performance.md.
-
-    Args:
-        kernel: tensor `(n, m)`.
-    """
-
-    def __init__(self, kernel):
-        self.kernel, self.shape = kernel, kernel.shape
-        self.transposed = ops.transpose(kernel)  # here: not at each step
-
-    def widen(self, added):
-        """The sequence `(B, T, m)` that is added to the loop's products, with room for
-        the kernel's gradient: `(B, T, m + n)`."""
-        n, m = self.shape
-
-        @custom_gradient
-        def join(added, kernel):
-            def gradient(upstream):
-                rows = ops.reshape(upstream, (-1, m + n))
-                wanted = ops.matmul(ops.transpose(rows[:, m:]), rows[:, :m])
-                return upstream[..., :m], wanted
-
-            room = ops.zeros((*ops.shape(added)[:-1], n), dtype=added.dtype)
-            return ops.concatenate([added, room], axis=-1), gradient
-
-        return join(added, self.kernel)
-
-    def product(self, x, added):
-        """One step: x · kernel plus this step's slice of the widened sequence."""
-        m = self.shape[1]
-
-        @custom_gradient
-        def multiply(x, kernel, transposed, added):
-            def gradient(upstream):
-                rows = ops.concatenate([upstream, x], axis=-1)
-                return ops.matmul(upstream, transposed), None, None, rows
-
-            return ops.matmul(x, kernel) + added[:, :m], gradient
-
-        return multiply(x, self.kernel, self.transposed, added)
-
-
-def custom_gradient(function):
+def custom_gradient(function: Any) -> Callable:
     """`ops.custom_gradient` that also supports second-order gradients under torch.
 
     Args:
@@ -223,46 +184,12 @@ def custom_gradient(function):
     return ops.custom_gradient(forward)
 
 
-def is_recorded(x):
-    """Whether torch records what is computed of a tensor, for a gradient; False under
-    the other backends."""
+def is_recorded(x: Tensor) -> bool:
+    """Whether torch records a gradient of `x`; False under the other backends."""
     return getattr(x, "requires_grad", False) and x[None].requires_grad
 
 
-def loop_kernels(kernels, training):
-    """Kernels for a time loop: made ready for training where that pays.
-
-    Under torch, which runs the loop step by step, the wider sequence costs as much as
-    it saves.
-    """
-    if training and keras.backend.backend() != "torch":
-        return [LoopKernel(kernel) for kernel in kernels]
-    return kernels
-
-
-def widen(kernel, added):
-    """`kernel.widen(added)` of a `LoopKernel`; `added` as it is for a tensor."""
-    return kernel.widen(added) if isinstance(kernel, LoopKernel) else added
-
-
-def step_product(x, kernel, added=None):
-    """`x` times the matrix of a time loop, plus `added`.
-
-    Args:
-        x: tensor `(B, n)`.
-        kernel: tensor `(n, m)` or a `LoopKernel`, which needs `added`.
-        added: this step's slice of `widen(kernel, sequence)`; None adds nothing.
-
-    Returns:
-        Tensor `(B, m)`.
-    """
-    if isinstance(kernel, LoopKernel):
-        return kernel.product(x, added)
-    product = ops.matmul(x, kernel)
-    return product if added is None else product + added
-
-
-def gather_rows(values, index):
+def gather_rows(values: Tensor, index: Tensor) -> Tensor:
     """Takes `values[b, index[b, t, w]]`.
 
     Args:
@@ -284,9 +211,10 @@ def gather_rows(values, index):
     return found if isinstance(values, list) else found[0]
 
 
-def take_last(values, index):
-    """Takes `values[b, t, index[b, t, s]]`, in fewer operations than
-    `ops.take_along_axis` needs.
+def take_last(values: Tensor, index: Tensor) -> Tensor:
+    """Takes `values[b, t, index[b, t, s]]`.
+
+    It needs fewer operations than `ops.take_along_axis`.
 
     Args:
         values: tensor `(B, T, W)`.
@@ -300,19 +228,23 @@ def take_last(values, index):
     return ops.take(ops.reshape(values, (-1,)), index + rows, axis=0)
 
 
-def cast_weights(weights, dtype):
+def cast_weights(weights: Tensor, dtype: Any) -> Tensor:
     """Casts a variable or tensor to the compute dtype, as autocast does in `call`."""
     return ops.cast(ops.convert_to_tensor(weights), dtype)
 
 
-def fresh(initializer):
-    """A copy of an initializer, since one instance gives every variable the same values
-    (a seed that the user set is kept)."""
+def fresh(initializer: Any) -> Any:
+    """Copies an initializer; a seed that the user set is kept.
+
+    One instance would give every variable the same values.
+    """
     initializer = keras.initializers.get(initializer)
     return initializer.clone() if hasattr(initializer, "clone") else initializer
 
 
-def scan(step, inputs, initial_states, reverse=False):
+def scan(
+    step: Callable, inputs: Tensor, initial_states: list[Tensor], reverse: bool = False
+) -> tuple[Tensor, list[Tensor]]:
     """Runs `step` over the time axis of `inputs` with Keras's recurrent engine.
 
     Unlike `keras.layers.RNN` it takes any function, so that loop-invariant tensors
@@ -350,7 +282,7 @@ def scan(step, inputs, initial_states, reverse=False):
 
 
 class _Step:
-    """A function in the clothes of an RNN cell."""
+    """Adapts a step function to the RNN-cell interface."""
 
     state_size = 1
 

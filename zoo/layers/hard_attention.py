@@ -1,8 +1,11 @@
 """Attention to one place, drawn at random (Xu et al. 2015, section 4.1)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers.attention import Attention, mix
 from zoo.layers.functional import clear_masked
 
@@ -44,7 +47,7 @@ class HardAttention(Attention):
         [0.0, 0.0, 0.0, 0.0, 1.0]
     """
 
-    def __init__(self, attention, soft_share=0.5, **kwargs):
+    def __init__(self, attention: Any, soft_share: float = 0.5, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not 0 <= soft_share <= 1:
             raise ValueError(
@@ -58,15 +61,15 @@ class HardAttention(Attention):
         self.attention = attention
         self.soft_share = soft_share
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         if not self.attention.built:
             self.attention.build(query_shape, memory_shape)
         self.built = True
 
-    def project(self, memory):
+    def project(self, memory: Tensor) -> Tensor:
         return self.attention.project(memory)
 
-    def draw_noise(self, shape, seed):
+    def draw_noise(self, shape: Shape, seed: Any) -> Tensor:
         """Noise for queries `(*shape[:-1], d)` and `shape[-1]` places.
 
         Args:
@@ -86,13 +89,13 @@ class HardAttention(Attention):
 
     def call(
         self,
-        query,
-        memory,
-        memory_mask=None,
-        keys=None,
-        position=None,
-        noise=None,
-    ):
+        query: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+        position: Tensor | None = None,
+        noise: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.project(memory)
@@ -106,7 +109,7 @@ class HardAttention(Attention):
         )
         return (context[:, 0] if single else context), weights
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "attention": keras.saving.serialize_keras_object(self.attention),
@@ -114,14 +117,17 @@ class HardAttention(Attention):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         attention = keras.saving.deserialize_keras_object(config["attention"])
         return cls(**{**config, "attention": attention})
 
 
-def choose(alpha, noise=None):
-    """One place of each row of α `(..., S)`, one-hot: drawn with noise `(..., S + 1)`,
-    or α itself where its coin says so; without noise the most probable one."""
+def choose(alpha: Tensor, noise: Tensor | None = None) -> Tensor:
+    """Chooses one place of each row of α `(..., S)`, one-hot.
+
+    With noise `(..., S + 1)` it is drawn, or α itself is kept where the coin says so;
+    without noise it is the most probable one.
+    """
     if 0 in alpha.shape:
         return alpha
     scores = ops.log(ops.maximum(ops.cast(alpha, "float32"), 1e-30))
@@ -136,9 +142,17 @@ def choose(alpha, noise=None):
     return ops.where(noise[..., -1:] > 0, chosen, alpha)
 
 
-def reinforce(log_likelihood, alphas, choices, baseline, reward=0.1, entropy=0.002):
-    """The term that hard attention adds to the loss -log p(y | s, a): the draws' part
-    of the estimator (Xu et al. 2015, section 4.1).
+def reinforce(
+    log_likelihood: Tensor,
+    alphas: Tensor,
+    choices: Tensor,
+    baseline: Tensor,
+    reward: float = 0.1,
+    entropy: float = 0.002,
+) -> Tensor:
+    """The term that hard attention adds to the loss -log p(y | s, a).
+
+    It has the draws' part of the estimator (Xu et al. 2015, section 4.1).
 
         - λ_r (log p(y | s, a) - b) Σ_t log p(s_t | a) - λ_e Σ_t H[α_t]
 

@@ -1,8 +1,11 @@
 """Initializers of matrices that stand for several."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape
 from zoo.layers.functional import fresh
 
 
@@ -27,11 +30,11 @@ class PerGate(keras.initializers.Initializer):
         True
     """
 
-    def __init__(self, initializer="orthogonal", gates=3):
+    def __init__(self, initializer: Any = "orthogonal", gates: int = 3) -> None:
         self.initializer = keras.initializers.get(initializer)
         self.gates = gates
 
-    def __call__(self, shape, dtype=None):
+    def __call__(self, shape: Shape, dtype: Any = None) -> Any:
         dtype = keras.backend.standardize_dtype(dtype)
         *lead, size = shape
         if size % self.gates:
@@ -54,6 +57,6 @@ class PerGate(keras.initializers.Initializer):
             copy = type(copy).from_config({**config, "seed": config["seed"] + gate})
         return copy
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         initializer = keras.initializers.serialize(self.initializer)
         return {"initializer": initializer, "gates": self.gates}

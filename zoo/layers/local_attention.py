@@ -4,10 +4,12 @@ Positions count from 0. S is the number of real source positions of each sentenc
 """
 
 import numbers
+from typing import Any
 
 import keras
 from keras import initializers, ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import integer, positive
 from zoo.layers.attention import Attention, mix
 from zoo.layers.functional import (
@@ -121,7 +123,7 @@ class _LocalAttention(Attention):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         if isinstance(config.get("score"), dict):
             score = keras.saving.deserialize_keras_object(config["score"])
             config = {**config, "score": score}
@@ -166,16 +168,23 @@ class LocalMonotonicAttention(_LocalAttention):
 
     def __init__(
         self,
-        score="general",
-        window=10,
-        reverse=False,
-        kernel_initializer="glorot_uniform",
-        **kwargs,
-    ):
+        score: str = "general",
+        window: int = 10,
+        reverse: bool = False,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(score, window, kernel_initializer, **kwargs)
         self.reverse = bool(reverse)
 
-    def call(self, query, memory, memory_mask=None, keys=None, position=None):
+    def call(
+        self,
+        query: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+        position: Tensor | None = None,
+    ) -> Any:
         if position is None and len(query.shape) == 2:
             raise ValueError(
                 "LocalMonotonicAttention needs `position=` (the target position) with "
@@ -191,7 +200,7 @@ class LocalMonotonicAttention(_LocalAttention):
                 )
         return super().call(query, memory, memory_mask, keys, position)
 
-    def place(self, query, lengths, position):
+    def place(self, query: Tensor, lengths: Any, position: Tensor) -> Any:
         if position is None:
             position = ops.arange(ops.shape(query)[1], dtype="int32")
         position = ops.cast(position, "int32")
@@ -205,7 +214,7 @@ class LocalMonotonicAttention(_LocalAttention):
             centre = last - centre
         return ops.broadcast_to(centre, ops.shape(query)[:2]), None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "reverse": self.reverse}
 
 
@@ -240,16 +249,16 @@ class LocalPredictiveAttention(_LocalAttention):
 
     def __init__(
         self,
-        score="general",
-        window=10,
-        units=None,
-        kernel_initializer="glorot_uniform",
-        **kwargs,
-    ):
+        score: str = "general",
+        window: int = 10,
+        units: int | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(score, window, kernel_initializer, **kwargs)
         self.units = None if units is None else positive("units", units)
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]
         self.W_p = self.add_weight(
             name="W_p",
@@ -261,7 +270,7 @@ class LocalPredictiveAttention(_LocalAttention):
         )
         super().build(query_shape, memory_shape)
 
-    def place(self, query, lengths, position):
+    def place(self, query: Tensor, lengths: Any, position: Tensor) -> Any:
         hidden = ops.tanh(linear(query, self.W_p))
         # float32: half precisions can't tell neighbouring positions apart.
         logit = ops.sum(ops.cast(hidden * self.v_p, "float32"), axis=-1)
@@ -271,5 +280,5 @@ class LocalPredictiveAttention(_LocalAttention):
         centre = ops.cast(ops.floor(ops.stop_gradient(focus)), "int32")
         return ops.clip(centre, 0, last), focus
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "units": self.units}

@@ -1,9 +1,13 @@
 """Stacks of the Long Short-Term Memory-Network's layers."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive, rate
+from zoo.layers.fast_loops.lstmn import run_lstmn_cell
 from zoo.layers.functional import fresh, steps_mask
 from zoo.layers.lstmn_cell import LSTMNCell
 
@@ -14,7 +18,7 @@ class LSTMN(keras.layers.Layer):
 
     Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its
     attention asks with h_t of layer k. Cost and memory grow with the square of the
-    sequence's length. The gradient's limits are in `zoo/layers/lstmn_loop.py`.
+    sequence's length. The gradient's limits are in `zoo.layers.fast_loops.lstmn.py`.
 
     Args:
         units: size of h and c of each layer.
@@ -54,17 +58,17 @@ class LSTMN(keras.layers.Layer):
 
     def __init__(
         self,
-        units,
-        num_layers=1,
-        attention_units=None,
-        fusion=None,
-        skip=True,
-        dropout=0.0,
-        kernel_initializer="glorot_uniform",
-        seed=None,
-        unit_forget_bias=True,
-        **kwargs,
-    ):
+        units: int,
+        num_layers: int = 1,
+        attention_units: int | None = None,
+        fusion: str | None = None,
+        skip: bool = True,
+        dropout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        seed: Any = None,
+        unit_forget_bias: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.units = positive("units", units)
         self.num_layers = positive("num_layers", num_layers)
@@ -90,7 +94,7 @@ class LSTMN(keras.layers.Layer):
         ]
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]
         self.cells[0].build((None, size))
         extra = size if self.skip else 0
@@ -100,14 +104,14 @@ class LSTMN(keras.layers.Layer):
 
     def call(
         self,
-        inputs,
-        mask=None,
-        initial_states=None,
-        source=None,
-        training=False,
-        starts=None,
-        inputs_mask=None,
-    ):
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        source: Tensor | None = None,
+        training: bool = False,
+        starts: Tensor | None = None,
+        inputs_mask: Tensor | None = None,
+    ) -> tuple[Tensor, list[list[Tensor]]]:
         # Keras fills `inputs_mask`, and not `mask`, beside other tensors.
         mask = steps_mask(inputs_mask if mask is None else mask, inputs)
         tapes, _, states = self.run(
@@ -115,7 +119,7 @@ class LSTMN(keras.layers.Layer):
         )
         return tapes[-1][0], states
 
-    def project_source(self, tapes, mask):
+    def project_source(self, tapes: list, mask: Tensor) -> list[dict[str, Tensor]]:
         """The layers' keys and values of a source.
 
         Args:
@@ -126,19 +130,19 @@ class LSTMN(keras.layers.Layer):
             A list with a dict for each layer.
         """
         return [
-            cell.project_source(*tape, mask)
-            for cell, tape in zip(self.cells, tapes, strict=True)
+            cell.project_source(h, c, mask)
+            for cell, (h, c) in zip(self.cells, tapes, strict=True)
         ]
 
     def run(
         self,
-        inputs,
-        mask=None,
-        initial_states=None,
-        source=None,
-        training=False,
-        starts=None,
-    ):
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        source: Tensor | None = None,
+        training: bool = False,
+        starts: Tensor | None = None,
+    ) -> tuple:
         """As the call, with all that there is.
 
         Returns:
@@ -157,13 +161,15 @@ class LSTMN(keras.layers.Layer):
             initial = initial_states[index] if initial_states else None
             own = source[index] if source else None
             x = self.drop(x, training=training)
-            h, c, weights, last = cell.run(x, mask, initial, own, starts)
+            h, c, weights, last = run_lstmn_cell(cell, x, mask, initial, own, starts)
             tapes.append((h, c))
             states.append(last)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
         return tapes, weights, states
 
-    def make_states(self, batch_size, length, initial_states=None):
+    def make_states(
+        self, batch_size: int, length: int, initial_states: list[Tensor] | None = None
+    ) -> list[list[Tensor]]:
         """Each layer's states for `length` calls of `step`; see `LSTMNCell`."""
         initial = initial_states or [None] * self.num_layers
         return [
@@ -171,9 +177,18 @@ class LSTMN(keras.layers.Layer):
             for cell, own in zip(self.cells, initial, strict=True)
         ]
 
-    def step(self, inputs, states, source=None, starts=None):
-        """One step: `(B, n)` to `(h of the top layer, its weights on the source or
-        None, states)`; NaN where the states have no room left. `starts`: `(B, 1)`."""
+    def step(
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        source: Tensor | None = None,
+        starts: Tensor | None = None,
+    ) -> tuple:
+        """Takes one step with inputs `(B, n)`.
+
+        Returns `(h of the top layer, its weights on the source or None, states)`; NaN
+        where the states have no room left. `starts`: `(B, 1)`.
+        """
         inputs = ops.cast(inputs, self.compute_dtype)
         x, new_states = inputs, []
         for index, cell in enumerate(self.cells):
@@ -187,15 +202,15 @@ class LSTMN(keras.layers.Layer):
         room = position + 1 < ops.shape(tape)[1]
         return ops.where(room[:, None], h, float("nan")), weights, new_states
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Any:
         state = (inputs_shape[0], self.units)
         states = [[state, state] for _ in range(self.num_layers)]
         return (*inputs_shape[:2], self.units), states
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,

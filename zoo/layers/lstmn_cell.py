@@ -1,14 +1,27 @@
 """One step of the Long Short-Term Memory-Network: an LSTM that attends to its past."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import one_of, positive
-from zoo.layers.functional import cast_weights, clear_masked, fresh, gather_rows, linear
-from zoo.layers.lstmn_loop import Loop
-from zoo.layers.lstmn_step import Step, attend, attend_row
+from zoo.layers.attention import mix
+from zoo.layers.functional import (
+    cast_weights,
+    clear_masked,
+    fresh,
+    linear,
+    masked_softmax,
+)
 
-FUSIONS = (None, "shallow", "deep")
+# The weights by which a step reads a source.
+FUSED = {
+    None: [],
+    "shallow": ["W_q", "context_kernel", "u"],
+    "deep": ["W_gammatilde", "W_r", "u"],
+}
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -25,7 +38,7 @@ class LSTMNCell(keras.layers.Layer):
     Slot 0 of the tapes holds the initial h and c, zeros by default, for ever, as in the
     authors' code (whose encoder leaves W_h~ out). Nothing sees a masked step. Where
     tapes start anew, of all that is on them the last state alone is seen from then on.
-    The limits of a sequence's gradient are in `zoo/layers/lstmn_loop.py`.
+    The limits of a sequence's gradient are in `zoo.layers.fast_loops.lstmn.py`.
 
     With `fusion` the cell reads a source too, whose tapes are γ_j (hidden states) and
     α_j (memories), section 4:
@@ -71,25 +84,28 @@ class LSTMNCell(keras.layers.Layer):
 
     def __init__(
         self,
-        units,
-        attention_units=None,
-        fusion=None,
-        kernel_initializer="glorot_uniform",
-        unit_forget_bias=True,
-        **kwargs,
-    ):
+        units: int,
+        attention_units: int | None = None,
+        fusion: str | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        unit_forget_bias: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.units = positive("units", units)
         self.unit_forget_bias = bool(unit_forget_bias)
         if attention_units is not None:
             attention_units = positive("attention_units", attention_units)
         self.attention_units = attention_units
-        self.fusion = one_of("fusion", fusion, FUSIONS)
+        self.fusion = one_of("fusion", fusion, FUSED)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
 
-    def build(self, inputs_shape, skip=0):
-        """`skip`: how many of the last inputs are a skip connection's, which the gates
-        read and the attention's query does not."""
+    def build(self, inputs_shape: Shape, skip: int = 0) -> None:
+        """Makes the weights.
+
+        The last `skip` inputs are a skip connection's: the gates read them and the
+        attention's query does not.
+        """
         size, n = inputs_shape[-1], self.units
         a = self.attention_units or n
         self.query_size = size - skip
@@ -117,8 +133,6 @@ class LSTMNCell(keras.layers.Layer):
         self.bias = self.add_weight(name="bias", shape=(4 * n,), initializer=self._bias)
         if self.fusion == "deep":
             self.b_r = self.add_weight(name="b_r", shape=(n,), initializer="zeros")
-        self.step = Step(n, a, self.fusion)
-        self.loop = Loop(self.step)
         self.built = True
 
     def _bias(self, shape, dtype=None):
@@ -129,18 +143,24 @@ class LSTMNCell(keras.layers.Layer):
     def _cast(self, *names):
         return [cast_weights(getattr(self, name), self.compute_dtype) for name in names]
 
-    def loop_weights(self):
-        """The matrices of the steps, in the compute dtype, by name."""
-        names = self.step.weights
-        found = dict(zip(names, self._cast(*names), strict=True))
+    def step_weights(self) -> dict[str, Tensor]:
+        """Returns the matrices of a step, in the compute dtype, by name.
+
+        Of W_r the rows of γ~_t: x_t is projected before.
+        """
+        names = ["recurrent_kernel", "W_htilde", "W_h", "v", *FUSED[self.fusion]]
+        weights = dict(zip(names, self._cast(*names), strict=True))
         if self.fusion == "deep":
-            found["W_r"] = found["W_r"][: self.units]
-        return found
+            weights["W_r"] = weights["W_r"][: self.units]
+        return weights
 
     # === Before the loop ===
-    def project(self, inputs):
-        """All that the inputs `(..., n)` alone decide: the gates' share, the query's,
-        and with deep fusion those of r_t and of the source's query."""
+    def project(self, inputs: Tensor) -> Tensor:
+        """Computes all that the inputs `(..., n)` alone decide.
+
+        That is the gates' share, the query's, and with deep fusion those of r_t and of
+        the source's query.
+        """
         inputs = ops.cast(inputs, self.compute_dtype)
         kernel, bias, W_x = self._cast("kernel", "bias", "W_x")
         shown = inputs[..., : self.query_size]
@@ -150,9 +170,13 @@ class LSTMNCell(keras.layers.Layer):
             parts += [linear(inputs, W_r[self.units :]) + b_r, linear(shown, W_xgamma)]
         return ops.concatenate(parts, axis=-1)
 
-    def project_source(self, hidden, memory, mask):
-        """The source as a cell with fusion reads it: γ `(B, S, units)`, α of the same
-        shape, mask bool `(B, S)`."""
+    def project_source(
+        self, hidden: Tensor, memory: Tensor, mask: Tensor
+    ) -> dict[str, Tensor]:
+        """Prepares a source for a cell with fusion.
+
+        γ and α are `(B, S, units)`, the mask is bool `(B, S)`.
+        """
         hidden, memory = (
             clear_masked(ops.cast(x, self.compute_dtype), mask)
             for x in (hidden, memory)
@@ -164,7 +188,9 @@ class LSTMNCell(keras.layers.Layer):
             "mask": ops.cast(mask, "bool"),
         }
 
-    def make_states(self, batch_size, length, initial=None):
+    def make_states(
+        self, batch_size: int, length: int, initial: Any = None
+    ) -> list[Tensor]:
         """Room for `length` steps behind slot 0.
 
         Args:
@@ -188,7 +214,14 @@ class LSTMNCell(keras.layers.Layer):
         return [tape, real, h, c, *fed, ops.zeros((batch_size,), dtype="int32")]
 
     # === One step ===
-    def advance(self, x, states, source=None, keep=None, starts=None):
+    def advance(
+        self,
+        x: Tensor,
+        states: list[Tensor],
+        source: Tensor | None = None,
+        keep: Tensor | None = None,
+        starts: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
         """One step.
 
         Args:
@@ -205,39 +238,83 @@ class LSTMNCell(keras.layers.Layer):
             `(B, S)` or None, a list.
         """
         tape, real, last_h, last_c, htilde, *fed, position = states
-        n, w = self.units, self.loop_weights()
         slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
         if starts is not None:
-            starts = self._checked_starts(starts, keep)
+            starts = self.checked_starts(starts, keep)
             last = ops.max(ops.where(real > 0, slots, 0), axis=1, keepdims=True)
             real = ops.where(starts, ops.cast(slots == last, real.dtype), real)
             htilde = ops.where(starts, 0.0, htilde)
-        asking = last_h if self.fusion == "shallow" else (fed[0] if fed else None)
-        values, keys = tape[..., : 2 * n], tape[..., 2 * n :]
-        h, c, found = self.step(
-            w,
-            x,
-            htilde,
-            asking,
-            lambda query: attend_row(query, keys, w["v"], real > 0, values),
-            lambda query: self._read(query, source, w["u"]),
-        )
-        new_fed = [found["fed"]] if fed else []
+        old = [last_h, last_c, htilde, *fed]
+        *new, alignment = self.equations(x, tape, real > 0, old, source)
+        new = new[: len(old)]
+        h, c = new[:2]
 
         here = slots == position[:, None] + 1
         if keep is not None:
             here = ops.logical_and(here, keep)
-        row = ops.concatenate([h, c, ops.matmul(h, w["W_h"])], axis=-1)
+            new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
+        [W_h] = self._cast("W_h")
+        row = ops.concatenate([h, c, ops.matmul(h, W_h)], axis=-1)
         tape = ops.where(here[..., None], row[:, None], tape)
         real = ops.where(here, ops.ones_like(real), real)
-        new, old = [h, c, found["htilde"], *new_fed], [last_h, last_c, htilde, *fed]
-        if keep is not None:
-            new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
-        alignment = found.get("alignment")
         return h, c, alignment, [tape, real, *new, position + 1]
 
-    def _checked_starts(self, starts, mask=None):
-        """`starts` as a bool tensor; a pad starts nothing."""
+    def equations(
+        self,
+        x: Tensor,
+        tape: Tensor,
+        seen: Tensor,
+        old: Tensor,
+        source: Tensor | None = None,
+    ) -> tuple:
+        """Sections 3.2 and, with fusion, 4.
+
+        Args:
+            x: `(B, m)` of `project`.
+            tape: `(B, L, …)`, h_i, c_i and W_h h_i side by side.
+            seen: bool `(B, L)`, the slots that are looked at.
+            old: `[h_{t-1}, c_{t-1}, h~_{t-1}]`, and γ~_{t-1} with deep fusion.
+            source: from `project_source`.
+
+        Returns:
+            `(h_t, c_t, h~_t, γ~_t or None, alignment or None)`.
+        """
+        w, n, gamma, alignment = self.step_weights(), self.units, None, None
+        net, query, *more = self._parts(x)  # W x_t, W_x x_t, W_r x_t, W_xγ x_t
+        query = query + ops.matmul(old[2], w["W_htilde"])
+        read, _ = attend_row(
+            query, tape[..., 2 * n :], w["v"], seen, tape[..., : 2 * n]
+        )
+        htilde, ctilde = ops.split(read, 2, axis=-1)
+        net = net + ops.matmul(htilde, w["recurrent_kernel"])  # W [h~_t; x_t]
+        added = 0.0
+        if self.fusion == "shallow":
+            query = ops.matmul(old[0], w["W_q"])
+            read, alignment = self._read(query, source, w["u"])
+            net = net + ops.matmul(read[:, :n], w["context_kernel"])
+        elif self.fusion == "deep":
+            share, query = more
+            query = query + ops.matmul(old[3], w["W_gammatilde"])
+            read, alignment = self._read(query, source, w["u"])
+            gamma, alpha = ops.split(read, 2, axis=-1)
+            added = ops.sigmoid(share + ops.matmul(gamma, w["W_r"])) * alpha  # r_t * α~
+        i, f, candidate, o = ops.split(net, 4, axis=-1)
+        c = ops.sigmoid(f) * ctilde + ops.sigmoid(i) * ops.tanh(candidate) + added
+        h = ops.sigmoid(o) * ops.tanh(c)
+        return h, c, htilde, gamma, alignment
+
+    def _parts(self, x):
+        """The parts of `project`."""
+        n, a = self.units, self.attention_units or self.units
+        ends = {None: [], "shallow": [], "deep": [4 * n + a, 5 * n + a]}[self.fusion]
+        return ops.split(x, [4 * n, *ends], axis=-1)
+
+    def checked_starts(self, starts: Tensor, mask: Tensor | None = None) -> Tensor:
+        """`starts` as a bool tensor, false at pads.
+
+        Raises:
+            ValueError: with fusion.
+        """
         if self.fusion is not None:
             raise ValueError(
                 "`starts` is for a layer without fusion. Received: "
@@ -256,49 +333,7 @@ class LSTMNCell(keras.layers.Layer):
         read = ops.reshape(read, (-1, read.shape[-1]))
         return read, ops.reshape(weights, (-1, ops.shape(weights)[-1]))
 
-    def run(self, inputs, mask=None, initial=None, source=None, starts=None):
-        """The cell over a sequence.
-
-        Args:
-            inputs: `(B, T, n)`.
-            mask: bool `(B, T)`, true where real, or None.
-            initial: `[h, c]`, zeros by default.
-            source: from `project_source`, with fusion; of as many rows.
-            starts: bool `(B, T)`, true where the tapes start anew, as if what follows
-                were run by itself from the last h and c; None, the default, for
-                nowhere. Without fusion.
-
-        Returns:
-            `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights
-            on the source `(B, T, S)` or None; the last real step's.
-        """
-        if mask is not None:
-            mask = ops.cast(ops.convert_to_tensor(mask), "bool")
-        if starts is not None:
-            starts = self._checked_starts(starts, mask)
-        x = self.project(inputs)
-        zeros = ops.zeros((ops.shape(x)[0], self.units), dtype=x.dtype)
-        first = [ops.cast(s, x.dtype) for s in initial] if initial else [zeros, zeros]
-        h, c, weights = self.loop.run(
-            x, first, self.loop_weights(), mask, source, starts
-        )
-        if mask is None:
-            return h, c, weights, [h[:, -1], c[:, -1]]
-        # The place behind the last real step, in the tape; 0 without any.
-        steps = ops.arange(ops.shape(x)[1], dtype="int32") + 1
-        place = ops.max(ops.where(mask, steps, 0), axis=1)
-        last = [
-            gather_rows(
-                ops.concatenate([start[:, None], tape], axis=1), place[:, None, None]
-            )[:, 0, 0]
-            for start, tape in zip(first, (h, c), strict=True)
-        ]
-        real = mask[..., None]
-        h, c = (ops.where(real, tape, 0.0) for tape in (h, c))
-        weights = None if weights is None else ops.where(real, weights, 0.0)
-        return h, c, weights, last
-
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,
@@ -307,6 +342,28 @@ class LSTMNCell(keras.layers.Layer):
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "unit_forget_bias": self.unit_forget_bias,
         }
+
+
+def attend(
+    query: Tensor, keys: Tensor, vector: Tensor, mask: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Additive attention, v · tanh(query + keys).
+
+    From `(B, K, a)` and `(B, S, a)` to the weighted sums of the values `(B, K, d)` and
+    the weights `(B, K, S)`.
+    """
+    hidden = ops.tanh(query[:, :, None] + keys[:, None])
+    scores = linear(hidden, vector[:, None])[..., 0]
+    weights = masked_softmax(scores, mask[:, None])
+    return mix(weights, values), weights
+
+
+def attend_row(
+    query: Tensor, keys: Tensor, vector: Tensor, mask: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    """`attend` with one query a row, `(B, a)`: `(B, d)` and `(B, S)`."""
+    read, weights = attend(query[:, None], keys, vector, mask, values)
+    return read[:, 0], weights[:, 0]
 
 
 class _Column(keras.initializers.Initializer):

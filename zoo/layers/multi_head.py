@@ -1,16 +1,18 @@
 """Multi-head attention and position encodings (Vaswani et al. 2017)."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.attention import MemoryLayer
 from zoo.layers.functional import clear_masked, fresh, masked_softmax, read_mask
 
 
-def sinusoids(positions, size, dtype="float32"):
+def sinusoids(positions: Tensor, size: int, dtype: str = "float32") -> Tensor:
     """Vaswani et al. 2017, section 3.5: sines at even channels, cosines at odd ones.
 
         PE(p, 2i) = sin(p / 10000^(2i / size)),  PE(p, 2i + 1) = cos(the same)
@@ -81,14 +83,18 @@ class MultiHeadAttention(MemoryLayer):
     """
 
     def __init__(
-        self, num_heads, use_bias=False, kernel_initializer="glorot_uniform", **kwargs
-    ):
+        self,
+        num_heads: int,
+        use_bias: bool = False,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.num_heads = positive("num_heads", num_heads)
         self.use_bias = use_bias
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         size = query_shape[-1]
         if size % self.num_heads:
             raise ValueError(
@@ -109,22 +115,30 @@ class MultiHeadAttention(MemoryLayer):
             setattr(self, f"W_{name}", layer)
         self.built = True
 
-    def project(self, memory):
-        """Keys and values of memory `(B, S, d_m)`, the heads apart: a list of two
-        `(B, h, S, d_k)`."""
+    def project(self, memory: Tensor) -> Tensor:
+        """Projects a memory `(B, S, d_m)` to keys and values, the heads apart.
+
+        Returns a list of two `(B, h, S, d_k)`.
+        """
         return [self._laid_out(layer(memory)) for layer in (self.W_K, self.W_V)]
 
-    def call(self, query, memory, memory_mask=None, keys=None):
+    def call(
+        self,
+        query: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+    ) -> Any:
         if keys is None:
             keys = self.project(clear_masked(memory, memory_mask))
         return self.attend(query, keys, memory_mask)
 
-    def attend(self, query, keys, mask=None):
+    def attend(self, query: Tensor, keys: Tensor, mask: Tensor | None = None) -> Any:
         """Attention to keys and values as from `project`."""
         keys, values = keys
         queries = self._heads(self.W_Q(query)) * self.head_size**-0.5
         scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
-        mask = read_mask(mask, *query.shape[:2], keys.shape[2])
+        mask = read_mask(mask, keys.shape[2], *query.shape[:2])
         weights = masked_softmax(scores, None if mask is None else mask[:, None])
         heads = ops.swapaxes(ops.matmul(weights, values), 1, 2)
         lead = ops.shape(heads)[:2]
@@ -144,11 +158,11 @@ class MultiHeadAttention(MemoryLayer):
         flat = ops.reshape(heads, (batch * self.num_heads, length, self.head_size))
         return ops.reshape(flat, (batch, self.num_heads, length, self.head_size))
 
-    def compute_output_shape(self, query_shape, memory_shape):
+    def compute_output_shape(self, query_shape: Shape, memory_shape: Shape) -> Any:
         batch, time = query_shape[:2]
         return tuple(query_shape), (batch, self.num_heads, time, memory_shape[1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,

@@ -1,8 +1,11 @@
 """Output layers between a decoder's state and the softmax."""
 
+from typing import Any
+
 import keras
 from keras import initializers, ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import cast_weights, fresh, linear
 
@@ -42,14 +45,20 @@ class MaxoutReadout(keras.layers.Layer):
     """
 
     def __init__(
-        self, units, use_bias=True, kernel_initializer="glorot_uniform", **kwargs
-    ):
+        self,
+        units: int,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.units = positive("units", units)
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
 
-    def build(self, state_shape, embedding_shape, context_shape):
+    def build(
+        self, state_shape: Shape, embedding_shape: Shape, context_shape: Shape
+    ) -> None:
         shapes = {"U_o": state_shape, "V_o": embedding_shape, "C_o": context_shape}
         for name, shape in shapes.items():
             weight = self.add_weight(
@@ -65,10 +74,10 @@ class MaxoutReadout(keras.layers.Layer):
             )
         self.built = True
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask
 
-    def call(self, state, embedding, context):
+    def call(self, state: Tensor, embedding: Tensor, context: Tensor) -> Tensor:
         parts = [state, embedding, context]
         joined = ops.concatenate(parts, axis=-1)
         weights = [
@@ -80,10 +89,12 @@ class MaxoutReadout(keras.layers.Layer):
         pairs = ops.reshape(hidden, (*ops.shape(hidden)[:-1], self.units, 2))
         return ops.max(pairs, axis=-1)
 
-    def compute_output_shape(self, state_shape, embedding_shape, context_shape):
+    def compute_output_shape(
+        self, state_shape: Shape, embedding_shape: Shape, context_shape: Shape
+    ) -> Any:
         return (*state_shape[:-1], self.units)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,

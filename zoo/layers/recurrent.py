@@ -1,102 +1,16 @@
 """Recurrent cells run over sequences, and stacks of them."""
 
-import itertools
+from typing import Any
 
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import one_of, positive, rate
 from zoo.layers.activations import get_activation
-from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
-from zoo.layers.cudnn import has_cudnn, run_lstm
-from zoo.layers.functional import fresh, loop_kernels, scan, steps_mask, widen
-
-
-def hoist(cell, inputs, training=False, fed=0, added=None):
-    """The part of a zoo cell that is computed before the loop, and the step left over.
-
-    Args:
-        cell: a built `LSTMCell`, `GRUCell` or `SimpleRNNCell`.
-        inputs: `(T, B, n)`, or any `(..., n)`: the part of the input that is known.
-        training: whether gradients will be asked for, which are then prepared.
-        fed: size of the part of the input that is known in the loop only.
-        added: tensor that broadcasts to the projected inputs `(..., gates * units)`,
-            added to them: the product of a part that is the same at each step.
-
-    Returns:
-        `(sequence, step)`: `(..., m)`, of which the loop hands each step its slice
-        `x`, and a function `(x, states, fed) -> (output, new_states)`, which passes
-        other arguments on to `cell.advance`.
-    """
-    kernels, count = as_list(cell.loop_kernel(fed)), cell.loop_products
-    kernels[:count] = loop_kernels(kernels[:count], training)
-    parts, start, projected = [], 0, cell.project(inputs)
-    if added is not None:
-        projected = projected + added
-    for kernel in kernels:
-        stop = start + kernel.shape[1]
-        parts.append(widen(kernel, projected[..., start:stop]))
-        start = stop
-    ends = list(itertools.accumulate(part.shape[-1] for part in parts[:-1]))
-    sequence = ops.concatenate(parts, axis=-1) if ends else parts[0]
-
-    def step(x, states, fed=None, **others):
-        added = ops.split(x, ends, axis=-1) if ends else x
-        own = kernels if ends else kernels[0]
-        return cell.advance(added, states, own, fed, training, **others)
-
-    return sequence, step
-
-
-def run_cell(
-    cell, inputs, initial_states=None, mask=None, reverse=False, training=False
-):
-    """Runs any cell over a sequence; masked steps keep the state and put out zeros.
-
-    Args:
-        cell: a built Keras cell; the input product of a zoo cell is hoisted.
-        inputs: `(B, T, n)`.
-        initial_states: list of `(B, units)`, zeros by default.
-        mask: bool `(B, T)`, true where real, or None.
-        reverse: whether to run from the last step to the first.
-        training: whether gradients will be asked for, which are then prepared.
-
-    Returns:
-        `(outputs, final_states)`: `(B, T, m)`, at the time step that made them, and a
-        list of tensors.
-    """
-    if initial_states is None:
-        initial_states = as_list(
-            cell.get_initial_state(batch_size=ops.shape(inputs)[0])
-        )
-    if isinstance(cell, LSTMCell) and has_cudnn(cell, inputs):
-        return run_lstm(cell, inputs, initial_states, mask, reverse)
-    # Time first, as a loop reads it: only the narrow inputs are turned round.
-    inputs = ops.swapaxes(inputs, 0, 1)
-    if isinstance(cell, (LSTMCell, GRUCell, SimpleRNNCell)):
-        sequence, advance = hoist(cell, inputs, training)
-    else:
-        sequence = inputs
-
-        def advance(x, states):
-            output, new_states = cell(x, states)
-            return output, as_list(new_states)
-
-    if mask is None:
-        return scan(advance, ops.swapaxes(sequence, 0, 1), initial_states, reverse)
-    real = ops.swapaxes(ops.cast(mask, sequence.dtype), 0, 1)[..., None]
-
-    def masked(x, states):
-        keep = x[:, -1:] > 0
-        output, new_states = advance(x[:, :-1], states)
-        new_states = [
-            ops.where(keep, new, old)
-            for new, old in zip(new_states, states, strict=True)
-        ]
-        return ops.where(keep, output, ops.zeros_like(output)), new_states
-
-    sequence = ops.swapaxes(ops.concatenate([sequence, real], axis=-1), 0, 1)
-    return scan(masked, sequence, initial_states, reverse)
+from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
+from zoo.layers.fast_loops.cells import run_cell
+from zoo.layers.functional import fresh, steps_mask
 
 
 class CellRunner(keras.layers.Layer):
@@ -106,16 +20,16 @@ class CellRunner(keras.layers.Layer):
         cell: a layer, which the config contains.
     """
 
-    def __init__(self, cell, **kwargs):
+    def __init__(self, cell: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.cell = cell
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         cell = keras.saving.serialize_keras_object(self.cell)
         return {**super().get_config(), "cell": cell}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         cell = keras.saving.deserialize_keras_object(config["cell"])
         return cls(**{**config, "cell": cell})
 
@@ -153,8 +67,9 @@ def _cell_options(cell, update, forget_gate, unit_forget_bias, output_activation
 
 @keras.saving.register_keras_serializable(package="zoo")
 class RecurrentStack(keras.layers.Layer):
-    """A stack of recurrent layers with dropout on the input of each (Zaremba et al.
-    2014).
+    """A stack of recurrent layers with dropout on the input of each.
+
+    See Zaremba et al. 2014.
 
     The masks are drawn anew at every time step and never touch the recurrent
     connections.
@@ -207,24 +122,24 @@ class RecurrentStack(keras.layers.Layer):
 
     def __init__(
         self,
-        units,
-        num_layers=1,
-        bidirectional=False,
-        reverse=False,
-        use_bias=True,
-        dropout=0.0,
-        kernel_initializer="glorot_uniform",
-        recurrent_initializer=None,
-        bias_initializer="zeros",
-        cell="lstm",
-        update=None,
-        forget_gate=True,
-        unit_forget_bias=False,
-        activation=None,
-        output_activation=None,
-        seed=None,
-        **kwargs,
-    ):
+        units: int,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        reverse: bool = False,
+        use_bias: bool = True,
+        dropout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        cell: str = "lstm",
+        update: str | None = None,
+        forget_gate: bool = True,
+        unit_forget_bias: bool = False,
+        activation: Any = None,
+        output_activation: Any = None,
+        seed: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         options = _cell_options(
             cell, update, forget_gate, unit_forget_bias, output_activation
@@ -279,7 +194,7 @@ class RecurrentStack(keras.layers.Layer):
         ]
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]
         for layer in self.cells:
             for cell in layer:
@@ -288,8 +203,13 @@ class RecurrentStack(keras.layers.Layer):
         self.built = True
 
     def call(
-        self, inputs, mask=None, initial_states=None, training=False, inputs_mask=None
-    ):
+        self,
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        training: bool = False,
+        inputs_mask: Tensor | None = None,
+    ) -> tuple[Tensor, list[list[Tensor]]]:
         # Keras fills `inputs_mask`, and not `mask`, where there are initial states.
         mask = steps_mask(inputs_mask if mask is None else mask, inputs)
         if initial_states is not None and (
@@ -324,16 +244,16 @@ class RecurrentStack(keras.layers.Layer):
             states.append(final)
         return outputs, states
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Any:
         state = (inputs_shape[0], self.units)
         count = 2 if self.cell == "lstm" else 1
         states = [[state] * count for _ in range(self.num_layers)]
         return (*inputs_shape[:2], self.units), states
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, None
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,

@@ -5,9 +5,12 @@ and is computed once per sentence, and the call, which joins the projected keys 
 one or more queries.
 """
 
+from typing import Any
+
 import keras
 from keras import initializers, ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import cast_weights, fresh, linear
 
@@ -23,23 +26,26 @@ class Score(keras.layers.Layer):
     `(B, T, S)` or `(B, T, W)`.
     """
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.built = True
 
-    def project(self, memory):
+    def project(self, memory: Tensor) -> Tensor:
         """Keys `(B, S, k)` of `memory`; here the memory itself."""
         return ops.cast(memory, self.compute_dtype)
 
-    def compute_output_shape(self, query_shape, keys_shape):
+    def compute_output_shape(self, query_shape: Shape, keys_shape: Shape) -> Any:
         return (*query_shape[:2], keys_shape[-2])
 
 
 def _join(query, keys):
-    """Aligns query `(B, T, d)` with keys of either form for broadcasting; whatever a
-    score makes of both and sums up has the shape `(B, T, S)`, or `(B, S)` if T = 1."""
+    """Aligns a query `(B, T, d)` with keys of either form for broadcasting.
+
+    Sums over the last axis of what a score makes of both are `(B, T, S)`, or `(B, S)`
+    if T = 1.
+    """
     if len(keys.shape) == 4:
         return ops.expand_dims(query, 2), keys
     if query.shape[1] == 1:
@@ -58,7 +64,7 @@ def _with_queries(scores):
 class DotScore(Score):
     """h_t · h_s (Luong et al. 2015, section 3.1, "dot")."""
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         if query_shape[-1] != memory_shape[-1]:
             raise ValueError(
                 "The dot score needs query and memory of equal size; use "
@@ -67,7 +73,7 @@ class DotScore(Score):
             )
         self.built = True
 
-    def call(self, query, keys):
+    def call(self, query: Tensor, keys: Tensor) -> Tensor:
         if query.shape[1] == 1:
             # A matrix-vector product, which fuses better than a batched product.
             query, keys = _join(query, keys)
@@ -88,7 +94,7 @@ class DotScore(Score):
 class ScaledDotScore(DotScore):
     """h_t · h_s / sqrt(d) (Vaswani et al. 2017, equation 1)."""
 
-    def call(self, query, keys):
+    def call(self, query: Tensor, keys: Tensor) -> Tensor:
         # The query first: the product may be too large for float16.
         return super().call(query * (query.shape[-1] ** -0.5), keys)
 
@@ -100,11 +106,13 @@ class GeneralScore(DotScore):
     `W_a` has shape `(d_m, d)`: it maps the memory into the query's space.
     """
 
-    def __init__(self, kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self, kernel_initializer: Any = "glorot_uniform", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.kernel_initializer = initializers.get(kernel_initializer)
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.W_a = self.add_weight(
             name="W_a",
             shape=(memory_shape[-1], query_shape[-1]),
@@ -112,11 +120,11 @@ class GeneralScore(DotScore):
         )
         self.built = True
 
-    def project(self, memory):
+    def project(self, memory: Tensor) -> Tensor:
         weights = cast_weights(self.W_a, self.compute_dtype)
         return linear(ops.cast(memory, self.compute_dtype), weights)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         initializer = initializers.serialize(self.kernel_initializer)
         return {**super().get_config(), "kernel_initializer": initializer}
 
@@ -159,7 +167,7 @@ class _TanhScore(Score):
 class AdditiveScore(_TanhScore):
     """v_a · tanh(W_a s + U_a h_j) (Bahdanau et al. 2015, appendix A.1.2)."""
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]
         initializer = self.kernel_initializer
         self.W_a = self._add("W_a", (query_shape[-1], units), initializer)
@@ -167,11 +175,11 @@ class AdditiveScore(_TanhScore):
         self.v_a = self._add("v_a", (units,), self.vector_initializer)
         self.built = True
 
-    def project(self, memory):
+    def project(self, memory: Tensor) -> Tensor:
         weights = cast_weights(self.U_a, self.compute_dtype)
         return linear(ops.cast(memory, self.compute_dtype), weights)
 
-    def project_query(self, query):
+    def project_query(self, query: Tensor) -> Tensor:
         return linear(query, self.W_a)
 
 
@@ -184,7 +192,7 @@ class ConcatScore(_TanhScore):
     learned, as the equation says.
     """
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.query_size = query_shape[-1]
         units = self.units or query_shape[-1]
         shape = (query_shape[-1] + memory_shape[-1], units)
@@ -192,11 +200,11 @@ class ConcatScore(_TanhScore):
         self.v_a = self._add("v_a", (units,), self.vector_initializer)
         self.built = True
 
-    def project(self, memory):
+    def project(self, memory: Tensor) -> Tensor:
         weights = cast_weights(self.W_a, self.compute_dtype)[self.query_size :]
         return linear(ops.cast(memory, self.compute_dtype), weights)
 
-    def project_query(self, query):
+    def project_query(self, query: Tensor) -> Tensor:
         return linear(query, self.W_a[: self.query_size])
 
 
@@ -209,7 +217,9 @@ SCORES = {
 }
 
 
-def make_score(score, dtype=None, units=None, initializer=None):
+def make_score(
+    score: str, dtype: Any = None, units: int | None = None, initializer: Any = None
+) -> Score:
     """Builds a score from its name, or passes a `Score` through.
 
     Args:

@@ -1,8 +1,11 @@
 """The Transformer's encoder and decoder layers (Vaswani et al. 2017, section 3.1)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import above_zero, one_of, positive, rate
 from zoo.layers.attention import MemoryLayer
 from zoo.layers.functional import clear_masked, fresh
@@ -17,7 +20,7 @@ class _TransformerLayer(keras.layers.Layer):
     A subclass names its sub-layers in `names`, attentions first.
     """
 
-    names = ()
+    names: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class _TransformerLayer(keras.layers.Layer):
             **options,
         )
 
-    def build(self, inputs_shape, memory_shape=None):
+    def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
         size = inputs_shape[-1]
         shapes = [(inputs_shape, inputs_shape), (inputs_shape, memory_shape)]
         for name, pair in zip(self.names[:-1], shapes, strict=False):
@@ -80,8 +83,10 @@ class _TransformerLayer(keras.layers.Layer):
         self.built = True
 
     def sublayer(self, name, x, function, training=False):
-        """Residual connection, normalisation and dropout around `function`, which
-        returns its output, or a tuple that begins with it."""
+        """Residual connection, normalisation and dropout around `function`.
+
+        It returns its output, or a tuple that begins with it.
+        """
         norm = getattr(self, f"{name}_norm")
         output = function(norm(x) if self.norm == "pre" else x)
         output, *others = output if isinstance(output, tuple) else (output,)
@@ -143,10 +148,12 @@ class TransformerEncoderLayer(_TransformerLayer):
 
     names = ("self_attention", "feed_forward")
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         super().build(inputs_shape)
 
-    def call(self, inputs, mask=None, training=False):
+    def call(
+        self, inputs: Tensor, mask: Tensor | None = None, training: bool = False
+    ) -> Any:
         def attend(x):
             return self.self_attention(x, x, mask=mask)[0]
 
@@ -154,14 +161,15 @@ class TransformerEncoderLayer(_TransformerLayer):
         x = self.sublayer("self_attention", x, attend, training)
         return self.sublayer("feed_forward", x, self.feed_forward, training)
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Any:
         return tuple(inputs_shape)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
 class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
-    """One layer of the decoder: self-attention to the past, attention to the source, a
-    feed-forward network.
+    """One layer of the decoder.
+
+    Self-attention to the past, attention to the source, a feed-forward network.
 
     Args: those of `TransformerEncoderLayer`.
 
@@ -188,21 +196,21 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
 
     names = ("self_attention", "memory_attention", "feed_forward")
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         super().build(inputs_shape, memory_shape)
 
-    def project(self, memory):
+    def project(self, memory: Tensor) -> Tensor:
         """Keys and values of the source, computed once a sentence."""
         return self.memory_attention.project(memory)
 
     def call(
         self,
-        inputs,
-        memory,
-        memory_mask=None,
-        keys=None,
-        training=False,
-    ):
+        inputs: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+    ) -> Any:
         steps = ops.arange(ops.shape(inputs)[1], dtype="int32")
         past = (steps[None] <= steps[:, None])[None]  # no attention to the future
 
@@ -216,8 +224,10 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         return self._read(x, keys, memory_mask, training)
 
     def _read(self, x, keys, mask, training=False):
-        """The two sub-layers behind self-attention. With K consecutive rows for each
-        sentence of the memory, they are read as its K queries."""
+        """The two sub-layers behind self-attention.
+
+        K consecutive rows for each sentence of the memory are read as its K queries.
+        """
         single, batch = x.shape[1] == 1, ops.shape(keys[0])[0]
 
         def attend(x):
@@ -232,13 +242,22 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         x, weights = self.sublayer("memory_attention", x, attend, training)
         return self.sublayer("feed_forward", x, self.feed_forward, training), weights
 
-    def make_cache(self, batch_size, length):
-        """Room for the keys and values of `length` target positions: a list of two
-        `(R, h, length, d_k)`."""
+    def make_cache(self, batch_size: int, length: int) -> Any:
+        """Makes room for the keys and values of `length` target positions.
+
+        A list of two `(R, h, length, d_k)`.
+        """
         shape = (batch_size, self.num_heads, length, self.self_attention.head_size)
         return [ops.zeros(shape, dtype=self.compute_dtype) for _ in range(2)]
 
-    def step(self, inputs, cache, position, keys, mask=None):
+    def step(
+        self,
+        inputs: Tensor,
+        cache: Any,
+        position: Tensor,
+        keys: Tensor,
+        mask: Tensor | None = None,
+    ) -> Any:
         """One target position.
 
         Args:
@@ -266,6 +285,6 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         x, weights = self._read(x, keys, mask)
         return x[:, 0], weights[:, 0], own
 
-    def compute_output_shape(self, inputs_shape, memory_shape):
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         batch, time = inputs_shape[:2]
         return tuple(inputs_shape), (batch, time, memory_shape[1])

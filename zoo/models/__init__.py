@@ -1,6 +1,13 @@
 """The papers' architectures, one file each."""
 
-from zoo.models.bahdanau import Bahdanau, BahdanauPreprocessor, BahdanauTranslator
+from zoo.models.bahdanau import (
+    Bahdanau,
+    BahdanauPreprocessor,
+    BahdanauTranslator,
+    RNNencdec,
+    RNNencdecPreprocessor,
+    RNNencdecTranslator,
+)
 from zoo.models.birnn import BiRNN
 from zoo.models.cho import (
     RNNEncoderDecoder,
@@ -53,6 +60,9 @@ __all__ = [
     "RNNEncoderDecoder",
     "RNNEncoderDecoderPreprocessor",
     "RNNEncoderDecoderTranslator",
+    "RNNencdec",
+    "RNNencdecPreprocessor",
+    "RNNencdecTranslator",
     "RecurrentCausalLM",
     "RecurrentClassifier",
     "RecurrentClassifierPreprocessor",

@@ -1,19 +1,22 @@
 """RNNsearch and RNNencdec: Bahdanau, Cho & Bengio 2015."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
     ContextDecoder,
-    FixedContextDecoder,
     GRUCell,
     MaxoutReadout,
     RecurrentStack,
 )
 from zoo.layers.initializers import PerGate
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
+from zoo.models.cho import RNNEncoderDecoder
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, shift_right
 from zoo.text.preprocessor import TranslatorPreprocessor
 
 READOUTS = ("previous", "current")
@@ -42,10 +45,8 @@ class Bahdanau(Seq2SeqBackbone):
     the biases out and section B.1 starts them at zero: `use_bias` is for the GRUs, W_s,
     the readout and W_o, the score has none (the authors' code has none in the gates
     either). The reset gate stands before the product, and the update gate takes the
-    new state (the other way round than in Keras).
-
-    `attention=False` is the paper's RNNencdec: c_i is the last state of a forward
-    encoder throughout, and s_0 = tanh(W_s c).
+    new state (the other way round than in Keras). The paper's other model is
+    `RNNencdec`.
 
     As in the paper: recurrent matrices orthogonal, each gate's by itself; W_a and U_a
     from N(0, 0.001²), v_a and biases zero, all others from N(0, 0.01²). The authors'
@@ -59,7 +60,6 @@ class Bahdanau(Seq2SeqBackbone):
         embedding_dim: m. Paper: 620.
         attention_dim: n'. Paper: 1000.
         maxout_dim: l. Paper: 500.
-        attention: False for RNNencdec.
         readout: "previous" for s_{i-1}, "current" for s_i.
         use_bias: see above.
         dropout: on word vectors and on t_i; not in the paper.
@@ -88,20 +88,19 @@ class Bahdanau(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size=30000,
-        target_vocabulary_size=None,
-        hidden_dim=1000,
-        embedding_dim=620,
-        attention_dim=1000,
-        maxout_dim=500,
-        attention=True,
-        readout="previous",
-        use_bias=True,
-        dropout=0.0,
-        initializer_range=0.01,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 30000,
+        target_vocabulary_size: int | None = None,
+        hidden_dim: int = 1000,
+        embedding_dim: int = 620,
+        attention_dim: int = 1000,
+        maxout_dim: int = 500,
+        readout: str = "previous",
+        use_bias: bool = True,
+        dropout: float = 0.0,
+        initializer_range: float = 0.01,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -115,13 +114,13 @@ class Bahdanau(Seq2SeqBackbone):
             rates={"dropout": dropout},
             ranges={"initializer_range": initializer_range},
             choices={"readout": (readout, READOUTS)},
-            flags={"attention": attention, "use_bias": use_bias},
+            flags={"use_bias": use_bias},
         )
         policy = self.dtype_policy
         self.make_embeddings(embedding_dim, self._normal)
         self.encoder = RecurrentStack(
-            2 * hidden_dim if attention else hidden_dim,
-            bidirectional=self.attention,
+            2 * hidden_dim,
+            bidirectional=True,
             use_bias=use_bias,
             cell="gru",
             update="replace",
@@ -147,18 +146,15 @@ class Bahdanau(Seq2SeqBackbone):
             dtype=policy,
             name="decoder_gru",
         )
-        if self.attention:
-            layer = AdditiveAttention(
-                attention_dim,
-                kernel_initializer=keras.initializers.RandomNormal(stddev=0.001),
-                vector_initializer="zeros",
-                dtype=policy,
-                name="attention",
-            )
-            cell = ContextCell(cell, layer, dtype=policy, name="decoder_cell")
-            self.decoder = ContextDecoder(cell, dtype=policy, name="decoder")
-        else:
-            self.decoder = FixedContextDecoder(cell, dtype=policy, name="decoder")
+        attention = AdditiveAttention(
+            attention_dim,
+            kernel_initializer=keras.initializers.RandomNormal(stddev=0.001),
+            vector_initializer="zeros",
+            dtype=policy,
+            name="attention",
+        )
+        cell = ContextCell(cell, attention, dtype=policy, name="decoder_cell")
+        self.decoder = ContextDecoder(cell, dtype=policy, name="decoder")
         self.deep_output = MaxoutReadout(
             maxout_dim,
             use_bias=use_bias,
@@ -179,11 +175,10 @@ class Bahdanau(Seq2SeqBackbone):
     def _normal(self):
         return keras.initializers.RandomNormal(stddev=self.initializer_range)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
         states = (None, None, self.hidden_dim)
-        width = 2 * self.hidden_dim if self.attention else self.hidden_dim
-        annotations = (None, None, width)
+        annotations = (None, None, 2 * self.hidden_dim)
         self.encoder.build(words)
         self.start_layer.build((None, self.hidden_dim))
         self.decoder.build(words, annotations)
@@ -192,13 +187,11 @@ class Bahdanau(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.drop(self.source_embedding(source_ids), training=training)
         annotations, [[final]] = self.encoder(words, mask=mask, training=training)
-        if not self.attention:
-            return {"mask": mask, "final": final, "start": self.start_layer(final)}
         return {
             "annotations": annotations,
             "keys": self.decoder.cell.attention.project(annotations),
@@ -206,68 +199,103 @@ class Bahdanau(Seq2SeqBackbone):
             "start": self.start_layer(final[:, self.hidden_dim :]),  # of ←h_1
         }
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         batch = ops.shape(memory["start"])[0]
-        if not self.attention:
-            context = memory["final"]
-            return [memory["start"], context, self.decoder.project(context)]
         return self.decoder.cell.get_initial_state(batch, [memory["start"]])
 
-    def step(self, token_ids, state, memory):
-        words = self.token_embedding(token_ids)
-        if self.attention:
-            output, context, weights, new_state = self.decoder.cell(
-                words,
-                state,
-                memory["annotations"],
-                mask=memory["mask"],
-                keys=memory["keys"],
-            )
-        else:
-            last, context, projected = state
-            output = self.decoder.step(words, last, projected)
-            weights = no_weights(output, memory["mask"])
-            new_state = [output, context, projected]
+    def step(
+        self, token_ids: Tensor, state: Tensor, memory: Tensor
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
+        words = self.token_embedding(token_ids)  # E y_{i-1}
+        output, context, weights, new_state = self.decoder.cell(  # s_i, c_i, α_i
+            words,
+            state,
+            memory["annotations"],
+            mask=memory["mask"],
+            keys=memory["keys"],
+        )
         read = state[0] if self.readout == "previous" else output
-        features = self.deep_output(read, words, context)
-        return self.logits(features), new_state, weights
+        features = self.deep_output(read, words, context)  # t_i
+        return self.logits(features), new_state, weights  # W_o t_i
 
     def _decode(self, inputs, training=False, return_alignments=False):
         """t_1 … t_T, or the alignments."""
         memory = self.encode(inputs["source_ids"], training=training)
         words = self.token_embedding(ops.cast(inputs["target_ids"], "int32"))
         words = self.drop(words, training=training)
-        first = memory["start"]
-        if self.attention:
-            outputs, contexts, _, *alignments = self.decoder(
-                words,
-                memory["annotations"],
-                mask=memory["mask"],
-                keys=memory["keys"],
-                initial_states=[first],
-                training=training,
-                return_alignments=return_alignments,
-            )
-            if return_alignments:
-                return alignments[0]
-        else:
-            outputs, contexts = self.decoder(
-                words, memory["final"], first, training=training
-            )
+        outputs, contexts, _, *alignments = self.decoder(
+            words,
+            memory["annotations"],
+            mask=memory["mask"],
+            keys=memory["keys"],
+            initial_states=[memory["start"]],
+            training=training,
+            return_alignments=return_alignments,
+        )
+        if return_alignments:
+            return alignments[0]
         if self.readout == "previous":
-            first = ops.cast(first, outputs.dtype)
-            outputs = ops.concatenate([first[:, None], outputs[:, :-1]], axis=1)
+            outputs = shift_right(outputs, memory["start"])
         return self.deep_output(outputs, words, contexts)
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.drop(self._decode(inputs, training), training=training)
 
-    def align(self, source_ids, target_ids):
-        if not self.attention:
-            words = self.token_embedding(ops.cast(target_ids, "int32"))
-            return no_weights(words, source_ids)
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, return_alignments=True)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        config = dict(config)
+        if not config.pop("attention", True):  # as it was written once
+            raise ValueError(
+                "A Bahdanau without attention is an RNNencdec now. Received: "
+                "attention=False"
+            )
+        return super().from_config(config)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RNNencdec(RNNEncoderDecoder):
+    """RNNencdec, which Bahdanau, Cho & Bengio 2015 compare RNNsearch with.
+
+    It is Cho et al. 2014's model as in the authors' code: `RNNEncoderDecoder` with
+    `variant="groundhog"`, of RNNsearch's sizes and without a factorised softmax. c is
+    the last state of a forward encoder at every step, and s_0 = tanh(W_s c).
+
+    Args: those of `RNNEncoderDecoder`, of which other defaults are:
+        vocabulary_size: Paper: 30,000.
+        embedding_dim: Paper: 620.
+        output_rank: None.
+        variant: "groundhog".
+
+    Example:
+        >>> import numpy as np
+        >>> model = RNNencdec(20, hidden_dim=8, embedding_dim=6, maxout_dim=5)
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> model({"source_ids": ids, "target_ids": ids}).shape
+        (2, 4, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int = 30000,
+        target_vocabulary_size: int | None = None,
+        *,
+        embedding_dim: int = 620,
+        output_rank: int | None = None,
+        variant: str = "groundhog",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            vocabulary_size,
+            target_vocabulary_size,
+            embedding_dim=embedding_dim,
+            output_rank=output_rank,
+            variant=variant,
+            **kwargs,
+        )
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -283,3 +311,18 @@ class BahdanauTranslator(Translator):
 
     backbone_cls = Bahdanau
     preprocessor_cls = BahdanauPreprocessor
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RNNencdecPreprocessor(TranslatorPreprocessor):
+    """Strings to ids and back for `RNNencdec`."""
+
+    backbone_cls = RNNencdec
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RNNencdecTranslator(Translator):
+    """Translates text with `RNNencdec`; see `zoo.models.Translator`."""
+
+    backbone_cls = RNNencdec
+    preprocessor_cls = RNNencdecPreprocessor

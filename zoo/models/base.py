@@ -3,12 +3,15 @@
 import contextlib
 import itertools
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import keras
 import keras_hub
 from keras import ops
 
+from zoo.backend import Tensor
 from zoo.checks import above_zero, one_of, positive, rate
 from zoo.presets.build import build
 from zoo.presets.card import TASKS
@@ -16,9 +19,12 @@ from zoo.presets.registry import cannot, locate
 from zoo.serving.export import export_savedmodel
 
 
-def holds_ids(x):
-    """Whether data is ids, to be left as they are: a dict of integer arrays, a
-    `keras.utils.PyDataset` or a `tf.data.Dataset` without strings."""
+def holds_ids(x: Tensor) -> bool:
+    """Whether data is ids, to be left as they are.
+
+    Ids are a dict of integer arrays, a `keras.utils.PyDataset` or a `tf.data.Dataset`
+    without strings.
+    """
     if isinstance(x, dict):
         dtypes = [str(getattr(part, "dtype", None)) for part in x.values()]
         return all("int" in dtype for dtype in dtypes)
@@ -37,7 +43,7 @@ class SubclassedModel(type):
     classes leave it out of their method resolution order.
     """
 
-    def mro(cls):
+    def mro(cls) -> Any:
         return [base for base in super().mro() if not _is_functional(base)]
 
 
@@ -55,13 +61,13 @@ class KeptValues:
     step or a callback that raises would leave them without any.
     """
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> None:
         self._make("train", force)
 
-    def make_test_function(self, force=False):
+    def make_test_function(self, force: bool = False) -> None:
         self._make("test", force)
 
-    def make_predict_function(self, force=False):
+    def make_predict_function(self, force: bool = False) -> None:
         self._make("predict", force)
 
     def _make(self, kind, force):
@@ -89,16 +95,16 @@ class KeptValues:
 
         return step
 
-    def evaluate(self, *args, **kwargs):
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         with self.values_kept():
             return super().evaluate(*args, **kwargs)
 
-    def predict(self, *args, **kwargs):
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
         with self.values_kept():
             return super().predict(*args, **kwargs)
 
     @contextlib.contextmanager
-    def values_kept(self):
+    def values_kept(self) -> Iterator[None]:
         """Restores the model's values when `evaluate` or `predict` raises."""
         try:
             yield
@@ -111,7 +117,7 @@ class Presets(KeptValues, metaclass=SubclassedModel):
     """`from_preset` with zoo's names and zoo's checks, `save_to_preset` in float32."""
 
     @classmethod
-    def from_preset(cls, preset, **kwargs):
+    def from_preset(cls, preset: str, **kwargs: Any) -> Any:
         """Loads a preset by what `zoo.load` takes: a bundled name, a path, a handle.
 
         Args:
@@ -124,13 +130,15 @@ class Presets(KeptValues, metaclass=SubclassedModel):
         return build(cls, locate(preset), kwargs)
 
     @classmethod
-    def _from_folder(cls, folder, **kwargs):
+    def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:
         return super().from_preset(folder, **kwargs)
 
-    def save_to_preset(self, preset_dir, **kwargs):
-        """KerasHub's `save_to_preset`. A model in mixed precision, whose weights are
-        float32, is recorded as one that computes in float32: that is what a preset does
-        unless it is loaded with a `dtype`."""
+    def save_to_preset(self, preset_dir: str, **kwargs: Any) -> None:
+        """KerasHub's `save_to_preset`, recorded as computing in float32.
+
+        The weights of a model in mixed precision are float32, too; it computes
+        otherwise when it is loaded with a `dtype`.
+        """
         super().save_to_preset(preset_dir, **kwargs)
         for path in Path(preset_dir).glob("*.json"):
             config = json.loads(path.read_text(encoding="utf-8"))
@@ -154,7 +162,9 @@ def _with_float32(config):
     return config
 
 
-def until_stop(token_ids, generated, stop_token_ids):
+def until_stop(
+    token_ids: Tensor, generated: Tensor, stop_token_ids: list[int] | None
+) -> Tensor:
     """Marks each row's tokens up to and including its first stop token: bool `(B, T)`.
 
     Args:
@@ -182,17 +192,20 @@ class TaskMethods:
             return found(name)
         return object.__getattribute__(self, name)
 
-    def compile(self, *args, **kwargs):
-        """KerasHub's `compile`. None for metrics means none, where Keras would keep
-        those of the last compilation."""
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """KerasHub's `compile`; None for metrics means none.
+
+        Keras would keep those of the last compilation.
+        """
         for name in ("metrics", "weighted_metrics"):
             if name in kwargs and kwargs[name] is None:
                 kwargs[name] = []
         super().compile(*args, **kwargs)
 
-    def export_savedmodel(self, path, warmup=True, **limits):
-        """Writes the next version of this model for TensorFlow Serving: text in, text
-        out. See `zoo.serving.export_savedmodel`.
+    def export_savedmodel(self, path: str, warmup: bool = True, **limits: Any) -> Path:
+        """Writes the next version of this model for TensorFlow Serving.
+
+        Text in, text out: see `zoo.serving.export_savedmodel`.
 
         Args:
             path: str or path, the model's folder, such as `"exports/luong_local"`.
@@ -217,14 +230,14 @@ class Configured:
 
     def configure(
         self,
-        sizes=(),
-        optional=(),
-        rates=(),
-        ranges=(),
-        choices=(),
-        flags=(),
-        others=(),
-    ):
+        sizes: Any = (),
+        optional: Any = (),
+        rates: Any = (),
+        ranges: Any = (),
+        choices: Tensor = (),
+        flags: Any = (),
+        others: Any = (),
+    ) -> None:
         """Sets the arguments as attributes.
 
         Args:
@@ -239,7 +252,8 @@ class Configured:
         Raises:
             ValueError: naming the argument, what was received and what is allowed.
         """
-        checked = {name: positive(name, value) for name, value in dict(sizes).items()}
+        checked: dict[str, Any] = {}
+        checked |= {name: positive(name, value) for name, value in dict(sizes).items()}
         for name, value in dict(optional).items():
             checked[name] = None if value is None else positive(name, value)
         checked |= {name: rate(name, value) for name, value in dict(rates).items()}
@@ -253,7 +267,7 @@ class Configured:
             setattr(self, name, value)
         self.argument_names = tuple(checked)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in self.argument_names}
         return {**super().get_config(), **own}
 
@@ -262,20 +276,23 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
     """Base class of the zoo's backbones."""
 
     @property
-    def output_or_embedding(self):
+    def output_or_embedding(self) -> Any:
         """The layer that gives the logits: `output_layer`, or tied word vectors."""
         layer = self.output_layer
         return self.token_embedding if layer is None else layer
 
-    def default_lora_layer_names(self):
-        """Names of the layers that `enable_lora` adapts by default: the output layer
-        and the Transformer's attention projections. The attentions of the other models
-        are no Dense layers, and stay frozen."""
+    def default_lora_layer_names(self) -> list[str]:
+        """Names of the layers that `enable_lora` adapts by default.
+
+        They are the output layer and the Transformer's attention projections. The
+        attentions of the other models are no Dense layers, and stay frozen.
+        """
         return ["W_Q", "W_K", "W_V", "W_O", self.output_or_embedding.name]
 
-    def enable_lora(self, rank, target_layer_names=None):
-        """KerasHub's `enable_lora`: freezes all weights and adds trainable ones of low
-        rank to some layers.
+    def enable_lora(self, rank: int, target_layer_names: Any = None) -> None:
+        """KerasHub's `enable_lora`.
+
+        Freezes all weights and adds trainable ones of low rank to some layers.
 
         Args:
             rank: int.
@@ -295,7 +312,7 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
                 f"the backbone. Received: {target_layer_names}"
             )
 
-    def save_lora_weights(self, filepath):
+    def save_lora_weights(self, filepath: str) -> None:
         """KerasHub's `save_lora_weights`; LoRA of an Embedding is not supported.
 
         Raises:
@@ -309,7 +326,7 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
             )
         super().save_lora_weights(filepath)
 
-    def load_lora_weights(self, filepath):
+    def load_lora_weights(self, filepath: str) -> None:
         """KerasHub's `load_lora_weights`; call `enable_lora(rank)` first.
 
         Raises:
@@ -325,7 +342,7 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
     def _has_lora(self):
         return any(v.name.startswith("lora_") for v in self.variables)
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> None:
         if has_float8(self) and keras.backend.backend() == "jax":
             raise ValueError(
                 "Under JAX a float8 model is trained as a task, which tells its layers "
@@ -334,7 +351,7 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         super().make_train_function(force)
 
 
-def has_float8(model):
+def has_float8(model: Any) -> bool:
     """Whether a model is quantized to float8, whose scales are learned."""
     return any(
         getattr(variable, "overwrite_with_gradient", False)

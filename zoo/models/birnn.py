@@ -1,11 +1,15 @@
 """Schuster & Paliwal 1997, "Bidirectional Recurrent Neural Networks"."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import integer
+from zoo.layers.fast_loops.cells import run_cell
 from zoo.layers.functional import gather_rows, steps_mask
-from zoo.layers.recurrent import CELLS, run_cell
+from zoo.layers.recurrent import CELLS
 from zoo.models.base import Backbone
 
 DIRECTIONS = ("both", "forward", "backward")
@@ -66,18 +70,18 @@ class BiRNN(Backbone):
 
     def __init__(
         self,
-        input_dim=66,
-        output_dim=61,
-        hidden_dim=39,
-        cell="rnn",
-        direction="both",
-        delay=0,
-        initial_state=0.5,
-        dropout=0.0,
-        initializer_range=0.05,
-        dtype=None,
-        **kwargs,
-    ):
+        input_dim: int = 66,
+        output_dim: int = 61,
+        hidden_dim: int = 39,
+        cell: str = "rnn",
+        direction: str = "both",
+        delay: int = 0,
+        initial_state: float = 0.5,
+        dropout: float = 0.0,
+        initializer_range: float = 0.05,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -125,18 +129,22 @@ class BiRNN(Backbone):
             **options,
         )
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         for cell in self.chains:
             cell.build((None, self.input_dim))
         width = len(self.chains) * self.hidden_dim
         self.output_layer.build((None, None, width))
         self.built = True
 
-    def call(self, inputs, mask=None, training=False):
+    def call(
+        self, inputs: Tensor, mask: Tensor | None = None, training: bool = False
+    ) -> Any:
         states = self.states(inputs, steps_mask(mask, inputs), training)
         return self.output_layer(self.drop(states, training=training))
 
-    def states(self, inputs, mask=None, training=False):
+    def states(
+        self, inputs: Tensor, mask: Tensor | None = None, training: bool = False
+    ) -> Any:
         """The states that y_t is read from, `(B, T, chains * hidden_dim)`."""
         frames = ops.cast(inputs, self.compute_dtype)
         frames = self.drop(frames, training=training)
@@ -167,12 +175,12 @@ class BiRNN(Backbone):
         places = places + ops.zeros((batch, 1), dtype="int32")
         return gather_rows(states, places[..., None])[:, :, 0]
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Any:
         return (*inputs_shape[:2], self.output_dim)
 
-    def compute_mask(self, inputs, previous_mask=None):
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         own = {"delay": self.delay, "initial_state": self.initial_state}
         return {**super().get_config(), **own}

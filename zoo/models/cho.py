@@ -4,9 +4,12 @@
 Translation", EMNLP 2014 (arXiv 1406.1078).
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers import FixedContextDecoder, GRUCell, MaxoutReadout, RecurrentStack
 from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import (
@@ -15,6 +18,7 @@ from zoo.models.seq2seq import (
     Seq2SeqBackbone,
     Translator,
     no_weights,
+    shift_right,
 )
 from zoo.text.preprocessor import TranslatorPreprocessor
 
@@ -90,19 +94,19 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size=15000,
-        target_vocabulary_size=None,
-        hidden_dim=1000,
-        embedding_dim=100,
-        maxout_dim=500,
-        output_rank=100,
-        variant="paper",
-        use_bias=True,
-        dropout=0.0,
-        initializer_range=0.01,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 15000,
+        target_vocabulary_size: int | None = None,
+        hidden_dim: int = 1000,
+        embedding_dim: int = 100,
+        maxout_dim: int = 500,
+        output_rank: int | None = 100,
+        variant: str = "paper",
+        use_bias: bool = True,
+        dropout: float = 0.0,
+        initializer_range: float = 0.01,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -170,7 +174,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             **{"use_bias": self.use_bias, **options},
         )
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
         states = (None, None, self.hidden_dim)
         context = (None, self.hidden_dim)
@@ -188,7 +192,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.drop(self.source_embedding(source_ids), training=training)
@@ -197,16 +201,18 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             context = self.summarize(context)
         return {"mask": mask, "context": context, "start": self.start_layer(context)}
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         context = memory["context"]
         return [memory["start"], context, self.decoder.project(context)]
 
-    def step(self, token_ids, state, memory):
+    def step(
+        self, token_ids: Tensor, state: Tensor, memory: Tensor
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
         last, context, projected = state
-        words = self._target_words(token_ids)
-        hidden = self.decoder.step(words, last, projected)
+        words = self._target_words(token_ids)  # e(y_{t-1})
+        hidden = self.decoder.step(words, last, projected)  # h`_t
         read = hidden if self.variant == "paper" else last
-        logits = self.logits(self._readout(read, words, context))
+        logits = self.logits(self._readout(read, words, context))  # G s_t
         return logits, [hidden, context, projected], no_weights(words, memory["mask"])
 
     def _target_words(self, token_ids):
@@ -222,7 +228,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         features = self.drop(features, training=training)
         return features if self.low_rank is None else self.low_rank(features)
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         memory = self.encode(inputs["source_ids"], training=training)
         words = self._target_words(inputs["target_ids"])
         words = self.drop(words, training=training)
@@ -230,11 +236,10 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             words, memory["context"], memory["start"], training=training
         )
         if self.variant == "groundhog":
-            first = ops.cast(memory["start"], states.dtype)[:, None]
-            states = ops.concatenate([first, states[:, :-1]], axis=1)
+            states = shift_right(states, memory["start"])
         return self._readout(states, words, contexts, training)
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         return no_weights(self._target_words(target_ids), source_ids)
 
 

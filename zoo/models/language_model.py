@@ -5,10 +5,13 @@ Penn Treebank. The state is an input and an output of the model; nothing is reme
 between calls.
 """
 
+from typing import Any
+
 import keras
 import keras_hub
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers import LSTMN, RecurrentStack, recurrent
 from zoo.models.base import Backbone, until_stop
 from zoo.models.words import WordTask
@@ -19,9 +22,11 @@ CELLS = (*recurrent.CELLS, "lstmn")
 TAPES = ("sentence", "call")
 
 
-def recurrent_layer(cell, units, num_layers, **options):
-    """The layer that reads a sequence: `(inputs, mask, initial_states, training)` to
-    `(outputs (B, T, units), states)`.
+def recurrent_layer(cell: Any, units: int, num_layers: int, **options: Any) -> Any:
+    """Makes the layer that reads a sequence.
+
+    It takes `(inputs, mask, initial_states, training)` to `(outputs (B, T, units),
+    states)`.
 
     Args:
         cell: one of `CELLS`.
@@ -90,17 +95,17 @@ class RecurrentLM(Backbone):
 
     def __init__(
         self,
-        vocabulary_size=10000,
-        embedding_dim=150,
-        hidden_dim=300,
-        num_layers=1,
-        cell="lstm",
-        dropout=0.0,
-        initializer_range=0.05,
-        tapes="sentence",
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 10000,
+        embedding_dim: int = 150,
+        hidden_dim: int = 300,
+        num_layers: int = 1,
+        cell: str = "lstm",
+        dropout: float = 0.0,
+        initializer_range: float = 0.05,
+        tapes: str = "sentence",
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -143,13 +148,13 @@ class RecurrentLM(Backbone):
         limit = self.initializer_range
         return keras.initializers.RandomUniform(-limit, limit)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.token_embedding.build((None, None))
         self.recurrent.build((None, None, self.embedding_dim))
         self.output_layer.build((None, None, self.hidden_dim))
         self.built = True
 
-    def initial_states(self, batch_size):
+    def initial_states(self, batch_size: int) -> Any:
         """The states before the first word: zeros."""
         _, shapes = self.recurrent.compute_output_shape(
             (batch_size, 1, self.embedding_dim)
@@ -159,16 +164,20 @@ class RecurrentLM(Backbone):
             for layer in shapes
         ]
 
-    def start(self, batch_size, length):
-        """The states before the first of at most `length` calls of `step`: with tapes
-        that have room for them where the cell has tapes."""
+    def start(self, batch_size: int, length: int) -> Any:
+        """Returns the states before the first of at most `length` calls of `step`.
+
+        Where the cell has tapes, they have room for as many.
+        """
         if self.cell == "lstmn":
             return self.recurrent.make_states(batch_size, length)
         return self.initial_states(batch_size)
 
-    def step(self, token_ids, states):
-        """One word: `(B,)` ids to `(logits (B, V), states)`. Its states are those of
-        `start`."""
+    def step(self, token_ids: Tensor, states: Any) -> Any:
+        """Reads one word: `(B,)` ids to `(logits (B, V), states)`.
+
+        Its states are those of `start`.
+        """
         if self.cell == "lstmn":
             token_ids = ops.cast(token_ids, "int32")
             words = self.token_embedding(token_ids)
@@ -182,7 +191,9 @@ class RecurrentLM(Backbone):
         """Where an LSTMN's tapes start anew, or None."""
         return ops.equal(token_ids, END_ID) if self.tapes == "sentence" else None
 
-    def read(self, token_ids, states=None, training=False):
+    def read(
+        self, token_ids: Tensor, states: Any = None, training: bool = False
+    ) -> Any:
         """The input of the output layer, `(B, T, hidden_dim)`, and the states."""
         token_ids = ops.cast(token_ids, "int32")
         more = {"starts": self._starts(token_ids)} if self.cell == "lstmn" else {}
@@ -195,7 +206,9 @@ class RecurrentLM(Backbone):
         )
         return self.drop(outputs, training=training), states
 
-    def call(self, inputs, training=False, return_states=False):
+    def call(
+        self, inputs: Tensor, training: bool = False, return_states: bool = False
+    ) -> Any:
         features, states = self.read(
             inputs["token_ids"], inputs.get("states"), training=training
         )
@@ -242,7 +255,14 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
     preprocessor_cls = RecurrentLMPreprocessor
     task_name = "generate"
 
-    def compile(self, optimizer="auto", loss="auto", *, sampler="greedy", **kwargs):
+    def compile(
+        self,
+        optimizer: str = "auto",
+        loss: str = "auto",
+        *,
+        sampler: str = "greedy",
+        **kwargs: Any,
+    ) -> None:
         """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default.
 
         Raises:
@@ -256,14 +276,18 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
             )
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
 
-    def next_word(self, token_ids, states):
-        """`backbone.step` for `generate`, which writes no unknown word, and of the
-        special tokens the end alone: `(logits (B, V), states)`."""
+    def next_word(self, token_ids: Tensor, states: Any) -> Any:
+        """The `backbone.step` of `generate`: `(logits (B, V), states)`.
+
+        It writes no unknown word, and of the special tokens the end alone.
+        """
         logits, states = self.backbone.step(token_ids, states)
         places = ops.arange(logits.shape[-1], dtype="int32")
         return ops.where(places < END_ID, -3e4, logits), states
 
-    def generate_step(self, inputs, stop_token_ids=None):
+    def generate_step(
+        self, inputs: Tensor, stop_token_ids: list[int] | None = None
+    ) -> Any:
         """One batch of `generate`, by the sampler that `compile` was given.
 
         Args:
@@ -298,7 +322,7 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         counts = until_stop(token_ids, ops.logical_not(mask), stop_token_ids)
         return {"token_ids": token_ids, "padding_mask": counts}
 
-    def score(self, texts, batch_size=32):
+    def score(self, texts: str | list[str], batch_size: int = 32) -> Any:
         """Log-probability of each text, its end token included, each by itself.
 
         A text of more than 511 words is read in parts, the state going on from one to
@@ -322,8 +346,10 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         totals = [float(x) for x in score_rows(self, rows, batch_size)]
         return totals[0] if isinstance(texts, str) else totals
 
-    def perplexity(self, texts, batch_size=32, carry_over=False):
-        """exp of the mean negative log-likelihood of all words and end tokens.
+    def perplexity(
+        self, texts: str | list[str], batch_size: int = 32, carry_over: bool = False
+    ) -> Any:
+        """Returns exp of the mean negative log-likelihood of words and end tokens.
 
         Args:
             texts: a list of str.

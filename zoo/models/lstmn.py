@@ -3,9 +3,12 @@
 EMNLP 2016 (arXiv 1601.06733).
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import above_zero
 from zoo.layers import LSTMN
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
@@ -71,17 +74,17 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size=10000,
-        target_vocabulary_size=None,
-        num_layers=1,
-        hidden_dim=450,
-        embedding_dim=300,
-        fusion="deep",
-        dropout=0.0,
-        initializer_range=None,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 10000,
+        target_vocabulary_size: int | None = None,
+        num_layers: int = 1,
+        hidden_dim: int = 450,
+        embedding_dim: int = 300,
+        fusion: str = "deep",
+        dropout: float = 0.0,
+        initializer_range: float | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -128,7 +131,7 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
             return keras.initializers.GlorotUniform()
         return keras.initializers.RandomUniform(-limit, limit)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
         self.encoder.build(words)
         self.decoder.build(words)
@@ -136,7 +139,7 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.source_embedding(source_ids)
@@ -144,15 +147,15 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         source = self.decoder.project_source(tapes, mask)
         return {"source": source, "states": states}
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         length = ops.shape(memory["source"][0]["mask"])[1]
         return self.start_for(memory, 2 * length + 50)
 
-    def start_for(self, memory, length):
+    def start_for(self, memory: Tensor, length: int) -> Any:
         batch = ops.shape(memory["states"][0][0])[0]
         return self.decoder.make_states(batch, length, memory["states"])
 
-    def step(self, token_ids, state, memory):
+    def step(self, token_ids: Tensor, state: Tensor, memory: Tensor) -> Any:
         words = self.token_embedding(token_ids)
         output, weights, state = self.decoder.step(words, state, memory["source"])
         return self.logits(output), state, weights
@@ -169,10 +172,10 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         )
         return tapes[-1][0], weights
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.drop(self._decode(inputs, training)[0], training=training)
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         return self._decode({"source_ids": source_ids, "target_ids": target_ids})[1]
 
 

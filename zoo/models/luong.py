@@ -3,9 +3,12 @@
 Minh-Thang Luong, Hieu Pham & Christopher D. Manning, EMNLP 2015 (arXiv 1508.04025).
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers import (
     AttentionCell,
     AttentionDecoder,
@@ -101,25 +104,25 @@ class Luong(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size=50000,
-        target_vocabulary_size=None,
-        num_layers=4,
-        hidden_dim=1000,
-        embedding_dim=1000,
-        attention="local_p",
-        score="general",
-        window=10,
-        input_feeding=True,
-        reverse_source=True,
-        bidirectional=False,
-        dropout=0.2,
-        readout_dropout=0.0,
-        tie_embeddings=None,
-        max_source_length=50,
-        initializer_range=0.1,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 50000,
+        target_vocabulary_size: int | None = None,
+        num_layers: int = 4,
+        hidden_dim: int = 1000,
+        embedding_dim: int = 1000,
+        attention: str = "local_p",
+        score: str = "general",
+        window: int = 10,
+        input_feeding: bool = True,
+        reverse_source: bool = True,
+        bidirectional: bool = False,
+        dropout: float = 0.2,
+        readout_dropout: float = 0.0,
+        tie_embeddings: str | None = None,
+        max_source_length: int = 50,
+        initializer_range: float = 0.1,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -220,7 +223,7 @@ class Luong(Seq2SeqBackbone):
             return ConcatAttention(self.hidden_dim, **options)
         return MultiplicativeAttention(self.score, **options)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         annotations = (None, None, self.hidden_dim)
         words = (None, None, self.embedding_dim)
         self.encoder.build(words)
@@ -230,7 +233,7 @@ class Luong(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         annotations, states = self.encoder(
@@ -240,24 +243,25 @@ class Luong(Seq2SeqBackbone):
             "annotations": annotations,  # (B, S, d)
             "keys": self.decoder.cell.attention.project(annotations),  # (B, S, k)
             "mask": mask,  # (B, S)
-            "kernels": self.decoder.cell.loop_kernels(),  # for `step`'s loop
             "states": [state for pair in states for state in pair],
         }
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         batch = ops.shape(memory["annotations"])[0]
         return self.decoder.cell.get_initial_state(batch, memory["states"])
 
-    def step(self, token_ids, state, memory):
-        output, alignment, state = self.decoder.cell(
-            self.token_embedding(token_ids),
+    def step(
+        self, token_ids: Tensor, state: Tensor, memory: Tensor
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
+        words = self.token_embedding(token_ids)  # E y_{t-1}
+        output, alignment, state = self.decoder.cell(  # h_t, a_t, c_t, h~_t
+            words,
             state,
             memory["annotations"],
             mask=memory["mask"],
             keys=memory["keys"],
-            kernels=memory["kernels"],
         )
-        return self.logits(output), state, alignment
+        return self.logits(output), state, alignment  # W_s h~_t
 
     def _decode(self, inputs, training, return_alignments):
         memory = self.encode(inputs["source_ids"], training=training)
@@ -271,15 +275,15 @@ class Luong(Seq2SeqBackbone):
             return_alignments=return_alignments,
         )
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         outputs, _ = self._decode(inputs, training, return_alignments=False)
         return self.readout_drop(outputs, training=training)
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, False, return_alignments=True)[2]
 
-    def look(self, source_ids, target_ids):
+    def look(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, ...]:
         if self.attention not in ("local_m", "local_p"):
             return super().look(source_ids, target_ids)
         memory, cell = self.encode(source_ids), self.decoder.cell
@@ -287,7 +291,7 @@ class Luong(Seq2SeqBackbone):
         top = sum(cell.counts[:-1])  # the state h_t of the last cell
 
         def step(x, states):
-            _, weights, states = cell(x, states, *arguments, memory["kernels"])
+            _, weights, states = cell(x, states, *arguments)
             return ops.concatenate([states[top], weights], axis=-1), states
 
         words = self.token_embedding(ops.cast(target_ids, "int32"))

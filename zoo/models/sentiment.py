@@ -1,9 +1,12 @@
 """Sentiment of sentences by LSTM or LSTMN: Cheng, Dong & Lapata 2016, section 4.2."""
 
+from typing import Any
+
 import keras
 import keras_hub
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.models.base import Backbone
 from zoo.models.language_model import CELLS, recurrent_layer
 from zoo.models.words import WordTask
@@ -53,17 +56,17 @@ class RecurrentClassifier(Backbone):
 
     def __init__(
         self,
-        vocabulary_size,
-        classes=("negative", "positive"),
-        embedding_dim=300,
-        hidden_dim=168,
-        num_layers=1,
-        cell="lstmn",
-        dropout=0.5,
-        initializer_range=0.05,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        classes: Any = ("negative", "positive"),
+        embedding_dim: int = 300,
+        hidden_dim: int = 168,
+        num_layers: int = 1,
+        cell: str = "lstmn",
+        dropout: float = 0.5,
+        initializer_range: float = 0.05,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -110,20 +113,20 @@ class RecurrentClassifier(Backbone):
         )
         self.build(None)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.token_embedding.build((None, None))
         self.recurrent.build((None, None, self.embedding_dim))
         self.hidden.build((None, self.hidden_dim))
         self.output_layer.build((None, self.hidden_dim))
         self.built = True
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Any:
         vector = self.drop(self.read(inputs["token_ids"], training), training=training)
         vector = self.drop(self.hidden(vector), training=training)
         return self.output_layer(vector)
 
-    def read(self, token_ids, training=False):
-        """v of each sentence, `(B, hidden_dim)`; zeros where there is no word."""
+    def read(self, token_ids: Tensor, training: bool = False) -> Any:
+        """The vector v of each sentence, `(B, hidden_dim)`; zeros without a word."""
         token_ids = ops.cast(token_ids, "int32")
         mask = ops.not_equal(token_ids, PAD_ID)
         # 0 on pads, so that a sum is that of the real steps.
@@ -133,7 +136,7 @@ class RecurrentClassifier(Backbone):
         count = ops.sum(ops.cast(mask, outputs.dtype), axis=1, keepdims=True)
         return ops.sum(outputs, axis=1) / ops.maximum(count, 1)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "classes": self.classes}
 
 
@@ -169,13 +172,20 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
     preprocessor_cls = RecurrentClassifierPreprocessor
     task_name = "classify"
 
-    def compile(self, optimizer="auto", loss="auto", *, metrics="auto", **kwargs):
+    def compile(
+        self,
+        optimizer: str = "auto",
+        loss: str = "auto",
+        *,
+        metrics: str = "auto",
+        **kwargs: Any,
+    ) -> None:
         """`keras_hub.models.TextClassifier.compile`; the outputs are logits."""
         if loss == "auto":
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         super().compile(optimizer, loss, metrics=metrics, **kwargs)
 
-    def classify(self, texts, batch_size=32):
+    def classify(self, texts: str | list[str], batch_size: int = 32) -> Any:
         """The most probable class of each text.
 
         Args:

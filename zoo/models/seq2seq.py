@@ -12,10 +12,13 @@ A model is four methods; training, decoding, export and plots are written agains
 Ids are int32, padded at the right with 0. Nothing is remembered between calls.
 """
 
+from typing import Any
+
 import keras
 import keras_hub
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
 from zoo.decoding.translating import Translating
 from zoo.layers.functional import cast_weights
@@ -42,37 +45,45 @@ class Seq2SeqBackbone(Backbone):
     sentence, and share its memory.
     """
 
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         """Reads the source: `(B, S)` ids to a memory."""
         raise NotImplementedError
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         """The decoder's state before the first target token."""
         raise NotImplementedError
 
-    def start_for(self, memory, length):
+    def start_for(self, memory: Tensor, length: int) -> Any:
         """`start` with room for `length` steps, in a model whose state grows."""
         return self.start(memory)
 
-    def step(self, token_ids, state, memory):
+    def step(
+        self, token_ids: Tensor, state: Tensor, memory: Tensor
+    ) -> tuple[Tensor, Any, Tensor]:
         """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
         raise NotImplementedError
 
-    def features(self, inputs, training=False):
-        """The input of the output layer, `(B, T, d)`: `call` is its product with the
-        `output_weights`."""
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """Returns the input of the output layer, `(B, T, d)`.
+
+        `call` is its product with the `output_weights`.
+        """
         raise NotImplementedError
 
-    def logits(self, features):
-        """The output layer, a Dense `output_layer` or tied word vectors: `(..., d)` to
-        `(..., V)`."""
+    def logits(self, features: Tensor) -> Tensor:
+        """Applies the output layer: `(..., d)` to `(..., V)`.
+
+        It is a Dense `output_layer`, or tied word vectors.
+        """
         if self.output_layer is None:
             return self.token_embedding(features, reverse=True)
         return self.output_layer(features)
 
-    def output_weights(self):
-        """The matrix `(d, V)` of an output layer that is not quantized, and its bias
-        `(V,)` or None."""
+    def output_weights(self) -> tuple[Tensor, Tensor | None]:
+        """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
+
+        For an output layer that is not quantized.
+        """
         if self.output_layer is None:
             kernel, bias = ops.transpose(self.token_embedding.embeddings), None
         else:
@@ -81,34 +92,38 @@ class Seq2SeqBackbone(Backbone):
         return cast_weights(kernel, self.compute_dtype), bias
 
     @property
-    def has_plain_output(self):
-        """Whether the output layer is a plain matrix product, that is, not quantized.
-        (A float8 layer anywhere must be called in training by the model as a whole.)"""
+    def has_plain_output(self) -> bool:
+        """Whether the output layer is a plain matrix product, not quantized.
+
+        (A float8 layer anywhere must be called in training by the model as a whole.)
+        """
         plain = self.output_or_embedding.quantization_mode is None
         return plain and not has_float8(self)
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.logits(self.features(inputs, training=training))
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         """Attention weights `(B, T, S)` while reading the given target."""
         raise NotImplementedError
 
-    def look(self, source_ids, target_ids):
-        """`align` as a tuple, with the places where a model with local attention looks:
-        `(weights,)`, or `(weights, focus, windows)`, which are p_t `(B, T)` and the
-        window's first and last source position `(B, T, 2)`."""
+    def look(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, ...]:
+        """`align` as a tuple, with the windows of local attention.
+
+        It is `(weights,)`, or `(weights, focus, windows)`: p_t `(B, T)`, and the
+        window's first and last source position `(B, T, 2)`.
+        """
         return (self.align(source_ids, target_ids),)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         raise NotImplementedError
 
     @property
-    def target_size(self):
+    def target_size(self) -> int:
         """Size of the target vocabulary."""
         return self.target_vocabulary_size or self.vocabulary_size
 
-    def make_embeddings(self, size, initializer, tie=None):
+    def make_embeddings(self, size: int, initializer: Any, tie: Any = None) -> None:
         """Makes `source_embedding` and `token_embedding`, the target's.
 
         Args:
@@ -154,11 +169,19 @@ class Seq2SeqBackbone(Backbone):
             self.source_embedding = self.token_embedding
 
 
-def no_weights(states, mask):
-    """The alignment of a model without attention: zeros, `(..., S)` for states
-    `(..., d)` and a source mask `(B, S)`."""
+def no_weights(states: Any, mask: Tensor) -> Tensor:
+    """Returns the alignment of a model without attention: zeros `(..., S)`.
+
+    For states `(..., d)` and a source mask `(B, S)`.
+    """
     lead = ops.shape(states)[:-1]
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
+
+
+def shift_right(states: Any, first: Tensor) -> Tensor:
+    """The states `(B, T, d)` before each step: s_0 … s_{T-1} of s_1 … s_T and s_0."""
+    first = ops.cast(first, states.dtype)[:, None]
+    return ops.concatenate([first, states[:, :-1]], axis=1)
 
 
 class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
@@ -179,28 +202,45 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
 
     task_name = "translate"
 
-    def __init__(self, backbone, preprocessor=None, noise=(), **kwargs):
+    def __init__(
+        self, backbone: Any, preprocessor: Any = None, noise: Tensor = (), **kwargs: Any
+    ) -> None:
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
         _check_vocabulary(backbone, preprocessor)
         self.backbone = backbone
         self.preprocessor = preprocessor
         self.noise = list(noise)
-        self._wants_no_logits = self._projects = False
         self.build(None)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        return self.backbone.logits(self.features(inputs, training=training))
+
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """The input of the output layer: see `Seq2SeqBackbone.features`."""
         if training:
             for layer in self.noise:
                 inputs = layer(inputs, model=self.backbone)
-        if training and self._projects:
-            return self.backbone.features(inputs, training=True)
-        return self.backbone(inputs, training=training)
+        return self.backbone.features(inputs, training=training)
 
-    def get_config(self):
+    def projected_loss(
+        self,
+        loss: Any,
+        features: Tensor,
+        y: Tensor,
+        sample_weight: Tensor | None = None,
+    ) -> Tensor:
+        """Returns a `SmoothedCrossEntropy` of `features`, without their logits.
+
+        See `zoo.training.WithoutLogits`.
+        """
+        weights = self.backbone.output_weights()
+        return loss.projected(features, *weights, y, sample_weight)
+
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         if self.noise:
             layers = [keras.saving.serialize_keras_object(x) for x in self.noise]
@@ -208,32 +248,25 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Any:
         deserialize = keras.saving.deserialize_keras_object
         noise = [deserialize(layer) for layer in config.get("noise", ())]
         return super().from_config({**config, "noise": noise})
 
-    def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        if not (training and self._projects):
-            return super().compute_loss(x, y, y_pred, sample_weight, training=training)
-        weights = self.backbone.output_weights()
-        loss = self.loss.projected(y_pred, *weights, y, sample_weight)
-        return sum(self.losses, loss)
-
     def compile(
         self,
-        optimizer="auto",
-        loss="auto",
+        optimizer: str = "auto",
+        loss: str = "auto",
         *,
-        metrics=None,
-        weighted_metrics="auto",
-        sampler="greedy",
-        **kwargs,
-    ):
-        """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default. The
-        sampler may be a `zoo.decoding.BeamSearch`."""
+        metrics: Any = None,
+        weighted_metrics: str = "auto",
+        sampler: str = "greedy",
+        **kwargs: Any,
+    ) -> None:
+        """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default.
+
+        The sampler may be a `zoo.decoding.BeamSearch`.
+        """
         super().compile(
             optimizer,
             loss,
@@ -242,13 +275,10 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
             sampler=sampler,
             **kwargs,
         )
-        # Such a loss can do without the logits if nothing else reads them.
-        free = not metrics and not weighted_metrics
-        # In float16 its gradient is made before the loss is scaled up, and vanishes.
-        free = free and self.backbone.compute_dtype != "float16"
-        self._wants_no_logits = free and hasattr(self.loss, "projected")
 
-    def generate_step(self, inputs, stop_token_ids=None):
+    def generate_step(
+        self, inputs: Tensor, stop_token_ids: list[int] | None = None
+    ) -> dict[str, Tensor]:
         """One batch of `generate`, by the sampler that `compile` was given.
 
         Args:
@@ -297,26 +327,25 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     def _takes_ids(self, x):
         return self.preprocessor is None or holds_ids(x)
 
-    def fit(self, x=None, *args, **kwargs):
-        """`keras.Model.fit`. Raw strings go through the preprocessor; batches of ids (a
-        `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data
-        without a preprocessor) go as they are."""
-        self._projects = self._wants_no_logits and self.backbone.has_plain_output
-        try:
-            if self._takes_ids(x):
-                return keras.Model.fit(self, x, *args, **kwargs)
-            return super().fit(x, *args, **kwargs)
-        finally:
-            self._projects = False
+    def fit(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.fit`, on strings or on ids.
 
-    def evaluate(self, x=None, *args, **kwargs):
+        Raw strings go through the preprocessor; batches of ids (a
+        `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data
+        without a preprocessor) go as they are.
+        """
+        if self._takes_ids(x):
+            return keras.Model.fit(self, x, *args, **kwargs)
+        return super().fit(x, *args, **kwargs)
+
+    def evaluate(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.evaluate`, with the choice that `fit` makes."""
         if self._takes_ids(x):
             with self.values_kept():
                 return keras.Model.evaluate(self, x, *args, **kwargs)
         return super().evaluate(x, *args, **kwargs)
 
-    def predict(self, x=None, *args, **kwargs):
+    def predict(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.predict`, with the choice that `fit` makes."""
         if self._takes_ids(x):
             with self.values_kept():

@@ -3,9 +3,12 @@
 (The contract of all models is in `zoo.models.seq2seq`.)
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers import RecurrentStack
 from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
 from zoo.text.preprocessor import TranslatorPreprocessor
@@ -71,19 +74,19 @@ class Seq2Seq(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size=160000,
-        target_vocabulary_size=None,
-        num_layers=4,
-        hidden_dim=1000,
-        embedding_dim=1000,
-        reverse_source=True,
-        use_bias=False,
-        unit_forget_bias=False,
-        dropout=0.0,
-        initializer_range=0.08,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 160000,
+        target_vocabulary_size: int | None = None,
+        num_layers: int = 4,
+        hidden_dim: int = 1000,
+        embedding_dim: int = 1000,
+        reverse_source: bool = True,
+        use_bias: bool = False,
+        unit_forget_bias: bool = False,
+        dropout: float = 0.0,
+        initializer_range: float = 0.08,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -133,7 +136,7 @@ class Seq2Seq(Seq2SeqBackbone):
         limit = self.initializer_range
         return keras.initializers.RandomUniform(-limit, limit)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
         self.encoder.build(words)
         self.decoder.build(words)
@@ -141,23 +144,23 @@ class Seq2Seq(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.source_embedding(source_ids)
         _, states = self.encoder(words, mask=mask, training=training)
         return {"states": states, "mask": mask}
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         return memory["states"]
 
-    def step(self, token_ids, state, memory):
+    def step(self, token_ids: Tensor, state: Tensor, memory: Tensor) -> Any:
         words = self.token_embedding(token_ids)[:, None]
         outputs, state = self.decoder(words, initial_states=state)
         logits = self.logits(outputs[:, 0])
         return logits, state, no_weights(outputs[:, 0], memory["mask"])
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         memory = self.encode(inputs["source_ids"], training=training)
         words = self.token_embedding(ops.cast(inputs["target_ids"], "int32"))
         outputs, _ = self.decoder(
@@ -165,7 +168,7 @@ class Seq2Seq(Seq2SeqBackbone):
         )
         return self.drop(outputs, training=training)
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         words = self.token_embedding(ops.cast(target_ids, "int32"))
         return no_weights(words, source_ids)
 

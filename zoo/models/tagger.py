@@ -1,9 +1,12 @@
 """Part-of-speech tagging by Schuster & Paliwal's bidirectional net."""
 
+from typing import Any
+
 import keras
 import keras_hub
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.models.base import Backbone
 from zoo.models.birnn import CELLS, BiRNN
@@ -64,21 +67,21 @@ class BiRNNWords(Backbone):
 
     def __init__(
         self,
-        vocabulary_size,
-        character_size,
-        output_dim,
-        embedding_dim=100,
-        character_dim=32,
-        filters=128,
-        window=5,
-        hidden_dim=128,
-        cell="lstm",
-        dropout=0.4,
-        word_dropout=0.2,
-        initializer_range=0.1,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        character_size: int,
+        output_dim: int,
+        embedding_dim: int = 100,
+        character_dim: int = 32,
+        filters: int = 128,
+        window: int = 5,
+        hidden_dim: int = 128,
+        cell: str = "lstm",
+        dropout: float = 0.4,
+        word_dropout: float = 0.2,
+        initializer_range: float = 0.1,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -133,13 +136,13 @@ class BiRNNWords(Backbone):
             name=name,
         )
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.token_embedding.build((None, None))
         self.character_embedding.build((None, None, None))
         self.convolution.build((None, None, self.window * self.character_dim))
         self.built = True
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Any:
         word_ids = ops.cast(inputs["word_ids"], "int32")
         letters = self.read_letters(inputs["character_ids"])
         mask = ops.not_equal(word_ids, PAD_ID)
@@ -150,11 +153,11 @@ class BiRNNWords(Backbone):
         return self.birnn(frames, mask=mask, training=training)
 
     @property
-    def output_layer(self):
+    def output_layer(self) -> Any:
         """The layer that gives the tags' logits, that of the `BiRNN`."""
         return self.birnn.output_layer
 
-    def read_letters(self, character_ids):
+    def read_letters(self, character_ids: Tensor) -> Any:
         """Features of each word's letters: `(B, T, C)` to `(B, T, filters)`."""
         ids = ops.cast(character_ids, "int32")
         batch, time, length = ops.shape(ids)
@@ -202,7 +205,7 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
     preprocessor_cls = TaggerPreprocessor
     task_name = "tag"
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
+    def __init__(self, backbone: Any, preprocessor: Any = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -210,8 +213,13 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
         self.build(None)
 
     def compile(
-        self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs
-    ):
+        self,
+        optimizer: str = "auto",
+        loss: str = "auto",
+        *,
+        weighted_metrics: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
         """`keras.Model.compile`.
 
         Args:
@@ -229,7 +237,7 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
         super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
 
     @classmethod
-    def _from_folder(cls, folder, **kwargs):
+    def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:
         task = super()._from_folder(folder, **kwargs)
         task._check()  # the vocabularies have come in the meantime
         return task
@@ -245,7 +253,7 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
                     f"{size}. Received: {name}={received}"
                 )
 
-    def tag(self, sentences, batch_size=64):
+    def tag(self, sentences: Any, batch_size: int = 64) -> Any:
         """The part of speech of each word.
 
         Args:

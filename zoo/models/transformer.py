@@ -1,8 +1,11 @@
 """Attention Is All You Need: Vaswani et al. 2017 (arXiv 1706.03762)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers import TransformerDecoderLayer, TransformerEncoderLayer, sinusoids
 from zoo.layers.transformer import NORMS
 from zoo.models.seq2seq import PAD_ID, TIES, Seq2SeqBackbone, Translator
@@ -70,18 +73,18 @@ class Transformer(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size=37000,
-        target_vocabulary_size=None,
-        num_layers=6,
-        hidden_dim=512,
-        ff_dim=2048,
-        num_heads=8,
-        norm="post",
-        dropout=0.1,
-        tie_embeddings="all",
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 37000,
+        target_vocabulary_size: int | None = None,
+        num_layers: int = 6,
+        hidden_dim: int = 512,
+        ff_dim: int = 2048,
+        num_heads: int = 8,
+        norm: str = "post",
+        dropout: float = 0.1,
+        tie_embeddings: str = "all",
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -139,15 +142,15 @@ class Transformer(Seq2SeqBackbone):
     def _normal(self):
         return keras.initializers.RandomNormal(stddev=self.hidden_dim**-0.5)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         shape = (None, None, self.hidden_dim)
         for layer in self.encoder_layers:
             layer.build(shape)
         for layer in self.decoder_layers:
             layer.build(shape, shape)
-        for layer in (self.encoder_norm, self.decoder_norm, self.output_layer):
-            if layer is not None:
-                layer.build(shape)
+        for last in (self.encoder_norm, self.decoder_norm, self.output_layer):
+            if last is not None:
+                last.build(shape)
         self.built = True
 
     def _embed(self, embedding, ids, positions, training=False):
@@ -157,7 +160,7 @@ class Transformer(Seq2SeqBackbone):
         return self.drop(words, training=training)
 
     # === The contract ===
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         mask = ops.not_equal(ops.cast(source_ids, "int32"), PAD_ID)
         positions = ops.arange(ops.shape(source_ids)[1], dtype="int32")
         x = self._embed(self.source_embedding, source_ids, positions, training)
@@ -170,10 +173,10 @@ class Transformer(Seq2SeqBackbone):
             "mask": mask,
         }
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         return self.start_for(memory, 2 * ops.shape(memory["mask"])[1] + 50)
 
-    def start_for(self, memory, length):
+    def start_for(self, memory: Tensor, length: int) -> Any:
         batch = ops.shape(memory["mask"])[0]
         return {
             "caches": [
@@ -182,7 +185,7 @@ class Transformer(Seq2SeqBackbone):
             "position": ops.zeros((batch,), dtype="int32"),
         }
 
-    def step(self, token_ids, state, memory):
+    def step(self, token_ids: Tensor, state: Tensor, memory: Tensor) -> Any:
         # All rows are at one position.
         position, caches = state["position"][:1], []
         x = self._embed(self.token_embedding, token_ids, position)
@@ -209,10 +212,10 @@ class Transformer(Seq2SeqBackbone):
             )
         return x if self.decoder_norm is None else self.decoder_norm(x), weights
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self._decode(inputs, training)[0]
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         return self._decode({"source_ids": source_ids, "target_ids": target_ids})[1]
 
 

@@ -1,8 +1,11 @@
 """The tasks that read words."""
 
+from typing import Any
+
 import keras
 import numpy as np
 
+from zoo.backend import Shape, Tensor
 from zoo.models.base import Presets, TaskMethods, holds_ids
 from zoo.text.preprocessor import needed_preprocessor
 
@@ -16,10 +19,10 @@ class TextTask(TaskMethods, Presets):
     any data without a preprocessor. The same holds for `validation_data`.
     """
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Any:
         return self.backbone(inputs, training=training)
 
     def _arrays(self, x, y=None, sample_weight=None):
@@ -34,7 +37,14 @@ class TextTask(TaskMethods, Presets):
         found = self.preprocessor(x, y=y, sample_weight=sample_weight)
         return keras.utils.unpack_x_y_sample_weight(found)
 
-    def fit(self, x=None, y=None, *args, sample_weight=None, **kwargs):
+    def fit(
+        self,
+        x: Tensor | None = None,
+        y: Tensor | None = None,
+        *args: Any,
+        sample_weight: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """`keras.Model.fit`."""
         x, y, weights = self._arrays(x, y, sample_weight)
         if kwargs.get("validation_data") is not None:
@@ -44,14 +54,21 @@ class TextTask(TaskMethods, Presets):
         options = {"sample_weight": weights, **kwargs}
         return keras.Model.fit(self, x, y, *args, **options)
 
-    def evaluate(self, x=None, y=None, *args, sample_weight=None, **kwargs):
+    def evaluate(
+        self,
+        x: Tensor | None = None,
+        y: Tensor | None = None,
+        *args: Any,
+        sample_weight: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """`keras.Model.evaluate`."""
         x, y, sample_weight = self._arrays(x, y, sample_weight)
         options = {"sample_weight": sample_weight, **kwargs}
         with self.values_kept():
             return keras.Model.evaluate(self, x, y, *args, **options)
 
-    def predict(self, x=None, *args, **kwargs):
+    def predict(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.predict`."""
         with self.values_kept():
             return keras.Model.predict(self, self._arrays(x)[0], *args, **kwargs)
@@ -68,7 +85,7 @@ def _is_plain(values):
 class WordTask(TextTask):
     """A `TextTask` whose preprocessor's tokenizer is a `zoo.text.WordTokenizer`."""
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
+    def __init__(self, backbone: Any, preprocessor: Any = None, **kwargs: Any) -> None:
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
         self.check_vocabulary(backbone, preprocessor)
@@ -77,13 +94,13 @@ class WordTask(TextTask):
         self.build(None)
 
     @classmethod
-    def _from_folder(cls, folder, **kwargs):
+    def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:
         task = super()._from_folder(folder, **kwargs)
         # Once more: the vocabulary is read last of all.
         task.check_vocabulary(task.backbone, task.preprocessor)
         return task
 
-    def check_vocabulary(self, backbone, preprocessor):
+    def check_vocabulary(self, backbone: Any, preprocessor: Any) -> Any:
         """A model reads the ids of its tokenizer, no fewer and no more."""
         tokenizer = getattr(preprocessor, "tokenizer", None)
         if tokenizer is None or tokenizer.empty:
@@ -95,6 +112,6 @@ class WordTask(TextTask):
                 f"{size}. Received: vocabulary_size={backbone.vocabulary_size}"
             )
 
-    def encoded(self, texts):
+    def encoded(self, texts: str | list[str]) -> Any:
         """The words' ids of each text: a list of lists of int."""
         return needed_preprocessor(self, "Reading text").encode(texts)

@@ -3,9 +3,12 @@
 "Neural Image Caption Generation with Visual Attention"; here it reads text.
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import zero_or_above
 from zoo.layers import (
     AdditiveAttention,
@@ -18,7 +21,7 @@ from zoo.layers import (
 from zoo.layers.context import doubly_stochastic_penalty
 from zoo.layers.hard_attention import reinforce
 from zoo.layers.initializers import PerGate
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, shift_right
 from zoo.text.preprocessor import TranslatorPreprocessor
 
 ATTENTIONS = ("soft", "hard")
@@ -85,20 +88,20 @@ class ShowAttendTell(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size=10000,
-        target_vocabulary_size=None,
-        hidden_dim=1800,
-        embedding_dim=512,
-        annotation_dim=512,
-        attention_dim=512,
-        attention="soft",
-        gate=True,
-        doubly_stochastic=1.0,
-        output_tanh=False,
-        dropout=0.0,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int = 10000,
+        target_vocabulary_size: int | None = None,
+        hidden_dim: int = 1800,
+        embedding_dim: int = 512,
+        annotation_dim: int = 512,
+        attention_dim: int = 512,
+        attention: str = "soft",
+        gate: bool = True,
+        doubly_stochastic: float = 1.0,
+        output_tanh: bool = False,
+        dropout: float = 0.0,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, **kwargs)
         self.configure(
             sizes={
@@ -161,7 +164,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         )
         self.build(None)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
         annotations = (None, None, self.annotation_dim)
         self.encoder.build(words)
@@ -174,7 +177,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids, training=False):
+    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.drop(self.source_embedding(source_ids), training=training)
@@ -189,13 +192,15 @@ class ShowAttendTell(Seq2SeqBackbone):
             "start": [self.start_h(mean), self.start_c(mean)],
         }
 
-    def start(self, memory):
+    def start(self, memory: Tensor) -> Any:
         batch = ops.shape(memory["annotations"])[0]
         return self.decoder.cell.get_initial_state(batch, memory["start"])
 
-    def step(self, token_ids, state, memory):
-        words = self.token_embedding(token_ids)
-        output, context, weights, state = self.decoder.cell(
+    def step(
+        self, token_ids: Tensor, state: Tensor, memory: Tensor
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
+        words = self.token_embedding(token_ids)  # E y_{t-1}
+        output, context, weights, state = self.decoder.cell(  # h_t, z_t, α_t
             words,
             state,
             memory["annotations"],
@@ -205,12 +210,18 @@ class ShowAttendTell(Seq2SeqBackbone):
         return self.logits(self._readout(words, output, context)), state, weights
 
     def _readout(self, words, states, contexts, training=False):
-        """The factor of L_o in equation 7."""
+        """The factor of L_o in equation 7: E y_{t-1} + L_h h_t + L_z z_t."""
         features = words + self.L_h(states) + self.L_z(contexts)
         features = ops.tanh(features) if self.output_tanh else features
         return self.drop(features, training=training)
 
-    def run(self, inputs, training=False, noise=None, return_alignments=True):
+    def run(
+        self,
+        inputs: Tensor,
+        training: bool = False,
+        noise: Tensor | None = None,
+        return_alignments: bool = True,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Features, alignments and, with noise, α as it was before the draws.
 
         Args:
@@ -242,9 +253,8 @@ class ShowAttendTell(Seq2SeqBackbone):
         )
         alphas = None
         if noise is not None:
-            first = ops.cast(memory["start"][0], states.dtype)[:, None]
             _, alphas = self.decoder.cell.attention.attention(
-                ops.concatenate([first, states[:, :-1]], axis=1),
+                shift_right(states, memory["start"][0]),
                 memory["annotations"],
                 mask=memory["mask"],
                 keys=memory["keys"],
@@ -254,15 +264,15 @@ class ShowAttendTell(Seq2SeqBackbone):
         features = self._readout(words, states, contexts, training)
         return features, alignments[0] if alignments else None, alphas
 
-    def draw_noise(self, inputs):
+    def draw_noise(self, inputs: Tensor) -> Tensor:
         """New noise for hard attention to these inputs."""
         shape = (*ops.shape(inputs["target_ids"]), ops.shape(inputs["source_ids"])[1])
         return self.decoder.cell.attention.draw_noise(shape, self.seed_generator)
 
-    def features(self, inputs, training=False):
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.run(inputs, training, return_alignments=False)[0]
 
-    def align(self, source_ids, target_ids):
+    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         return self.run({"source_ids": source_ids, "target_ids": target_ids})[1]
 
 
@@ -289,48 +299,66 @@ class ShowAttendTellTranslator(Translator):
 
     Raises:
         ValueError: if λ_r or λ_e is below 0.
-        ValueError: where hard attention is trained with another loss than
-            `zoo.training.SmoothedCrossEntropy`, with metrics, or in float16.
+        ValueError: where hard attention is trained otherwise than by the model that
+            `zoo.training.compile_for_training` returns.
     """
 
     backbone_cls = ShowAttendTell
     preprocessor_cls = ShowAttendTellPreprocessor
 
-    def __init__(self, backbone, *args, reward=0.1, entropy=0.002, **kwargs):
+    def __init__(
+        self,
+        backbone: Any,
+        *args: Any,
+        reward: float = 0.1,
+        entropy: float = 0.002,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(backbone, *args, **kwargs)
         self.reward = zero_or_above("reward", reward)
         self.entropy = zero_or_above("entropy", entropy)
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.baseline = self.add_weight(
             name="baseline", shape=(), initializer="zeros", trainable=False
         )
         self.built = True
 
-    def call(self, inputs, training=False):
-        if not (training and self.backbone.attention == "hard"):
-            return super().call(inputs, training=training)
-        if not self._projects:
+    def call(self, inputs: Tensor, training: bool = False) -> Any:
+        if training and self.backbone.attention == "hard":
             raise ValueError(
-                "Hard attention is trained by `fit` with zoo.training."
-                "SmoothedCrossEntropy, without metrics, in float32 or bfloat16, "
-                "not quantized. "
+                "Hard attention is trained by the model that zoo.training."
+                "compile_for_training returns, in float32 or bfloat16, not quantized. "
                 f"Received: loss={getattr(self, 'loss', None)!r}, "
                 f"dtype={self.backbone.compute_dtype}"
             )
+        return super().call(inputs, training=training)
+
+    def features(self, inputs: Tensor, training: bool = False) -> Any:
+        """As a translator's; hard attention in training adds its draws.
+
+        Then a dict of `features`, `choices`, the places drawn, and `alphas`, which is
+        α.
+        """
+        if not (training and self.backbone.attention == "hard"):
+            return super().features(inputs, training=training)
         for layer in self.noise:
             inputs = layer(inputs, model=self.backbone)
         noise = self.backbone.draw_noise(inputs)
         features, choices, alphas = self.backbone.run(inputs, True, noise)
         return {"features": features, "choices": choices, "alphas": alphas}
 
-    def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        if not isinstance(y_pred, dict):
-            return super().compute_loss(x, y, y_pred, sample_weight, training=training)
-        features = y_pred["features"]
-        loss = super().compute_loss(x, y, features, sample_weight, training=training)
+    def projected_loss(
+        self,
+        loss: Any,
+        features: Tensor,
+        y: Tensor,
+        sample_weight: Tensor | None = None,
+    ) -> Tensor:
+        if not isinstance(features, dict):
+            return super().projected_loss(loss, features, y, sample_weight)
+        drawn, features = features, features["features"]
+        total = super().projected_loss(loss, features, y, sample_weight)
         if sample_weight is None:
             sample_weight = ops.not_equal(ops.cast(y, "int32"), PAD_ID)
         weights = ops.cast(sample_weight, "float32")
@@ -343,16 +371,16 @@ class ShowAttendTellTranslator(Translator):
         real = ops.cast(weights > 0, "float32")[..., None]
         added = reinforce(
             log_likelihood,
-            ops.cast(y_pred["alphas"], "float32") * real,
-            ops.cast(y_pred["choices"], "float32") * real,
+            ops.cast(drawn["alphas"], "float32") * real,
+            ops.cast(drawn["choices"], "float32") * real,
             self.baseline,
             self.reward,
             self.entropy,
         )
         mean = ops.mean(log_likelihood)
         self.baseline.assign(0.9 * self.baseline + 0.1 * mean)
-        return loss + ops.sum(added) / ops.maximum(self.loss.count(weights), 1.0)
+        return total + ops.sum(added) / ops.maximum(loss.count(weights), 1.0)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         own = {"reward": self.reward, "entropy": self.entropy}
         return {**super().get_config(), **own}

@@ -1,12 +1,12 @@
-"""Pictures: what a translation attended to, and how a training went.
+"""Pictures: the alignments of translations, and training curves.
 
     result = zoo.load("luong_local").translate("A dog runs.", return_details=True)
     zoo.plots.save(result.plot(), "dog.png")
 
-They need matplotlib (the extra `plot`), which is imported when something is drawn, and
-neither pyplot nor a backend of Keras. Pictures bring their own background and colours,
-whatever matplotlib's style is, and can be read in grey. Threads may draw at the same
-time; what they draw they write with `save`.
+Drawing needs matplotlib (the extra `plot`), which is imported on use, but neither
+pyplot nor a Keras backend. Pictures bring their own background and colours, whatever
+matplotlib's style is, and are readable in greyscale. Drawing is thread-safe if pictures
+are written with `save`.
 """
 
 import lazy_loader

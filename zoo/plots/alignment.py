@@ -1,7 +1,10 @@
-"""Alignments as heatmaps, by matplotlib."""
+"""Alignments as heatmaps, drawn with matplotlib."""
 
 import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from zoo.checks import positive
 from zoo.plots.figure import (
     DARK,
     FAINT,
@@ -32,29 +35,30 @@ WINDOW_KEY = "end of the window $[p_t - D, p_t + D]$: no attention beyond it"
 
 
 @one_thread
-def plot_alignment(translation, axes=None, words=True, title=None):
-    """Draws what a translation attended to, as in Bahdanau et al. 2015, figure 3.
+def plot_alignment(
+    translation: Any, axes: Any = None, words: bool = True, title: str | None = None
+) -> Any:
+    """Draws the alignment of a translation, as in Bahdanau et al. 2015, figure 3.
 
-    Source words stand at the top, the translation's down the side; the darker a cell,
-    the more of the target word's attention went to the source word, on the same scale
-    in every picture. Its number is in percent, from 5 on. Of local attention (Luong et
-    al. 2015) two things are marked: p_t, the source position that it centres on, and
-    where its window ends inside the sentence. A legend explains the marks.
+    Source words are at the top, the translation's at the side. The darker a cell, the
+    more of the target word's attention goes to the source word, on one scale for all
+    pictures; its percentage is printed from 5 on. For local attention (Luong et al.
+    2015), marks show p_t, the source position it centres on, and where its window ends
+    inside the sentence. A legend explains the marks.
 
     Args:
         translation: a `zoo.decoding.Translation`.
-        axes: matplotlib `Axes` to draw in, without a legend; None, the default, for a
-            figure of its own.
-        words: whether pieces are merged into words, as `Translation.merge_words` does:
+        axes: matplotlib `Axes` to draw in, without a legend; None for a new figure.
+        words: whether pieces are merged into words by `Translation.merge_words`:
             attention is summed over the pieces of a source word and averaged over those
-            of a target word. If not, a piece that goes on with a word begins with "-".
-        title: str, above the picture.
+            of a target word. Otherwise a piece that continues a word begins with "-".
+        title: title of the picture.
 
     Returns:
-        A matplotlib `Figure`, or `axes` if they were given.
+        A matplotlib `Figure`, or `axes` if given.
 
     Raises:
-        TypeError: if `translation` is no such record.
+        TypeError: if `translation` is not such a record.
         ImportError: without matplotlib.
     """
     if axes is None:
@@ -66,22 +70,27 @@ def plot_alignment(translation, axes=None, words=True, title=None):
 
 
 @one_thread
-def plot_alignments(translations, titles=None, words=True, columns=None):
-    """Draws several alignments side by side, of one size of cell and one scale.
+def plot_alignments(
+    translations: Iterable[Any],
+    titles: Iterable[str | None] | None = None,
+    words: bool = True,
+    columns: int | None = None,
+) -> Any:
+    """Draws several alignments side by side, with one cell size and one scale.
 
     Args:
-        translations: list of `zoo.decoding.Translation`.
-        titles: list of str, one each: by default none.
+        translations: `zoo.decoding.Translation` records.
+        titles: one title for each. Default: none.
         words: see `plot_alignment`.
-        columns: pictures in a row; None, the default, for all of them.
+        columns: pictures per row. Default: all of them.
 
     Returns:
         A matplotlib `Figure`.
 
     Raises:
         TypeError: for anything but such records.
-        ValueError: if there are none, as many titles as records are not given, or
-            `columns` is not a positive integer.
+        ValueError: if there are no records, not as many titles as records, or `columns`
+            is not a positive integer.
         ImportError: without matplotlib.
 
     Example:
@@ -101,10 +110,7 @@ def plot_alignments(translations, titles=None, words=True, columns=None):
             "There must be a translation, and a title for each or none. Received: "
             f"{len(translations)} translations, {len(titles)} titles"
         )
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise ValueError(
-            f"`columns` must be a positive integer. Received: columns={columns!r}"
-        )
+    positive("columns", columns)
     return lay_out(*make_panels(translations, titles, words), columns)
 
 
@@ -112,19 +118,22 @@ def plot_alignments(translations, titles=None, words=True, columns=None):
 class Panel:
     """The content of one heatmap."""
 
-    record: object
-    rows: list
-    columns: list
+    record: Any
+    rows: list[str]
+    columns: list[str]
     title: str
     rotation: int = 90  # of the columns' labels
 
     @property
-    def empty(self):
+    def empty(self) -> bool:
+        """Whether there is nothing to align."""
         return not self.rows or not self.columns
 
 
-def make_panels(translations, titles, words):
-    """A `Panel` of each translation, and fonts that have all their characters."""
+def make_panels(
+    translations: Sequence[Any], titles: Sequence[str | None], words: bool
+) -> tuple[list[Panel], list[str]]:
+    """Returns a `Panel` for each translation, and fonts with all their characters."""
     panels = []
     for record, title in zip(translations, titles, strict=True):
         if not hasattr(record, "merge_words"):
@@ -157,8 +166,8 @@ def _short(label):
     return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
 
 
-def find_fonts(characters):
-    """Names of fonts that have the characters between them, and what none has."""
+def find_fonts(characters: set[str]) -> tuple[list[str], set[str]]:
+    """Returns names of fonts that together have the characters, and missing ones."""
     from matplotlib import font_manager
 
     families = ["DejaVu Sans"]  # comes with matplotlib
@@ -175,23 +184,32 @@ def find_fonts(characters):
         if not missing:
             break
         font = font_manager.get_font(entry.fname)
-        found = {c for c in missing if ord(c) in font.get_charmap()}
-        if found and font.scalable:  # others, of emoji, cannot be drawn
+        covered = {c for c in missing if ord(c) in font.get_charmap()}
+        if covered and font.scalable:  # others, of emoji, cannot be drawn
             families.append(entry.name)
-            missing -= found
+            missing -= covered
     return families, missing
 
 
-def draw(axes, panel, size, families, head=None):
-    """Draws a heatmap with labels of `size` points; `head` is where its title stands,
-    in shares of the axes' height."""
+def draw(
+    axes: Any, panel: Panel, size: float, families: list[str], head: float | None = None
+) -> None:
+    """Draws a heatmap.
+
+    Args:
+        axes: matplotlib `Axes`.
+        panel: the content.
+        size: size of the labels in points.
+        families: font families.
+        head: height of the title, as a share of the axes' height.
+    """
     record, height, width = panel.record, len(panel.rows), len(panel.columns)
     *paper, opaque = axes.figure.get_facecolor()
-    if not opaque:  # a subfigure's: what shows is the whole figure's
+    if not opaque:  # a subfigure shows the whole figure's background
         *paper, _ = axes.figure.figure.get_facecolor()
     ink = DARK if sum(paper) > 1.5 else "white"
     font = {"family": families, "size": size, "color": ink, "parse_math": False}
-    middle = {"ha": "center", "va": "center", "family": families}
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "family": families}
     axes.set_facecolor("white")
     axes.set_title(panel.title, loc="left", y=head, **{**font, "size": size + 1})
     if panel.empty:
@@ -233,8 +251,8 @@ def draw(axes, panel, size, families, head=None):
         axes.text(0.5, 0.5, "no attention", transform=axes.transAxes, **middle)
 
 
-def fitting_size(axes, panel):
-    """Points of labels that are no larger than the cells will be in these axes."""
+def fitting_size(axes: Any, panel: Panel) -> float:
+    """Returns a label size in points, no larger than the cells in these axes."""
     box, dpi = axes.get_window_extent(), axes.figure.dpi
     room = min(
         box.width / max(len(panel.columns), 1), box.height / max(len(panel.rows), 1)
@@ -243,7 +261,7 @@ def fitting_size(axes, panel):
 
 
 def _each(alignment):
-    """The weights that a number tells: their places and themselves."""
+    """Yields the places and values of the weights whose number is printed."""
     for row, weights in enumerate(alignment):
         for column, weight in enumerate(weights):
             if weight >= 0.05:
@@ -251,7 +269,7 @@ def _each(alignment):
 
 
 def _window_ends(record):
-    """Where windows end inside the sentence: x, and the row."""
+    """Returns x and row of each window end inside the sentence."""
     last, ends = len(record.source_tokens) - 1, []
     for row, (first, final) in enumerate(record.windows):
         ends += [(first - 0.5, row)] if first > 0 else []
@@ -262,8 +280,8 @@ def _window_ends(record):
 # === Layout ===
 
 
-def lay_out(panels, families, count):
-    """A figure of panels, `count` in a row; all cells have one size in inches."""
+def lay_out(panels: list[Panel], families: list[str], count: int) -> Any:
+    """Returns a figure of panels, `count` per row, whose cells all have one size."""
     rows = [panels[i : i + count] for i in range(0, len(panels), count)]
     across = max(sum(len(panel.columns) for panel in row) for row in rows)
     most = max(across, *(len(panel.rows) for panel in panels), 1)
@@ -274,10 +292,10 @@ def lay_out(panels, families, count):
 
     def largest(index, axis):
         """Inches of each row (axis 0) or column (axis 1) of panels."""
-        found = {}
+        sizes = {}
         for place, box in zip(places, boxes, strict=True):
-            found[place[axis]] = max(box[index], found.get(place[axis], 0))
-        return list(found.values())
+            sizes[place[axis]] = max(box[index], sizes.get(place[axis], 0))
+        return list(sizes.values())
 
     left, wide, top, high = (largest(i, axis) for i, axis in enumerate((1, 1, 0, 0)))
     steps = [a + b + _GAP for a, b in zip(left, wide, strict=True)]
@@ -314,8 +332,12 @@ def lay_out(panels, families, count):
 
 
 def _boxes(panels, cell, families, size):
-    """Inches of each panel: the labels at its left, its cells' width with room for the
-    title, the labels and the title at its top, its cells' height."""
+    """Measures each panel in inches.
+
+    Returns:
+        The width of the labels at its left, the width of its cells with room for the
+        title, the height of the labels and title at its top, the height of its cells.
+    """
     room, boxes = _ruler(families), []
     for panel in panels:
         title = room([panel.title], size + 1)
@@ -334,8 +356,10 @@ def _boxes(panels, cell, families, size):
 
 
 def _ruler(families):
-    """A function of texts, their size in points and whether they have formulas, to the
-    inches that the widest of them takes."""
+    """Returns a function that measures the widest of some texts in inches.
+
+    It takes the texts, their size in points, and whether they contain formulas.
+    """
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
@@ -353,7 +377,7 @@ def _ruler(families):
 
 
 def _keys(panels):
-    """Entries of the legend for the marks that are drawn."""
+    """Returns the legend's entries for the marks that are drawn."""
     from matplotlib.lines import Line2D
 
     keys, panels = [], [panel for panel in panels if not panel.empty]

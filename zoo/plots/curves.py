@@ -1,10 +1,14 @@
-"""The log of a run, and its training curves."""
+"""Training curves, and the log of a run that they are drawn from."""
 
 import csv
 import json
 import math
 import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
+from zoo.files import StrPath
 from zoo.plots.figure import (
     DARK,
     FAINT,
@@ -14,8 +18,8 @@ from zoo.plots.figure import (
     short_names,
 )
 
-# Title, how the columns of a log begin, whether the axis is logarithmic; the fourth
-# stands for whatever else a run has measured.
+# Title, prefix of the log's columns, whether the axis is logarithmic; the entry without
+# a prefix stands for all other measurements.
 _CURVES = (
     ("training loss", "loss", False),
     ("validation perplexity (per piece)", "val_perplexity", True),
@@ -30,9 +34,9 @@ _LABELS = {
     "gradient_norm_max": "highest",
     "val_bleu": "mean of the sets",
 }
-_LEFT_OUT = ("epoch", "seconds", "val_chrf")  # they tell little more
+_LEFT_OUT = ("epoch", "seconds", "val_chrf")  # add little
 _LINES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#666666")
-_STYLES = ("-", "--", "-.", ":")  # so that lines differ in grey
+_STYLES = ("-", "--", "-.", ":")  # distinguish lines in greyscale
 _LEGEND = {
     "fontsize": 8,
     "labelcolor": DARK,
@@ -41,23 +45,25 @@ _LEGEND = {
 }
 
 
-def plot_training(logs, labels=None):
-    """Draws the training curves of a run, or of several in the same axes.
+def plot_training(
+    logs: StrPath | Iterable[StrPath], labels: Iterable[str] | None = None
+) -> Any:
+    """Draws the training curves of one run, or of several in the same axes.
 
-    Of one run every column of its log is drawn; of several the first of each kind, as
-    the mean of the validation sets' BLEU.
+    For one run, every column of its log is drawn; for several, the first of each kind,
+    such as the mean of the validation sets' BLEU.
 
     Args:
-        logs: folder of a run or path of its `log.csv`, or a list of them.
-        labels: list of str, what the runs are called; by default by their folders.
+        logs: a run's folder or its `log.csv`, or a list of them.
+        labels: names of the runs. Default: their folders' names.
 
     Returns:
         A matplotlib `Figure`.
 
     Raises:
-        FileNotFoundError: if a log is not there, or has no epoch yet.
-        ValueError: if there is no log, a log is none of a training, or as many labels
-            as logs are not given.
+        FileNotFoundError: if a log does not exist, or has no epoch yet.
+        ValueError: if there is no log, one is not a training log, or there are not as
+            many distinct labels as logs.
         ImportError: without matplotlib.
     """
     logs = [logs] if isinstance(logs, (str, os.PathLike)) else list(logs)
@@ -67,36 +73,36 @@ def plot_training(logs, labels=None):
             "There must be a log, and a label of its own for each or none. Received: "
             f"{len(logs)} logs, labels={labels}"
         )
-    found = dict(zip(labels, map(read_log, logs), strict=True))
+    columns = dict(zip(labels, map(read_log, logs), strict=True))
     losses = set(map(loss_of, logs))
     differ = None if None in losses else "not the same in all runs"
-    return draw_curves(found, losses.pop() if len(losses) == 1 else differ)
+    return draw_curves(columns, losses.pop() if len(losses) == 1 else differ)
 
 
-def read_log(path):
-    """The columns of a run's log.
+def read_log(path: StrPath) -> dict[str, list[float]]:
+    """Reads the columns of a run's log.
 
     Args:
-        path: of a `log.csv`, or of the folder that has one.
+        path: a `log.csv`, or the folder that has one.
 
     Returns:
-        dict of name to a list of floats, nan where there is no number; "epoch" counts
-        from 1.
+        Column name -> values, nan where there is no number; "epoch" counts from 1.
 
     Raises:
-        FileNotFoundError: if it is not there, or has no epoch yet.
-        ValueError: if it is another file: one without a column "epoch".
+        FileNotFoundError: if it does not exist, or has no epoch yet.
+        ValueError: if it has no column "epoch".
     """
-    path = os.path.join(path, "log.csv") if os.path.isdir(path) else path
+    path = Path(path)
+    path = path / "log.csv" if path.is_dir() else path
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8", newline="") as file:
             rows = [row for row in csv.DictReader(file) if None not in row.values()]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is no log of a training: {error}") from error
+        raise ValueError(f"{path} is not a training log: {error}") from error
     if not rows:
         raise FileNotFoundError(f"{path} has no epoch yet: there is nothing to show")
     if "epoch" not in rows[0]:
-        raise ValueError(f"{path} is no log of a training: it has no column 'epoch'")
+        raise ValueError(f"{path} is not a training log: it has no column 'epoch'")
     names = [name for name in rows[0] if name is not None]
     columns = {name: [_number(row[name]) for row in rows] for name in names}
     columns["epoch"] = [epoch + 1 for epoch in columns["epoch"]]
@@ -110,34 +116,36 @@ def _number(text):
         return math.nan
 
 
-def loss_of(path):
-    """The training loss of a run in words, by its `config.json`.
+def loss_of(path: StrPath) -> str | None:
+    """Describes the training loss of a run, from its `config.json`.
 
     Args:
-        path: of a `log.csv`, or of the folder that has one.
+        path: a `log.csv`, or the folder that has one.
 
     Returns:
-        str; None where there is no such file, or where it doesn't describe the loss.
+        The description; None without such a file, or if it does not describe the loss.
     """
-    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    path = Path(path)
+    file = (path if path.is_dir() else path.parent) / "config.json"
     try:
-        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-            choices = json.load(file)["hyper_parameters"]
+        choices = json.loads(file.read_text(encoding="utf-8"))["hyper_parameters"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     return describe_loss(choices)
 
 
-def describe_loss(choices):
-    """The loss of a recipe's choices, or of a checkpoint's state, in words; None where
-    they don't have it.
+def describe_loss(choices: Any) -> str | None:
+    """Describes the loss in a recipe's settings or a checkpoint's state.
+
+    Returns:
+        The description; None if they do not contain the loss.
 
     Example:
         >>> describe_loss({"loss": {"smoothing": 0.1}})
         'cross-entropy with label smoothing 0.1, per target piece'
     """
     loss = choices.get("loss") if isinstance(choices, dict) else None
-    if isinstance(loss, str):  # that `fit` was given, by its name
+    if isinstance(loss, str):  # the name of a loss that `fit` was given
         return loss
     if not isinstance(loss, dict):
         return None
@@ -148,12 +156,14 @@ def describe_loss(choices):
 
 
 @one_thread
-def draw_curves(logs, loss=None):
+def draw_curves(
+    logs: dict[str, dict[str, list[float]]], loss: str | None = None
+) -> Any:
     """Draws training curves.
 
     Args:
-        logs: dict of label to what `read_log` gave.
-        loss: str, the training loss in words; None where it isn't known.
+        logs: label -> result of `read_log`.
+        loss: description of the training loss, if known.
 
     Returns:
         A matplotlib `Figure`.
@@ -170,9 +180,9 @@ def draw_curves(logs, loss=None):
         axes = figure.add_subplot(rows, 2, place, facecolor="white")
         for number, label, epochs, values in lines:
             marker = "o" if len(epochs) < 40 else None
-            look = {"color": _LINES[number % 6], "ls": _STYLES[number % 4], "lw": 1.5}
-            look |= {"marker": marker, "ms": 3.5, "label": label}
-            [handles[number]] = axes.plot(epochs, values, **look)
+            style = {"color": _LINES[number % 6], "ls": _STYLES[number % 4], "lw": 1.5}
+            style |= {"marker": marker, "ms": 3.5, "label": label}
+            [handles[number]] = axes.plot(epochs, values, **style)
         _scale(axes, lines, logarithmic)
         if loss and title == _CURVES[0][0]:
             title = f"{title}: {loss}"
@@ -198,15 +208,17 @@ def _add_legend(parent, lines, **options):
 
 
 def _curves(logs):
-    """The panels to draw: titles, lines, whether the axis is logarithmic. A line is a
-    number for its look, a label, the epochs and the values."""
+    """Returns the panels to draw: title, lines, whether the axis is logarithmic.
+
+    A line is its number, which determines its style, a label, epochs and values.
+    """
     names = sorted({name for log in logs.values() for name in log})
     known = tuple(start for _, start, _ in _CURVES if start)
     kinds = []
     for title, start, logarithmic in _CURVES:
         if start:
-            found = [name for name in names if name.startswith(start)]
-            kinds.append((title, found, logarithmic))
+            matching = [name for name in names if name.startswith(start)]
+            kinds.append((title, matching, logarithmic))
             continue
         for name in names:
             if not name.startswith((*known, *_LEFT_OUT)):
@@ -229,8 +241,8 @@ def _curves(logs):
     return panels
 
 
-def without_single_sets(names):
-    """Leaves out the only validation set's scores: they are their own mean."""
+def without_single_sets(names: list[str]) -> list[str]:
+    """Drops the scores of an only validation set, which equal their mean."""
     for metric in ("bleu", "chrf"):
         sets = [name for name in names if name.startswith(f"val_{metric}_")]
         if len(sets) == 1:

@@ -1,21 +1,31 @@
-"""Figures that bring their own background and colours, and how they are written."""
+"""Figures with their own background and colours, and saving them."""
 
 import functools
 import io
 import os
 import re
 import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
+from zoo.files import StrPath
+
+P = ParamSpec("P")
+R = TypeVar("R")
 ENDINGS = (".png", ".svg")
 DARK, FAINT = "#222222", "#e4e4e4"  # text and frames, lines of a grid
 _LOCK = threading.RLock()
-# What XML forbids, and the control characters that it only discourages.
+# Code points that XML forbids, and control characters that it discourages.
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
 
 
-def one_thread(function):
-    """`function`, by one thread at a time: matplotlib's fonts crash under two."""
+def one_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a function to run in one thread at a time.
+
+    Two threads crash matplotlib's fonts.
+    """
 
     @functools.wraps(function)
     def locked(*arguments, **options):
@@ -25,25 +35,27 @@ def one_thread(function):
     return locked
 
 
-def save(figure, path):
-    """Writes a figure as PNG (200 dots an inch) or as SVG, by the path's ending.
+def save(figure: Any, path: StrPath) -> None:
+    """Saves a figure as PNG (200 dots per inch) or SVG, depending on the extension.
 
-    An SVG's text is drawn as outlines: it looks the same where a font is missing.
+    Text in an SVG is drawn as outlines, so it looks the same without the font.
 
     Raises:
-        ValueError: for another ending.
+        ValueError: for another extension.
         OSError: if the file cannot be written.
     """
     ending = check_ending(path)
-    picture = render(figure, ending[1:], 200)  # first, for the sake of what is there
-    with open(path, "wb") as file:
-        file.write(picture)
+    picture = render(figure, ending[1:], 200)  # before an existing file is overwritten
+    Path(path).write_bytes(picture)
 
 
-def check_ending(path):
-    """The ending of a picture's path, in small letters; a ValueError if `save` has no
-    format for it."""
-    ending = os.path.splitext(os.fspath(path))[1].lower()
+def check_ending(path: StrPath) -> str:
+    """Returns the lower-case extension of a picture's path.
+
+    Raises:
+        ValueError: if `save` has no format for it.
+    """
+    ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(
             f"a picture's name ends in {' or '.join(ENDINGS)}, received {str(path)!r}"
@@ -51,7 +63,7 @@ def check_ending(path):
     return ending
 
 
-def need_matplotlib():
+def need_matplotlib() -> None:
     """Raises an ImportError that names the extra if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
@@ -61,53 +73,53 @@ def need_matplotlib():
         ) from None
 
 
-def short_names(paths):
-    """The ends of paths, as long as it takes to tell them from each other."""
-    paths = [os.fspath(path) for path in paths]
-    folders = [path.removesuffix("log.csv") for path in paths]
-    parts = [os.path.abspath(folder).split(os.sep) for folder in folders]
+def short_names(paths: Iterable[StrPath]) -> list[str]:
+    """Returns the shortest ends of paths that tell them apart."""
+    names = [os.fspath(path) for path in paths]
+    folders = [Path(name.removesuffix("log.csv")) for name in names]
+    # Not resolved: links keep their names.
+    parts = [Path(os.path.normpath(folder.absolute())).parts for folder in folders]
     for count in range(1, max(map(len, parts), default=0) + 1):
-        names = ["/".join(part[-count:]) for part in parts]
-        if len(set(names)) == len(names):
-            return names
-    return paths
+        ends = [Path(*part[-count:]).as_posix() for part in parts]
+        if len(set(ends)) == len(ends):
+            return ends
+    return names
 
 
-def printable(text):
-    """Text of data as one line that SVG and HTML can hold, though not escaped yet.
+def printable(text: str) -> str:
+    r"""Makes text a single line that SVG and HTML can contain once it is escaped.
 
     Line breaks become a space; control characters and other code points that XML
     forbids become U+FFFD.
 
     Example:
-        >>> printable("one\\ntwo \\x1b[0m")
-        'one two \ufffd[0m'
+        >>> printable("one\ntwo \x1b[0m")
+        'one two �[0m'
     """
     return _FORBIDDEN.sub("\ufffd", _BREAKS.sub(" ", text))
 
 
-def draw_plainly(*texts):
-    """Makes matplotlib `Text`s that come from data show what they say: `$` begins no
-    formula, and each is `printable`."""
+def draw_plainly(*texts: Any) -> None:
+    """Makes matplotlib `Text`s literal (`$` begins no formula) and `printable`."""
     for text in texts:
         text.set_parse_math(False)
         text.set_text(printable(text.get_text()))
 
 
-def new_figure(width, height, **options):
-    """A `Figure` of this size in inches, white in every style, which notebooks show."""
+def new_figure(width: float, height: float, **options: Any) -> Any:
+    """Returns a white `Figure` of this size in inches, which notebooks display."""
     need_matplotlib()
     from matplotlib.figure import Figure
 
-    figure = Figure((width, height), facecolor="white", **options)
-    # A notebook shows what has it, without pyplot.
+    figure: Any = Figure((width, height), facecolor="white", **options)
+    # Notebooks display any object with this method, without pyplot.
     figure._repr_png_ = functools.partial(render, figure, "png", 100)
     return figure
 
 
 @one_thread
-def render(figure, kind, dpi):
-    """A figure as the bytes of a file of this kind, "png" or "svg"."""
+def render(figure: Any, kind: str, dpi: int) -> bytes:
+    """Renders a figure as the bytes of a "png" or "svg" file."""
     file = io.BytesIO()
     figure.savefig(file, format=kind, dpi=dpi, facecolor="white")
     return file.getvalue()

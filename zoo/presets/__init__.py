@@ -1,6 +1,6 @@
-"""Presets: cards, finding and verifying, building models from files.
+"""Presets: cards, finding and verifying them, building models from their files.
 
-Importing this imports no Keras; `zoo.load` puts the parts together.
+Importing this package imports no Keras.
 """
 
 from zoo.presets.card import Card, PresetError

@@ -1,4 +1,4 @@
-"""Makes models from the files of verified presets.
+"""Builds models from the files of verified presets.
 
 Nothing here unpickles, and Keras's safe mode stays on.
 """
@@ -7,32 +7,34 @@ import contextlib
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import keras
 import keras_hub
 
 from zoo.backend import without_tensorflow
+from zoo.files import StrPath
 from zoo.presets.card import CONFIG_FILE, TASK_FILE, PresetError
 from zoo.presets.weights import check_finite, fitting
 
-# What a file that does not fit makes Keras, h5py or SentencePiece raise. A RuntimeError
-# is that of too deep a recursion too, a LookupError that of a key or an index.
+# What Keras, h5py and SentencePiece raise for a file that does not fit. RuntimeError
+# covers a RecursionError, LookupError a key or an index.
 _MISFITS = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
-def build(cls, folder, kwargs):
-    """Makes a task or a backbone from the files of a verified folder.
+def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
+    """Builds a task or a backbone from the files of a verified folder.
 
     Args:
         cls: the class that the files are for.
-        folder: path of the preset folder.
-        kwargs: dict, arguments for KerasHub's `from_preset`.
+        folder: the preset folder.
+        kwargs: arguments for KerasHub's `from_preset`.
 
     Raises:
-        PresetError: if the files don't make one.
-        ValueError: if they don't together with `kwargs`.
+        PresetError: if the files do not make such an object.
+        ValueError: if they do not together with `kwargs`.
     """
-    # zoo's own `from_preset` would verify the folder once more.
+    # zoo's `from_preset` would verify the folder again.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
     casts = {} if "dtype" in kwargs else _casts(folder)
     weighted = kwargs.get("load_weights", True)
@@ -42,17 +44,16 @@ def build(cls, folder, kwargs):
             without_tensorflow(),
             fitting(folder) if weighted else contextlib.nullcontext(),
         ):
-            # Keras only warns when it finds no weights for layers in a nested list.
+            # Keras only warns if it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
-            # By its whole path: a bare name may be one of KerasHub's own presets, which
-            # it would fetch.
+            # An absolute path, since KerasHub would fetch a bare name of its own.
             model = from_folder(str(Path(folder).absolute()), **kwargs, **casts)
     except (*_MISFITS, UserWarning) as error:
         reason = " ".join(str(error).split())
-        if kwargs:  # the files may be in order, and these not
+        if kwargs:  # the files may be fine, and these not
             given = ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
             raise ValueError(
-                f"cannot make a {cls.__name__} from the files of {folder} with the "
+                f"cannot build a {cls.__name__} from the files of {folder} with the "
                 f"arguments {given}: {reason}"
             ) from error
         raise PresetError(
@@ -63,8 +64,10 @@ def build(cls, folder, kwargs):
 
 
 def _casts(folder):
-    """The dtype for loading a preset saved in mixed precision: Keras's current policy,
-    as KerasHub has it for every other floating-point precision."""
+    """Returns the dtype argument for a preset that was saved in mixed precision.
+
+    It is Keras's current policy, as KerasHub has it for other floating-point policies.
+    """
     try:
         config = json.loads((Path(folder) / CONFIG_FILE).read_text(encoding="utf-8"))
         name = config["config"]["dtype"]["config"]["name"]
@@ -74,8 +77,8 @@ def _casts(folder):
     return {"dtype": keras.config.dtype_policy()} if mixed else {}
 
 
-def task_class(folder):
-    """The task's class in zoo; any other class is refused before it is loaded."""
+def task_class(folder: Path) -> Any:
+    """Returns the task's class in zoo; rejects any other class before it is loaded."""
     cls = _registered_class(folder, TASK_FILE)
     if not issubclass(cls, keras_hub.models.Task):
         raise PresetError(

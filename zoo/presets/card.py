@@ -1,10 +1,9 @@
 """Preset cards: what a preset is, where it comes from and how good it is.
 
-A preset folder holds KerasHub's own files and one `card.json`, which is this
-module's `Card`: the paper, the data and its terms, the command that made the
-weights, the scores, and the size and sha256 of every file that loading reads.
-`zoo.presets.pages` writes the folder's README.md and the project's table of presets
-from it.
+A preset folder holds KerasHub's files and one `card.json`, a `Card`: the paper, the
+data and its terms, the command that made the weights, the scores, and the size and
+sha256 of every file that loading reads. `zoo.presets.pages` makes the folder's
+README.md and the project's table of presets from it.
 """
 
 import dataclasses
@@ -13,87 +12,60 @@ import json
 import os
 import re
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from zoo.files import sha256
+from zoo.files import StrPath, sha256
 
 CARD_FILE = "card.json"
-# What KerasHub's `save_to_preset` writes.
+# Written by KerasHub's `save_to_preset`.
 CONFIG_FILE, TASK_FILE = "config.json", "task.json"
-# What a model can do with text: the names of its methods, and those that cards have.
+WEIGHTS_FILES = ("model.weights.h5", "task.weights.h5")
+# What models do with text: names of their methods, and of tasks in cards.
 TASKS = ("translate", "tag", "classify", "generate")
 MOST_FILES = 1000  # of a preset
-# A name becomes a folder's when the preset is exported.
+# A name becomes that of a folder on export.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
 
-# Field: its type, and for records the keys that each of them must have
-FIELDS = {
-    "name": (str, ()),
-    "title": (str, ()),
-    "description": (str, ()),
-    "equations": (str, ()),
-    "intended_use": (str, ()),
-    "weaknesses": (list, ()),
-    "license": (str, ()),
-    "paper": (dict, ("title", "authors", "year", "url")),
-    "architecture": (str, ()),
-    "task": (str, ()),
-    "languages": (list, ()),
-    "data": (list, ("name", "terms")),
-    "sizes": (dict, ("parameters", "vocabulary")),
-    "recipe": (str, ()),
-    "configuration": (dict, ()),
-    "seed": (int, ()),
-    "commit": (str, ()),
-    "date": (str, ()),
-    "machine": (str, ()),
-    "training_time": (str, ()),
-    "scores": (list, ("data", "split", "metric", "value", "signature", "command")),
-    "examples": (list, ("source", "reference", "output")),
-    "speed": (dict, ("value", "unit", "machine", "command")),
-    "files": (dict, ()),
-}
-# Empty in the cards of earlier versions, and where nothing is known.
+# Empty in cards of earlier versions, and if unknown.
 MAY_BE_MISSING = ("equations", "configuration", "examples", "speed")
 
 
 class PresetError(ValueError):
-    """A preset that is damaged, incomplete, altered or not one of zoo's."""
+    """A preset is damaged, incomplete, altered or not one of zoo's."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-    """The description of one preset: the content of its `card.json`.
+    """The description of a preset: the content of its `card.json`.
 
     Attributes:
-        name: str. The name that `zoo.load` takes.
-        title: str. One line for a heading.
-        description: str. What the model is, in a paragraph.
-        equations: str. Which of the paper's equations it follows, and which variant.
-        intended_use: str. What it is good for.
-        weaknesses: list of str. What it is known to do badly.
-        license: str. The licence of the weights, as model hubs spell it.
-        paper: dict with "title", "authors" (str), "year" (int) and "url".
-        architecture: str. The class of the task in `zoo.models`.
-        task: str. The method to call: "translate".
-        languages: list of str. Language codes, source first.
-        data: list of dicts with "name" and "terms": the training corpora.
-        sizes: dict with "parameters" and "vocabulary" (entries), both int.
-        recipe: str. The command that makes the preset.
-        configuration: dict. The hyper-parameters of that run, as its config.json has
-            them.
-        seed: int. The random seed of that run.
-        commit: str. The version of the code that ran.
-        date: str. The day of the run, as YYYY-MM-DD.
-        machine: str. What it ran on.
-        training_time: str. How long it took.
-        scores: list of dicts with "data", "split", "metric", "value" (float),
-            "signature" (of sacreBLEU) and "command" (that prints the score).
-        examples: list of dicts with "source", "reference" and "output": bad output.
-        speed: dict with "value" (float), "unit" (as "sentences/s"), "machine" and
-            "command" (that measures it); empty where it isn't measured.
-        files: dict from a path inside the folder to a dict with "bytes" and
-            "sha256".
+        name: the name that `zoo.load` takes.
+        title: one line for a heading.
+        description: what the model is, in a paragraph.
+        equations: which of the paper's equations it follows, and which variant.
+        intended_use: what it is good for.
+        weaknesses: what it is known to do badly (list of str).
+        license: the licence of the weights, as model hubs spell it.
+        paper: "title", "authors" (str), "year" (int) and "url".
+        architecture: the class of the task in `zoo.models`.
+        task: the method to call, such as "translate".
+        languages: language codes, source first.
+        data: the training corpora, dicts with "name" and "terms".
+        sizes: "parameters" and "vocabulary" (entries), both int.
+        recipe: the command that makes the preset.
+        configuration: the hyper-parameters of that run, as in its config.json.
+        seed: the random seed of that run.
+        commit: the version of the code that ran.
+        date: the day of the run, as YYYY-MM-DD.
+        machine: what it ran on.
+        training_time: how long it took.
+        scores: dicts with "data", "split", "metric", "value" (float), "signature" (of
+            sacreBLEU) and "command" (which prints the score).
+        examples: bad output, dicts with "source", "reference" and "output".
+        speed: "value" (float), "unit" (as "sentences/s"), "machine" and "command"
+            (which measures it); empty if not measured.
+        files: path inside the folder -> dict with "bytes" and "sha256".
     """
 
     name: str
@@ -122,37 +94,50 @@ class Card:
     files: dict
 
     @property
-    def bytes(self):
-        """int. Size of the preset's files together."""
+    def bytes(self) -> int:
+        """Total size of the preset's files."""
         return sum(entry["bytes"] for entry in self.files.values())
 
-    def to_dict(self):
-        """Returns the card as the plain dict that `card.json` holds."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the card as the dict in `card.json`."""
         return dataclasses.asdict(self)
 
 
-def make_card(facts, where):
-    """Builds a card from a plain dict and checks that it is complete.
+# The keys that a record of a field must have.
+_KEYS = {
+    "paper": ("title", "authors", "year", "url"),
+    "data": ("name", "terms"),
+    "sizes": ("parameters", "vocabulary"),
+    "scores": ("data", "split", "metric", "value", "signature", "command"),
+    "examples": ("source", "reference", "output"),
+    "speed": ("value", "unit", "machine", "command"),
+}
+# Field -> its type, and the keys of its records.
+FIELDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    field.name: (field.type, _KEYS.get(field.name, ()))
+    for field in dataclasses.fields(Card)
+}
+
+
+def make_card(metadata: Any, where: str) -> Card:
+    """Builds a card from a dict and checks that it is complete.
 
     Args:
-        facts: dict. One entry per attribute of `Card`; what a newer version of
-            zoo may have added is left aside.
-        where: str. Named in errors: the file that the facts come from.
-
-    Returns:
-        A `Card`.
+        metadata: one entry per attribute of `Card`; others, which a newer version of
+            zoo may have added, are ignored.
+        where: the source of the metadata, for errors.
 
     Raises:
         PresetError: if a field is missing, has the wrong type or holds a control
             character, or if the name could lead out of a folder.
     """
-    if not isinstance(facts, dict):
+    if not isinstance(metadata, dict):
         raise PresetError(
-            f"{where} should hold a JSON object, received {type(facts).__name__}"
+            f"{where} should hold a JSON object, received {type(metadata).__name__}"
         )
     values = {}
     for field, (kind, keys) in FIELDS.items():
-        value = facts.get(field, kind() if field in MAY_BE_MISSING else None)
+        value = metadata.get(field, kind() if field in MAY_BE_MISSING else None)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise PresetError(
                 f"{where}: {field!r} should be a {kind.__name__}, received {value!r}"
@@ -183,11 +168,11 @@ def make_card(facts, where):
 
 
 def _check_text(value, field, where):
-    """Refuses control characters, which a terminal would obey."""
-    if isinstance(value, str) and (found := _CONTROL.search(value)):
+    """Rejects control characters, which a terminal would obey."""
+    if isinstance(value, str) and (match := _CONTROL.search(value)):
         raise PresetError(
             f"{where}: {field!r} should hold no control characters, received "
-            f"{found[0]!r}"
+            f"{match[0]!r}"
         )
     parts = [*value, *value.values()] if isinstance(value, dict) else value
     for part in parts if isinstance(parts, list) else ():
@@ -196,7 +181,7 @@ def _check_text(value, field, where):
 
 def _check_file_entry(path, entry, where):
     parts = PurePosixPath(path).parts
-    # Looked at as text and not resolved: a download cache keeps links.
+    # Checked as text and not resolved, since a download cache keeps links.
     if (
         not parts
         or path.startswith("/")
@@ -218,65 +203,56 @@ def _check_file_entry(path, entry, where):
         )
 
 
-def read_card(folder):
-    """Reads the card of a preset folder; imports nothing heavy.
-
-    Args:
-        folder: path of the preset folder.
-
-    Returns:
-        A `Card`.
+def read_card(folder: StrPath) -> Card:
+    """Reads the card of a preset folder.
 
     Raises:
-        PresetError: if `card.json` is not there, not JSON or not complete.
+        PresetError: if `card.json` is missing, not JSON or not complete.
     """
     path = Path(folder) / CARD_FILE
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        metadata = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PresetError(f"no {CARD_FILE} in the preset folder {folder}") from None
     except (OSError, ValueError, RecursionError) as error:  # not JSON, or not UTF-8
         raise PresetError(f"{path} cannot be read as JSON: {error}") from None
-    return make_card(facts, str(path))
+    return make_card(metadata, str(path))
 
 
-def loaded_files(folder):
-    """Lists what loading a preset may read, which is what a card has to cover.
-
-    Args:
-        folder: path of the preset folder.
+def loaded_files(folder: StrPath) -> list[str]:
+    """Lists the files that loading a preset may read; a card has to cover them.
 
     Returns:
-        Sorted list of paths relative to `folder`, with forward slashes: the
-        configurations, the weights and the assets, those in linked folders too.
-        Neither the card and README.md nor a SavedModel exported beside them.
+        Sorted paths relative to `folder`, with forward slashes: configurations, weights
+        and assets, including those in linked folders, but not the card, README.md or a
+        SavedModel exported beside them.
 
     Raises:
         PresetError: if links lead to one folder of assets twice, or to more than
             `MOST_FILES` files.
     """
     folder = Path(folder)
-    found, seen = [*folder.glob("*.json"), *folder.glob("*.h5")], set()
-    # Not by glob, which leaves linked folders out.
+    paths, seen = [*folder.glob("*.json"), *folder.glob("*.h5")], set()
+    # Not by glob, which skips linked folders.
     for place, _, files in os.walk(folder / "assets", followlinks=True):
-        found += [Path(place, name) for name in files]
+        paths += [Path(place, name) for name in files]
         real = os.path.realpath(place)
-        if real in seen or len(found) > MOST_FILES:
-            reason = "comes twice" if real in seen else f"has over {MOST_FILES} files"
-            raise PresetError(f"{place} in a preset {reason}: a link leads astray")
+        if real in seen or len(paths) > MOST_FILES:
+            reason = "occurs twice" if real in seen else f"has over {MOST_FILES} files"
+            raise PresetError(f"{place} in a preset {reason}: check its links")
         seen.add(real)
-    names = {path.relative_to(folder).as_posix() for path in found if path.is_file()}
+    names = {path.relative_to(folder).as_posix() for path in paths if path.is_file()}
     return sorted(names - {CARD_FILE})
 
 
-def digest(folder):
+def digest(folder: StrPath) -> str:
     """Returns one sha256 of all that loading a preset reads."""
     files = json.dumps(list_files(folder), sort_keys=True)
     return hashlib.sha256(files.encode()).hexdigest()
 
 
-def list_files(folder):
-    """Returns the "files" entry of a card for what is in `folder` now."""
+def list_files(folder: StrPath) -> dict[str, dict[str, Any]]:
+    """Returns a card's "files" entry for the current content of `folder`."""
     folder = Path(folder)
     return {
         name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)}
@@ -284,11 +260,12 @@ def list_files(folder):
     }
 
 
-def format_bytes(count):
-    """Returns a size in bytes as text: "512 B", "7.7 MB".
+def format_bytes(count: int) -> str:
+    """Formats a size in bytes: "512 B", "7.7 MB".
 
-    >>> format_bytes(7_712_000)
-    '7.7 MB'
+    Example:
+        >>> format_bytes(7_712_000)
+        '7.7 MB'
     """
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
@@ -296,31 +273,53 @@ def format_bytes(count):
     return f"{count} B"
 
 
-def format_scores(card):
-    """Returns a card's scores on one line: "BLEU 38.1, chrF 63.0 (multi30k ...)"."""
-    groups = {}
+def format_scores(card: Card) -> str:
+    """Formats a card's scores: "BLEU 38.1, chrF 63.0 (multi30k ...)"."""
+    groups: dict[str, list[str]] = {}
     for score in card.scores:
         where = f"{score['data']} {score['split']}"
         groups.setdefault(where, []).append(f"{score['metric']} {score['value']:.1f}")
-    return "; ".join(f"{', '.join(found)} ({where})" for where, found in groups.items())
+    return "; ".join(
+        f"{', '.join(scores)} ({where})" for where, scores in groups.items()
+    )
 
 
-def format_speed(card):
-    """Returns a card's speed as text: "52 sentences/s", "-" where it has none."""
+def format_speed(card: Card) -> str:
+    """Formats a card's speed: "52 sentences/s", or "-" if it has none."""
     if not card.speed:
         return "-"
     digits = 0 if card.speed["value"] >= 10 else 1
     return f"{card.speed['value']:.{digits}f} {card.speed['unit']}"
 
 
-def short_machine(card):
+def short_machine(card: Card) -> str:
     """Returns the machine of a card's run without its software: "2 CPU cores"."""
     return card.machine.split(", Keras")[0].replace(" (x86_64)", "")
 
 
-def short_paper(card):
-    """Returns a paper as "Luong et al. 2015", or with both authors if it has two."""
+def short_paper(card: Card) -> str:
+    """Returns a card's paper as "Luong et al. 2015", or with both of two authors."""
     authors = [name for name in card.paper["authors"].split(",") if name.strip()]
     authors = [name.split()[-1] for name in authors]
     shown = " & ".join(authors) if len(authors) < 3 else f"{authors[0]} et al."
     return f"{shown} {card.paper['year']}"
+
+
+def format_task(card: Card) -> str:
+    """Formats a preset's task: "translate en-de"."""
+    return f"{card.task} {'-'.join(card.languages)}"
+
+
+SUMMARY = ("task", "parameters", "size", "scores", "training", "CPU speed")
+
+
+def format_summary(card: Card, parameters: str) -> tuple[str, ...]:
+    """Returns a card's values for the columns of `SUMMARY`."""
+    return (
+        format_task(card),
+        parameters,
+        format_bytes(card.bytes),
+        format_scores(card),
+        f"{card.training_time}, {short_machine(card)}",
+        format_speed(card),
+    )

@@ -1,55 +1,50 @@
-"""Presets of model hubs, fetched by their handles."""
+"""Presets from model hubs, fetched by their handles."""
 
+import importlib
 import re
 
-# No code, and no foreign checkpoint formats.
+# No code, and no other checkpoint formats.
 _FILES = ["*.json", "*.h5", "assets/*", "README.md"]
+# Scheme -> name, pattern and form of handles, package, its function and arguments.
+_HUBS = {
+    "hf": (
+        "Hugging Face",
+        r"[\w.-]+/[\w.-]+",
+        "hf://user/name",
+        ("huggingface_hub", "snapshot_download", {"allow_patterns": _FILES}),
+    ),
+    "kaggle": (
+        "Kaggle",
+        r"[\w.-]+(/[\w.-]+){3,4}",
+        "kaggle://user/model/keras/variation[/version]",
+        ("kagglehub", "model_download", {}),
+    ),
+}
 
 
-def fetch(name):
-    """Fetches a preset, unless the hub's own cache has it.
+def fetch(name: str) -> str | None:
+    """Fetches a preset, unless it is in the hub's own cache.
 
     Args:
-        name: str. `hf://user/name` or `kaggle://user/model/keras/variation`.
+        name: `hf://user/name` or `kaggle://user/model/keras/variation`.
 
     Returns:
-        str, the path of its folder; None for a name that is no handle.
+        The path of its folder; None for a name that is not a handle.
 
     Raises:
         ValueError: for a malformed handle.
         ImportError: if the package that fetches it is not installed.
     """
-    for scheme, fetch_from in (("hf://", _fetch_hf), ("kaggle://", _fetch_kaggle)):
-        if name.startswith(scheme):
-            return fetch_from(name.removeprefix(scheme))
-    return None
-
-
-def _fetch_hf(handle):
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", handle):
-        raise ValueError(
-            f"a Hugging Face handle is hf://user/name, received 'hf://{handle}'"
-        )
+    scheme, separator, handle = name.partition("://")
+    if not separator or scheme not in _HUBS:
+        return None
+    hub, pattern, form, (package, function, options) = _HUBS[scheme]
+    if not re.fullmatch(pattern, handle):
+        raise ValueError(f"a {hub} handle is {form}, received {name!r}")
     try:
-        import huggingface_hub
+        module = importlib.import_module(package)
     except ImportError:
         raise ImportError(
-            f"hf://{handle} needs the package huggingface_hub: "
-            "pip install huggingface_hub"
+            f"{name} needs the package {package}: pip install {package}"
         ) from None
-    return huggingface_hub.snapshot_download(handle, allow_patterns=_FILES)
-
-
-def _fetch_kaggle(handle):
-    if not re.fullmatch(r"[\w.-]+(/[\w.-]+){3,4}", handle):
-        raise ValueError(
-            "a Kaggle handle is kaggle://user/model/keras/variation[/version], "
-            f"received 'kaggle://{handle}'"
-        )
-    try:
-        import kagglehub
-    except ImportError:
-        raise ImportError(
-            f"kaggle://{handle} needs the package kagglehub: pip install kagglehub"
-        ) from None
-    return kagglehub.model_download(handle)
+    return getattr(module, function)(handle, **options)

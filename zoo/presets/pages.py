@@ -1,18 +1,22 @@
-"""Pages written from preset cards: a preset's README.md, the project's table."""
+"""Pages generated from preset cards: a preset's README.md, the table of presets."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from zoo.files import StrPath
 from zoo.presets.card import (
     CARD_FILE,
     FIELDS,
+    SUMMARY,
+    Card,
     PresetError,
     format_bytes,
-    format_scores,
     format_speed,
+    format_summary,
     list_files,
     make_card,
-    short_machine,
     short_paper,
 )
 
@@ -21,8 +25,8 @@ TABLE_START = "<!-- presets:start -->"
 TABLE_END = "<!-- presets:end -->"
 
 _EXAMPLE = "A dog runs."
-# What a model hub calls a preset whose task is this method, its tags, and the text of
-# the page's example (the Penn Treebank's text has no capitals).
+# Task -> a model hub's name for it, tags, and the text of the page's example (the Penn
+# Treebank has no capitals).
 KINDS = {
     "translate": ("translation", ["attention", "seq2seq", "translation"], _EXAMPLE),
     "tag": ("token-classification", ["part-of-speech"], _EXAMPLE),
@@ -31,34 +35,34 @@ KINDS = {
 }
 
 
-def write_card(folder, facts):
+def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
     """Writes `card.json` and README.md into a preset folder.
 
     Args:
-        folder: path of the preset folder, as `save_to_preset` left it.
-        facts: dict. One entry per attribute of `Card`, except for "files", which
-            is measured here; those of `MAY_BE_MISSING` may be left out.
+        folder: the preset folder, as `save_to_preset` left it.
+        metadata: one entry per attribute of `Card` except "files", which is measured
+            here; those of `MAY_BE_MISSING` are optional.
 
     Returns:
-        The `Card`.
+        The card.
 
     Raises:
         PresetError: if a fact is missing, has the wrong type or is unknown.
     """
-    unknown = sorted(set(facts) - set(FIELDS))
+    unknown = sorted(set(metadata) - set(FIELDS))
     if unknown:
         raise PresetError(
             f"unknown facts {', '.join(unknown)}; allowed are {', '.join(FIELDS)}"
         )
     folder = Path(folder)
-    card = make_card({**facts, "files": list_files(folder)}, f"facts of {folder}")
+    card = make_card({**metadata, "files": list_files(folder)}, f"facts of {folder}")
     text = json.dumps(card.to_dict(), indent=2, ensure_ascii=False) + "\n"
     (folder / CARD_FILE).write_text(text, encoding="utf-8", newline="\n")
     (folder / README_FILE).write_text(readme(card), encoding="utf-8", newline="\n")
     return card
 
 
-def readme(card):
+def readme(card: Card) -> str:
     """Returns the README.md of a preset folder, with Hugging Face front matter."""
     pipeline, tags, example = KINDS[card.task]
     front = {
@@ -70,7 +74,7 @@ def readme(card):
         "datasets": [corpus["name"] for corpus in card.data],
         "metrics": sorted({score["metric"].lower() for score in card.scores}),
     }
-    # JSON is YAML, and quotes whatever needs it.
+    # JSON is YAML, with all necessary quotes.
     header = "\n".join(
         f"{key}: {json.dumps(value, ensure_ascii=False)}"
         for key, value in front.items()
@@ -129,7 +133,7 @@ Class `{card.architecture}`, {card.sizes["parameters"]:,} parameters, a vocabula
 {_speed(card)}"""
 
 
-# What an earlier version's card doesn't know is left out.
+# Facts that an earlier version's card lacks are left out.
 
 
 def _equations(card):
@@ -144,7 +148,7 @@ def _examples(card):
         (e["source"], e["reference"], e["output"] or nothing) for e in card.examples
     ]
     lines = [f"| {' | '.join(map(_cell, row))} |\n" for row in rows]
-    how = " (the likeliest words behind the first four of a sentence)"
+    how = " (the likeliest words after the first four of a sentence)"
     return (
         f"\nBad output{how if card.task == 'generate' else ''}:\n\n"
         "| source | reference | output |\n| --- | --- | --- |\n" + "".join(lines)
@@ -166,45 +170,36 @@ def _speed(card):
 
 
 def _cell(text):
-    """Text that may stand in a Markdown table."""
+    """Escapes text for a Markdown table."""
     return _words(" ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|"))
 
 
 def _words(text):
-    """Text in Markdown, where `<unk>` would be taken for a tag."""
+    """Escapes text for Markdown, which would take `<unk>` for a tag."""
     return text.replace("<", "&lt;")
 
 
-def presets_table(cards):
+def presets_table(cards: Sequence[Card]) -> str:
     """Returns the table of presets for the project's README, as Markdown."""
-    heads = ("preset", "paper", "task", "parameters", "size", "scores", "training")
-    heads += ("CPU speed",)
+    heads = ("preset", "paper", *SUMMARY)
     rows = [heads, ("---",) * len(heads)]
     for card in cards:
-        rows.append(
-            (
-                f"[`{card.name}`](savedmodels/{card.name})",
-                f"[{short_paper(card)}]({card.paper['url']})",
-                f"{card.task} {'-'.join(card.languages)}",
-                f"{card.sizes['parameters'] / 1e6:.1f} M",
-                format_bytes(card.bytes),
-                format_scores(card),
-                f"{card.training_time}, {short_machine(card)}",
-                format_speed(card),
-            )
-        )
+        name = f"[`{card.name}`](savedmodels/{card.name})"
+        paper = f"[{short_paper(card)}]({card.paper['url']})"
+        parameters = f"{card.sizes['parameters'] / 1e6:.1f} M"
+        rows.append((name, paper, *format_summary(card, parameters)))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def replace_table(text, cards):
-    """Puts the table of presets between the markers of a README.
+def replace_table(text: str, cards: Sequence[Card]) -> str:
+    """Replaces the table of presets between the markers of a README.
 
     Args:
-        text: str. The README, with one start and one end marker.
-        cards: list of `Card`.
+        text: the README, with one start and one end marker.
+        cards: the presets of the table.
 
     Returns:
-        The README with the table for `cards`.
+        The new README.
 
     Raises:
         ValueError: if the markers are not there exactly once.

@@ -2,7 +2,7 @@
 
 A name is looked up, in this order, as a path, among the presets that come with the
 package, in the cache folder, and as an `hf://` or `kaggle://` handle. A preset is
-compared with its card (sizes, then sha256) before anything in it is read.
+verified against its card (sizes, then sha256) before any of its files is read.
 """
 
 import json
@@ -10,28 +10,29 @@ import os
 import warnings
 from pathlib import Path
 
+from zoo.files import StrPath, bundled_folder, cache_folder, sha256
 from zoo.presets import hubs
 from zoo.presets.card import (
     CARD_FILE,
     CONFIG_FILE,
     TASK_FILE,
+    Card,
     PresetError,
     loaded_files,
     read_card,
-    sha256,
 )
 from zoo.strings import did_you_mean
 
-RUN_PRESETS = "preset"  # the folder of a run that has its preset, by name
+RUN_PRESETS = "preset"  # a run's folder with its presets by name
 
 
-def list_presets():
+def list_presets() -> list[Card]:
     """Lists the presets that can be loaded by name without a network.
 
     Returns:
-        List of `Card`, sorted by name: the presets that come with the package,
-        and those in the cache folder. One whose card cannot be read, or is that of a
-        preset of another name, is left out with a UserWarning.
+        The cards of the presets that come with the package and of those in the cache
+        folder, sorted by name. Presets whose card cannot be read, or names another
+        preset, are left out with a UserWarning.
     """
     cards = []
     for name, folder in sorted(_named_folders().items()):
@@ -39,8 +40,8 @@ def list_presets():
             card = read_card(folder)
             if card.name != name:
                 raise PresetError(
-                    f"{CARD_FILE} in {folder} is that of {card.name!r}, which should "
-                    "be the folder's name"
+                    f"{CARD_FILE} in {folder} is that of {card.name!r}, but should "
+                    "have the folder's name"
                 )
         except PresetError as error:
             warnings.warn(f"left out of the list: {error}", stacklevel=2)
@@ -49,34 +50,26 @@ def list_presets():
     return cards
 
 
-def cannot(name, task):
-    """The words for a preset that is asked for a task that is not its own.
+def cannot(name: str, task: str) -> str:
+    """Returns the error message for a preset that cannot do a task.
 
     Args:
-        name: str. What the user called the preset, or a model.
-        task: str. As cards name it: "translate", "tag", "generate", "classify".
+        name: the user's name for the preset, or for a model.
+        task: as in cards: "translate", "tag", "generate", "classify".
 
     Returns:
-        str, with the names of the presets that can do it.
+        The message, with the names of the presets that can do it.
     """
     able = [card.name for card in list_presets() if card.task == task]
-    which = f"the presets that can are {', '.join(able)}"
+    which = f"the presets for it are {', '.join(able)}"
     return f"{name} cannot {task}; {which if able else 'no preset here can'}"
 
 
-def locate(name):
-    """Finds a preset's folder and verifies it: what comes before loading its files.
+def locate(name: StrPath) -> Path:
+    """Finds a preset's folder and verifies it, before its files are loaded.
 
-    Args:
-        name: str or path, as for `load`.
-
-    Returns:
-        `pathlib.Path` of the folder. If it has no card there is nothing to compare it
-        with: that gives a UserWarning.
-
-    Raises:
-        ValueError, OSError, ImportError: see `find`.
-        PresetError: see `verify`.
+    Without a card there is nothing to verify it against, which gives a UserWarning. It
+    raises the errors of `find` and `verify`.
     """
     folder = find(name)
     if (folder / CARD_FILE).is_file():
@@ -84,22 +77,23 @@ def locate(name):
     else:
         warnings.warn(
             f"{folder} has no {CARD_FILE}: its files cannot be verified",
-            stacklevel=3,  # whoever called `load`, or a class's `from_preset`
+            stacklevel=3,  # the caller of `load`, or of a class's `from_preset`
         )
     return folder
 
 
-def find(name):
+def find(name: StrPath) -> Path:
     """Finds a preset's folder, fetching it if `name` is a hub's handle.
 
     Args:
-        name: str or path, as for `load`.
+        name: as for `load`.
 
     Returns:
-        `pathlib.Path` of a folder with a `card.json` or KerasHub's `config.json`.
+        A folder with a `card.json` or KerasHub's `config.json`.
 
     Raises:
         ValueError: if there is no such preset; the message gives the nearest names.
+        OSError: if the handle cannot be fetched.
         ImportError: if the package that fetches the handle is not installed.
     """
     name = os.fspath(name)
@@ -121,18 +115,15 @@ def find(name):
     raise ValueError(_unknown(name, sorted(named)))
 
 
-def verify(folder):
-    """Compares a preset folder with its card: every file, its size, its sha256.
-
-    Args:
-        folder: path of the preset folder.
+def verify(folder: StrPath) -> Card:
+    """Verifies a preset folder against its card: every file, its size, its sha256.
 
     Returns:
-        The folder's `Card`.
+        The folder's card.
 
     Raises:
-        PresetError: naming the first file that is missing, of another size, of
-            other content, or read by loading though the card does not list it.
+        PresetError: naming the first file that is missing, has another size or
+            content, or is read by loading but not listed in the card.
     """
     folder = Path(folder)
     card = read_card(folder)
@@ -170,7 +161,7 @@ def _is_preset(folder):
 
 
 def _is_run(folder):
-    """Whether a folder is that of a training run, which has a config.json as well."""
+    """Whether a folder is a training run, which has a config.json as well."""
     if (folder / CARD_FILE).is_file() or (folder / TASK_FILE).is_file():
         return False
     try:
@@ -180,16 +171,16 @@ def _is_run(folder):
 
 
 def _of_run(folder):
-    """The preset that a run wrote into its folder.
+    """Returns the preset in a run's folder.
 
     Raises:
-        ValueError: if it wrote several, or none yet.
+        ValueError: if there are several, or none yet.
     """
     presets = sorted(p for p in folder.glob(f"{RUN_PRESETS}/*") if _is_preset(p))
     if not presets:
         raise ValueError(
-            f"the run {str(folder)!r} has no preset yet: go on with it, zoo train "
-            f"--resume {folder} (with --finish: end it here)"
+            f"the run {str(folder)!r} has no preset yet: resume it with zoo train "
+            f"--resume {folder} (--finish ends it here)"
         )
     if len(presets) > 1:
         raise ValueError(
@@ -200,21 +191,13 @@ def _of_run(folder):
 
 
 def _bundled_folder():
-    """Inside the package in a wheel, beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    inside = package / "_presets"
-    return inside if inside.is_dir() else package.parent / "savedmodels"
-
-
-def _cache_folder():
-    root = os.environ.get("ZOO_CACHE_DIR") or Path.home() / ".cache" / "zoo"
-    return Path(root) / "presets"
+    return bundled_folder("_presets", "savedmodels")
 
 
 def _named_folders():
-    """Name -> folder; a preset of the package hides one of the cache."""
+    """Returns name -> folder; the package's presets take precedence."""
     named = {}
-    for root in (_cache_folder(), _bundled_folder()):
+    for root in (cache_folder() / "presets", _bundled_folder()):
         for card in root.glob(f"*/{CARD_FILE}"):
             named[card.parent.name] = card.parent
     return named

@@ -1,59 +1,55 @@
-"""Writes a trained task as a preset with float16 weights."""
+"""Saves a trained task as a preset with float16 weights."""
 
-import os
 import shlex
 import shutil
+from pathlib import Path
+from typing import Any
 
 import h5py
 import keras
 
-from zoo.files import write_aside
-from zoo.presets.card import TASKS
-
-_WEIGHTS = ("model.weights.h5", "task.weights.h5")
+from zoo.files import StrPath, write_aside
+from zoo.presets.card import TASKS, WEIGHTS_FILES
 
 
-def save_preset(task, folder):
-    """Saves a task in KerasHub's preset layout, its weights stored as float16.
+def save_preset(task: Any, folder: StrPath) -> None:
+    """Saves a task in KerasHub's preset layout, with float16 weights, atomically.
 
-    The folder appears whole or not at all: it is written aside and renamed. A model
-    trained in mixed precision is saved as one that computes in float32, which a preset
-    does unless it is loaded with another `dtype`.
+    A model trained in mixed precision is saved as one that computes in float32, as a
+    preset does unless it is loaded with another `dtype`.
 
     Args:
         task: a task with a preprocessor, without optimizer state.
-        folder: where to; what stands there is replaced.
+        folder: the preset's folder; an existing one is replaced.
     """
     task = in_float32(task)
-    aside = f"{folder}.part"
+    folder, aside, old = (Path(f"{folder}{end}") for end in ("", ".part", ".old"))
     shutil.rmtree(aside, ignore_errors=True)
-    task.save_to_preset(aside)
-    for name in _WEIGHTS:
-        path = os.path.join(aside, name)
-        if os.path.exists(path):
-            halve_weights(path)
-    old = f"{folder}.old"
+    task.save_to_preset(str(aside))
+    for name in WEIGHTS_FILES:
+        if (aside / name).exists():
+            halve_weights(aside / name)
     shutil.rmtree(old, ignore_errors=True)
-    if os.path.exists(folder):
-        os.replace(folder, old)
-    os.replace(aside, folder)
+    if folder.exists():
+        folder.replace(old)
+    aside.replace(folder)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def in_float32(task):
-    """The task itself, or for one in mixed precision its copy that computes in float32.
+def in_float32(task: Any) -> Any:
+    """Returns a task that computes in float32, with the same weights.
 
     Args:
         task: a task with a preprocessor.
 
     Returns:
-        A task with the same weights.
+        The task itself, or a float32 copy if it computes in mixed precision.
     """
     policy = task.backbone.dtype_policy
     if policy.quantization_mode or policy.name == "float32":
         return task
     around = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("float32")  # for what asks for no policy of its own
+    keras.config.set_dtype_policy("float32")  # for layers without a policy of their own
     try:
         config = {**task.backbone.get_config(), "dtype": "float32"}
         backbone = type(task.backbone).from_config(config)
@@ -63,29 +59,29 @@ def in_float32(task):
         keras.config.set_dtype_policy(around)
 
 
-def use_of(task, output):
-    """The command that uses the preset of a finished run.
+def use_of(task: Any, output: StrPath) -> str:
+    """Returns the command that uses the preset of a finished run.
 
     Args:
-        task: the task that was trained.
-        output: path of the run's folder.
+        task: the trained task.
+        output: the run's folder.
 
     Returns:
-        str, such as `zoo translate runs/mine TEXT`.
+        The command, such as `zoo translate runs/mine TEXT`.
     """
-    found = (name for name in TASKS if hasattr(task, name))
-    name = getattr(task, "task_name", None) or next(found, "info")
+    names = (name for name in TASKS if hasattr(task, name))
+    name = getattr(task, "task_name", None) or next(names, "info")
     return shlex.join(["zoo", name, str(output), "TEXT"])
 
 
-def halve_weights(path):
-    """Rewrites a Keras weights file with its float32 arrays as float16.
+def halve_weights(path: StrPath) -> None:
+    """Rewrites a Keras weights file with float16 instead of float32 arrays.
 
     Args:
         path: a `.weights.h5` file.
 
     Raises:
-        ValueError: if a weight is too large for float16; the file stays as it was.
+        ValueError: if a weight is too large for float16; the file is kept unchanged.
     """
 
     def write(aside):

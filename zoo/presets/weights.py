@@ -1,52 +1,51 @@
-"""A preset's weights files, and the model that is made for them.
+"""Checks a preset's configuration against the size of its weights files.
 
-A configuration says how large a model is, and the files how large the weights are. Here
-the two are compared before a model of that size takes its memory.
+The configuration determines how large a model is. Here it is compared with the weights
+files before the model takes any memory.
 """
 
 import contextlib
 import json
 import math
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from zoo.presets.card import CONFIG_FILE, TASK_FILE, PresetError
+from zoo.files import StrPath
+from zoo.presets.card import CONFIG_FILE, TASK_FILE, WEIGHTS_FILES, PresetError
 
-_FILES = ("model.weights.h5", "task.weights.h5")
 _LAYERS = "num_layers"
 _loading = threading.RLock()
 
 
-def measure(folder):
-    """Counts what the weights files of a preset hold, by their headers alone.
-
-    Args:
-        folder: path of the preset folder.
+def measure(folder: StrPath) -> tuple[int, int]:
+    """Counts the content of a preset's weights files, from their headers alone.
 
     Returns:
-        (int, int). Arrays, and numbers in all of them.
+        The number of arrays, and of values in all of them.
 
     Raises:
-        PresetError: if a file is none of Keras's, or declares more than it has.
+        PresetError: if a file is not one of Keras's, or declares more than it has.
         FileNotFoundError: without any such file.
     """
     import h5py
 
     arrays = numbers = 0
-    paths = [path for name in _FILES if (path := Path(folder) / name).is_file()]
+    paths = [path for name in WEIGHTS_FILES if (path := Path(folder) / name).is_file()]
     if not paths:
-        raise FileNotFoundError(f"{folder} has no {_FILES[0]}")
+        raise FileNotFoundError(f"{folder} has no {WEIGHTS_FILES[0]}")
     for path in paths:
         try:
             with h5py.File(path) as file:
                 sizes = _sizes(file)
         except (OSError, RuntimeError, KeyError, ValueError) as error:
-            raise PresetError(f"{path} is no weights file: {error}") from error
-        declared, there = sum(size for _, size in sizes), path.stat().st_size
-        if declared > there:  # Keras compresses nothing
+            raise PresetError(f"{path} is not a weights file: {error}") from error
+        declared, actual = sum(size for _, size in sizes), path.stat().st_size
+        if declared > actual:  # Keras compresses nothing
             raise PresetError(
                 f"{path} is damaged: it declares {declared:,} bytes of weights, "
-                f"received a file of {there:,}"
+                f"received a file of {actual:,}"
             )
         arrays += len(sizes)
         numbers += sum(size for size, _ in sizes)
@@ -54,7 +53,7 @@ def measure(folder):
 
 
 def _sizes(file):
-    """(numbers, bytes) of each array in an open HDF5 file."""
+    """Returns (values, bytes) of each array in an open HDF5 file."""
     sizes = []
 
     def note(_, item):
@@ -66,18 +65,18 @@ def _sizes(file):
 
 
 @contextlib.contextmanager
-def fitting(folder):
-    """While a preset's model is made, holds it to what the weights files hold.
+def fitting(folder: StrPath) -> Iterator[None]:
+    """Limits a model that is built inside to the content of its weights files.
 
-    Its weights begin as zeros, since they are read from the files in the end: random
-    ones take time, under JAX most of what loading takes.
+    Weights are initialized with zeros, since they are read from the files anyway, and
+    random ones take time: under JAX most of the loading time.
 
     Args:
-        folder: path of the preset folder.
+        folder: the preset folder.
 
     Raises:
-        PresetError: where the configuration asks for more layers or weights than there
-            are.
+        PresetError: if the configuration asks for more layers or weights than the files
+            have.
     """
     import keras
 
@@ -90,8 +89,7 @@ def fitting(folder):
         if threading.get_ident() != this:  # another thread's model is its own
             return plain(layer, shape, initializer, *args, **kwargs)
         count += math.prod(shape or ())
-        # A quantized layer makes its matrix twice. The rest is refused to the number
-        # when the files are read.
+        # A quantized layer creates its matrix twice. Reading the files checks exactly.
         if count > 2 * numbers:
             raise PresetError(
                 f"the files of {folder} hold {numbers:,} weights, its configuration "
@@ -108,7 +106,7 @@ def fitting(folder):
 
 
 def _check_layers(folder, arrays):
-    """Layers are made before their weights: a million take a minute."""
+    """Checks layer counts; a million layers would take a minute to create."""
     for name in (CONFIG_FILE, TASK_FILE):
         path = Path(folder) / name
         if not path.is_file():
@@ -128,8 +126,8 @@ def _check_layers(folder, arrays):
                     )
 
 
-def check_finite(model, folder):
-    """Refuses weights that are NaN or infinite: a model with them answers nonsense."""
+def check_finite(model: Any, folder: StrPath) -> None:
+    """Rejects weights that are NaN or infinite."""
     import keras
     from keras import ops
 

@@ -216,8 +216,7 @@ class Run:
                 optimizer = self.settings.optimizer(steps, epochs)
             except (TypeError, ValueError) as error:
                 raise ConfigurationError(f"optimizer: {error}") from error
-            compile_with(model, optimizer, loss, self.distribution)
-        return model
+            return compile_with(model, optimizer, loss, self.distribution)
 
     def _describe(self, name, backbone, batches):
         parameters, state = backbone.count_params(), self.loop.state

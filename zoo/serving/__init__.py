@@ -1,10 +1,10 @@
-"""Serving: a preset as a SavedModel for TensorFlow Serving, and a client for it.
+"""Serving: presets as SavedModels for TensorFlow Serving, and a client.
 
     model.export_savedmodel("exports/luong_local")
     zoo.serving.Client("localhost:8500", "luong_local").translate("A dog runs.")
 
-The client needs no Keras, and an export none of the client's packages: each name is
-loaded when it is first used.
+The client needs no Keras, and an export needs none of the client's packages: each name
+is loaded on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""HTTP calls with one deadline and one size limit for all that a server sends.
+"""HTTP calls with one deadline and one size limit for everything a server sends.
 
-requests has a timeout for each wait, which a slow server outlives, and reads headers,
+requests has only a timeout per wait, which a slow server outlives, and reads headers,
 chunks and bodies of any size.
 """
 
@@ -8,37 +8,46 @@ import http.client
 import io
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 
 class TooLong(Exception):
-    """More bytes came than a call allows."""
+    """The answer has more bytes than the call allows."""
 
 
 class BoundedCall(threading.Thread):
-    """A function in a thread that is left behind at the deadline.
+    """A function in a thread that is abandoned at the deadline.
 
-    Nothing else stops the look-up of a name, or attempts to connect to many addresses.
-    What the thread reads is bounded, so that it ends too.
+    Nothing else stops a name lookup, or attempts to connect to many addresses. What the
+    thread reads is bounded, so that it ends too.
 
     Args:
-        function: called without arguments.
-        deadline: by `time.monotonic`.
-        most: bytes that it may read.
+        function: function without arguments.
+        deadline: on the clock of `time.monotonic`.
+        most: maximum bytes that it may read.
     """
 
-    def __init__(self, function, deadline, most):
+    def __init__(self, function: Callable[[], Any], deadline: float, most: int) -> None:
         super().__init__(daemon=True)
         self.function, self.deadline, self.most = function, deadline, most
-        self.bytes, self.answer, self.error = 0, None, None
+        self.bytes = 0
+        self.answer: Any = None
+        self.error: BaseException | None = None
 
-    def run(self):
+    def run(self) -> None:
+        """Runs the function and keeps its result or error."""
         try:
             self.answer = self.function()
         except BaseException as error:
             self.error = error
 
-    def result(self):
-        """The function's answer or error, or a `TimeoutError` at the deadline."""
+    def result(self) -> Any:
+        """Returns the function's result or raises its error.
+
+        Raises:
+            TimeoutError: at the deadline.
+        """
         self.start()
         self.join(max(0.0, self.deadline - time.monotonic()))
         if self.is_alive():
@@ -50,7 +59,7 @@ class BoundedCall(threading.Thread):
 
 
 class _BoundedFile(io.RawIOBase):
-    """Counts and times all that a `BoundedCall` reads from its socket."""
+    """Counts and times everything that a `BoundedCall` reads from its socket."""
 
     def __init__(self, sock, file, call):
         self.sock, self.file, self.call = sock, file, call
@@ -90,8 +99,8 @@ class _BoundedConnection:
     response_class = _BoundedResponse
 
 
-def bounded_session():
-    """A `requests.Session` for `BoundedCall`s, which follows no redirects."""
+def bounded_session() -> Any:
+    """Returns a `requests.Session` for `BoundedCall`s that follows no redirects."""
     import requests
 
     class Adapter(requests.adapters.HTTPAdapter):
@@ -102,10 +111,10 @@ def bounded_session():
                 pool.ConnectionCls = type(kind.__name__, (_BoundedConnection, kind), {})
             return pool
 
-    session = requests.Session()
-    # Asked even where redirects aren't allowed, and then reads the body.
+    session: Any = requests.Session()
+    # Called even if redirects are not allowed, and then reads the body.
     session.get_redirect_target = lambda response: None
-    session.headers["Accept-Encoding"] = "identity"  # compressed, sizes are unknown
+    session.headers["Accept-Encoding"] = "identity"  # compression hides the size
     for scheme in ("http://", "https://"):
         session.mount(scheme, Adapter())
     return session

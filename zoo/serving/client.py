@@ -1,12 +1,14 @@
-"""A client of a TensorFlow model server that serves zoo's models, by gRPC or REST."""
+"""A client for a TensorFlow model server with zoo's models, over gRPC or REST."""
 
 import math
 import reprlib
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
+from zoo.checks import integer
 from zoo.serving.transport import (
     MOST_BYTES,
     GRPCTransport,
@@ -17,11 +19,11 @@ from zoo.strings import check_texts, describe, replace_surrogates
 
 __all__ = ["Client", "ServingError"]
 
+Texts = str | Iterable[str]
 _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
-_NO_SCORE = -1e9  # of a hypothesis that does not exist
-# Signature -> output -> what it holds and its dimensions: texts (B), translations (N),
-# tokens (T), source tokens (S), words (W). The only output of a signature may have any
-# name.
+_NO_SCORE = -1e9  # of a missing hypothesis
+# Signature -> output -> its kind and dimensions: texts (B), translations (N), tokens
+# (T), source tokens (S), words (W). The only output of a signature may have any name.
 _BEST = {"translation": ("text", "B"), "score": ("number", "B")}
 _OUTPUTS = {
     "translate": _BEST,
@@ -41,32 +43,32 @@ _OUTPUTS = {
 
 
 class Client:
-    """Asks a model server for translations, texts, tags and scores.
+    """Requests translations, texts, tags and scores from a model server.
 
-    Each method takes a str, or a list of str, and gives one result or a list of them.
-    Long lists are sent in several requests. The server isn't trusted: an answer whose
-    size, types or shapes don't fit the request is refused, and so is a redirect.
+    Each method takes a str or a list of str, and returns one result or a list of them.
+    Long lists are sent in several requests. The server is not trusted: redirects and
+    answers whose size, types or shapes do not fit the request are rejected.
 
     Args:
         address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST.
-        model: name of the model that is asked. Default None: each call names it.
-        version: int, the version asked for. Default None: the newest.
-        label: str in its place, such as "stable".
-        timeout: seconds that a request may take, with its retries and its whole
-            answer; a long list is several requests, one after another. Default 10.
-        retries: how often a request is sent again where the server is unavailable: 0.1
-            seconds later, then 0.2, and so on while `timeout` lasts. Default 6.
-        batch_size: texts of a request. Default 32. A server that batches refuses, with
-            INVALID_ARGUMENT, more than its `max_batch_size` (512 by `zoo serve`).
-        credentials: `grpc.ChannelCredentials` for gRPC over TLS. Default None: without.
+        model: name of the model; None if each call names it.
+        version: the model's version. Default: the newest.
+        label: label of the version, such as "stable", instead of `version`.
+        timeout: seconds for a request, including its retries and the whole answer; a
+            long list is several requests, one after another.
+        retries: how often to resend a request while the server is unavailable: after
+            0.1 seconds, then 0.2, and so on within `timeout`.
+        batch_size: texts per request. A batching server rejects more than its
+            `max_batch_size` (512 with `zoo serve`) with INVALID_ARGUMENT.
+        credentials: `grpc.ChannelCredentials` for gRPC over TLS; None for no TLS.
 
     Raises:
-        ValueError: for a value out of range, a REST address that is none, or a version
+        ValueError: for a value out of range, an invalid REST address, or both a version
             and a label.
         ImportError: if the package for the address is missing.
         ServingError: from every method, if the server gives no answer, an error, or an
-            answer that doesn't fit the request; or if its model, for numbers that are
-            not finite, gives no translation.
+            answer that does not fit the request, or if the model finds no translation
+            because its numbers are not finite.
 
     Example:
         ```python
@@ -77,72 +79,71 @@ class Client:
 
     def __init__(
         self,
-        address,
-        model=None,
-        version=None,
-        label=None,
-        timeout=10.0,
-        retries=6,
-        batch_size=32,
-        credentials=None,
-    ):
+        address: str,
+        model: str | None = None,
+        version: int | None = None,
+        label: str | None = None,
+        timeout: float = 10.0,
+        retries: int = 6,
+        batch_size: int = 32,
+        credentials: Any = None,
+    ) -> None:
         if version is not None and label is not None:
             raise ValueError(
                 "A version or a label may be given, not both. "
                 f"Received: version={version!r}, label={label!r}"
             )
-        for name, value, least in (
-            ("retries", retries, 0),
-            ("batch_size", batch_size, 1),
-        ):
-            if not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"`{name}` must be an integer from {least}. Received: {value!r}"
-                )
+        integer("retries", retries, 0)
+        integer("batch_size", batch_size, 1)
         if not timeout > 0:
             raise ValueError(f"`timeout` must be above 0. Received: {timeout!r}")
         self.address, self.model = address, model
         self.version, self.label = version, label
         self.timeout, self.retries, self.batch_size = timeout, retries, batch_size
+        self._transport: RESTTransport | GRPCTransport
         if address.startswith(("http://", "https://")):
             self._transport = RESTTransport(address)
         else:
             self._transport = GRPCTransport(address, credentials)
 
-    def __enter__(self):
+    def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Closes the connection."""
         self._transport.close()
 
     # === Translators ===
-    def translate(self, texts, model=None):
-        """The best translation of each text: str."""
+    def translate(self, texts: Texts, model: str | None = None) -> Any:
+        """Returns the best translation of each text: str."""
         return self._ask("translate", texts, self._translation, model)
 
-    def greedy(self, texts, model=None):
-        """The translation of greedy search, the fastest: str."""
+    def greedy(self, texts: Texts, model: str | None = None) -> Any:
+        """Returns the translation of greedy search, the fastest: str."""
         return self._ask("greedy", texts, self._translation, model)
 
-    def translate_n_best(self, texts, model=None):
-        """The best translations of each text, with their scores: a list of `(str,
-        float)`, best first."""
+    def translate_n_best(self, texts: Texts, model: str | None = None) -> Any:
+        """Returns the best translations of each text: a list of `(str, score)`."""
 
         def read(row):
             pairs = zip(row["translations"], row["scores"], strict=True)
-            found = [(text, float(score)) for text, score in pairs if _exists(score)]
-            return found or self._nothing()
+            translations = [
+                (text, float(score)) for text, score in pairs if _exists(score)
+            ]
+            return translations or self._nothing()
 
         return self._ask("translate_n_best", texts, read, model)
 
-    def align(self, texts, model=None):
-        """The alignment of each text's translation: a dict of `text`, `score`,
-        `tokens`, `source_tokens` and `alignment`, a NumPy array of tokens × source
-        tokens."""
+    def align(self, texts: Texts, model: str | None = None) -> Any:
+        """Returns the alignment of each text's translation.
+
+        Returns:
+            A dict of `text`, `score`, `tokens`, `source_tokens` and `alignment`, a
+            NumPy array of tokens × source tokens.
+        """
 
         def read(row):
             tokens, source = _filled(row["tokens"]), _filled(row["source_tokens"])
@@ -168,17 +169,22 @@ class Client:
         )
 
     # === Other models ===
-    def generate(self, texts, model=None):
-        """Each text as a language model goes on with it: str."""
+    def generate(self, texts: Texts, model: str | None = None) -> Any:
+        """Returns each text with a language model's continuation: str."""
         return self._ask("generate", texts, _only, model)
 
-    def score(self, texts, targets=None, model=None):
-        """Log-probability of each text under a language model; of each target, given
-        its source text, under a translator with `targets`: float."""
+    def score(
+        self, texts: Texts, targets: Texts | None = None, model: str | None = None
+    ) -> Any:
+        """Returns log-probabilities: float.
+
+        Without `targets`, those of the texts under a language model; with them, those
+        of the targets under a translator, given the texts as sources.
+        """
         return self._ask("score", texts, lambda row: float(_only(row)), model, targets)
 
-    def tag(self, texts, model=None):
-        """The words of each text and their tags: a list of `(word, tag)`."""
+    def tag(self, texts: Texts, model: str | None = None) -> Any:
+        """Returns the words of each text and their tags: a list of `(word, tag)`."""
 
         def read(row):
             words, tags = _filled(row["words"]), _filled(row["tags"])
@@ -192,31 +198,35 @@ class Client:
 
         return self._ask("tag", texts, read, model)
 
-    def classify(self, texts, model=None):
-        """The most probable class of each text: str."""
+    def classify(self, texts: Texts, model: str | None = None) -> Any:
+        """Returns the most probable class of each text: str."""
         return self._ask("classify", texts, lambda row: row["class"], model)
 
     # === Any signature ===
-    def predict(self, inputs, signature="serving_default", model=None):
-        """The outputs of a signature as they come.
+    def predict(
+        self,
+        inputs: dict[str, Iterable[str]],
+        signature: str = "serving_default",
+        model: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Returns the raw outputs of a signature.
 
         Args:
-            inputs: dict of input name to a list of str, all of one length.
-            signature: its name.
-            model: the model asked. Default: the client's.
+            inputs: input name -> texts; all inputs need equally many.
+            signature: name of the signature.
+            model: name of the model. Default: the client's.
 
         Returns:
-            A list with a dict for each text: output name to a str, a number or an
-            array, padded as its batch was. Over REST the only output of a signature
-            has the name "output".
+            A dict for each text: output name -> a str, a number or an array, padded as
+            its batch was. Over REST the only output of a signature is named "output".
 
         Raises:
-            ServingError: if the server can't be asked, or for an answer that is not an
-                array of strings or of numbers for each text.
+            ServingError: if the server gives no answer, or one that is not an array of
+                strings or numbers for each text.
         """
         return self._predict(inputs, signature, model)
 
-    def _predict(self, inputs, signature, model, wanted=None):
+    def _predict(self, inputs, signature, model, expected=None):
         """`predict`, with the entry of `_OUTPUTS` that the answer must fit."""
         model = self.model if model is None else model
         if not model:
@@ -236,9 +246,9 @@ class Client:
             part = slice(start, start + self.batch_size)
             batch = {name: texts[part] for name, texts in inputs.items()}
             size = min(self.batch_size, count - start)
-            most = _most_bytes(batch, wanted)
+            most = _most_bytes(batch, expected)
             outputs = self._request(model, signature, batch, most)
-            self._check(outputs, wanted, size, f"{model}'s {signature}")
+            self._check(outputs, expected, size, f"{model}'s {signature}")
             rows += [
                 {name: output.values[row] for name, output in outputs.items()}
                 for row in range(size)
@@ -260,21 +270,21 @@ class Client:
         results = [read(row) for row in rows]
         return results[0] if single else results
 
-    def _check(self, outputs, wanted, size, name):
-        """Raises a `ServingError` for outputs that don't fit `size` texts."""
+    def _check(self, outputs, expected, size, name):
+        """Raises a `ServingError` for outputs that do not fit `size` texts."""
         rows = bool(outputs) and all(o.shape[:1] == (size,) for o in outputs.values())
-        if rows and (wanted is None or _fits(outputs, wanted)):
+        if rows and (expected is None or _fits(outputs, expected)):
             return
-        expected = "outputs"
-        if wanted is not None:
+        description = "outputs"
+        if expected is not None:
             parts = [
-                f"{key} {kind} ({', '.join(d)})" for key, (kind, d) in wanted.items()
+                f"{key} {kind} ({', '.join(d)})" for key, (kind, d) in expected.items()
             ]
-            expected = "; ".join(parts).strip()
+            description = "; ".join(parts).strip()
         received = {key: (o.kind, o.shape) for key, o in outputs.items()}
         raise ServingError(
             "INTERNAL",
-            f"{self.address} should answer {name} with {size} rows of {expected}, "
+            f"{self.address} should answer {name} with {size} rows of {description}, "
             f"received {reprlib.repr(received)}",
         )
 
@@ -302,31 +312,31 @@ class Client:
 
 
 def _texts(texts, name):
-    """The texts of an input, which is a list even where there is one."""
+    """Returns the texts of an input, which is always a list."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of str. Received: {describe(texts)}")
     return [replace_surrogates(text) for text in check_texts(texts, name)]
 
 
-def _most_bytes(inputs, wanted):
-    """The size that an answer may have: far above what texts of this length lead to."""
+def _most_bytes(inputs, expected):
+    """Returns the maximum size of an answer, far above what such texts lead to."""
     lengths = [len(text.encode()) for texts in inputs.values() for text in texts]
     longest = max(lengths, default=0)
     row = 2**18 + 2**7 * longest
-    if wanted is None or "alignment" in wanted:
+    if expected is None or "alignment" in expected:
         # JSON of the tokens by the source's, which is padded to the longest.
         row += 2**5 * longest**2
     return min(MOST_BYTES, 2**16 + len(lengths) * row)
 
 
-def _fits(outputs, wanted):
-    """Whether outputs have the kinds and the dimensions of an entry of `_OUTPUTS`."""
-    if "" in wanted:  # a signature with one output
+def _fits(outputs, expected):
+    """Whether outputs have the kinds and dimensions of an entry of `_OUTPUTS`."""
+    if "" in expected:  # a signature with one output
         if len(outputs) != 1:
             return False
         outputs = {"": next(iter(outputs.values()))}
     sizes = {}
-    for name, (kind, dimensions) in wanted.items():
+    for name, (kind, dimensions) in expected.items():
         if name not in outputs or outputs[name].kind not in (kind, None):
             return False
         shape = outputs[name].shape

@@ -1,4 +1,4 @@
-"""A preset as a SavedModel that TensorFlow Serving loads: text in, text out."""
+"""Exports a preset as a SavedModel for TensorFlow Serving: text in, text out."""
 
 import contextlib
 import json
@@ -7,11 +7,12 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import keras
 
 import zoo
-from zoo.files import lock
+from zoo.files import StrPath, lock
 from zoo.serving.folder import (
     EXTRA,
     METADATA,
@@ -28,8 +29,8 @@ from zoo.serving.words import (
 )
 from zoo.text.preprocessor import needed_preprocessor
 
-_PART = ".export-"  # how the name of an unfinished export's folder begins
-_YOUNG = 3600  # seconds; longer than any export takes
+_PART = ".export-"  # prefix of an unfinished export's folder
+_YOUNG = 3600  # seconds; no export takes longer
 _SIGNATURES = {
     kind.task_name: kind
     for kind in (
@@ -41,31 +42,38 @@ _SIGNATURES = {
 }
 
 
-def export_savedmodel(task, path, warmup=True, preset=None, **limits):
+def export_savedmodel(
+    task: Any,
+    path: StrPath,
+    warmup: bool = True,
+    preset: str | None = None,
+    **limits: Any,
+) -> Path:
     """Writes the next version of a served model.
 
-    The folder `path/N` is a SavedModel of the task: raw strings in, raw strings out. N
-    is 1, or one more than the highest version there is. It takes its name when it is
-    complete, so that a model server that watches `path` never sees half a model.
+    The folder `path/N` becomes a SavedModel of the task: raw strings in, raw strings
+    out. N is 1, or one more than the highest version. The folder appears under this
+    name when it is complete, so a model server that watches `path` never sees half a
+    model.
 
     Args:
         task: a translator, language model, tagger or classifier of `zoo.models`, with
             its preprocessor, under the TensorFlow backend.
-        path: str or path, the model's folder.
-        warmup: whether requests are put into the folder that the model server runs
-            before it takes others. Default True; it needs tensorflow-serving-api.
-        preset: str, `zoo.presets.card.digest` of the preset that the task was loaded
-            from, by which `zoo serve` knows it. Default None: it stands for none.
+        path: the model's folder.
+        warmup: whether to include requests that the model server runs before it accepts
+            others. This needs tensorflow-serving-api.
+        preset: `zoo.presets.card.digest` of the preset that the task was loaded from,
+            by which `zoo serve` recognizes it; None for no preset.
         **limits: arguments of `zoo.serving.Limits`.
 
     Returns:
-        `pathlib.Path` of the version's folder. Its `assets.extra/zoo.json` describes
-        it: see `read_metadata`.
+        The version's folder. Its `assets.extra/zoo.json` describes it; see
+        `read_metadata`.
 
     Raises:
-        TypeError: for a task that can't be served.
+        TypeError: for a task that cannot be served.
         ValueError: for a limit that the task does not have, or without a preprocessor.
-        RuntimeError: under another backend; `zoo export` chooses TensorFlow itself.
+        RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
     """
     limits = _limits(limits)
@@ -74,7 +82,7 @@ def export_savedmodel(task, path, warmup=True, preset=None, **limits):
     if keras.backend.backend() != "tensorflow":
         raise RuntimeError(
             "A SavedModel is written under the TensorFlow backend. Save the model with "
-            "save_to_preset and run `zoo export FOLDER`, which chooses it by itself. "
+            "save_to_preset and run `zoo export FOLDER`, which selects it itself. "
             f"Received: KERAS_BACKEND={keras.backend.backend()}"
         )
     if warmup:
@@ -83,9 +91,9 @@ def export_savedmodel(task, path, warmup=True, preset=None, **limits):
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
-    # The model server takes folders with a number for their name alone.
+    # The model server only loads folders whose name is a number.
     part = Path(tempfile.mkdtemp(prefix=_PART, dir=path))
-    held = lock(part)
+    descriptor = lock(part)
     try:
         _write(signatures, part)
         metadata = _metadata(signatures, path.name, preset)
@@ -99,7 +107,7 @@ def export_savedmodel(task, path, warmup=True, preset=None, **limits):
         part.chmod(0o755)  # the server may be another user
         return _publish(part, path)
     finally:
-        os.close(held)
+        os.close(descriptor)
         shutil.rmtree(part, ignore_errors=True)
 
 
@@ -107,8 +115,10 @@ def export_savedmodel(task, path, warmup=True, preset=None, **limits):
 
 
 def _remove_leftovers(path):
-    """Removes what exports that were killed have left. One that is at work holds a lock
-    on its folder, and is young where there are no locks."""
+    """Removes the folders of exports that were killed.
+
+    A running export holds a lock on its folder, which is young if there are no locks.
+    """
     for part in path.glob(f"{_PART}*"):
         with contextlib.suppress(OSError):
             if time.time() - part.stat().st_mtime > _YOUNG:
@@ -144,24 +154,24 @@ def _signatures(task, limits):
 
 
 def _write(signatures, folder):
-    """The SavedModel of a task's signatures."""
+    """Writes the SavedModel of a task's signatures."""
     import tensorflow as tf
 
     archive = keras.export.ExportArchive()
-    # Not the model: the variables that the signatures read are found by themselves, and
-    # would be written twice.
+    # Not the model: the variables that signatures read are found anyway, and would be
+    # written twice.
     for resource in signatures.resources:
         archive.track(resource)
     for name, inputs in signatures.inputs.items():
         specs = [tf.TensorSpec([None], tf.string, name=key) for key in inputs]
         function = tf.function(getattr(signatures, name), specs, autograph=False)
-        # Traced here and once: the archive traces what it is given several times.
+        # Traced once here, since the archive traces its endpoints several times.
         endpoint = _calling(function.get_concrete_function())
         archive.add_endpoint(name, endpoint, specs)
         if name == signatures.default:
             archive.add_endpoint("serving_default", endpoint, specs)
-    # An LSTMN's gradient, written out, would be saved as well. `tf.saved_model.load`
-    # warns that there is none; who serves needs none.
+    # An LSTMN's custom gradient would be saved too. `tf.saved_model.load` warns that it
+    # is missing; serving does not need it.
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     archive.write_out(str(folder), options=options, verbose=False)
     _share_pieces(folder)
@@ -171,8 +181,8 @@ def _share_pieces(folder):
     """Leaves one copy of the SentencePiece model in a SavedModel.
 
     TensorFlow writes a resource with its attributes twice: as a node that a session
-    runs, and as a function that `tf.saved_model.load` calls. Here the node is made a
-    call of the function.
+    runs, and as a function that `tf.saved_model.load` calls. This makes the node call
+    the function.
     """
     from tensorflow.core.protobuf import saved_model_pb2
 
@@ -188,7 +198,7 @@ def _share_pieces(folder):
     for node in graph.node:
         if node.op == "SentencepieceOp":
             maker = makers[node.attr["model"].s]
-            # Only such a function can stand where the node did.
+            # Only such a function can replace the node.
             assert not maker.input_arg and len(maker.output_arg) == 1, maker
             node.op = "StatefulPartitionedCall"
             node.attr.clear()
@@ -196,7 +206,7 @@ def _share_pieces(folder):
             node.attr["Tin"].list.SetInParent()
             node.attr["Tout"].list.type.extend(arg.type for arg in maker.output_arg)
     path.write_bytes(saved.SerializeToString(deterministic=True))
-    # It is the fingerprint of what stood there before; none is needed.
+    # It belongs to the previous file, and is optional.
     (folder / "fingerprint.pb").unlink(missing_ok=True)
 
 
@@ -235,10 +245,10 @@ def _quantized(model):
 
 
 def _publish(part, path):
-    """Gives a finished folder its version's name."""
+    """Renames a finished folder to its version."""
     while True:
-        # Of files too: nothing can take the name of one.
-        taken = [int(name) for name in os.listdir(path) if name.isdecimal()]
+        # Files count too, since their names are taken.
+        taken = [int(item.name) for item in path.iterdir() if item.name.isdecimal()]
         folder = path / str(max(taken, default=0) + 1)
         try:
             return part.rename(folder)

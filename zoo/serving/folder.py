@@ -1,14 +1,17 @@
-"""The folder of an exported model, and the packages that serving needs."""
+"""The folder of an exported model, and the packages needed for serving."""
 
 import contextlib
 import importlib.util
 import json
 import os
 from pathlib import Path
+from typing import Any
+
+from zoo.files import StrPath
 
 EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
 METADATA = "zoo.json"
-# Task, as cards name it: the arguments of `zoo.serving.Limits` that it takes.
+# Task, as in cards -> the arguments of `zoo.serving.Limits` that it has.
 TAKES = {
     "translate": (
         "max_source_length",
@@ -25,23 +28,23 @@ TAKES = {
 INSTALL = 'pip install "attention-zoo[serving]"'
 
 
-def versions(path):
-    """The versions in a served model's folder, rising: a list of int."""
+def versions(path: StrPath) -> list[int]:
+    """Returns the versions in a served model's folder, in ascending order."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         names = [entry.name for entry in os.scandir(path) if entry.is_dir()]
         return sorted(int(name) for name in names if name.isdecimal())
     return []
 
 
-def read_metadata(path):
+def read_metadata(path: StrPath) -> dict[str, Any]:
     """Reads the metadata of an exported version.
 
     Args:
-        path: of the version's folder, such as `exports/luong_local/1`.
+        path: the version's folder, such as `exports/luong_local/1`.
 
     Returns:
-        dict: `name`, `task`, `architecture`, `limits`, `signatures` (the inputs and the
-        outputs of each), and the versions of the packages that wrote it.
+        `name`, `task`, `architecture`, `limits`, `signatures` (the inputs of each), and
+        the versions of the packages that wrote it.
 
     Raises:
         ValueError: if it was not written by zoo.
@@ -56,19 +59,19 @@ def read_metadata(path):
         ) from None
 
 
-def require_tensorflow():
-    """Raises an `ImportError` that names the extra where TensorFlow is missing."""
+def require_tensorflow() -> None:
+    """Raises an `ImportError` that names the extra if TensorFlow is missing."""
     for name in ("tensorflow", "tensorflow_text"):
         if importlib.util.find_spec(name) is None:
             raise ImportError(f"export needs {name}: {INSTALL}", name=name)
 
 
-def require_serving_api():
-    """Raises an `ImportError` where tensorflow-serving-api is missing."""
+def require_serving_api() -> None:
+    """Raises an `ImportError` if tensorflow-serving-api is missing."""
     if importlib.util.find_spec("tensorflow_serving") is None:
         raise ImportError(
             f"warm-up requests, the server's files and the client need "
-            f"tensorflow-serving-api: {INSTALL}. An export goes without them by "
+            f"tensorflow-serving-api: {INSTALL}. To export without them, use "
             "warmup=False, or --no-warmup",
             name="tensorflow_serving",
         )

@@ -1,4 +1,4 @@
-"""The limits set at export, once for all requests."""
+"""Limits that are set at export, for all requests."""
 
 import dataclasses
 
@@ -11,18 +11,18 @@ class Limits:
     """The limits of an exported model.
 
     Args:
-        max_source_length: longest input in pieces, its end token included, or words;
-            what is longer is cut. Default None: the preprocessor's `source_length` of a
-            translator, and 256 words for what reads words.
-        max_length: longest output. Of a translator in pieces, the end token included;
-            default None, twice the source's pieces plus 10. Of a language model in
-            words, the prompt included; default None, the preprocessor's
-            `sequence_length`. A target to score is cut to it too (default None: the
-            preprocessor's `target_length`).
-        beam_size: of a translator's search. Default 5.
-        length_penalty: see `zoo.decoding.BeamSearch`. Default 1.
-        coverage_penalty: likewise. Default 0.
-        n_best: translations that `translate_n_best` gives. Default None: `beam_size`.
+        max_source_length: maximum input length, in pieces with the end token, or in
+            words; longer inputs are cut. Default: the preprocessor's `source_length`
+            for a translator, otherwise 256 words.
+        max_length: maximum output length. For a translator in pieces with the end
+            token, by default twice the source's pieces plus 10; targets to score are
+            cut to it too (by default to the preprocessor's `target_length`). For a
+            language model in words with the prompt, by default the preprocessor's
+            `sequence_length`.
+        beam_size: beam size of a translator.
+        length_penalty: see `zoo.decoding.BeamSearch`.
+        coverage_penalty: see `zoo.decoding.BeamSearch`.
+        n_best: translations that `translate_n_best` returns. Default: `beam_size`.
 
     Raises:
         ValueError: for a value out of range.
@@ -37,9 +37,9 @@ class Limits:
     beam_size: int = 5
     length_penalty: float = 1.0
     coverage_penalty: float = 0.0
-    n_best: int | None = None
+    n_best: int = None  # type: ignore[assignment]  # set below
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("max_source_length", "max_length"):
             value = getattr(self, name)
             if value is not None and positive(name, value) < 2:
@@ -48,8 +48,8 @@ class Limits:
             object.__setattr__(self, "n_best", self.beam_size)
         self.search(self.beam_size, self.n_best)
 
-    def search(self, beam_size, n_best):
-        """A `BeamSearch` with these penalties."""
+    def search(self, beam_size: int, n_best: int) -> BeamSearch:
+        """Returns a `BeamSearch` with these penalties."""
         return BeamSearch(
             beam_size,
             length_penalty=self.length_penalty,

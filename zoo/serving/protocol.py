@@ -1,10 +1,13 @@
-"""Tensors of texts and numbers in the messages of TensorFlow Serving's gRPC API."""
+"""Tensors of texts and numbers in messages of TensorFlow Serving's gRPC API."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 
-def make_tensor(texts):
-    """The `TensorProto` `(B,)` of a list of str or bytes."""
+def make_tensor(texts: Sequence[str | bytes]) -> Any:
+    """Returns the `TensorProto` `(B,)` of a list of str or bytes."""
     from tensorflow.core.framework import tensor_pb2, types_pb2
 
     tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING)
@@ -13,11 +16,11 @@ def make_tensor(texts):
     return tensor
 
 
-def read_tensor(tensor):
-    """A NumPy array of a `TensorProto`: float32, or str as objects.
+def read_tensor(tensor: Any) -> np.ndarray:
+    """Returns the NumPy array of a `TensorProto`: float32, or str as objects.
 
     Raises:
-        ValueError: for another dtype, or if it doesn't carry each of its values.
+        ValueError: for another dtype, or if it does not hold each of its values.
     """
     from tensorflow.core.framework import types_pb2
 

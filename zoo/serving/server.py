@@ -1,17 +1,18 @@
-"""The files and the command line of a TensorFlow model server for exported models."""
+"""The configuration files and command line of a TensorFlow model server."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
-from zoo.files import write_bytes
+from zoo.files import StrPath, write_bytes
 from zoo.serving.folder import require_serving_api, versions
 
 BINARY = "tensorflow_model_server"
-# Not older than the TensorFlow that writes the models: it may not know all operations.
+# Not older than the TensorFlow that exports, whose operations it has to know.
 IMAGE = "tensorflow/serving:2.21.0"
 MODELS, BATCHING, MONITORING = "models.config", "batching.config", "monitoring.config"
-LABELS = "stable", "previous"  # of the newest version, and the one before it
-MAX_BATCH_SIZE = 512  # of a request too: a larger one is refused
+LABELS = "stable", "previous"  # for the newest version, and the one before it
+MAX_BATCH_SIZE = 512  # also of a request: larger ones are rejected
 INSTALL = (
     f"no {BINARY} on PATH and no docker. Either is enough: Docker "
     f"(https://docs.docker.com/get-docker/), which fetches {IMAGE}, or the binary from "
@@ -20,24 +21,25 @@ INSTALL = (
 )
 
 
-def write_server_files(folder, names, allowed_batch_sizes=()):
-    """Writes what a model server is started with: `models.config`, `batching.config`
-    and `monitoring.config`.
+def write_server_files(
+    folder: StrPath, names: Iterable[str], allowed_batch_sizes: Iterable[int] = ()
+) -> Path:
+    """Writes `models.config`, `batching.config` and `monitoring.config`.
 
-    The three newest versions of each model are served. The label "stable" is the newest
-    version, "previous" the one before it. A version that is exported later is loaded
-    at once, and gets its label by `refresh_labels`, as `zoo export` calls it.
+    The server loads the three newest versions of each model. The label "stable" is the
+    newest version, "previous" the one before it. Later exports are loaded at once, and
+    labelled by `refresh_labels`, which `zoo export` calls.
 
     Args:
-        folder: path, the folder that the models' folders are in.
-        names: list of str, the models.
+        folder: the folder with the models' folders.
+        names: the models.
         allowed_batch_sizes: see `batching_text`.
 
     Returns:
-        `pathlib.Path` of `models.config`.
+        The path of `models.config`.
 
     Raises:
-        ValueError: for a model that has not been exported, or a size below 1.
+        ValueError: for a model without an exported version, or a size below 1.
         ImportError: without tensorflow-serving-api.
     """
     require_serving_api()
@@ -45,7 +47,7 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
     from tensorflow_serving.config import model_server_config_pb2
 
     batching = batching_text(allowed_batch_sizes)
-    folder = Path(folder).resolve()  # the server takes absolute paths alone
+    folder = Path(folder).resolve()  # the server needs absolute paths
     config = model_server_config_pb2.ModelServerConfig()
     for name in names:
         if not versions(folder / name):
@@ -56,30 +58,29 @@ def write_server_files(folder, names, allowed_batch_sizes=()):
         model = config.model_config_list.config.add(
             name=name, base_path=str(folder / name), model_platform="tensorflow"
         )
-        # One more than labels: those of before an export are there until they move.
+        # One more than labels, since they only move some time after an export.
         model.model_version_policy.latest.num_versions = len(LABELS) + 1
         _label(model)
-    # One that is read while it is written would be half a file.
+    # Atomically, since the server may be reading them.
     write_bytes(folder / MODELS, text_format.MessageToString(config).encode())
     write_bytes(folder / BATCHING, batching.encode())
     write_bytes(folder / MONITORING, monitoring_text().encode())
     return folder / MODELS
 
 
-def refresh_labels(folder, name):
-    """Gives a model's labels in `models.config` to the version just exported and the
-    one before.
+def refresh_labels(folder: StrPath, name: str) -> bool:
+    """Moves a model's labels in `models.config` after an export.
 
-    A model server reads the file once a minute. What somebody has changed stays as it
-    is: other labels, `stable` on another version than the newest before, another
-    policy than the newest versions; and so does a file of no model server.
+    A model server reads the file once a minute. Manual changes are kept: other labels,
+    `stable` on another version than the previously newest, another version policy. A
+    file of another kind is left alone.
 
     Args:
-        folder: path, the folder that the models' folders are in.
-        name: str, the model.
+        folder: the folder with the models' folders.
+        name: the model.
 
     Returns:
-        Whether the labels are others now.
+        Whether the labels have changed.
     """
     path = Path(folder) / MODELS
     if not path.is_file():
@@ -114,15 +115,17 @@ def _label(model):
         model.version_labels[label] = version
 
 
-def batching_text(allowed_batch_sizes=()):
-    """`batching.config`, a BatchingParameters message as text: requests that wait
-    together are run together.
+def batching_text(allowed_batch_sizes: Iterable[int] = ()) -> str:
+    """Returns `batching.config`, a BatchingParameters message as text.
+
+    Requests that wait together are run together.
 
     Args:
-        allowed_batch_sizes: sizes that the server fills batches up to with copies of
-            their first row; the largest is the largest batch, and request, too.
-            Default: a batch keeps its size, up to 512. With sizes a request without
-            texts ends the server (TensorFlow Serving 2.20): it has no row to copy.
+        allowed_batch_sizes: sizes that the server pads batches to with copies of their
+            first row; the largest is also the maximum size of batches and requests.
+            Default: batches are not padded and have up to 512 rows. With sizes, a
+            request without texts crashes the server (TensorFlow Serving 2.20), since it
+            has no row to copy.
 
     Raises:
         ValueError: for a size below 1.
@@ -139,29 +142,30 @@ def batching_text(allowed_batch_sizes=()):
     return "".join(f"{line}\n" for line in lines)
 
 
-def monitoring_text(path="/monitoring/prometheus/metrics"):
-    """`monitoring.config`, a MonitoringConfig message as text: figures for Prometheus
-    at the REST port."""
+def monitoring_text(path: str = "/monitoring/prometheus/metrics") -> str:
+    """Returns `monitoring.config`: metrics for Prometheus at the REST port."""
     return f'prometheus_config {{\n  enable: true\n  path: "{path}"\n}}\n'
 
 
 def server_command(
-    folder, port=8500, rest_port=8501, batching=True, intra_op_threads=1, image=IMAGE
-):
-    """The command that starts the model server: the binary, or else Docker's.
+    folder: StrPath,
+    port: int = 8500,
+    rest_port: int = 8501,
+    batching: bool = True,
+    intra_op_threads: int = 1,
+    image: str = IMAGE,
+) -> list[str]:
+    """Returns the command that starts the model server: its binary, or else Docker.
 
     Args:
-        folder: path, where `write_server_files` has written.
-        port: of gRPC. Default 8500.
-        rest_port: of REST. Default 8501.
-        batching: whether requests are batched. Default True.
-        intra_op_threads: threads of one operation; 0 lets the server choose. Default 1:
-            a sentence's products are too small for more, and requests that come
-            together use all cores nevertheless.
-        image: Docker's. Default: the TensorFlow Serving of zoo's TensorFlow.
-
-    Returns:
-        A list of str.
+        folder: the folder of `write_server_files`.
+        port: gRPC port.
+        rest_port: REST port.
+        batching: whether requests are batched.
+        intra_op_threads: threads of one operation; 0 lets the server choose. A
+            sentence's products are too small for more than one, and concurrent requests
+            use all cores anyway.
+        image: Docker image. Default: the TensorFlow Serving of zoo's TensorFlow.
 
     Raises:
         FileNotFoundError: with neither; the message says how to get one.
@@ -170,7 +174,7 @@ def server_command(
     options = [
         f"--model_config_file={folder / MODELS}",
         "--model_config_file_poll_wait_seconds=60",
-        # At the start no version is loaded yet that a label could be given to.
+        # At start no version is loaded yet that could be labelled.
         "--allow_version_labels_for_unavailable_models=true",
         f"--monitoring_config_file={folder / MONITORING}",
         f"--tensorflow_intra_op_parallelism={intra_op_threads}",
@@ -185,8 +189,8 @@ def server_command(
         # The same paths inside: one set of files serves both.
         volume = ["-v", f"{folder}:{folder}:ro"]
         options = ["--port=8500", "--rest_api_port=8501", *options]
-        # The image's own entry point is a shell, which no signal ends; nor does one end
-        # the first process of a container, which is Docker's with --init.
+        # Signals stop neither the shell that is the image's entry point, nor the first
+        # process of a container, which is Docker's with --init.
         start = ["--init", "--entrypoint", BINARY]
         return ["docker", "run", "--rm", *start, *ports, *volume, image, *options]
     raise FileNotFoundError(INSTALL)

@@ -1,25 +1,30 @@
-"""The signatures of a translator: functions of raw strings for a TensorFlow graph."""
+"""The signatures of a translator: functions of raw strings in a TensorFlow graph."""
 
+from collections.abc import Callable
+from typing import Any
+
+from zoo.backend import Tensor
 from zoo.decoding.beam import longest_translation
 from zoo.decoding.beam_state import LOW
 from zoo.decoding.score import label_log_probs
+from zoo.serving.limits import Limits
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
-# Logits that are there at once when texts are scored: 40 MB for 10,000 words.
+# Logits in memory at once when scoring texts: 40 MB for 10,000 words.
 SCORED_TOGETHER = 1024
 
 
 class TranslatorSignatures:
     """The signatures of a `zoo.models.Translator`.
 
-    Each takes tf.string tensors `(B,)` and gives a dict of tensors with B rows. A text
-    without pieces (empty, or blank) has the empty translation, of score 0. Places that
-    a row does not fill hold the empty string, and the number 0.
+    Each takes tf.string tensors `(B,)` and returns a dict of tensors with B rows. A
+    text without pieces (empty or blank) has an empty translation with score 0. Padding
+    is the empty string, or 0.
 
     Args:
         task: a translator with a preprocessor, under the TensorFlow backend.
-        limits: a `Limits`.
+        limits: the limits of all requests.
     """
 
     task_name = "translate"
@@ -33,7 +38,7 @@ class TranslatorSignatures:
         "score": ("source", "target"),
     }
 
-    def __init__(self, task, limits):
+    def __init__(self, task: Any, limits: Limits) -> None:
         self.model, self.limits = task, limits
         preprocessor = task.preprocessor
         self.tokenizer, self.source_end = (
@@ -44,8 +49,8 @@ class TranslatorSignatures:
         self.target_length = limits.max_length or preprocessor.target_length
         self.resources = [preprocessor.tokenizer]
 
-    def limits_used(self):
-        """The limits as the metadata have them."""
+    def limits_used(self) -> dict[str, Any]:
+        """Returns the effective limits, for the metadata."""
         limits = self.limits
         return {
             "max_source_length": self.source_length,
@@ -58,17 +63,19 @@ class TranslatorSignatures:
         }
 
     # === Signatures ===
-    def translate(self, text):
-        """`translation` and `score`, the best that the beam finds."""
+    def translate(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `translation` and `score`, the best of the beam."""
         return self._best(self._read(text), self.limits.beam_size)
 
-    def greedy(self, text):
-        """The same, by a beam of one: the fastest."""
+    def greedy(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns the same with a beam of one, the fastest."""
         return self._best(self._read(text), 1)
 
-    def translate_n_best(self, text):
-        """`translations` and `scores` `(B, n_best)`, best first; the score -1e9 stands
-        where there are no more."""
+    def translate_n_best(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `translations` and `scores` `(B, n_best)`, best first.
+
+        Missing translations have the score -1e9.
+        """
         import tensorflow as tf
 
         limits = self.limits
@@ -81,9 +88,13 @@ class TranslatorSignatures:
             "scores": scores,
         }
 
-    def align(self, text):
-        """`translation`, `score`, `tokens` `(B, T)`, `source_tokens` `(B, S)` and
-        `alignment` `(B, T, S)`, the attention weights."""
+    def align(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns the best translation with its attention weights.
+
+        Returns:
+            `translation`, `score`, `tokens` `(B, T)`, `source_tokens` `(B, S)` and
+            `alignment` `(B, T, S)`.
+        """
         import tensorflow as tf
 
         source = self._read(text)
@@ -96,7 +107,8 @@ class TranslatorSignatures:
         shifted = tf.concat([start, ids[:, :-1]], axis=1)
         weights = self.model.backbone.look(source, shifted)[0]
         real = (ids != PAD_ID)[:, :, None] & (source != PAD_ID)[:, None]
-        pieces = tf.constant([self._piece(i) for i in range(self._size())])
+        piece, size = self.tokenizer.id_to_token, self.tokenizer.vocabulary_size()
+        pieces = tf.constant(["" if i == PAD_ID else piece(i) for i in range(size)])
         return {
             "translation": graph.detokenize(self.tokenizer, ids),
             "score": scores[:, 0],
@@ -105,8 +117,8 @@ class TranslatorSignatures:
             "alignment": tf.where(real, tf.cast(weights, "float32"), 0.0),
         }
 
-    def score(self, source, target):
-        """`log_probability` of each target, its end token included."""
+    def score(self, source: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Returns `log_probability` of each target, its end token included."""
         import tensorflow as tf
 
         same = tf.debugging.assert_equal(
@@ -130,11 +142,11 @@ class TranslatorSignatures:
         return graph.pad_to_longest(rows)
 
     def _search(self, source, beam_size, n_best):
-        """Ids `(B, n_best, T)` and scores `(B, n_best)`."""
+        """Returns ids `(B, n_best, T)` and scores `(B, n_best)`."""
         import tensorflow as tf
 
         lengths = _lengths(source)
-        # As `zoo.decoding.translate` has it: neighbours don't change a row's limit.
+        # As in `zoo.decoding.translate`, other rows do not change a row's limit.
         longest = longest_translation(lengths)
         if self.limits.max_length:
             longest = tf.fill(tf.shape(lengths), self.limits.max_length)
@@ -153,12 +165,6 @@ class TranslatorSignatures:
         translation = graph.detokenize(self.tokenizer, ids[:, 0])
         return {"translation": translation, "score": scores[:, 0]}
 
-    def _size(self):
-        return self.tokenizer.vocabulary_size()
-
-    def _piece(self, token_id):
-        return "" if token_id == PAD_ID else self.tokenizer.id_to_token(token_id)
-
 
 def _lengths(ids):
     import tensorflow as tf
@@ -166,32 +172,34 @@ def _lengths(ids):
     return tf.math.count_nonzero(ids, axis=1, dtype="int32")
 
 
-def padded_frame(rows, start_id):
-    """`(inputs, labels)` `(B, T)`: those of `zoo.text.graph.frame`, padded."""
+def padded_frame(rows: Tensor, start_id: int) -> tuple[Tensor, Tensor]:
+    """Returns `zoo.text.graph.frame`, padded: `(inputs, labels)` `(B, T)`."""
     inputs, labels = graph.frame(rows, start_id, END_ID)
     return graph.pad_to_longest(inputs), graph.pad_to_longest(labels)
 
 
-def log_probability(features, labels, logits):
-    """Sum of the labels' log-probabilities `(B,)`, for features `(B, T, d)`.
+def log_probability(
+    features: Tensor, labels: Tensor, logits: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Sums the labels' log-probabilities, `(B,)`, for features `(B, T, d)`.
 
-    Logits are made of the real positions alone, some of them at a time: all at once
-    they would be the largest tensor of the graph, and 512 long texts gigabytes.
+    Logits are computed for real positions only, and some at a time: all at once, they
+    would be the largest tensor of the graph, gigabytes for 512 long texts.
     """
     import tensorflow as tf
 
     place = tf.where(labels != PAD_ID)  # (N, 2)
     batch = tf.shape(labels, out_type="int64")[0]
 
-    def going(start, total):
+    def unfinished(start, total):
         return start < tf.shape(place)[0]
 
     def body(start, total):
         part = place[start : start + SCORED_TOGETHER]
-        found = logits(tf.gather_nd(features, part))  # (N, V)
-        gold = label_log_probs(found, tf.gather_nd(labels, part))
+        scores = logits(tf.gather_nd(features, part))  # (N, V)
+        gold = label_log_probs(scores, tf.gather_nd(labels, part))
         total += tf.math.unsorted_segment_sum(gold, part[:, 0], batch)
         return start + SCORED_TOGETHER, total
 
     loop = tf.constant(0), tf.zeros(batch[None])
-    return tf.while_loop(going, body, loop, parallel_iterations=1)[1]
+    return tf.while_loop(unfinished, body, loop, parallel_iterations=1)[1]

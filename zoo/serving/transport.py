@@ -1,7 +1,7 @@
-"""One request to a model server: gRPC's PredictionService, or the REST API.
+"""One request to a model server, over gRPC's PredictionService or the REST API.
 
 Nothing that a server sends is trusted: an answer has a size limit and a deadline, and
-is checked before arrays are made of it. Whatever is wrong ends as a `ServingError`.
+is checked before it becomes an array. Every problem ends as a `ServingError`.
 """
 
 import http.client
@@ -19,15 +19,15 @@ from zoo.serving.folder import INSTALL
 from zoo.serving.protocol import make_tensor, read_tensor
 from zoo.strings import replace_surrogates
 
-MOST_BYTES = 128 * 2**20  # of an answer: alignments are large
+MOST_BYTES = 128 * 2**20  # of an answer, since alignments are large
 _MOST_DIMENSIONS = 8
 _MOST_DETAILS = 500  # characters of a server's message
-_PIECE = 2**16  # bytes of a body that are read at once
-_HEADERS = 2**17  # bytes that headers may have
-# Milliseconds from which and up to which a channel waits before it connects again. By
-# default it is a second or more, in which each retry fails without being sent.
+_PIECE = 2**16  # bytes of a body to read at once
+_HEADERS = 2**17  # maximum bytes of headers
+# Milliseconds that a channel waits before it reconnects. The default is a second or
+# more, during which each retry fails without being sent.
 _FIRST_RECONNECT, _LAST_RECONNECT = 100, 1000
-# HTTP's status -> gRPC's code, as the model server has them.
+# HTTP status -> gRPC code, as in the model server.
 _CODES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -46,21 +46,21 @@ class ServingError(RuntimeError):
     """A model server gave no answer, or an error.
 
     Attributes:
-        code: gRPC's name of what happened, such as "UNAVAILABLE", "NOT_FOUND",
+        code: gRPC's name of the error, such as "UNAVAILABLE", "NOT_FOUND",
             "INVALID_ARGUMENT", "DEADLINE_EXCEEDED".
     """
 
-    def __init__(self, code, message):
+    def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
 
 
 class Output(NamedTuple):
-    """A tensor of an answer that was checked.
+    """A checked tensor of an answer.
 
     Args:
-        kind: "text" or "number"; None if a list without values doesn't say.
-        shape: tuple of int.
+        kind: "text" or "number"; None if a list without values does not tell.
+        shape: its dimensions.
         values: nested lists, or an array.
     """
 
@@ -73,19 +73,19 @@ class Output(NamedTuple):
 class GRPCTransport:
     """PredictionService over gRPC."""
 
-    def __init__(self, address, credentials=None):
+    def __init__(self, address: str, credentials: Any = None) -> None:
         grpc = _require("grpc")
         _require("tensorflow_serving.apis")
         from tensorflow_serving.apis import predict_pb2
 
         options = [
             ("grpc.max_receive_message_length", MOST_BYTES),
-            # That limit holds for what is received: compressed, it may hide gigabytes.
+            # The limit is for received bytes; compressed, they may hide gigabytes.
             ("grpc.compression_enabled_algorithms_bitset", 1),
             ("grpc.per_message_decompression", 0),
-            # Of several servers behind one name, each gets its share.
+            # Spreads requests over several servers behind one name.
             ("grpc.lb_policy_name", "round_robin"),
-            # Not "min_reconnect": in gRPC that is how long connecting may take.
+            # Not "min_reconnect", which in gRPC limits the time for connecting.
             ("grpc.initial_reconnect_backoff_ms", _FIRST_RECONNECT),
             ("grpc.max_reconnect_backoff_ms", _LAST_RECONNECT),
         ]
@@ -94,16 +94,23 @@ class GRPCTransport:
         else:
             self.channel = grpc.secure_channel(address, credentials, options)
         self.address = address
-        # Answers stay bytes until their size is checked.
+        # Answers are left as bytes until their size is checked.
         self.call = self.channel.unary_unary(
             "/tensorflow.serving.PredictionService/Predict",
             predict_pb2.PredictRequest.SerializeToString,
         )
 
     def predict(
-        self, model, signature, inputs, most, timeout, version=None, label=None
-    ):
-        """The outputs of at most `most` bytes: dict of name to `Output`."""
+        self,
+        model: str,
+        signature: str,
+        inputs: dict[str, list[str]],
+        most: int,
+        timeout: float,
+        version: int | None = None,
+        label: str | None = None,
+    ) -> dict[str, Output]:
+        """Returns the outputs by name; an answer has at most `most` bytes."""
         import grpc
         from google.protobuf.message import DecodeError
         from tensorflow_serving.apis import predict_pb2
@@ -130,12 +137,13 @@ class GRPCTransport:
             raise _error(self.address, "INTERNAL", text) from None
         return _read_all(self.address, tensors, _read_tensor)
 
-    def close(self):
+    def close(self) -> None:
+        """Closes the channel."""
         self.channel.close()
 
 
 def _read_tensor(tensor):
-    """The `Output` of a `TensorProto` that carries each of its values."""
+    """Returns the `Output` of a `TensorProto` that holds each of its values."""
     from tensorflow.core.framework import types_pb2
 
     sizes = [dim.size for dim in tensor.tensor_shape.dim[: _MOST_DIMENSIONS + 1]]
@@ -156,7 +164,7 @@ def _read_tensor(tensor):
         count = len(tensor.string_val)
     else:
         count = len(tensor.tensor_content) / 4 or len(tensor.float_val)
-    # A single value may not stand for all: it would be allocated at any size.
+    # A single value must not stand for all, which could be any number.
     if count != math.prod(sizes):
         raise ValueError(
             f"expected {math.prod(sizes)} values for shape {sizes}, received {count:g}"
@@ -165,7 +173,7 @@ def _read_tensor(tensor):
 
 
 def _read_all(address, values, read):
-    """The `Output` of each named tensor or list."""
+    """Returns the `Output` of each named tensor or list."""
     outputs = {}
     for name, value in values.items():
         try:
@@ -178,13 +186,13 @@ def _read_all(address, values, read):
 
 # === REST ===
 class RESTTransport:
-    """The REST API, with tensors by columns."""
+    """The REST API, with tensors in columns."""
 
-    def __init__(self, address):
+    def __init__(self, address: str) -> None:
         try:
             parts = urllib.parse.urlsplit(address)
             valid = bool(parts.hostname) and parts.port != 0
-        except ValueError:  # what `port` and brackets can be wrong by
+        except ValueError:  # from `port`, and from brackets
             valid = False
         if not valid:
             raise ValueError(
@@ -196,9 +204,16 @@ class RESTTransport:
         self.address = address.rstrip("/")
 
     def predict(
-        self, model, signature, inputs, most, timeout, version=None, label=None
-    ):
-        """The outputs of at most `most` bytes: dict of name to `Output`."""
+        self,
+        model: str,
+        signature: str,
+        inputs: dict[str, list[str]],
+        most: int,
+        timeout: float,
+        version: int | None = None,
+        label: str | None = None,
+    ) -> dict[str, Output]:
+        """Returns the outputs by name; an answer has at most `most` bytes."""
         place = f"/v1/models/{model}"
         if version is not None:
             place += f"/versions/{version}"
@@ -229,7 +244,7 @@ class RESTTransport:
         return _read_all(self.address, outputs, _read_lists)
 
     def _post(self, url, request, most, timeout):
-        """The status and the body of an answer."""
+        """Returns the status and body of an answer."""
         import requests
         import urllib3
 
@@ -247,7 +262,7 @@ class RESTTransport:
                         raise _too_large(self.address, most, size)
                 return answer, b"".join(pieces)
 
-        # Twice the body, for chunks and their sizes.
+        # Twice the body, to allow for chunk headers.
         call = BoundedCall(post, time.monotonic() + timeout, 2 * most + _HEADERS)
         try:
             answer, body = call.result()
@@ -276,12 +291,13 @@ class RESTTransport:
             raise _error(self.address, "UNKNOWN", text)
         return answer.status_code, body
 
-    def close(self):
+    def close(self) -> None:
+        """Closes the session."""
         self.session.close()
 
 
 def _read_lists(values):
-    """The `Output` of nested lists of JSON."""
+    """Returns the `Output` of nested lists from JSON."""
     shape, level = [len(values)], values
     while level and all(isinstance(part, list) for part in level):
         sizes = set(map(len, level))

@@ -1,27 +1,28 @@
-"""Requests that a model server runs before it takes others."""
+"""Requests that a model server runs before it accepts others."""
 
 from pathlib import Path
+from typing import Any
 
+from zoo.files import StrPath
 from zoo.serving.folder import EXTRA, require_serving_api
 from zoo.serving.protocol import make_tensor
 
-FILE = "tf_serving_warmup_requests"  # the name that TensorFlow Serving looks for
-# (texts, words of each): the first request of a shape is the slow one.
+FILE = "tf_serving_warmup_requests"  # TensorFlow Serving's name for it
+# (texts, words of each): the first request of each shape is slow.
 SHAPES = ((1, 4), (1, 24), (8, 12), (32, 12))
 
 
-def write_warmup(folder, metadata):
-    """Writes the warm-up records of a version: one of each signature and shape.
+def write_warmup(folder: StrPath, metadata: dict[str, Any]) -> Path:
+    """Writes a version's warm-up records, one for each signature and shape.
 
-    `serving_default` has its own: to the server it is another request than the
-    signature that it stands for.
+    `serving_default` has its own, since the server treats it as a separate signature.
 
     Args:
-        folder: path of the version's folder.
-        metadata: what `zoo.serving.read_metadata` gives for it.
+        folder: the version's folder.
+        metadata: its metadata, as from `zoo.serving.read_metadata`.
 
     Returns:
-        `pathlib.Path` of the file, PredictionLogs in a TFRecord.
+        The path of the file, PredictionLogs in a TFRecord.
 
     Raises:
         ImportError: without tensorflow-serving-api.

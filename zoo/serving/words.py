@@ -1,20 +1,24 @@
-"""The signatures of models that read words: language models, taggers, classifiers."""
+"""The signatures of models over words: language models, taggers, classifiers."""
+
+from typing import Any
 
 import keras_hub
 from keras import ops
 
+from zoo.backend import Tensor
+from zoo.serving.limits import Limits
 from zoo.serving.translator import log_probability, padded_frame
-from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest
-from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words, valid_text
+from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest, valid_text
+from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words
 from zoo.text.tokenizer import END_ID, PAD_ID
 
 MAX_WORDS = 256  # of an input, unless the limits say otherwise
 
 
 class _WordSignatures:
-    """Args: see `zoo.serving.translator.TranslatorSignatures`."""
+    """Signatures of a task over words; see `TranslatorSignatures` for the arguments."""
 
-    graph_class = WordGraph
+    graph_class: Any = WordGraph
 
     def __init__(self, task, limits):
         self.model = task
@@ -23,16 +27,16 @@ class _WordSignatures:
         self.resources = self.graph.resources
 
     @staticmethod
-    def source(preprocessor):
+    def source(preprocessor: Any) -> Any:
+        """Returns the tokenizer, which holds the vocabulary."""
         return preprocessor.tokenizer
 
-    def limits_used(self):
-        """The limits as the metadata have them."""
+    def limits_used(self) -> dict[str, Any]:
+        """Returns the effective limits, for the metadata."""
         return {"max_source_length": self.max_words}
 
     def _read(self, text, limit):
-        """The first words of each text, ragged; of a text that is very long for them
-        the end isn't looked at."""
+        """Returns the first words of each text, ragged; the end may not be read."""
         import tensorflow as tf
 
         size = limit * CHARACTERS_PER_PIECE
@@ -50,10 +54,10 @@ class LanguageModelSignatures(_WordSignatures):
     default = "generate"
     inputs = {"generate": ("text",), "score": ("text",)}
 
-    def __init__(self, task, limits):
+    def __init__(self, task: Any, limits: Limits) -> None:
         super().__init__(task, limits)
-        own = type(task.sampler).__call__
-        if own is not keras_hub.samplers.Sampler.__call__:
+        call = type(task.sampler).__call__
+        if call is not keras_hub.samplers.Sampler.__call__:
             raise ValueError(
                 "A language model is served with a sampler that draws one word after "
                 f"another. Received: {type(task.sampler).__name__}"
@@ -63,47 +67,56 @@ class LanguageModelSignatures(_WordSignatures):
         longest = limits.max_source_length or self.length
         self.max_prompt = min(longest, self.length - 1)
 
-    def limits_used(self):
+    def limits_used(self) -> dict[str, Any]:
+        """Returns the effective limits, for the metadata."""
         prompt = {"max_prompt_length": self.max_prompt, "max_length": self.length}
         return {**super().limits_used(), **prompt}
 
-    def generate(self, text):
-        """`text`, each prompt with what the model's sampler puts behind it."""
+    def generate(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `text`, each prompt with the sampler's continuation."""
         rows = self._read(text, self.max_prompt)
-        # Behind the end of the text before.
+        # They follow the end of the previous text.
         inputs, _ = frame(rows, END_ID, END_ID)
         ids = inputs.to_tensor(shape=[None, self.length])
         return {"text": self.graph.detokenize(self._continue(ids)[:, 1:])}
 
     def _continue(self, ids):
-        """Continues prompts `(B, T)` as `generate_step` does, without the operation of
-        XLA by which KerasHub's loop writes a word into its place."""
+        """Continues prompts `(B, T)` as `generate_step` does.
+
+        KerasHub's loop writes words with an XLA operation, which this avoids.
+        """
         sampler, backbone = self.model.sampler, self.model.backbone
         places = ops.arange(self.length, dtype="int32")
 
-        def going(index, ids, given, done, states):
+        def unfinished(index, ids, is_prompt, done, states):
             return ops.logical_and(index < self.length, ops.logical_not(ops.all(done)))
 
-        def body(index, ids, given, done, states):
+        def body(index, ids, is_prompt, done, states):
             here = places == index
             last = ops.take(ids, index - 1, axis=1)
             logits, states = self.model.next_word(last, states)
             drawn = sampler.get_next_token(sampler.compute_probabilities(logits))
             drawn = ops.cast(drawn, ids.dtype)[:, None]
             # Prompts stay as they are.
-            new = ops.logical_and(here, ops.logical_not(given))
+            new = ops.logical_and(here, ops.logical_not(is_prompt))
             ids = ops.where(new, drawn, ids)
             ended = ops.any(ops.logical_and(new, ids == END_ID), axis=1)
-            return index + 1, ids, given, ops.logical_or(done, ended), states
+            return index + 1, ids, is_prompt, ops.logical_or(done, ended), states
 
-        given = ops.not_equal(ids, PAD_ID)
+        is_prompt = ops.not_equal(ids, PAD_ID)
         batch = ops.shape(ids)[0]
         states = backbone.start(batch, self.length)
-        loop = ops.array(1, "int32"), ids, given, ops.zeros((batch,), "bool"), states
-        return ops.while_loop(going, body, loop)[1]
+        loop = (
+            ops.array(1, "int32"),
+            ids,
+            is_prompt,
+            ops.zeros((batch,), "bool"),
+            states,
+        )
+        return ops.while_loop(unfinished, body, loop)[1]
 
-    def score(self, text):
-        """`log_probability` of each text, its end token included."""
+    def score(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `log_probability` of each text, its end token included."""
         rows = self._read(text, self.max_words)
         backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, END_ID)
         features, _ = backbone.read(inputs)
@@ -121,15 +134,15 @@ class TaggerSignatures(_WordSignatures):
     graph_class = TaggerGraph
 
     @staticmethod
-    def source(preprocessor):
+    def source(preprocessor: Any) -> Any:
+        """Returns the preprocessor itself, which holds the vocabularies."""
         return preprocessor
 
     def _words(self, text):
         return sentence_words(text)
 
-    def tag(self, text):
-        """`words` and `tags` `(B, T)`; the empty string stands where there are no
-        more."""
+    def tag(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `words` and `tags` `(B, T)`, padded with the empty string."""
         import tensorflow as tf
 
         words = self._read(text, self.max_words)
@@ -147,8 +160,8 @@ class ClassifierSignatures(_WordSignatures):
     default = "classify"
     inputs = {"classify": ("text",)}
 
-    def classify(self, text):
-        """`class`, the most probable, and `probabilities` `(B, classes)`."""
+    def classify(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `class`, the most probable, and `probabilities` `(B, classes)`."""
         import tensorflow as tf
 
         rows = self._read(text, self.max_words)

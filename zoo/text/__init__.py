@@ -1,4 +1,4 @@
-"""Text to ids and back: SentencePiece over both languages, or words."""
+"""Text to ids and back, with SentencePiece over both languages or with whole words."""
 
 from zoo.strings import check_texts
 from zoo.text.generation import WordPreprocessor

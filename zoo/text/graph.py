@@ -1,56 +1,72 @@
-"""The preprocessor's work with TensorFlow operations alone, for graphs and exports.
+"""Preprocessing with TensorFlow operations only, for graphs and exports.
 
-TensorFlow is imported on use: without it, everything else of `zoo.text` works.
+TensorFlow is imported on use; the rest of `zoo.text` works without it.
 """
 
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
-# A text is cut to this many characters per piece wanted before SentencePiece sees it:
+from zoo.backend import Tensor
+
+# Before SentencePiece, a text is cut to this many characters per requested piece:
 # tensorflow-text's time is quadratic in a run of unknown characters (two minutes for a
-# megabyte). Pieces hold 16 characters at most, so only a text of long runs of blanks or
-# of unknown characters can lose a piece by it.
+# megabyte). Pieces hold 16 characters at most, so only long runs of blanks or unknown
+# characters can lose a piece.
 CHARACTERS_PER_PIECE = 64
 
 
-def in_graph():
-    """Whether a `tf.function` or a `tf.data` map is being traced."""
+def in_graph() -> bool:
+    """Returns whether a `tf.function` or a `tf.data` map is being traced."""
     tensorflow = sys.modules.get("tensorflow")  # keras_hub imports it where it can
     return tensorflow is not None and not tensorflow.executing_eagerly()
 
 
-def by_python(function, inputs, shapes):
-    """Calls a function of NumPy arrays from a graph, as in a `tf.data` map. Such a
-    graph can't be exported.
+def by_python(
+    function: Callable[..., Any], inputs: Sequence[Tensor | None], shapes: Any
+) -> Any:
+    """Calls a function of NumPy arrays from a graph, as in a `tf.data` map.
+
+    Such a graph cannot be exported.
 
     Args:
         function: returns arrays in a nested structure.
-        inputs: list of tensors; None stands for an argument that is None.
+        inputs: tensors; None is passed on as None.
         shapes: the returned structure, with a `tf.TensorSpec` for each array.
     """
     import tensorflow as tf
 
-    given = [x for x in inputs if x is not None]
+    tensors = [x for x in inputs if x is not None]
 
     def run(*arrays):
         arrays = iter(arrays)
-        found = function(*(None if x is None else next(arrays) for x in inputs))
-        return tf.nest.flatten(found)
+        outputs = function(*(None if x is None else next(arrays) for x in inputs))
+        return tf.nest.flatten(outputs)
 
     specs = tf.nest.flatten(shapes)
-    found = tf.numpy_function(run, given, [spec.dtype for spec in specs])
-    for tensor, spec in zip(found, specs, strict=True):
+    outputs = tf.numpy_function(run, tensors, [spec.dtype for spec in specs])
+    for tensor, spec in zip(outputs, specs, strict=True):
         tensor.set_shape(spec.shape)
-    return tf.nest.pack_sequence_as(shapes, found)
+    return tf.nest.pack_sequence_as(shapes, outputs)
 
 
-def tokenize(tokenizer, text, limit, name=None):
-    """Pieces of each text, at most `limit`; a line on standard error if any is cut.
+def valid_text(text: Tensor) -> Tensor:
+    """Replaces invalid UTF-8 in tf.string `(B,)` by U+FFFD, as Python does."""
+    import tensorflow as tf
+
+    return tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
+
+
+def tokenize(
+    tokenizer: Any, text: Tensor, limit: int, name: str | None = None
+) -> Tensor:
+    """Splits texts into at most `limit` pieces each; reports cuts on standard error.
 
     Args:
         tokenizer: a `Tokenizer`.
         text: tf.string tensor `(B,)` or `()`.
-        limit: most pieces of a text.
-        name: what the warning calls the texts; None for no warning.
+        limit: maximum pieces of a text.
+        name: the warning's name for the texts; None for no warning.
 
     Returns:
         int32 `tf.RaggedTensor` `(B, None)`; B is 1 for `()`.
@@ -58,8 +74,7 @@ def tokenize(tokenizer, text, limit, name=None):
     import tensorflow as tf
 
     characters = limit * CHARACTERS_PER_PIECE
-    # Bytes that are not UTF-8 become U+FFFD, as they do when Python reads them.
-    text = tf.strings.unicode_transcode(tf.reshape(text, [-1]), "UTF-8", "UTF-8")
+    text = valid_text(tf.reshape(text, [-1]))
     size = tf.strings.length(text, unit="UTF8_CHAR")
     rows = tokenizer.tokenize(tf.strings.substr(text, 0, characters, unit="UTF8_CHAR"))
     if name is None:
@@ -83,8 +98,8 @@ def tokenize(tokenizer, text, limit, name=None):
     return rows[:, :limit]
 
 
-def append_end(rows, end_id):
-    """The ragged rows with `end_id` after each one that isn't empty."""
+def append_end(rows: Tensor, end_id: int) -> Tensor:
+    """Appends `end_id` to each ragged row that is not empty."""
     import tensorflow as tf
 
     real = tf.cast(rows.row_lengths() > 0, "int64")
@@ -92,9 +107,11 @@ def append_end(rows, end_id):
     return tf.concat([rows, tf.RaggedTensor.from_row_lengths(ends, real)], axis=1)
 
 
-def pad_to_longest(rows):
-    """The ragged rows `(B, None, ...)` as a tensor `(B, S, ...)`, padded with 0, or the
-    empty string; S is at least 1."""
+def pad_to_longest(rows: Tensor) -> Tensor:
+    """Pads ragged rows `(B, None, ...)` to a tensor `(B, S, ...)`, S at least 1.
+
+    Padding is 0, or the empty string.
+    """
     import tensorflow as tf
 
     dense = rows.to_tensor()
@@ -102,9 +119,11 @@ def pad_to_longest(rows):
     return tf.pad(dense, [[0, 0], [0, missing], *[[0, 0]] * (dense.shape.rank - 2)])
 
 
-def frame(rows, start_id, end_id):
-    """Ragged ids `(B, None)` as a decoder's inputs, the start token before them, and
-    its labels, the end token behind them: both ragged."""
+def frame(rows: Tensor, start_id: int, end_id: int) -> tuple[Tensor, Tensor]:
+    """Frames ragged ids `(B, None)` as a decoder's inputs and labels, both ragged.
+
+    Inputs begin with the start token; labels end with the end token.
+    """
     import tensorflow as tf
 
     shape = [rows.nrows(), 1]
@@ -112,15 +131,21 @@ def frame(rows, start_id, end_id):
     return inputs, tf.concat([rows, tf.fill(shape, end_id)], axis=1)
 
 
-def before_end(ids, end_id):
-    """bool `(B, T)`: True up to each row's first end token, which is left out."""
+def before_end(ids: Tensor, end_id: int) -> Tensor:
+    """Returns bool `(B, T)`: true before each row's first end token."""
     import tensorflow as tf
 
     return tf.cumsum(tf.cast(ids == end_id, "int32"), axis=1) == 0
 
 
-def training_arrays(source_rows, target_rows, tokenizer, source_length, target_length):
-    """`(x, y, sample_weight)` of `TranslatorPreprocessor` from ragged pieces."""
+def training_arrays(
+    source_rows: Tensor,
+    target_rows: Tensor,
+    tokenizer: Any,
+    source_length: int,
+    target_length: int,
+) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    """Returns the `(x, y, sample_weight)` of `TranslatorPreprocessor.call`."""
     import tensorflow as tf
 
     start, end = tokenizer.start_token_id, tokenizer.end_token_id
@@ -133,8 +158,8 @@ def training_arrays(source_rows, target_rows, tokenizer, source_length, target_l
     return x, y, tf.cast(y != tokenizer.pad_token_id, "float32")
 
 
-def detokenize(tokenizer, ids):
-    """tf.string `(B,)` from int ids `(B, T)`: up to each row's first end token."""
+def detokenize(tokenizer: Any, ids: Tensor) -> Tensor:
+    """Converts int ids `(B, T)` to tf.string `(B,)`, up to each first end token."""
     import tensorflow as tf
 
     keep = before_end(ids, tokenizer.end_token_id) & (ids != tokenizer.pad_token_id)

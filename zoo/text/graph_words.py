@@ -1,22 +1,30 @@
-"""Texts to words with TensorFlow operations alone, as `WordTokenizer` and
-`split_words` do it in Python.
+"""Words of texts with TensorFlow operations only, equal to the Python versions.
 
-TensorFlow is imported on use: without it, everything else of `zoo.text` works.
+The Python versions are `WordTokenizer` and `split_words`. TensorFlow is imported on
+use; the rest of `zoo.text` works without it.
 """
 
-from zoo.text.graph import before_end, pad_to_longest
-from zoo.text.tags import _FIRST, LETTERS, MARKS, SPACE, sign_pattern
+from zoo.backend import Tensor
+from zoo.text.graph import before_end, pad_to_longest, valid_text
+from zoo.text.tags import (
+    FIRST_ID,
+    LETTERS,
+    MARKS,
+    SPACE,
+    TaggerPreprocessor,
+    sign_pattern,
+)
 from zoo.text.tokenizer import END_ID, UNKNOWN_ID
-from zoo.text.words import SPECIAL_WORDS
+from zoo.text.words import SPECIAL_WORDS, WordTokenizer
 
-# Noncharacters of Unicode, which no text may hold: the end of a run of word characters,
-# the place before an "n't", and the end of a word found.
+# Unicode noncharacters, which valid text does not contain, as marks: the end of a run
+# of word characters, the place before an "n't", and the end of a word.
 _END, _NOT, _CUT = "\ufdd0", "\ufdd1", "\ufdd2"
 _OWN = f"{_END}{_NOT}{_CUT}"
 
-# `split_words` in RE2, which can look neither ahead nor back at what it has matched:
-# the marks say what follows. A run of one sign comes out as single signs, which are
-# joined afterwards; apostrophes apart, since "'s" would begin with the last of them.
+# `split_words` in RE2, which has no lookaround or backreferences: the marks tell what
+# follows. A run of one sign comes out as single signs, joined afterwards, except for
+# apostrophes, since "'s" would begin with the last of them.
 _WORDS = "|".join(
     (
         rf"(?:(?i:https?){_END}://|(?i:www){_END}\.)[^{SPACE}]*"
@@ -34,26 +42,19 @@ _WORDS = "|".join(
 )
 
 
-def valid_text(text):
-    """tf.string `(B,)` of valid UTF-8: other bytes become U+FFFD, as in Python."""
-    import tensorflow as tf
-
-    return tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
-
-
-def white_space_words(text):
-    """`str.split` in a graph: ragged tf.string `(B, None)` for `(B,)`."""
+def white_space_words(text: Tensor) -> Tensor:
+    """Splits tf.string `(B,)` like `str.split`: ragged tf.string `(B, None)`."""
     import tensorflow as tf
 
     text = tf.strings.regex_replace(valid_text(text), f"[{SPACE}]+", " ")
     return tf.strings.split(text)
 
 
-def sentence_words(text):
-    """`zoo.text.split_words` in a graph: ragged tf.string `(B, None)` for `(B,)`.
+def sentence_words(text: Tensor) -> Tensor:
+    """Splits tf.string `(B,)` like `zoo.text.split_words`: ragged `(B, None)`.
 
-    The noncharacters U+FDD0 to U+FDD2 come out as U+FFFD. The letters and digits are
-    those of the Unicode version that TensorFlow has, which may not be Python's.
+    The noncharacters U+FDD0 to U+FDD2 become U+FFFD. Letters and digits are those of
+    TensorFlow's Unicode version, which may differ from Python's.
     """
     import tensorflow as tf
     import tensorflow_text
@@ -66,21 +67,20 @@ def sentence_words(text):
     text = replace(text, f"[{LETTERS}][{LETTERS}{MARKS}]*", rf"\0{_END}")
     text = replace(text, f"([nN])({_END}['’][tT]{_END})", rf"{_NOT}\1\2")
     text = replace(text, f"(?:{_WORDS})", rf"\0{_CUT}")
-    # White space stays as parts of its own, so that signs next to it are told from
-    # signs next to each other.
+    # White space stays as separate parts, which keep the signs around it apart.
     text = replace(text, f"[{SPACE}]+", rf" {_CUT}")
     text = replace(text, f"[{_END}{_NOT}]", "")
     parts = tf.strings.split(text, _CUT)
-    parts = tf.ragged.boolean_mask(parts, parts != "")  # behind the last mark
+    parts = tf.ragged.boolean_mask(parts, parts != "")  # after the last mark
     return _join_signs(parts)
 
 
 def _join_signs(parts):
-    """Ragged words without the spaces; equal signs side by side are one word."""
+    """Drops the spaces of ragged words and joins adjacent equal signs."""
     import tensorflow as tf
 
     flat, rows = parts.flat_values, parts.value_rowids()
-    # As a pattern that ignores case compares: Ⓐ is ⓐ.
+    # Compared without case, as the pattern does: Ⓐ is ⓐ.
     sign = tf.strings.regex_full_match(flat, sign_pattern())
     lower = tf.strings.lower(flat, encoding="utf-8")
     same = (lower[1:] == lower[:-1]) & sign[1:] & sign[:-1] & (rows[1:] == rows[:-1])
@@ -93,7 +93,7 @@ def _join_signs(parts):
 
 
 def _table(keys, dtype, first):
-    """Strings, or code points, to ids from `first` on, others to `UNKNOWN_ID`."""
+    """Maps strings or code points to ids from `first` on, others to `UNKNOWN_ID`."""
     import tensorflow as tf
 
     ids = tf.range(first, first + len(keys), dtype="int64")
@@ -114,26 +114,26 @@ class WordGraph:
         tokenizer: a `WordTokenizer`.
 
     Attributes:
-        resources: what an exported graph must keep.
+        resources: what an exported graph has to track.
     """
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer: WordTokenizer) -> None:
         self.vocabulary = tokenizer.get_vocabulary()
         self.lowercase = tokenizer.lowercase
         room = len(SPECIAL_WORDS)
         self.table = _table(self.vocabulary[room:], "string", room)
         self.resources = [self.table]
 
-    def tokenize(self, text):
-        """int32 ragged `(B, None)` for tf.string `(B,)`."""
+    def tokenize(self, text: Tensor) -> Tensor:
+        """Returns int32 ragged ids `(B, None)` for tf.string `(B,)`."""
         import tensorflow as tf
 
         if self.lowercase:
             text = tf.strings.lower(valid_text(text), encoding="utf-8")
         return _look_up(self.table, white_space_words(text))
 
-    def detokenize(self, ids):
-        """tf.string `(B,)` from ids `(B, T)`, up to each row's first end token."""
+    def detokenize(self, ids: Tensor) -> Tensor:
+        """Converts ids `(B, T)` to tf.string `(B,)`, up to each first end token."""
         import tensorflow as tf
 
         keep = (ids >= len(SPECIAL_WORDS)) | (ids == UNKNOWN_ID)
@@ -151,20 +151,24 @@ class TaggerGraph:
         preprocessor: a `TaggerPreprocessor`.
 
     Attributes:
-        resources: what an exported graph must keep.
+        resources: what an exported graph has to track.
     """
 
-    def __init__(self, preprocessor):
-        found = preprocessor.get_vocabularies()
-        self.tags = found["tags"]
+    def __init__(self, preprocessor: TaggerPreprocessor) -> None:
+        vocabularies = preprocessor.get_vocabularies()
+        self.tags = vocabularies["tags"]
         self.word_length = preprocessor.word_length
-        self.words = _table(found["words"], "string", _FIRST)
-        self.characters = _table([ord(c) for c in found["characters"]], "int64", _FIRST)
+        self.words = _table(vocabularies["words"], "string", FIRST_ID)
+        self.characters = _table(
+            [ord(c) for c in vocabularies["characters"]], "int64", FIRST_ID
+        )
         self.resources = [self.words, self.characters]
 
-    def arrays(self, rows):
-        """`TaggerPreprocessor.arrays` for ragged words `(B, None)`; at least
-        one word wide."""
+    def arrays(self, rows: Tensor) -> dict[str, Tensor]:
+        """Like `TaggerPreprocessor.arrays`, for ragged words `(B, None)`.
+
+        The result is at least one word wide.
+        """
         import tensorflow as tf
 
         lower = rows.with_flat_values(
@@ -177,8 +181,7 @@ class TaggerGraph:
         }
 
     def _spell(self, words):
-        """Ids `(N, C)` of the characters of words `(N,)`: of a long one the first and
-        the last."""
+        """Returns character ids `(N, C)` of words `(N,)`, cut in the middle."""
         import tensorflow as tf
 
         letters = tf.strings.unicode_decode(words, "UTF-8")

@@ -1,8 +1,9 @@
-"""From SentencePiece's pieces to words and to labels for a reader."""
+"""From SentencePiece's pieces to words and readable labels."""
 
 import itertools
 import re
 import unicodedata
+from collections.abc import Sequence
 
 # Thai, Lao, Burmese, Khmer, Chinese, Japanese.
 UNSPACED = re.compile(
@@ -11,20 +12,20 @@ UNSPACED = re.compile(
 )
 
 
-def words_of(tokens):
-    """The words that pieces make, and the places of the pieces that begin one."""
+def words_of(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Merges pieces into words; returns these and the index of their first pieces."""
     if not any(token.startswith("▁") for token in tokens):
         return list(tokens), list(range(len(tokens)))
     texts = [token.replace("▁", " ").strip() for token in tokens]
     spaced = [i for i in range(len(tokens)) if _begins(tokens, texts, i)]
-    starts = set()
+    begins: set[int] = set()
     for first, end in itertools.pairwise([*spaced, len(tokens)]):
         inner = [i for i in range(first, end) if not _is_punctuation(texts[i])]
-        starts.add(first)
+        begins.add(first)
         if inner:
             before = "".join(texts[first : inner[0]])
-            starts.update([inner[0]] if before else [], {inner[-1] + 1} - {end})
-    starts = sorted(starts)
+            begins.update([inner[0]] if before else [], {inner[-1] + 1} - {end})
+    starts = sorted(begins)
     spans = itertools.pairwise([*starts, len(tokens)])
     return ["".join(texts[first:end]) or "␣" for first, end in spans], starts
 
@@ -42,12 +43,12 @@ def _is_punctuation(text):
     return all(unicodedata.category(character)[0] in "PS" for character in text)
 
 
-def labels(tokens):
-    """Tokens for a reader: without "▁", with "-" where a piece goes on with a word."""
+def labels(tokens: Sequence[str]) -> list[str]:
+    """Makes tokens readable: no "▁", and "-" before a piece that continues a word."""
     pieces = any(token.startswith("▁") for token in tokens)
-    found = []
+    texts = []
     for token in tokens:
         text = token.replace("▁", " ").strip() or "␣"
-        goes_on = pieces and not token.startswith("▁") and text[0].isalnum()
-        found.append(f"-{text}" if goes_on and not UNSPACED.match(text) else text)
-    return found
+        continues = pieces and not token.startswith("▁") and text[0].isalnum()
+        texts.append(f"-{text}" if continues and not UNSPACED.match(text) else text)
+    return texts

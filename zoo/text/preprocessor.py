@@ -1,11 +1,15 @@
-"""Raw strings in, ids out, and back: for training, for translation and in a graph."""
+"""Preprocessing for translators: strings to ids and back, also inside a graph."""
 
 import reprlib
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import keras_hub
 import numpy as np
 
+from zoo.backend import Tensor
+from zoo.checks import integer
 from zoo.strings import check_texts, describe
 from zoo.text import graph
 from zoo.text.tokenizer import Tokenizer, read_texts
@@ -17,73 +21,73 @@ LONGEST_BUCKET = _BUCKETS[-1]
 
 @keras.saving.register_keras_serializable(package="zoo")
 class TranslatorPreprocessor(keras_hub.models.Preprocessor):
-    """Strings to the ids that a translator reads, and ids back to strings.
+    """Converts strings to the ids that a translator reads, and ids back to strings.
 
-    Called with `{"source": strings, "target": strings}` it gives `(x, y,
-    sample_weight)`, which `fit` takes:
+    Called with `{"source": strings, "target": strings}`, it returns `(x, y,
+    sample_weight)` for `fit`:
 
     - `x["source_ids"]`, int32 `(B, source_length)`: the source's pieces;
     - `x["target_ids"]`, int32 `(B, target_length)`: the start token, then the target's
       pieces;
     - `y`, int32 `(B, target_length)`: the target's pieces, then the end token;
-    - `sample_weight`, float32 `(B, target_length)`: 1 where `y` is real, 0 on pads.
+    - `sample_weight`, float32 `(B, target_length)`: 1 where `y` is real, 0 on padding.
 
-    They are padded with 0. For one string each there is no batch axis. The arrays are
+    They are padded with 0. A single string each gives no batch axis. The arrays are
     NumPy's; inside a `tf.data` map or a `tf.function` they are TensorFlow tensors.
 
     The other methods serve translation (`encode`, `decode`, `pieces`), an exported
     graph (`encode_graph`, `decode_graph`) and KerasHub's `generate`.
 
-    A text that is too long is cut, with one warning a call: a `UserWarning`, or in a
-    graph a line on standard error. A source without pieces, empty or blank, gives pads
-    only and not even the end token: its ids tell that there is nothing to translate.
+    A text that is too long is cut, with one warning per call: a `UserWarning`, or a
+    line on standard error in a graph. A source without pieces, empty or blank, gives
+    only padding, without an end token: there is nothing to translate.
 
     Args:
-        tokenizer: a `Tokenizer` that gives plain ids: the defaults of its `dtype`,
-            `sequence_length`, `add_bos` and `add_eos`.
-        source_length: longest source in pieces, its end token included. Default 128.
-        target_length: longest target in pieces, its start or end token included.
-            Default 128.
-        source_end: whether the source gets an end token. Default False.
+        tokenizer: a `Tokenizer` with the default `dtype`, `sequence_length`, `add_bos`
+            and `add_eos`, so that it returns plain ids.
+        source_length: maximum pieces of a source, its end token included.
+        target_length: maximum pieces of a target, its start or end token included.
+        source_end: whether the source gets an end token.
         **kwargs: arguments of `keras_hub.models.Preprocessor`.
 
     Raises:
-        TypeError, ValueError: for another tokenizer, or a length out of range.
+        TypeError: for another tokenizer.
+        ValueError: for other settings of the tokenizer, or a length out of range.
 
     Example:
-
-    >>> from zoo.text import Tokenizer, train_tokenizer
-    >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
-    >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
-    >>> preprocessor = TranslatorPreprocessor(tokenizer, target_length=16)
-    >>> x, y, sample_weight = preprocessor({"source": texts[:1], "target": texts[1:2]})
-    >>> x["source_ids"].shape, y.shape
-    ((1, 128), (1, 16))
-    >>> preprocessor.decode(y)
-    ['ein hund rennt']
+        >>> from zoo.text import Tokenizer, train_tokenizer
+        >>> texts = ["a dog runs", "ein hund rennt", "a cat", "die katze schläft"]
+        >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=26))
+        >>> preprocessor = TranslatorPreprocessor(tokenizer, target_length=16)
+        >>> x, y, weight = preprocessor({"source": texts[:1], "target": texts[1:2]})
+        >>> x["source_ids"].shape, y.shape
+        ((1, 128), (1, 16))
+        >>> preprocessor.decode(y)
+        ['ein hund rennt']
     """
 
     tokenizer_cls = Tokenizer
 
     def __init__(
         self,
-        tokenizer,
-        source_length=128,
-        target_length=128,
-        source_end=False,
-        **kwargs,
-    ):
+        tokenizer: Tokenizer,
+        source_length: int = 128,
+        target_length: int = 128,
+        source_end: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         _check_tokenizer(tokenizer)
-        check_length("source_length", source_length, 1 + bool(source_end))
-        check_length("target_length", target_length, 2)
+        integer("source_length", source_length, 1 + bool(source_end))
+        integer("target_length", target_length, 2)
         self.tokenizer = tokenizer
         self.source_length = source_length
         self.target_length = target_length
         self.source_end = source_end
         self.built = True  # there are no weights
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the tokenizer."""
         return {
             **super().get_config(),
             "source_length": self.source_length,
@@ -92,7 +96,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         }
 
     @property
-    def sequence_length(self):
+    def sequence_length(self) -> int:
         """KerasHub's name for `target_length`."""
         return self.target_length
 
@@ -101,7 +105,10 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         self.target_length = value
 
     # === Training ===
-    def call(self, x, y=None, sample_weight=None):
+    def call(
+        self, x: dict[str, Any], y: None = None, sample_weight: None = None
+    ) -> Any:
+        """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         if not isinstance(x, dict) or not {"source", "target"} <= set(x):
             raise ValueError(
                 'x must be a dict with the keys "source" and "target". '
@@ -140,7 +147,7 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             )
         start, end = self.tokenizer.start_token_id, self.tokenizer.end_token_id
         source_rows = self._source_rows(source, self.source_length, "source")
-        target_rows = self._target_rows(target, self.target_length, "target")
+        target_rows = self._cut(target, self.target_length - 1, "target")
         inputs = [[start, *row] for row in target_rows]
         x = {
             "source_ids": pad_rows(source_rows, self.source_length),
@@ -150,43 +157,50 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         return x, y, (y != self.tokenizer.pad_token_id).astype("float32")
 
     # === Translation, without TensorFlow ===
-    def encode(self, texts, length=None):
-        """Source pieces of each text, unpadded: a list of lists of int.
+    def encode(self, texts: Any, length: int | None = None) -> list[list[int]]:
+        """Returns the source pieces of each text, unpadded.
 
         Args:
             texts: a str, or a list of str.
-            length: most pieces of a text, with its end token. Default `source_length`.
+            length: maximum pieces of a text, its end token included. Default:
+                `source_length`.
 
         Raises:
-            TypeError: for a text that is not a str; its position is named.
+            TypeError: for a text that is not a str; the message gives its position.
             ValueError: for a length without room for a piece.
         """
         length = self.source_length if length is None else length
-        check_length("length", length, 1 + bool(self.source_end))
+        integer("length", length, 1 + bool(self.source_end))
         return self._source_rows(check_texts(texts), length, "texts")
 
-    def encode_targets(self, texts, length=None):
-        """Target pieces of each text, without start and end: a list of lists of int.
-
-        There are `length - 1` of them at most (default `target_length - 1`), which
-        leaves room for the start or the end token. For the rest see `encode`.
-        """
-        length = self.target_length if length is None else length
-        check_length("length", length, 2)
-        return self._target_rows(check_texts(texts), length, "texts")
-
-    def decode(self, ids):
-        """Strings from target ids.
+    def encode_targets(self, texts: Any, length: int | None = None) -> list[list[int]]:
+        """Returns the target pieces of each text, without start and end tokens.
 
         Args:
-            ids: rows of ids: lists of int, or a `(B, T)` array or tensor. What follows
-                a row's first end token is ignored, as are pads and start tokens.
-
-        Returns:
-            A list of B strings. The unknown piece reads " ⁇ ".
+            texts: a str, or a list of str.
+            length: one more than the maximum pieces, leaving room for the start or end
+                token. Default: `target_length`.
 
         Raises:
-            ValueError: for an id that the vocabulary does not have.
+            TypeError: for a text that is not a str; the message gives its position.
+            ValueError: for a length without room for a piece.
+        """
+        length = self.target_length if length is None else length
+        integer("length", length, 2)
+        return self._cut(check_texts(texts), length - 1, "texts")
+
+    def decode(self, ids: Any) -> list[str]:
+        """Converts target ids to strings.
+
+        Args:
+            ids: rows of ids: lists of int, or a `(B, T)` array or tensor. Padding,
+                start tokens and all that follows a row's first end token are ignored.
+
+        Returns:
+            B strings. The unknown piece reads " ⁇ ".
+
+        Raises:
+            ValueError: for an id that is not in the vocabulary.
         """
         end, size = self.tokenizer.end_token_id, self.tokenizer.vocabulary_size()
         ignored = (self.tokenizer.pad_token_id, self.tokenizer.start_token_id)
@@ -202,8 +216,8 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             rows.append([token_id for token_id in row if token_id not in ignored])
         return self.tokenizer.detokenize(rows) if rows else []
 
-    def pieces(self, ids):
-        """The piece of each id of one row, special ones included: a list of str."""
+    def pieces(self, ids: Any) -> list[str]:
+        """Returns the piece of each id of one row, special ones included."""
         return [self.tokenizer.id_to_token(token_id) for token_id in python_ids(ids)]
 
     def _source_rows(self, texts, length, name):
@@ -213,11 +227,8 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         rows = self._cut(texts, length - 1, name)
         return [[*row, end] if row else row for row in rows]
 
-    def _target_rows(self, texts, length, name):
-        return self._cut(texts, length - 1, name)
-
     def _cut(self, texts, limit, name):
-        """At most `limit` pieces of each text; one warning for all that had more."""
+        """Splits texts into at most `limit` pieces, with one warning for all cuts."""
         characters = limit * graph.CHARACTERS_PER_PIECE
         rows = self.tokenizer.tokenize([text[:characters] for text in texts])
         cut = [
@@ -234,33 +245,26 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         return [row[:limit] for row in rows]
 
     # === In a TensorFlow graph ===
-    def encode_graph(self, text):
-        """`encode`, padded, with TensorFlow operations alone.
+    def encode_graph(self, text: Tensor) -> Tensor:
+        """`encode`, padded, with TensorFlow operations only.
 
-        It is for use in a `tf.function`; elsewhere it is traced anew at each call.
+        It is meant for a `tf.function`; elsewhere each call traces it anew.
 
         Args:
             text: tf.string tensor `(B,)` of UTF-8.
 
         Returns:
-            int32 tensor `(B, S)` padded with 0: S is the longest row's length, at most
-            `source_length` and at least 1.
+            int32 tensor `(B, S)` padded with 0; S, at least 1, is the longest row's
+            length.
         """
         import tensorflow as tf
 
-        if tf.executing_eagerly():  # where the tokenizer would leave TensorFlow
+        if tf.executing_eagerly():  # the tokenizer would leave TensorFlow
             return tf.function(self.encode_graph)(text)
         return graph.pad_to_longest(self._graph_source(text))
 
-    def decode_graph(self, ids):
-        """`decode` with TensorFlow operations alone.
-
-        Args:
-            ids: int tensor `(B, T)`.
-
-        Returns:
-            tf.string tensor `(B,)` of UTF-8.
-        """
+    def decode_graph(self, ids: Tensor) -> Tensor:
+        """`decode` with TensorFlow operations: int `(B, T)` to tf.string `(B,)`."""
         import tensorflow as tf
 
         if tf.executing_eagerly():
@@ -274,18 +278,20 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         return graph.append_end(rows, self.tokenizer.end_token_id)
 
     # === KerasHub's generate ===
-    def generate_preprocess(self, x, sequence_length=None):
-        """Source ids as tensors, for a task's `generate_step`.
+    def generate_preprocess(
+        self, x: Any, sequence_length: int | None = None
+    ) -> dict[str, Tensor]:
+        """Returns source ids as tensors, for a task's `generate_step`.
 
         Args:
             x: a str or a list of str, or `{"source": ...}` with them.
-            sequence_length: longest target wanted: `generate`'s `max_length`, if any.
+            sequence_length: `generate`'s `max_length`, if any.
 
         Returns:
-            `{"source_ids": int32 (B, S)}`, S the longest row's bucket of lengths, at
-            most `source_length`; if `sequence_length` is given also `"target_ids"`
-            `(B, sequence_length)`: the start token, then pads. For a str there is no
-            batch axis.
+            `{"source_ids": int32 (B, S)}`, S the longest row's length bucket, at most
+            `source_length`; with a `sequence_length` also `"target_ids"`
+            `(B, sequence_length)`: the start token, then padding. A str gives no batch
+            axis.
         """
         texts = x["source"] if isinstance(x, dict) else x
         texts, unbatched = read_texts(texts, "source")
@@ -300,15 +306,15 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
             for key, ids in outputs.items()
         }
 
-    def generate_postprocess(self, x):
-        """Strings from what `generate_step` gave.
+    def generate_postprocess(self, x: Any) -> str | list[str]:
+        """Converts the output of `generate_step` to strings.
 
         Args:
             x: int ids `(B, T)` or `(T,)`, or `{"token_ids": ...}` with them. End tokens
                 and padding are removed; tokens after an end token are kept.
 
         Returns:
-            A list of B strings, or one str.
+            B strings, or one str.
         """
         ids = python_ids(x["token_ids"] if isinstance(x, dict) else x)
         single, end = bool(ids) and isinstance(ids[0], int), self.tokenizer.end_token_id
@@ -333,13 +339,8 @@ def _check_tokenizer(tokenizer):
         )
 
 
-def check_length(name, value, least):
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be an int from {least}. Received: {value!r}")
-
-
-def python_ids(ids):
-    """Ids as (nested) lists of Python ints."""
+def python_ids(ids: Any) -> Any:
+    """Returns ids as (nested) lists of Python ints."""
     if isinstance(ids, (list, tuple)):
         return [python_ids(part) for part in ids]
     if keras.ops.is_tensor(ids):
@@ -349,27 +350,29 @@ def python_ids(ids):
     return ids.tolist() if hasattr(ids, "tolist") else ids
 
 
-def bucket(length):
-    """The length that rows of this one are padded to, so that shapes are few: behind
-    the last bucket, a multiple of it."""
+def bucket(length: int) -> int:
+    """Returns the length that rows of this length are padded to.
+
+    Buckets keep the number of shapes small. Beyond the last one, multiples of it serve.
+    """
     whole = -(-length // LONGEST_BUCKET) * LONGEST_BUCKET
     return next((size for size in _BUCKETS if size >= length), whole)
 
 
-def pad_rows(rows, length):
-    """int32 `(B, length)` from rows of ids, padded with 0."""
+def pad_rows(rows: Sequence[Sequence[int]], length: int) -> np.ndarray:
+    """Pads rows of ids with 0 to an int32 array `(B, length)`."""
     ids = np.zeros((len(rows), length), "int32")
     for index, row in enumerate(rows):
         ids[index, : len(row)] = row
     return ids
 
 
-def needed_preprocessor(task, use):
-    """The preprocessor of a task.
+def needed_preprocessor(task: Any, use: str) -> Any:
+    """Returns the preprocessor of a task.
 
     Args:
         task: a task.
-        use: what it is needed for; the error begins with it.
+        use: what needs the preprocessor; the error begins with it.
 
     Raises:
         ValueError: if the task has none.

@@ -1,53 +1,59 @@
-"""Strings to the ids that a classifier of sentences reads."""
+"""Preprocessing for sentence classifiers: strings to word ids."""
 
 import reprlib
+from typing import Any
 
 import keras
 import keras_hub
 
+from zoo.checks import integer
 from zoo.strings import check_texts
 from zoo.text import graph
-from zoo.text.preprocessor import check_length, pad_rows
+from zoo.text.preprocessor import pad_rows
 from zoo.text.tokenizer import read_texts
 from zoo.text.words import WordTokenizer, check_words, cut_rows
 
 
 @keras.saving.register_keras_serializable(package="zoo")
 class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
-    """Strings to word ids, padded with 0.
+    """Converts strings to word ids, padded with 0.
 
-    Called with strings, and labels if there are any, it gives `{"token_ids"}`, int32
-    `(B, sequence_length)`, or `(x, y, sample_weight)` that `fit` takes. Longer texts
-    are cut, with one warning a call. Inside a `tf.data` map these are TensorFlow's.
+    Called with strings, and optionally labels, it returns `{"token_ids"}`, int32
+    `(B, sequence_length)`, or `(x, y, sample_weight)` for `fit`. Longer texts are cut,
+    with one warning per call. Inside a `tf.data` map these are TensorFlow tensors.
 
     Args:
         tokenizer: a `WordTokenizer`.
-        sequence_length: words at most. Default 64.
+        sequence_length: maximum words of a text.
         **kwargs: arguments of `keras_hub.models.TextClassifierPreprocessor`.
 
     Raises:
-        TypeError, ValueError: for another tokenizer, or a length below 1.
+        TypeError: for another tokenizer.
+        ValueError: for a length below 1.
 
     Example:
-
-    >>> tokenizer = WordTokenizer(["a", "good", "film"])
-    >>> preprocessor = SentimentPreprocessor(tokenizer, sequence_length=4)
-    >>> preprocessor(["a film"])["token_ids"].tolist()
-    [[4, 6, 0, 0]]
+        >>> tokenizer = WordTokenizer(["a", "good", "film"])
+        >>> preprocessor = SentimentPreprocessor(tokenizer, sequence_length=4)
+        >>> preprocessor(["a film"])["token_ids"].tolist()
+        [[4, 6, 0, 0]]
     """
 
     tokenizer_cls = WordTokenizer
 
-    def __init__(self, tokenizer, sequence_length=64, **kwargs):
+    def __init__(
+        self, tokenizer: WordTokenizer, sequence_length: int = 64, **kwargs: Any
+    ) -> None:
         check_words(tokenizer)
-        check_length("sequence_length", sequence_length, 1)
+        integer("sequence_length", sequence_length, 1)
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
         self.built = True  # there are no weights
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Any = None) -> None:
+        """Does nothing: there are no weights."""
         self.built = True
 
-    def call(self, x, y=None, sample_weight=None):
+    def call(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Returns inputs, or `(x, y, sample_weight)` for `fit`; see the class."""
         labels = y if isinstance(y, (list, tuple)) else [y]
         if any(isinstance(label, str) for label in labels):
             raise ValueError(
@@ -70,10 +76,10 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         ids = pad_rows(rows, self.sequence_length)
         return {"token_ids": ids[0] if single else ids}
 
-    def encode(self, texts):
-        """Ids of the words of each text: a list of lists of int, whatever its length.
+    def encode(self, texts: Any) -> list[list[int]]:
+        """Returns the word ids of each text, uncut.
 
         Raises:
-            TypeError: for a text that is not a str; its position is named.
+            TypeError: for a text that is not a str; the message gives its position.
         """
         return self.tokenizer.tokenize(check_texts(texts))

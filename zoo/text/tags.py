@@ -1,35 +1,43 @@
-"""Sentences of words to ids for a tagger, and ids to tags."""
+"""Preprocessing for taggers: sentences of words to ids, and ids to tags."""
 
 import collections
 import json
-import os
 import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import keras
 import keras_hub
 import numpy as np
 import regex
 
+from zoo.checks import integer
+from zoo.strings import describe
 from zoo.text import graph
 from zoo.text.tokenizer import UNKNOWN_ID, read_texts
 
-_FIRST = UNKNOWN_ID + 1  # the ids below stand for pads and for what is unknown
+FIRST_ID = UNKNOWN_ID + 1  # the ids below are padding and unknown
 _FOLDER, _FILE = "assets", "tagger.json"
+Vocabulary = Sequence[str]
+Words = Sequence[Sequence[str]]
 
-# Sets of characters, written so that TensorFlow's RE2 reads them too (graph_words.py).
+# Character sets in a notation that TensorFlow's RE2 reads too (graph_words.py).
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 LETTERS = r"\p{L}\p{N}_"  # a word begins with one
-MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners: a word goes on
+MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners, inside a word
 _SIGNS = f"^{LETTERS}{SPACE}'’"  # all but letters and apostrophes
 _ON_SIGNS = "\\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags
 
 
-def sign_pattern(excluded=""):
-    """The pattern of a sign as a reader sees it: one character with its marks, skin
-    tone or tag, and what is joined to it; a flag is two characters.
+def sign_pattern(excluded: str = "") -> str:
+    """Returns the pattern of a sign as a reader perceives it.
+
+    A sign is one character with its marks, skin tone or tag, and characters joined to
+    it; a flag is two characters.
 
     Args:
-        excluded: further characters that are no signs.
+        excluded: further characters that are not signs.
     """
     one = f"[{_SIGNS}{excluded}][{_ON_SIGNS}]*"
     return f"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{one}(?:\u200d{one})*)"
@@ -46,26 +54,23 @@ _WORDS = regex.compile(
     | ['’](?:s|m|d|re|ve|ll)(?![{LETTERS}{MARKS}])             # it 's
     | [{LETTERS}][{LETTERS}{MARKS}]*
     | (['’])\1*
-    # punctuation, the same again with it
+    # punctuation, repeated
     | ({sign_pattern()})(?:\2(?![{_ON_SIGNS}]|\u200d[{_SIGNS}]))*
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )
 
 
-def split_words(text):
-    """Cuts a text into words about as the English treebanks do.
+def split_words(text: str) -> list[str]:
+    """Splits a text into words, approximately like the English treebanks.
 
-    Words are runs of letters and digits, with the marks on them; "n't", "'s", "'m",
-    "'d", "'re", "'ve" and "'ll" stand by themselves, so do signs ("..." is one, so is
-    an emoji of several characters); numbers as 3.50 and 10:30, abbreviations as U.S.,
-    and addresses stay whole.
-
-    Args:
-        text: a str.
+    Words are runs of letters and digits, with the marks on them. Separate words are:
+    "n't", "'s", "'m", "'d", "'re", "'ve" and "'ll"; signs ("..." is one, as is an emoji
+    of several characters). Numbers like 3.50 and 10:30, abbreviations like U.S., and
+    addresses stay whole.
 
     Returns:
-        List of str; joined, they are the NFC-normalized text without white space.
+        The words; joined, they are the NFC-normalized text without white space.
 
     Example:
         >>> split_words("I don't know, it's 3.50...")
@@ -75,34 +80,34 @@ def split_words(text):
 
 
 def _composed(text):
-    """The text in normal form C: an accent is one character with its letter."""
+    """Returns text in normal form C: an accent is one character with its letter."""
     return unicodedata.normalize("NFC", text)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
 class TaggerPreprocessor(keras_hub.models.Preprocessor):
-    """Words to the ids that a tagger reads, and ids to tags.
+    """Converts words to the ids that a tagger reads, and ids to tags.
 
-    Called with sentences it gives `{"word_ids", "character_ids"}`; with their tags as
-    well `(x, y, sample_weight)`, which `fit` takes. They are as wide as the longest
-    sentence. A sentence is a str, which `split_words` cuts, or a list of words; its
-    tags are a list of str, as many. Inside a `tf.data` map, sentences are strings
-    `(B,)` and their tags strings `(B, T)`, with empty ones at the end of short rows.
+    Called with sentences, it returns `{"word_ids", "character_ids"}`; with their tags,
+    `(x, y, sample_weight)` for `fit`. Arrays are as wide as the longest sentence. A
+    sentence is a str, which `split_words` splits, or a list of words; its tags are as
+    many str. Inside a `tf.data` map, sentences are strings `(B,)` and tags are strings
+    `(B, T)`, with empty ones at the end of short rows.
 
-    A word has the id of its lower-case form, 1 if that is unknown, and the ids of its
-    characters as they are; of a word that is too long the first and the last. Pads are
+    A word has the id of its lower-case form, 1 if unknown, and the ids of its
+    characters as they are; of a long word, those of its beginning and end. Padding is
     0. A preset keeps the vocabularies in `assets/tagger.json`.
 
     Args:
-        words: list of str in lower case; their ids begin at 2.
-        characters: list of str, likewise.
-        tags: list of str; their ids begin at 0. The three are None, the default, where
-            a preset brings them later.
-        word_length: characters of a word that are read. Default 16.
+        words: lower-case words; their ids begin at 2.
+        characters: characters; their ids begin at 2.
+        tags: tags; their ids begin at 0. All three are None if a preset provides them
+            later.
+        word_length: maximum characters read of a word.
         **kwargs: arguments of `keras_hub.models.Preprocessor`.
 
     Raises:
-        ValueError: for vocabularies that aren't lists of different strings, or a
+        ValueError: for vocabularies that are not lists of distinct strings, or a
             length below 2.
 
     Example:
@@ -115,28 +120,31 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
     """
 
     def __init__(
-        self, words=None, characters=None, tags=None, word_length=16, **kwargs
-    ):
+        self,
+        words: Vocabulary | None = None,
+        characters: Vocabulary | None = None,
+        tags: Vocabulary | None = None,
+        word_length: int = 16,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        if isinstance(word_length, bool) or not isinstance(word_length, int):
-            raise ValueError(f"word_length must be an int. Received: {word_length!r}")
-        if word_length < 2:
-            raise ValueError(f"word_length must be from 2. Received: {word_length}")
-        self.word_length = word_length
-        self._vocabularies = None
+        self.word_length = integer("word_length", word_length, 2)
+        self._vocabularies: dict[str, list[str]] | None = None
         if (words, characters, tags) != (None, None, None):
-            self.set_vocabularies(words, characters, tags)
+            self.set_vocabularies(words, characters, tags)  # type: ignore[arg-type]
         self.built = True  # there are no weights
 
     @classmethod
-    def of(cls, sentences, tags, least=1, **options):
-        """A preprocessor with the vocabularies of tagged sentences.
+    def of(
+        cls, sentences: Words, tags: Words, least: int = 1, **options: Any
+    ) -> "TaggerPreprocessor":
+        """Creates a preprocessor with the vocabularies of tagged sentences.
 
         Args:
-            sentences: list of lists of str, the words.
-            tags: list of lists of str.
-            least: how often a word must stand there.
-            **options: its arguments.
+            sentences: the words of each sentence.
+            tags: the tags of each sentence.
+            least: minimum count of a word.
+            **options: arguments of the class.
         """
         composed = [_composed(word) for row in sentences for word in row]
         words = collections.Counter(word.lower() for word in composed)
@@ -148,10 +156,12 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             **options,
         )
 
-    def set_vocabularies(self, words, characters, tags):
-        """Sets the three vocabularies: see the class."""
-        found = {"words": words, "characters": characters, "tags": tags}
-        for name, entries in found.items():
+    def set_vocabularies(
+        self, words: Vocabulary, characters: Vocabulary, tags: Vocabulary
+    ) -> None:
+        """Sets the three vocabularies; see the class."""
+        vocabularies = {"words": words, "characters": characters, "tags": tags}
+        for name, entries in vocabularies.items():
             strings = isinstance(entries, (list, tuple)) and all(
                 isinstance(entry, str) and entry for entry in entries
             )
@@ -160,48 +170,56 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
                     f"The {name} must be a list of different strings, none of them "
                     f"empty. Received: {str(entries)[:60]}"
                 )
-        self._vocabularies = {name: list(entries) for name, entries in found.items()}
+        self._vocabularies = {
+            name: list(entries) for name, entries in vocabularies.items()
+        }
         self._word_ids, self._character_ids = (
-            {_composed(x): place for place, x in enumerate(found[name], start=_FIRST)}
+            {
+                _composed(x): place
+                for place, x in enumerate(vocabularies[name], start=FIRST_ID)
+            }
             for name in ("words", "characters")
         )
         self._tag_ids = {tag: place for place, tag in enumerate(tags)}
 
     @property
-    def empty(self):
-        """Whether there are no vocabularies yet."""
+    def empty(self) -> bool:
+        """Whether the vocabularies are not set yet."""
         return self._vocabularies is None
 
-    def get_vocabularies(self):
-        """Dict of words, characters and tags, lists of str."""
-        if self.empty:
+    def get_vocabularies(self) -> dict[str, list[str]]:
+        """Returns the words, characters and tags.
+
+        Raises:
+            ValueError: if they are not set yet.
+        """
+        if self._vocabularies is None:
             raise ValueError("The preprocessor has no vocabularies. Received: None")
         return self._vocabularies
 
-    def sizes(self):
-        """The arguments of a `BiRNNWords` that follow from the vocabularies."""
-        found = self.get_vocabularies()
+    def sizes(self) -> dict[str, int]:
+        """Returns the arguments of a `BiRNNWords` that the vocabularies determine."""
+        vocabularies = self.get_vocabularies()
         return {
-            "vocabulary_size": len(found["words"]) + _FIRST,
-            "character_size": len(found["characters"]) + _FIRST,
-            "output_dim": len(found["tags"]),
+            "vocabulary_size": len(vocabularies["words"]) + FIRST_ID,
+            "character_size": len(vocabularies["characters"]) + FIRST_ID,
+            "output_dim": len(vocabularies["tags"]),
         }
 
     # === Sentences ===
-    def split(self, sentences):
-        """Sentences as lists of words.
+    def split(self, sentences: Sequence[str | Sequence[str]]) -> list[list[str]]:
+        """Splits sentences into words.
 
         Args:
-            sentences: list whose items are a str, which `split_words` cuts, or a list
-                of words.
+            sentences: each a str, which `split_words` splits, or a list of words.
 
         Raises:
-            TypeError: for anything else; its position is named.
+            TypeError: for anything else; the message gives its position.
         """
         if not isinstance(sentences, (list, tuple)):
             raise TypeError(
                 "sentences must be a str or a list of sentences. "
-                f"Received: {sentences!r} ({type(sentences).__name__})"
+                f"Received: {describe(sentences)}"
             )
         rows = []
         for place, sentence in enumerate(sentences):
@@ -210,13 +228,13 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             if not words or not all(isinstance(w, str) and w for w in row):
                 raise TypeError(
                     f"sentences[{place}] must be a str or a list of words. "
-                    f"Received: {sentence!r} ({type(sentence).__name__})"
+                    f"Received: {describe(sentence)}"
                 )
             rows.append(list(row))
         return rows
 
-    def call(self, x, y=None, sample_weight=None):
-        """Ids of sentences `x`; with their tags `y` also the labels and weights."""
+    def call(self, x: Any, y: Any = None, sample_weight: None = None) -> Any:
+        """Returns the ids of sentences `x`; with tags `y`, also labels and weights."""
         if sample_weight is not None:
             raise ValueError(
                 "sample_weight is made from the tags and must be None. "
@@ -272,9 +290,8 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             return tf.nest.map_structure(lambda batch: batch[0], outputs)
         return outputs
 
-    def arrays(self, rows, length):
-        """int32 `word_ids` `(B, length)` and `character_ids` `(B, length, C)` of
-        sentences that are lists of words."""
+    def arrays(self, rows: Words, length: int) -> dict[str, np.ndarray]:
+        """Returns int32 `word_ids` (B, length) and `character_ids` (B, length, C)."""
         self.get_vocabularies()
         words = np.zeros((len(rows), length), "int32")
         characters = np.zeros((len(rows), length, self.word_length), "int32")
@@ -291,11 +308,11 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
         half = self.word_length // 2
         return word[: self.word_length - half] + word[-half:]
 
-    def labels(self, tags, length):
-        """Tag ids and weights `(B, length)`: 1 where a tag is real, 0 on pads.
+    def labels(self, tags: Words, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns tag ids and weights `(B, length)`; weights are 1 where a tag is real.
 
         Raises:
-            ValueError: for a tag that the vocabulary does not have.
+            ValueError: for a tag that is not in the vocabulary.
         """
         ids = np.zeros((len(tags), length), "int32")
         weights = np.zeros((len(tags), length), "float32")
@@ -309,42 +326,47 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
                 ids[b, t], weights[b, t] = self._tag_ids[tag], 1
         return ids, weights
 
-    def decode(self, ids):
-        """The tags of a row of ids."""
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Returns the tags of a row of ids."""
         tags = self.get_vocabularies()["tags"]
         return [tags[i] for i in ids]
 
     # === Presets ===
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the vocabularies."""
         return {**super().get_config(), "word_length": self.word_length}
 
-    def save_to_preset(self, preset_dir):
+    def save_to_preset(self, preset_dir: str) -> None:
+        """Writes the configuration and the vocabularies into a preset's folder."""
         super().save_to_preset(preset_dir)
-        folder = os.path.join(preset_dir, _FOLDER)
-        os.makedirs(folder, exist_ok=True)
-        self.save_assets(folder)
+        folder = Path(preset_dir, _FOLDER)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.save_assets(str(folder))
 
-    def load_preset_assets(self, preset):
-        """Reads the vocabularies of a preset's folder: see `load_assets`."""
-        self.load_assets(os.path.join(preset, _FOLDER))
+    def load_preset_assets(self, preset: str) -> None:
+        """Reads the vocabularies from a preset's folder; see `load_assets`."""
+        self.load_assets(str(Path(preset, _FOLDER)))
 
-    def save_assets(self, dir_path):
-        """Writes the vocabularies into a folder, as a `.keras` file has one."""
-        with open(os.path.join(dir_path, _FILE), "w", encoding="utf-8") as file:
-            json.dump(self.get_vocabularies(), file, ensure_ascii=False, indent=0)
+    def save_assets(self, dir_path: str) -> None:
+        """Writes the vocabularies into a folder, as in a `.keras` file."""
+        text = json.dumps(self.get_vocabularies(), ensure_ascii=False, indent=0)
+        Path(dir_path, _FILE).write_text(text, encoding="utf-8")
 
-    def load_assets(self, dir_path):
-        """Reads the vocabularies of a folder.
+    def load_assets(self, dir_path: str) -> None:
+        """Reads the vocabularies from a folder.
 
         Raises:
-            ValueError: if the file isn't what `save_assets` writes.
+            ValueError: if the file is not one that `save_assets` wrote.
         """
-        path = os.path.join(dir_path, _FILE)
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-        if not isinstance(found, dict) or set(found) != {"words", "characters", "tags"}:
+        path = Path(dir_path, _FILE)
+        vocabularies = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(vocabularies, dict) or set(vocabularies) != {
+            "words",
+            "characters",
+            "tags",
+        }:
             raise ValueError(
                 f"{path} must hold words, characters and tags. "
-                f"Received: {str(found)[:60]}"
+                f"Received: {str(vocabularies)[:60]}"
             )
-        self.set_vocabularies(**found)
+        self.set_vocabularies(**vocabularies)

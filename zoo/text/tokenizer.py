@@ -1,7 +1,9 @@
-"""The SentencePiece model that source and target share: its training and its use."""
+"""The SentencePiece model shared by source and target: its training and use."""
 
 import re
 import reprlib
+from collections.abc import Iterable
+from typing import Any
 
 import keras
 import keras_hub
@@ -12,15 +14,15 @@ from zoo.strings import check_texts, replace_surrogates
 from zoo.text import unigram
 from zoo.warn import warn_caller
 
-LONGEST_LINE = 16_384  # bytes; the time of SentencePiece's training follows the square
+LONGEST_LINE = 16_384  # bytes; SentencePiece's training time is quadratic in it
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 
 
-def read_texts(texts, name="texts"):
-    """`check_texts` that takes arrays and tensors of strings too, as `tf.data` gives.
+def read_texts(texts: Any, name: str = "texts") -> tuple[list[str], bool]:
+    """`check_texts` that also accepts arrays and tensors of strings, as of `tf.data`.
 
     Returns:
-        The list of str, and whether there was no list but one text.
+        The strings, and whether `texts` was a single one.
     """
     if hasattr(texts, "numpy"):  # a tensor of TensorFlow's
         texts = np.asarray(texts.numpy())
@@ -29,39 +31,40 @@ def read_texts(texts, name="texts"):
     return check_texts(texts, name), isinstance(texts, str)
 
 
-def train_tokenizer(texts, vocabulary_size=5000, **options):
+def train_tokenizer(
+    texts: Iterable[str], vocabulary_size: int = 5000, **options: Any
+) -> bytes:
     """Trains a SentencePiece unigram model for `Tokenizer`.
 
     Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Text is normalised by
     SentencePiece's `nmt_nfkc`, every character of `texts` becomes a piece, and digits
-    are not joined. With one version of SentencePiece, the same arguments give the same
+    are never joined. With one version of SentencePiece, equal arguments give equal
     bytes. Texts of more than 16,384 bytes are left out, with a warning. Training on
-    much text runs in a child process, so that Ctrl-C ends it, and says from time to
-    time on stderr how long it has taken; else nothing is printed.
+    much text runs in a child process, which Ctrl-C ends, and reports the elapsed time
+    on stderr now and then; otherwise nothing is printed.
 
     Args:
-        texts: list or other iterable of str, of both languages: each one sentence.
-        vocabulary_size: number of pieces, the four special ones included. Default 5000.
-        **options: further options of `sentencepiece.SentencePieceTrainer.train`:
-            `model_type="word"` for a vocabulary of the most frequent words. With
-            `input_sentence_size` it draws texts by a seed that cannot be set: for fewer
-            texts, better pass fewer.
+        texts: sentences of both languages.
+        vocabulary_size: number of pieces, the four special ones included.
+        **options: further options of `sentencepiece.SentencePieceTrainer.train`, such
+            as `model_type="word"` for a vocabulary of the most frequent words.
+            `input_sentence_size` samples texts by a seed that cannot be set; pass fewer
+            texts instead.
 
     Returns:
-        bytes: the model, ready for `Tokenizer(proto=...)`.
+        The model, ready for `Tokenizer(proto=...)`.
 
     Raises:
-        TypeError: for texts that aren't strings.
+        TypeError: for texts that are not strings.
         ValueError: if all texts are blank, or if `vocabulary_size` is too large or too
             small for them. The message gives the limit.
 
     Example:
-
-    >>> from zoo.text import Tokenizer, train_tokenizer
-    >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
-    >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
-    >>> tokenizer.detokenize(tokenizer.tokenize("a dog sleeps"))
-    'a dog sleeps'
+        >>> from zoo.text import Tokenizer, train_tokenizer
+        >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps"]
+        >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=22))
+        >>> tokenizer.detokenize(tokenizer.tokenize("a dog sleeps"))
+        'a dog sleeps'
     """
     if not isinstance(vocabulary_size, int) or vocabulary_size <= END_ID:
         raise ValueError(
@@ -78,20 +81,19 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
     if not any(text.strip() for text in short):
         raise ValueError(
             "texts must hold at least one text that isn't blank, of "
-            f"{LONGEST_LINE:,} bytes at most. Received: {len(texts)} texts, none of "
-            "them so"
+            f"{LONGEST_LINE:,} bytes at most. Received: {len(texts)} texts, no such one"
         )
     settings = {
         "model_type": "unigram",
         "character_coverage": 1.0,
         "normalization_rule_name": "nmt_nfkc",
         # With a piece "00", "000" is two pieces in either order at the same score, and
-        # the SentencePiece inside tensorflow-text chooses the other one.
+        # tensorflow-text's SentencePiece chooses the other order.
         "split_digits": True,
-        # SentencePiece leaves out longer ones, by default those over 4192 bytes. The
-        # number stands in the file: another one makes another file of the same pieces.
+        # SentencePiece leaves out longer texts, by default those over 4192 bytes. The
+        # model file contains the number, so it must not vary.
         "max_sentence_length": max(10, max(len(text.encode()) for text in short)),
-        # The sums over threads depend on how many there are: never the machine's count.
+        # Sums depend on the number of threads, so it must not be the machine's.
         "num_threads": 16,
         "minloglevel": 2,
         **options,
@@ -117,28 +119,27 @@ def train_tokenizer(texts, vocabulary_size=5000, **options):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
-    """Strings to ids and back, with a SentencePiece model from `train_tokenizer`.
+    """Converts strings to ids and back, with a SentencePiece model.
 
-    A `keras_hub.tokenizers.SentencePieceTokenizer` whose special ids are those of the
+    It is a `keras_hub.tokenizers.SentencePieceTokenizer` with the special ids of the
     whole zoo: 0 `pad_token_id`, 1 `unk_token_id`, 2 `start_token_id`, 3 `end_token_id`.
-    It takes any str, lone surrogates included.
+    It accepts any str, lone surrogates included.
 
     Args:
-        proto: bytes of the model, or the path of its file. Default None: a preset
-            brings it later.
+        proto: bytes of a model, as from `train_tokenizer`, or the path of its file;
+            None if a preset provides it later.
         **kwargs: arguments of `keras_hub.tokenizers.SentencePieceTokenizer`.
 
     Raises:
-        ValueError: for what is no model, or one with other special ids.
+        ValueError: if `proto` is not a model, or has other special ids.
 
     Example:
-
-    >>> from zoo.text import Tokenizer, train_tokenizer
-    >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
-    >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
-    >>> ids = tokenizer(["a dog", "die katze"])  # a list of lists of int
-    >>> tokenizer.detokenize(ids)
-    ['a dog', 'die katze']
+        >>> from zoo.text import Tokenizer, train_tokenizer
+        >>> texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze"]
+        >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=26))
+        >>> ids = tokenizer(["a dog", "die katze"])  # a list of lists of int
+        >>> tokenizer.detokenize(ids)
+        ['a dog', 'die katze']
     """
 
     pad_token_id = PAD_ID
@@ -146,31 +147,33 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     start_token_id = START_ID
     end_token_id = END_ID
 
-    def __init__(self, proto=None, **kwargs):
+    def __init__(self, proto: bytes | str | None = None, **kwargs: Any) -> None:
         super().__init__(proto=proto, **kwargs)
         self.built = True  # there are no weights; quantization asks for it
 
     @property
-    def special_tokens(self):
+    def special_tokens(self) -> list[str]:
         """The pieces of `special_token_ids`."""
         return [self.id_to_token(token_id) for token_id in self.special_token_ids]
 
     @property
-    def special_token_ids(self):
-        """The ids that stand for no piece of text: 0 to 3."""
+    def special_token_ids(self) -> list[int]:
+        """The ids of no piece of text: 0 to 3."""
         return [PAD_ID, UNKNOWN_ID, START_ID, END_ID]
 
-    def set_proto(self, proto):
+    def set_proto(self, proto: bytes | str | None) -> None:
         """Sets the model, from bytes or a path, if its special ids are the zoo's."""
         try:
             super().set_proto(proto)
         except (ImportError, OSError):
             raise
-        # ValueError, RuntimeError, or an error class of TensorFlow's own.
+        # ValueError, RuntimeError, or one of TensorFlow's errors.
         except Exception as error:
             name = reprlib.repr(proto) if isinstance(proto, str) else "proto"
             reason = " ".join(str(error).split())
-            raise ValueError(f"{name} is no SentencePiece model: {reason}") from error
+            raise ValueError(
+                f"{name} is not a SentencePiece model: {reason}"
+            ) from error
         if self.proto is None:
             return
         model = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
@@ -184,8 +187,8 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 f"end id {end}"
             )
 
-    def tokenize(self, inputs):
-        """Ids of a str `(n,)`, or of each str of a list: a list of lists."""
+    def tokenize(self, inputs: Any) -> Any:
+        """Returns the ids of a str, or a list of those of each str of a list."""
         if isinstance(inputs, str):
             inputs = replace_surrogates(inputs)
         elif isinstance(inputs, (list, tuple)):
@@ -195,9 +198,11 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             ]
         return super().tokenize(inputs)
 
-    def surfaces(self, texts):
-        """The pieces of each text of a list, as many as `tokenize` gives, in which an
-        unknown one is what the text has there instead of `<unk>`."""
+    def surfaces(self, texts: Iterable[str]) -> list[list[str]]:
+        """Returns the pieces of each text, as `tokenize` splits it.
+
+        An unknown piece is the text's own, not `<unk>`.
+        """
         model = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
         texts = [replace_surrogates(text) for text in texts]
         return model.encode(texts, out_type=str)
@@ -208,7 +213,7 @@ def _decode(value):
 
 
 def _explain(message, vocabulary_size, texts):
-    """SentencePiece's training error in terms of our arguments."""
+    """Restates SentencePiece's training error in terms of our arguments."""
     most = re.search(r"set it to a value <= (\d+)", message)
     least = re.search(r"smaller than required_chars. -?\d+ vs (\d+)", message)
     if most:

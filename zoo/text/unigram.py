@@ -1,7 +1,7 @@
-"""SentencePiece's training, here or in a process of its own.
+"""SentencePiece's training, in this process or a child.
 
-The training is C++ that nothing interrupts, so that of much text runs in a child
-process, which ends with this one. The child runs this file by itself, without Keras.
+Nothing interrupts its C++ code, so training on much text runs in a child process, which
+ends with this one. The child runs this file on its own, without Keras.
 """
 
 import ctypes
@@ -12,26 +12,28 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import sentencepiece
 
-_HERE = 1_000_000  # characters that are trained on in a second or two
-_TELL = 15.0  # seconds between two lines that tell how long it takes
+_HERE = 1_000_000  # characters, which take a second or two
+_TELL = 15.0  # seconds between two progress lines
 
 
-def train(texts, **settings):
+def train(texts: Sequence[str], **settings: Any) -> bytes:
     """Trains a model.
 
     Args:
-        texts: list of str.
+        texts: the texts.
         **settings: further arguments of `sentencepiece.SentencePieceTrainer.train`.
 
     Returns:
-        bytes: the model.
+        The model.
 
     Raises:
-        RuntimeError: what SentencePiece says.
-        ChildProcessError: if the child ended otherwise, as when the system killed it.
+        RuntimeError: from SentencePiece.
+        ChildProcessError: if the child ended otherwise, such as killed by the system.
     """
     if sum(map(len, texts)) <= _HERE:
         return _train(texts, settings)
@@ -60,17 +62,13 @@ def train(texts, **settings):
 
 
 def _answer(child, question):
-    """Waits for a child's output, and prints now and then how long it has taken.
-
-    Returns:
-        (bytes, bytes): its standard output and standard error.
-    """
+    """Waits for a child, reporting the elapsed time; returns its stdout and stderr."""
     began = time.monotonic()
     while True:
         try:
             return child.communicate(question, timeout=_TELL)
         except subprocess.TimeoutExpired:
-            question = None  # it has been asked
+            question = None  # it has been sent
             seconds = time.monotonic() - began
             text = f"training the vocabulary: {seconds:.0f} s so far"
             print(text, file=sys.stderr, flush=True)
@@ -95,7 +93,7 @@ def _main():
 
 
 def _end_with(parent):
-    """Has the system kill this process when its parent ends, however it ends."""
+    """Makes the system kill this process when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:

@@ -1,7 +1,9 @@
-"""Words as tokens: a vocabulary of whole words, for corpora that are split already."""
+"""Words as tokens: a vocabulary of whole words, for corpora already split."""
 
 import collections
-import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import keras
 import keras_hub
@@ -14,26 +16,27 @@ SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
 _FILE = "vocabulary.txt"
 
 
-def count_words(texts, vocabulary_size=None, least=1):
-    """The vocabulary of a corpus for `WordTokenizer`, the most frequent word first.
+def count_words(
+    texts: Iterable[str], vocabulary_size: int | None = None, least: int = 1
+) -> list[str]:
+    """Returns a corpus's vocabulary for `WordTokenizer`, most frequent words first.
 
     Args:
-        texts: iterable of str, words separated by white space.
-        vocabulary_size: ids at most, the four special ones included; None for all.
-        least: how often a word must stand there.
+        texts: words separated by white space.
+        vocabulary_size: maximum number of ids, the four special ones included; None
+            for all.
+        least: minimum count of a word.
 
     Returns:
-        A list of str without the special words; words that are equally frequent in the
-        order of the alphabet.
+        The words without special ones; equally frequent ones in alphabetical order.
 
     Raises:
-        TypeError: for texts that aren't strings.
+        TypeError: for texts that are not strings.
         ValueError: for a vocabulary size without room for a word.
 
     Example:
-
-    >>> count_words(["a dog and a cat", "a dog"], vocabulary_size=6)
-    ['a', 'dog']
+        >>> count_words(["a dog and a cat", "a dog"], vocabulary_size=6)
+        ['a', 'dog']
     """
     room = len(SPECIAL_WORDS)
     if vocabulary_size is not None and vocabulary_size <= room:
@@ -48,8 +51,8 @@ def count_words(texts, vocabulary_size=None, least=1):
     return words if vocabulary_size is None else words[: vocabulary_size - room]
 
 
-def check_words(tokenizer):
-    """Refuses what is no `WordTokenizer` with a `TypeError`."""
+def check_words(tokenizer: Any) -> None:
+    """Raises a `TypeError` for anything but a `WordTokenizer`."""
     if not isinstance(tokenizer, WordTokenizer):
         raise TypeError(
             "tokenizer must be a zoo.text.WordTokenizer. "
@@ -57,8 +60,8 @@ def check_words(tokenizer):
         )
 
 
-def cut_rows(rows, limit, unit="words"):
-    """Rows of words or other units, of which longer ones are cut, with one warning."""
+def cut_rows(rows: Sequence[Any], limit: int, unit: str = "words") -> list[Any]:
+    """Cuts rows of words or other units to `limit`, with one warning."""
     if cut := sum(len(row) > limit for row in rows):
         warn_caller(
             f"{cut} of {len(rows)} texts have more than {limit} {unit} and were cut"
@@ -68,30 +71,29 @@ def cut_rows(rows, limit, unit="words"):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class WordTokenizer(keras_hub.tokenizers.Tokenizer):
-    """Strings to ids and back, a word an id; words stand between white space.
+    """Converts strings to ids and back, one id per white-space-separated word.
 
     The special ids are those of the whole zoo: 0 `pad_token_id`, 1 `unk_token_id`, 2
-    `start_token_id`, 3 `end_token_id`. A word that is not in the vocabulary, a special
-    one included, is unknown. A preset keeps the vocabulary in `vocabulary.txt`, a word
-    a line, the special ones first.
+    `start_token_id`, 3 `end_token_id`. Words that are not in the vocabulary, special
+    ones included, are unknown. A preset keeps the vocabulary in `vocabulary.txt`, a
+    word a line, the special ones first.
 
     Args:
-        vocabulary: list of str, the words behind the special ones, as `count_words`
-            gives; None, the default: a preset brings it later.
-        lowercase: whether texts are read in lower case.
+        vocabulary: the words after the special ones, as from `count_words`; None if a
+            preset provides it later.
+        lowercase: whether texts are lower-cased.
         **kwargs: arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Raises:
-        ValueError: for a vocabulary with an empty or special word, white space in a
-            word, or a word twice.
+        ValueError: for a vocabulary with an empty, special or repeated word, or one
+            with white space.
 
     Example:
-
-    >>> tokenizer = WordTokenizer(["a", "dog", "runs"])
-    >>> tokenizer(["a dog runs", "a cat"])
-    [[4, 5, 6], [4, 1]]
-    >>> tokenizer.detokenize([[4, 5], [4, 1]])
-    ['a dog', 'a <unk>']
+        >>> tokenizer = WordTokenizer(["a", "dog", "runs"])
+        >>> tokenizer(["a dog runs", "a cat"])
+        [[4, 5, 6], [4, 1]]
+        >>> tokenizer.detokenize([[4, 5], [4, 1]])
+        ['a dog', 'a <unk>']
     """
 
     pad_token_id = PAD_ID
@@ -99,7 +101,12 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
     start_token_id = START_ID
     end_token_id = END_ID
 
-    def __init__(self, vocabulary=None, lowercase=False, **kwargs):
+    def __init__(
+        self,
+        vocabulary: Iterable[str] | None = None,
+        lowercase: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.lowercase = bool(lowercase)
         self.file_assets = [_FILE]
@@ -107,18 +114,19 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
         self.built = True  # there are no weights
 
     @property
-    def special_tokens(self):
+    def special_tokens(self) -> list[str]:
         """The words of `special_token_ids`."""
         return list(SPECIAL_WORDS)
 
     @property
-    def special_token_ids(self):
-        """The ids that stand for no word of text: 0 to 3."""
+    def special_token_ids(self) -> list[int]:
+        """The ids of no word of text: 0 to 3."""
         return [PAD_ID, UNKNOWN_ID, START_ID, END_ID]
 
-    def set_vocabulary(self, vocabulary):
-        """Sets the words behind the special ones, or None."""
-        self._words = self._ids = None
+    def set_vocabulary(self, vocabulary: Iterable[str] | None) -> None:
+        """Sets the words after the special ones, or None."""
+        self._words: list[str] | None = None
+        self._ids: dict[str, int] = {}
         if vocabulary is None:
             return
         words = [*SPECIAL_WORDS, *check_texts(vocabulary, "vocabulary")]
@@ -134,8 +142,8 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
         self._words, self._ids = words, ids
 
     @property
-    def empty(self):
-        """Whether there is no vocabulary yet."""
+    def empty(self) -> bool:
+        """Whether the vocabulary is not set yet."""
         return self._words is None
 
     def _ready(self):
@@ -143,25 +151,25 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
             raise ValueError("The tokenizer has no vocabulary. Received: None")
         return self._words
 
-    def get_vocabulary(self):
-        """All words by id, the special ones included: a list of str."""
+    def get_vocabulary(self) -> list[str]:
+        """Returns all words by id, the special ones included."""
         return list(self._ready())
 
-    def vocabulary_size(self):
-        """How many ids there are."""
+    def vocabulary_size(self) -> int:
+        """Returns the number of ids."""
         return len(self._ready())
 
-    def id_to_token(self, id):
-        """The word of an id."""
+    def id_to_token(self, id: int) -> str:
+        """Returns the word of an id."""
         return self._ready()[id]
 
-    def token_to_id(self, token):
-        """The id of a word, special ones included; of another that of "<unk>"."""
+    def token_to_id(self, token: str) -> int:
+        """Returns the id of a word, special ones included, or that of "<unk>"."""
         self._ready()
         return self._ids.get(token, UNKNOWN_ID)
 
-    def tokenize(self, inputs):
-        """Ids of a str, a list, or of each str of a list: a list of lists."""
+    def tokenize(self, inputs: Any) -> Any:
+        """Returns the ids of a str, or a list of those of each str of a list."""
         texts = check_texts(inputs, "inputs")
         if self.lowercase:
             texts = [text.lower() for text in texts]
@@ -169,28 +177,34 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
         return rows[0] if isinstance(inputs, str) else rows
 
     def _text_id(self, word):
-        found = self.token_to_id(word)
-        return UNKNOWN_ID if found < len(SPECIAL_WORDS) else found
+        token_id = self.token_to_id(word)
+        return UNKNOWN_ID if token_id < len(SPECIAL_WORDS) else token_id
 
-    def detokenize(self, inputs):
-        """Text of a row of ids, or of each of several rows."""
+    def detokenize(self, inputs: Any) -> Any:
+        """Returns the text of a row of ids, or of each of several rows."""
         words = self._ready()
         single = not len(inputs) or not hasattr(inputs[0], "__len__")
         rows = [inputs] if single else inputs
         texts = [" ".join(words[int(i)] for i in row) for row in rows]
         return texts[0] if single else texts
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
+        """Calls `tokenize`."""
         return self.tokenize(inputs)
 
-    def save_assets(self, dir_path):
-        with open(os.path.join(dir_path, _FILE), "w", encoding="utf-8") as file:
-            file.writelines(f"{word}\n" for word in self._ready())
+    def save_assets(self, dir_path: str) -> None:
+        """Writes the vocabulary into a folder."""
+        text = "".join(f"{word}\n" for word in self._ready())
+        Path(dir_path, _FILE).write_text(text, encoding="utf-8")
 
-    def load_assets(self, dir_path):
-        path, room = os.path.join(dir_path, _FILE), len(SPECIAL_WORDS)
-        with open(path, encoding="utf-8", newline="\n") as file:
-            words = file.read().removesuffix("\n").split("\n")
+    def load_assets(self, dir_path: str) -> None:
+        """Reads the vocabulary from a folder.
+
+        Raises:
+            ValueError: if the file does not begin with the special words.
+        """
+        path, room = Path(dir_path, _FILE), len(SPECIAL_WORDS)
+        words = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
         if tuple(words[:room]) != SPECIAL_WORDS:
             raise ValueError(
                 f"{path} must begin with the lines {', '.join(SPECIAL_WORDS)}. "
@@ -198,5 +212,6 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
             )
         self.set_vocabulary(words[room:])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the vocabulary."""
         return {**super().get_config(), "lowercase": self.lowercase}

@@ -43,5 +43,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "read_statistics",
         ],
         "validation": ["Validation"],
+        "without_logits": ["WithoutLogits"],
     },
 )

@@ -1,17 +1,26 @@
 """Compiles models for training, for runs and benchmarks alike."""
 
+from typing import Any
+
 import keras
 
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.process import give_back_large_buffers
 from zoo.training.updates import prepare_optimizer
+from zoo.training.without_logits import WithoutLogits
 
 
 def compile_for_training(
-    model, optimizer, distribution=None, accumulation=1, ema=None, **loss
-):
-    """Compiles a translator as the recipes train it.
+    model: Any,
+    optimizer: Any,
+    distribution: Any = None,
+    accumulation: int = 1,
+    ema: Any = None,
+    **loss: Any,
+) -> keras.Model:
+    """Compiles a translator as the recipes train it, and returns the model to `fit`.
 
+    That is a `WithoutLogits` of the translator where it serves, else the translator.
     Under TensorFlow on one device the step is compiled by XLA, on a CPU too, once for
     each shape: `fit` should get batches of few shapes (`zoo.training.PairBatches`).
 
@@ -22,28 +31,43 @@ def compile_for_training(
         accumulation, ema: see `prepare_optimizer`.
         **loss: arguments of `SmoothedCrossEntropy`.
 
+    Returns:
+        A compiled Keras model, whose weights are the translator's.
+
     Example:
         >>> import keras
         >>> from zoo.models import Luong, LuongTranslator
         >>> model = LuongTranslator(Luong(20, num_layers=1, hidden_dim=8,
         ...                               embedding_dim=8))
-        >>> compile_for_training(model, keras.optimizers.Adam(), smoothing=0.1)
-        >>> model.loss.smoothing
+        >>> trained = compile_for_training(model, keras.optimizers.Adam(),
+        ...                                smoothing=0.1)
+        >>> trained.loss.smoothing
         0.1
     """
-    compile_with(
-        model, optimizer, SmoothedCrossEntropy(**loss), distribution, accumulation, ema
-    )
+    loss = SmoothedCrossEntropy(**loss)
+    return compile_with(model, optimizer, loss, distribution, accumulation, ema)
 
 
-def compile_with(model, optimizer, loss, distribution=None, accumulation=1, ema=None):
+def compile_with(
+    model: Any,
+    optimizer: Any,
+    loss: Any,
+    distribution: Any = None,
+    accumulation: int = 1,
+    ema: Any = None,
+) -> keras.Model:
     """`compile_for_training` for any model and any loss.
 
     Args:
         model: a built Keras model.
         optimizer, distribution, accumulation, ema: see `compile_for_training`.
         loss: a `keras.losses.Loss`, or what `compile` takes for it.
+
+    Returns:
+        The model to `fit`.
     """
+    if WithoutLogits.serves(model, loss):
+        model = WithoutLogits(model)
     give_back_large_buffers(model)
     optimizer = prepare_optimizer(optimizer, accumulation, ema)
     if distribution is not None:
@@ -61,6 +85,7 @@ def compile_with(model, optimizer, loss, distribution=None, accumulation=1, ema=
     # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
     # for mixed_float16 Keras wraps what was given into one that scales the loss.
     model.optimizer.build(model.trainable_variables)
+    return model
 
 
 def _compile_by_shape(model):

@@ -1,8 +1,11 @@
 """The training loss, and the perplexity that goes with it."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Tensor
 from zoo.training.projection import projected_cross_entropy
 
 
@@ -31,7 +34,13 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         1.3863
     """
 
-    def __init__(self, smoothing=0.0, normalize="tokens", name="loss", **kwargs):
+    def __init__(
+        self,
+        smoothing: float = 0.0,
+        normalize: str = "tokens",
+        name: str = "loss",
+        **kwargs: Any,
+    ) -> None:
         kwargs.pop("reduction", None)
         super().__init__(name=name, reduction="sum", **kwargs)
         if not 0 <= smoothing < 1:
@@ -46,7 +55,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         self.smoothing = smoothing
         self.normalize = normalize
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         y_pred = ops.cast(y_pred, "float32")
         labels = ops.cast(y_true, "int32")[..., None]
         gold = ops.take_along_axis(y_pred, labels, axis=-1)[..., 0]
@@ -55,11 +64,15 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             losses = losses - self.smoothing * ops.mean(y_pred, axis=-1)
         return losses
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Any:
         total, count = self.sums(y_true, y_pred, sample_weight)
         return total / ops.maximum(count, 1.0)
 
-    def sums(self, y_true, y_pred, sample_weight=None):
+    def sums(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The summed loss and what it is divided by: `(scalar, scalar)`.
 
         Over the parts of a batch both add up, which their quotient doesn't.
@@ -70,7 +83,14 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         weights = ops.cast(sample_weight, losses.dtype)
         return ops.sum(losses * weights), self.count(weights)
 
-    def projected(self, features, kernel, bias, y_true, sample_weight=None):
+    def projected(
+        self,
+        features: Tensor,
+        kernel: Tensor,
+        bias: Tensor,
+        y_true: Tensor,
+        sample_weight: Tensor | None = None,
+    ) -> Tensor:
         """The loss of the logits `features @ kernel + bias`, without these logits.
 
         `zoo.models.Translator` trains with it: see
@@ -87,7 +107,14 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         )
         return total / ops.maximum(count, 1.0)
 
-    def projected_sums(self, features, kernel, bias, y_true, sample_weight=None):
+    def projected_sums(
+        self,
+        features: Tensor,
+        kernel: Tensor,
+        bias: Tensor,
+        y_true: Tensor,
+        sample_weight: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """`sums` of the logits `features @ kernel + bias`, without these logits."""
         if sample_weight is None:
             sample_weight = ops.ones(ops.shape(features)[:2])
@@ -97,13 +124,13 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         )
         return total, self.count(weights)
 
-    def count(self, weights):
+    def count(self, weights: Tensor) -> Tensor:
         """The divisor of a batch's summed loss, for weights `(B, T)`."""
         if self.normalize == "sentences":
             weights = ops.cast(ops.any(weights > 0, axis=-1), weights.dtype)
         return ops.sum(weights)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "smoothing": self.smoothing,
@@ -129,13 +156,15 @@ class Perplexity(keras.metrics.Metric):
         4.0
     """
 
-    def __init__(self, name="perplexity", **kwargs):
+    def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         self.total = self.add_weight(name="total", initializer="zeros")
         self.count = self.add_weight(name="count", initializer="zeros")
         self.loss = SmoothedCrossEntropy()
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
         losses = self.loss.call(y_true, y_pred)
         if sample_weight is None:
             sample_weight = ops.ones_like(losses)
@@ -143,5 +172,5 @@ class Perplexity(keras.metrics.Metric):
         self.total.assign_add(ops.sum(losses * weights))
         self.count.assign_add(ops.sum(weights))
 
-    def result(self):
+    def result(self) -> Tensor:
         return ops.exp(self.total / ops.maximum(self.count, 1.0))

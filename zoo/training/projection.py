@@ -1,15 +1,25 @@
 """Cross-entropy of an output layer whose logits are never whole in memory."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.layers.functional import custom_gradient, is_recorded
 
 # Logits of a slice: 64 MB in float32. Every smaller step is one slice.
 SLICE_SIZE = 2**24
 
 
-def projected_cross_entropy(features, kernel, bias, labels, weights, smoothing=0.0):
+def projected_cross_entropy(
+    features: Tensor,
+    kernel: Tensor,
+    bias: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    smoothing: float = 0.0,
+) -> Tensor:
     """Sum of the weighted cross-entropies of `features @ kernel + bias`.
 
     The gradient of this loss is known as soon as the loss is, so both are computed in
@@ -53,7 +63,7 @@ def projected_cross_entropy(features, kernel, bias, labels, weights, smoothing=0
     return loss(features, kernel, labels, weights, *([] if bias is None else [bias]))
 
 
-def slice_length(shape, vocabulary):
+def slice_length(shape: Shape, vocabulary: Any) -> int | None:
     """Time steps of a slice for features of this shape; None for one slice."""
     batch, time = shape[:2]
     if not isinstance(batch, int) or not isinstance(time, int):
@@ -148,8 +158,10 @@ def _with_gradient(logits, labels, weights, smoothing):
 
 
 def _with_gradient_in_place(logits, labels, weights, smoothing):
-    """The same under torch, which would give each operation a tensor of its own; here
-    the logits turn into their gradient."""
+    """Does the same under torch, where the logits turn into their gradient.
+
+    Torch would give each operation a tensor of its own.
+    """
     peak = logits.amax(-1, keepdim=True)
     losses = peak - (1.0 - smoothing) * logits.gather(1, labels.long())
     if smoothing:

@@ -1,9 +1,12 @@
 """Truncated backpropagation through a long text, with the state carried over."""
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import cast_weights
 from zoo.text.generation import lay_out
@@ -34,7 +37,7 @@ class StreamBatches(keras.utils.PyDataset):
 
     unit = "words"
 
-    def __init__(self, rows, batch_size, length, **kwargs):
+    def __init__(self, rows: Any, batch_size: int, length: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         size = positive("batch_size", batch_size)
         self.length = positive("length", length)
@@ -42,7 +45,7 @@ class StreamBatches(keras.utils.PyDataset):
         self.tokens = int((self._labels != PAD_ID).sum())
         self.set_epoch(0)
 
-    def set_epoch(self, epoch, start=0):
+    def set_epoch(self, epoch: Any, start: int = 0) -> None:
         """See `PairBatches.set_epoch`; the order is always that of the text."""
         self.start = start
         self._order = list(range(self._inputs.shape[1] // self.length))[start:]
@@ -65,7 +68,8 @@ class CarriedState(keras.Model):
     """A language model in training, whose state goes on from batch to batch.
 
     The state stands in variables that are not trained; no gradient passes from one
-    batch into the one before. `fit` it on `StreamBatches`, in their order, with a
+    batch into the one before. Called, it gives what the output layer reads,
+    `(B, T, hidden_dim)`; `fit` it on `StreamBatches`, in their order, with a
     `SmoothedCrossEntropy`, which does without the logits of a whole batch. (`evaluate`
     would start from what training left: `RecurrentCausalLM.perplexity` doesn't.)
 
@@ -78,10 +82,10 @@ class CarriedState(keras.Model):
         >>> backbone = RecurrentLM(9, embedding_dim=4, hidden_dim=4)
         >>> batches = StreamBatches([[4, 5, 6], [7, 8]], batch_size=2, length=2)
         >>> CarriedState(backbone, 2)(batches[0][0]).shape
-        (2, 2, 9)
+        (2, 2, 4)
     """
 
-    def __init__(self, backbone, batch_size, **kwargs):
+    def __init__(self, backbone: Any, batch_size: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.backbone = backbone
         self.batch_size = positive("batch_size", batch_size)
@@ -96,13 +100,13 @@ class CarriedState(keras.Model):
         ]
         self.built = True
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
     def _flat_start(self):
         return keras.tree.flatten(self.backbone.initial_states(self.batch_size))
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         keep = ops.cast(inputs["keep"], self.backbone.compute_dtype)[:, None]
         like = self.backbone.initial_states(self.batch_size)
         states = keras.tree.pack_sequence_as(
@@ -113,19 +117,20 @@ class CarriedState(keras.Model):
             ],
         )
         features, states = self.backbone.read(inputs["token_ids"], states, training)
-        if not training:
-            return self.backbone.output_layer(features)
-        for variable, state in zip(
-            self.carried, keras.tree.flatten(states), strict=True
-        ):
-            variable.assign(ops.stop_gradient(ops.cast(state, variable.dtype)))
+        if training:
+            states = keras.tree.flatten(states)
+            for variable, state in zip(self.carried, states, strict=True):
+                variable.assign(ops.stop_gradient(ops.cast(state, variable.dtype)))
         return features
 
     def compute_loss(
-        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
-    ):
-        if not training:
-            return super().compute_loss(x, y, y_pred, sample_weight, training=False)
+        self,
+        x: Tensor | None = None,
+        y: Tensor | None = None,
+        y_pred: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+        training: bool = True,
+    ) -> Tensor:
         layer, dtype = self.backbone.output_layer, self.backbone.compute_dtype
         kernel, bias = (
             cast_weights(layer.kernel, dtype),

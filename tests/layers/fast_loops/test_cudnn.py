@@ -1,0 +1,139 @@
+"""On a CPU: what surrounds the kernel, with Keras's own loop in its place."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import close, gradients, randomize, to_numpy
+from zoo.layers import (
+    AttentionCell,
+    AttentionDecoder,
+    LocalMonotonicAttention,
+    LSTMCell,
+    RecurrentStack,
+)
+from zoo.layers.fast_loops import cells as cells_module
+from zoo.layers.fast_loops.cells import run_cell
+from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture(autouse=True)
+def loops(monkeypatch):
+    """Outside `run_lstm` loops run, on a GPU too."""
+    monkeypatch.setattr(cells_module, "has_cudnn", lambda *args: False)
+
+
+INPUTS = RNG.normal(size=(5, 6, 3)).astype("float32")
+MASKS = {
+    "none": None,
+    "pads behind": np.arange(6)[None] < np.array([6, 2, 0, 1, 5])[:, None],
+    "pads before": np.arange(6)[None] >= np.array([6, 2, 0, 1, 5])[:, None],
+    "gaps": RNG.integers(0, 2, (5, 6)).astype("bool"),
+}
+
+
+def built(use_bias=True):
+    cell = LSTMCell(4, use_bias=use_bias)
+    cell.build((None, 3))
+    return randomize(cell)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("use_bias", [False, True])
+def test_it_is_the_loop(mask, reverse, use_bias):
+    cell = built(use_bias)
+    states = [RNG.normal(size=(5, 4)).astype("float32") for _ in range(2)]
+    states = [ops.convert_to_tensor(state) for state in states]
+    wanted = run_cell(cell, INPUTS, states, MASKS[mask], reverse)
+    got = run_lstm(cell, INPUTS, states, MASKS[mask], reverse)
+    for a, b in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
+        close(a, b)
+
+
+@pytest.mark.parametrize("mask", ["none", "gaps"])
+def test_gradients_are_the_loops(mask, monkeypatch):
+    layer = RecurrentStack(8, 2, bidirectional=True)
+    layer.build(INPUTS.shape)
+    randomize(layer)
+
+    def loss():
+        outputs, states = layer(INPUTS, mask=MASKS[mask])
+        return sum(ops.sum(ops.square(x)) for x in [outputs, *sum(states, [])])
+
+    wanted = gradients(layer.trainable_variables, loss)
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return run_lstm(*args)
+
+    monkeypatch.setattr(cells_module, "has_cudnn", lambda *args: True)
+    monkeypatch.setattr(cells_module, "run_lstm", counted)
+    got = gradients(layer.trainable_variables, loss)
+    assert calls  # four, or once more where a function is traced
+    for a, b in zip(got[1], wanted[1], strict=True):
+        close(a, b, 1e-4)
+
+
+def test_decoder_without_input_feeding(monkeypatch):
+    """Layer by layer, with the same outputs, states and alignments."""
+    cells = [LSTMCell(4), LSTMCell(4)]
+    cell = AttentionCell(cells, LocalMonotonicAttention(window=1), input_feeding=False)
+    decoder = AttentionDecoder(cell)
+    memory = RNG.normal(size=(5, 7, 6)).astype("float32")
+    states = [RNG.normal(size=(5, 4)).astype("float32") for _ in range(4)]
+    decoder.build(INPUTS.shape, memory.shape)
+    randomize(decoder)
+    wanted = decoder(INPUTS, memory, initial_states=states)
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return run_lstm(*args)
+
+    monkeypatch.setattr(cells_module, "has_cudnn", lambda *args: True)
+    monkeypatch.setattr(cells_module, "run_lstm", counted)
+    got = decoder(INPUTS, memory, initial_states=states)
+    assert len(calls) == 2
+    for a, b in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
+        close(a, b)
+    assert len(decoder(INPUTS, memory, return_alignments=False)) == 2
+
+
+def test_half_precision():
+    cell = built()
+    states = [ops.zeros((5, 4), "bfloat16")] * 2
+    inputs = ops.cast(INPUTS, "bfloat16")
+    outputs, (h, _) = run_lstm(cell, inputs, states, MASKS["gaps"])
+    assert keras.backend.standardize_dtype(outputs.dtype) == "bfloat16"
+    assert keras.backend.standardize_dtype(h.dtype) == "bfloat16"
+    full, _ = run_lstm(cell, INPUTS, [ops.zeros((5, 4))] * 2, MASKS["gaps"])
+    assert np.abs(to_numpy(ops.cast(outputs, "float32")) - to_numpy(full)).max() < 0.05
+
+
+def test_where_it_is_used(monkeypatch):
+    distribution = keras.distribution
+    monkeypatch.setattr(distribution, "list_devices", lambda: ["cpu:0"], raising=False)
+
+    class OnGpu:
+        device = type("device", (), {"type": "cuda"})
+        shape = (5, 6, 3)
+
+    torch = keras.backend.backend() == "torch"
+    assert has_cudnn(built(), OnGpu) == torch
+    assert not has_cudnn(LSTMCell(4, activation="relu"), OnGpu)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX's way to know")
+def test_jax_asks_keras_for_its_devices(monkeypatch):
+    monkeypatch.setattr(keras.distribution, "list_devices", lambda: ["gpu:0"])
+    assert has_cudnn(built(), INPUTS)
+    # One step is no sequence.
+    assert not has_cudnn(built(), INPUTS[:, :1])
+    # The kernel can't be cut up for several devices.
+    monkeypatch.setattr(keras.distribution, "distribution", lambda: "several")
+    assert not has_cudnn(built(), INPUTS)

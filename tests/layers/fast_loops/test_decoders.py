@@ -1,0 +1,160 @@
+"""The decoders' loops beside their cells' plain steps, scanned over time."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import close, gradients, randomize
+from tests.marks import once
+from zoo.layers import (
+    AdditiveAttention,
+    AttentionCell,
+    AttentionDecoder,
+    ContextCell,
+    ContextDecoder,
+    FixedContextDecoder,
+    GRUCell,
+    LocalPredictiveAttention,
+    LSTMCell,
+    MultiplicativeAttention,
+    SimpleRNNCell,
+)
+from zoo.layers.functional import scan
+
+RNG = np.random.default_rng(13)
+INPUTS = ops.convert_to_tensor(RNG.normal(size=(3, 4, 5)).astype("float32"))
+MEMORY = ops.convert_to_tensor(RNG.normal(size=(3, 9, 8)).astype("float32"))
+MASK = np.arange(9)[None] < np.array([9, 4, 0])[:, None]
+WEIGHTS = ops.convert_to_tensor(RNG.normal(size=(3, 4, 13)).astype("float32"))
+
+ATTENTION_CELLS = {
+    "lstm, general": lambda: (
+        [LSTMCell(6, use_bias=False), LSTMCell(6)],
+        MultiplicativeAttention("general"),
+    ),
+    "lstm, local-p": lambda: (
+        [LSTMCell(6)],
+        LocalPredictiveAttention("general", 1),
+    ),
+    "gru and rnn, additive": lambda: (
+        [GRUCell(7, reset_after=True), SimpleRNNCell(6)],
+        AdditiveAttention(5),
+    ),
+    "Keras's gru, zoo's lstm": lambda: (
+        [keras.layers.GRUCell(6), LSTMCell(5)],
+        MultiplicativeAttention("general"),
+    ),
+}
+CONTEXT_CELLS = {
+    "gru": lambda: ContextCell(GRUCell(6), AdditiveAttention(5)),
+    "lstm, gate": lambda: ContextCell(LSTMCell(6), AdditiveAttention(5), gate=True),
+    "gru, reset after": lambda: ContextCell(
+        GRUCell(6, reset_after=True), MultiplicativeAttention("general")
+    ),
+}
+
+
+def same(variables, fast, plain):
+    """Values and gradients of two ways to compute `(B, T, m)`."""
+    close(fast(), plain())
+
+    def loss(run):
+        outputs = run()
+        return ops.sum(outputs * WEIGHTS[..., : outputs.shape[-1]])
+
+    value, found = gradients(variables, lambda: loss(fast))
+    expected, wanted = gradients(variables, lambda: loss(plain))
+    assert value == pytest.approx(expected, rel=1e-5)
+    for variable, got, right in zip(variables, found, wanted, strict=True):
+        close(got, right, atol=1e-5 * max(1.0, np.abs(right).max()))
+        assert np.abs(right).max() > 0, variable.path
+
+
+@pytest.mark.parametrize("feeding", [True, False])
+@pytest.mark.parametrize(
+    "kind", [k if k == "lstm, general" else once(k) for k in ATTENTION_CELLS]
+)
+def test_attention_decoder(kind, feeding):
+    cells, attention = ATTENTION_CELLS[kind]()
+    cell = AttentionCell(cells, attention, units=10, input_feeding=feeding)
+    decoder = AttentionDecoder(cell, return_alignments=False)
+    decoder.build(INPUTS.shape, MEMORY.shape)
+    randomize(decoder)
+
+    def fast():
+        return decoder(INPUTS, MEMORY, mask=MASK, training=True)[0]
+
+    def plain():
+        def step(x, states):
+            output, _, states = cell(x, states, MEMORY, mask=MASK)
+            return output, states
+
+        return scan(step, INPUTS, cell.get_initial_state(3))[0]
+
+    same(decoder.trainable_variables, fast, plain)
+
+
+@pytest.mark.parametrize("kind", [k if k == "gru" else once(k) for k in CONTEXT_CELLS])
+def test_context_decoder(kind):
+    cell = CONTEXT_CELLS[kind]()
+    decoder = ContextDecoder(cell)
+    decoder.build(INPUTS.shape, MEMORY.shape)
+    randomize(decoder)
+
+    def fast():
+        outputs, contexts, *_ = decoder(INPUTS, MEMORY, mask=MASK, training=True)
+        return ops.concatenate([outputs, contexts[..., :7]], axis=-1)
+
+    def plain():
+        def step(x, states):
+            output, context, _, states = cell(x, states, MEMORY, mask=MASK)
+            return ops.concatenate([output, context[..., :7]], axis=-1), states
+
+        return scan(step, INPUTS, cell.get_initial_state(3))[0]
+
+    same(decoder.trainable_variables, fast, plain)
+
+
+@pytest.mark.parametrize("after", [True, once(False)])
+def test_fixed_context_decoder(after):
+    decoder = FixedContextDecoder(GRUCell(6, reset_after=after), reset_context=after)
+    context, start = MEMORY[:, 0], MEMORY[:, 1, :6]
+    decoder.build(INPUTS.shape, context.shape)
+    randomize(decoder)
+
+    def fast():
+        return decoder(INPUTS, context, start, training=True)[0]
+
+    def plain():
+        projected = decoder.project(context)
+
+        def step(x, states):
+            h = decoder.step(x, states[0], projected)
+            return h, [h]
+
+        return scan(step, INPUTS, [start])[0]
+
+    same(decoder.trainable_variables, fast, plain)
+
+
+@pytest.mark.parametrize("feeding", [True, False])
+def test_dropout_drops_each_cells_inputs_anew_at_each_step(feeding):
+    """Over many units the means of what the cells read stay as they are."""
+    cell = AttentionCell(
+        [LSTMCell(6), LSTMCell(6)],
+        MultiplicativeAttention("general"),
+        input_feeding=feeding,
+        dropout=0.5,
+        seed=1,
+    )
+    decoder = AttentionDecoder(cell, return_alignments=False)
+    inputs = ops.ones((300, 2, 5))
+    memory = ops.ones((300, 3, 6))
+    decoder.build(inputs.shape, memory.shape)
+    randomize(decoder, 0.1)
+    plain = decoder(inputs, memory)[0]
+    dropped = decoder(inputs, memory, training=True)[0]
+    close(ops.mean(dropped, axis=0), ops.mean(plain, axis=0), atol=0.02)
+    spread = ops.std(dropped, axis=0)
+    assert float(ops.min(spread)) > 0.0

@@ -1,0 +1,48 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.harness import close, gradients
+from zoo.layers import LSTMCell
+from zoo.layers.fast_loops.gates import activate_gates, is_standard, lstm_states
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_loses_no_more_than_the_frameworks_gradient(dtype):
+    net, c = RNG.normal(size=(64, 32)) * 3, RNG.normal(size=(64, 8))
+    w = RNG.normal(size=(64, 16)).astype("float32")
+
+    def gradients_of(states, dtype):
+        given = [keras.Variable(x, dtype=dtype) for x in (net, c)]
+
+        def loss():
+            found = states(*(variable + 0 for variable in given))
+            return ops.sum(ops.multiply(w, ops.cast(found, "float32")))
+
+        return gradients(given, loss)[1]
+
+    def plain(net, c):
+        i, f, candidate, o = activate_gates(net)
+        c = f * c + i * candidate
+        return ops.concatenate([o * ops.tanh(c), c], axis=-1)
+
+    exact = gradients_of(plain, "float32")
+    close(gradients_of(lstm_states, "float32")[0], exact[0])
+
+    def error(states):
+        pairs = zip(gradients_of(states, dtype), exact, strict=True)
+        return sum(np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in pairs)
+
+    assert error(lstm_states) < 1.05 * error(plain)
+
+
+def test_the_cell_whose_gradient_is_written_out():
+    assert is_standard(LSTMCell(4))
+    assert not is_standard(LSTMCell(4, forget_gate=False))
+    assert not is_standard(LSTMCell(4, "relu"))
+    assert not is_standard(LSTMCell(4, output_activation="logistic_1"))
+    assert not is_standard(LSTMCell(4, recurrent_activation="hard_sigmoid"))
+    assert not is_standard(keras.layers.GRUCell(4))

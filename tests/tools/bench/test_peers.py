@@ -1,0 +1,47 @@
+import pytest
+
+from tools.bench import peers
+
+pytestmark = pytest.mark.backend_free
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Vocabularies of five words."""
+    words = ["der", "ein", "Hund", "läuft", "."]
+    for side in ("source", "target"):
+        (tmp_path / f"vocabulary.{side}").write_text("\n".join(words) + "\n", "utf-8")
+    return tmp_path
+
+
+def test_peers_get_zoo_s_vocabulary_size(data):
+    for name, own in (("opennmt-py", 4), ("opennmt-tf", 3)):
+        files = peers.PEERS[name].configure(data, data, 30, 10)
+        lines = files["vocabulary.target"].split()
+        assert len(set(lines)) == len(lines) == 5 + own
+        assert lines[own:] == ["der", "ein", "Hund", "läuft", "."]
+
+
+LOGS = {
+    "opennmt-py": (
+        "[2026-01-01 10:00:00,000 INFO] Step 10/   30; acc: 10.1; ppl: 2267.4; "
+        "xent: 7.7; lr: 0.00100; sents:     640; bsz:  750/ 804/64; 4635/4913 tok/s;"
+        "    213 sec;\n"
+    ),
+    "opennmt-tf": (
+        "2026-01-01 10:00:00.000000: I training.py:176] Step = 10 ; steps/s = 3.40, "
+        "tokens/s = 9721 (4808 source, 4913 target) ; Learning rate = 0.001000 ; "
+        "Loss = 5.1\n"
+    ),
+    "joeynmt": (
+        "2026-01-01 10:00:00,00 - INFO - joeynmt.training - Epoch   1, Step:     10, "
+        "Batch Loss:     5.598596, Batch Acc: 0.073784, Tokens per Sec:     4913, "
+        "Lr: 0.001000\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["opennmt-py", "opennmt-tf", "joeynmt"])
+def test_rates_of_a_log(name):
+    log = "something else\n" + 2 * LOGS[name] + "Saved\n"
+    assert peers.rates(peers.PEERS[name], log) == [4913.0, 4913.0]

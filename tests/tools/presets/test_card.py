@@ -1,0 +1,75 @@
+import json
+
+import pytest
+
+from tests.presets_for_tests import FACTS, make_preset
+from tools import ROOT
+from tools.presets import card
+
+pytestmark = pytest.mark.backend_free
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with one preset whose card is up to date."""
+    make_preset(tmp_path / "savedmodels" / "tiny")
+    (tmp_path / "README.md").write_text(
+        "# Project\n<!-- presets:start -->\n<!-- presets:end -->\n"
+    )
+    assert card.main([str(tmp_path / "savedmodels/tiny")], tmp_path) == 0
+    return tmp_path
+
+
+def check(project):
+    return card.main(["--check"], project)
+
+
+def test_this_project_is_up_to_date():
+    assert card.check(ROOT) == []
+
+
+def test_written_card_is_up_to_date(project):
+    assert check(project) == 0
+    assert "savedmodels/tiny" in (project / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "path, what",
+    [
+        ("README.md", "table of presets"),
+        ("savedmodels/tiny/README.md", "savedmodels/tiny/README.md"),
+        ("savedmodels/tiny/model.weights.h5", "list of files"),
+    ],
+)
+def test_check_fails_when_stale(project, capsys, path, what):
+    content = (project / path).read_bytes()
+    altered = (
+        content + b"\x00" if path.endswith(".h5") else content.replace(b"tiny", b"")
+    )
+    (project / path).write_bytes(altered)
+    assert check(project) == 1
+    assert what in capsys.readouterr().err
+    assert card.main([str(project / "savedmodels/tiny")], project) == 0
+    assert check(project) == 0
+
+
+def test_check_fails_when_a_preset_is_added(project, capsys):
+    make_preset(project / "savedmodels" / "other", name="other")
+    assert check(project) == 1
+    assert "table of presets" in capsys.readouterr().err
+
+
+def test_check_fails_when_the_folder_has_another_name(project, capsys):
+    (project / "savedmodels/tiny").rename(project / "savedmodels/small")
+    assert check(project) == 1
+    assert "'tiny'" in capsys.readouterr().err
+
+
+def test_facts_replace_the_card(project, tmp_path):
+    facts = tmp_path / "facts.json"
+    facts.write_text(json.dumps({**FACTS, "seed": 99}))
+    arguments = [str(project / "savedmodels/tiny"), "--facts", str(facts)]
+    assert card.main(arguments, project) == 0
+    assert json.loads((project / "savedmodels/tiny/card.json").read_text())["seed"] == (
+        99
+    )

@@ -1,0 +1,22 @@
+import pytest
+
+from tests.serving.conftest import make_translator, needs_tensorflow
+from tools.presets.served import folder_size, load_served
+
+
+@needs_tensorflow
+@pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*were cut")
+def test_each_text_gets_its_own_outputs(tmp_path):
+    translator = make_translator()
+    ask = load_served(translator.export_savedmodel(tmp_path / "out", warmup=False))
+    texts = [f"{'the old ' * (count % 5)}man" for count in range(70)]  # two batches
+    found = [row["translation"].decode() for row in ask("translate", texts)]
+    assert found == translator.translate(texts)
+    assert len(set(found)) > 1
+
+
+def test_size_of_a_folder(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a").write_bytes(b"123")
+    (tmp_path / "b").write_bytes(b"45")
+    assert folder_size(tmp_path) == 5

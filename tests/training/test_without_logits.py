@@ -1,0 +1,62 @@
+import keras
+import pytest
+
+from tests.harness import close, randomize, to_numpy
+from tests.translators import SOURCE, TARGET, VOCABULARY
+from zoo.models import Luong, LuongTranslator, RecurrentCausalLM, RecurrentLM
+from zoo.training import SmoothedCrossEntropy, WithoutLogits, compile_for_training
+
+SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 8, "dropout": 0.0}
+INPUTS = {"source_ids": SOURCE, "target_ids": TARGET}
+
+
+def make(policy="float32"):
+    return LuongTranslator(Luong(VOCABULARY, **SMALL, dtype=policy))
+
+
+@pytest.mark.parametrize(
+    ("policy", "serves"),
+    [("float32", True), ("mixed_bfloat16", True), ("mixed_float16", False)],
+)
+def test_it_serves_where_that_loses_nothing(policy, serves):
+    """In float16 the gradient of the logits, made before the loss is scaled, would
+    vanish."""
+    task = make(policy)
+    trained = compile_for_training(task, keras.optimizers.SGD(0.1))
+    assert isinstance(trained, WithoutLogits) is serves
+    assert serves or trained is task
+
+
+def test_it_serves_translators_and_losses_that_can_do_without():
+    loss, model = SmoothedCrossEntropy(), RecurrentCausalLM(RecurrentLM(9, 4, 4))
+    assert not WithoutLogits.serves(model, loss)
+    assert not WithoutLogits.serves(make(), keras.losses.MeanSquaredError())
+
+
+def test_quantized_models_keep_their_logits():
+    task = make()
+    task.quantize("int8")
+    assert not WithoutLogits.serves(task, SmoothedCrossEntropy())
+
+
+def test_it_gives_the_features_always():
+    task = randomize(make())
+    trained = WithoutLogits(task)
+    for training in (False, True):
+        features = trained(INPUTS, training=training)
+        close(task.backbone.logits(features), to_numpy(task(INPUTS)))
+
+
+def test_a_failing_step_leaves_the_weights():
+    task = randomize(make())
+    trained = compile_for_training(task, keras.optimizers.SGD(0.1))
+    before = to_numpy([v.value for v in task.trainable_variables])
+
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained.fit(INPUTS, TARGET, verbose=0, callbacks=[Stop()])
+    for value, variable in zip(before, task.trainable_variables, strict=True):
+        close(variable.value, value)

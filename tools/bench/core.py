@@ -1,0 +1,289 @@
+"""What benchmarks share: times, processes, the machine and its load, arguments."""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tools import ROOT
+
+BUSY = 0.3  # cores used by others that are worth a note
+SETTINGS = re.compile(
+    r"OMP_|GOMP_|KMP_|MKL_|OPENBLAS_|MALLOC_|GLIBC_TUNABLES|LD_PRELOAD|XLA_FLAGS|"
+    r"TF_(?!CPP_)|JAX_|TORCH|KERAS_BACKEND|PYTHONPATH"
+)
+
+
+# === Times ===
+
+
+def timed(call):
+    """Calls a function. Returns (its result, the seconds that it took)."""
+    began = time.perf_counter()
+    result = call()
+    return result, time.perf_counter() - began
+
+
+def repeated(call, runs):
+    """Calls a function once, which compiles, and then `runs` times.
+
+    Returns:
+        (the last result, seconds of the first call, list of those of the others).
+    """
+    result, first = timed(call)
+    seconds = []
+    for _ in range(runs):
+        result, taken = timed(call)
+        seconds.append(taken)
+    return result, first, seconds
+
+
+def take_turns(calls, rounds):
+    """Seconds of each of several functions, called in turn, so that what else the
+    machine does meets all of them.
+
+    Args:
+        calls: dict of name -> function.
+        rounds: int, how often each is called.
+
+    Returns:
+        Dict of name -> list of seconds.
+    """
+    seconds = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            seconds[name].append(timed(call)[1])
+    return seconds
+
+
+def summary(values):
+    """Median, least and most of some rates; None without any."""
+    if not values:
+        return None
+    return {
+        "median": statistics.median(values),
+        "least": min(values),
+        "most": max(values),
+        "windows": len(values),
+    }
+
+
+# === Processes ===
+
+
+def last_object(output):
+    """The last line that is a JSON object: backends may write before and after it."""
+    lines = [line for line in output.split("\n") if line.startswith("{")]
+    if not lines:
+        raise ValueError(f"no result in the output: {output[-500:]!r}")
+    return json.loads(lines[-1])
+
+
+def module(name, *arguments, python=sys.executable, **options):
+    """The command of a module of `tools.bench`, to be run in `ROOT`."""
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    return [str(python), "-m", f"tools.bench.{name}", *arguments, *flags]
+
+
+def run_under(backend, name, **options):
+    """Runs a module of `tools.bench` under a backend. Returns the object it prints."""
+    done = subprocess.run(
+        module(name, **options),
+        cwd=ROOT,
+        env={**os.environ, "KERAS_BACKEND": backend},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return last_object(done.stdout)
+
+
+def execute(command, environment, log, cores):
+    """Runs a command in `ROOT` on `cores` cores, with its output in a file. Returns the
+    output.
+
+    Raises:
+        RuntimeError: if it fails; the end of its output is in the message.
+    """
+    allowed = sorted(os.sched_getaffinity(0))[:cores]
+    with open(log, "w", encoding="utf-8") as file:
+        result = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: os.sched_setaffinity(0, allowed),
+        )
+    text = log.read_text("utf-8", errors="replace")
+    if result.returncode:
+        raise RuntimeError(f"exit code {result.returncode}; see {log}\n{text[-2000:]}")
+    return text
+
+
+def clean_environment(environment):
+    """(What children get, names of what was taken out)."""
+    removed = sorted(name for name in environment if SETTINGS.match(name))
+    return {k: v for k, v in environment.items() if k not in removed}, removed
+
+
+class Bench:
+    """Runs commands on the same cores, each with its log, without the caller's settings
+    of threads and memory.
+
+    Args:
+        work: path of the folder for logs and whatever else is made.
+        cores: int, at most.
+    """
+
+    def __init__(self, work, cores):
+        self.work = work.resolve()
+        (self.work / "logs").mkdir(parents=True, exist_ok=True)
+        self.environment, self._removed = clean_environment(os.environ)
+        self.cores = min(cores, len(os.sched_getaffinity(0)))
+
+    def print_machine(self, *lines):
+        """Prints what the figures are of: the machine, and these lines."""
+        print(f"{processor()}, {self.cores} cores, Python {platform.python_version()}")
+        for line in lines:
+            print(line)
+        print("taken out of the environment:", ", ".join(self._removed) or "nothing")
+        self.print_load("before")
+
+    def print_load(self, when):
+        print(f"load average {when}:", *(f"{x:.2f}" for x in os.getloadavg()))
+
+    def measure(self, name, command, environment, read=last_object, log=None):
+        """Runs a command and meters it.
+
+        Args:
+            name: str, as it is printed.
+            command: function without arguments to the command.
+            environment: dict, variables of its own.
+            read: function of the output to the result.
+            log: str, the log's name. Default: `name`.
+
+        Returns:
+            (the result, what `Meter` found). Where it fails, which is printed, (None,
+            the error's message).
+        """
+        environment = {**self.environment, **environment}
+        try:
+            with Meter() as meter:
+                log = self.log(log or name)
+                output = execute(command(), environment, log, self.cores)
+            return read(output), meter.found
+        except (RuntimeError, ValueError, OSError) as error:
+            print(f"{name} failed: {error}", file=sys.stderr, flush=True)
+            return None, str(error)
+
+    def log(self, name):
+        return self.work / "logs" / f"{name.replace(' ', '-')}.log"
+
+
+# === The machine ===
+
+
+class Meter:
+    """CPU used by this process's children and by everything else, in cores."""
+
+    def __enter__(self):
+        self.began = self._now()
+        return self
+
+    def __exit__(self, *error):
+        wall, own, busy, steal = (
+            b - a for a, b in zip(self.began, self._now(), strict=True)
+        )
+        self.found = {"seconds": wall, "own_cores": own / wall}
+        if busy:
+            self.found["other_cores"] = max(0.0, busy - own) / wall
+            self.found["stolen_cores"] = steal / wall
+
+    @staticmethod
+    def _now():
+        t = os.times()
+        own = t.user + t.system + t.children_user + t.children_system
+        busy = steal = 0.0
+        if os.path.exists("/proc/stat"):
+            with open("/proc/stat") as file:
+                busy, steal = processor_times(file.readline())
+        return time.monotonic(), own, busy, steal
+
+
+def processor_times(line, ticks=None):
+    """Seconds (in use, stolen by the machine's host) from the first line of /proc/stat.
+
+    Its fields are user, nice, system, idle, iowait, irq, softirq and steal.
+    """
+    ticks = ticks or os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, irq, softirq, steal = map(int, line.split()[1:9])
+    return (user + nice + system + irq + softirq) / ticks, steal / ticks
+
+
+def note(load):
+    """A warning to put behind a figure if others kept the machine busy."""
+    other = load.get("other_cores", 0.0) + load.get("stolen_cores", 0.0)
+    return f"  NOTE: others used {other:.2f} cores" if other > BUSY else ""
+
+
+def processor():
+    """The CPU's name, where Linux tells."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = re.search(r"model name\s*:\s*(.+)", text)
+    return found[1] if found else platform.machine()
+
+
+def versions(*packages):
+    """The versions of packages, by name."""
+    return {name: importlib.metadata.version(name) for name in packages}
+
+
+def peak_memory():
+    """The most memory that this process has had, in MB."""
+    try:
+        with open("/proc/self/status") as file:
+            line = next(line for line in file if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 2**10
+    except (OSError, StopIteration):
+        import resource  # Windows lacks it
+
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+# === Arguments ===
+
+
+def add_names(parser, option, allowed, text=None):
+    """Adds an option that takes some of these names, commas between them, or "none";
+    all by default."""
+
+    def read(text):
+        chosen = [] if text == "none" else text.split(",")
+        if not set(chosen) <= set(allowed):
+            raise argparse.ArgumentTypeError(
+                f"takes {', '.join(allowed)}. Received: {text}"
+            )
+        return chosen
+
+    parser.add_argument(option, type=read, default=",".join(allowed), help=text)
+
+
+def counts(text):
+    """A type of argument: numbers of at least 1 with commas between them."""
+    if not all(part.isdecimal() and int(part) for part in text.split(",")):
+        raise argparse.ArgumentTypeError(
+            f"takes numbers of at least 1. Received: {text}"
+        )
+    return [int(part) for part in text.split(",")]

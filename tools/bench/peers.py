@@ -1,0 +1,330 @@
+"""The peers of `tools.bench.train`: how each is installed, run and read.
+
+Each peer trains with its own command and its own batching, and the rates are those of
+its own log: real target tokens per second, the end token counted and padding not, which
+is what zoo's side counts too. For OpenNMT-py these are the non-padding labels, for
+JoeyNMT the non-padding tokens after the start token, for OpenNMT-tf the target words
+and one more for each sentence.
+"""
+
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+TORCH = "torch==2.13.0"
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """One way to train with a peer.
+
+    Attributes:
+        package: name and version as pip takes them.
+        needs: what it imports; its own list of needs is out of date or much longer.
+        command: function of (configuration, folder of the run) to the arguments, the
+            first a program of the environment.
+        configure: function of (data, folder of the run, steps, steps of a window) to
+            the content of files of that folder, by name.
+        pattern: finds the target tokens per second of a window in the log.
+        versions: packages to name in the report.
+    """
+
+    package: str
+    needs: list[str]
+    command: Callable[[Path], list[str]]
+    configure: Callable[[Path, Path, int, int], dict[str, str]]
+    pattern: str
+    versions: tuple[str, ...] = ()
+
+    @property
+    def name(self):
+        return self.package.partition("==")[0]
+
+
+def opennmt_py(data, folder, steps, window):
+    config = {
+        "data": {
+            "train": {
+                "path_src": str(data / "train.source"),
+                "path_tgt": str(data / "train.target"),
+                "transforms": [],
+                "weight": 1,
+            }
+        },
+        "src_vocab": str(folder / "vocabulary.source"),
+        "tgt_vocab": str(folder / "vocabulary.target"),
+        "src_vocab_size": 6000,
+        "tgt_vocab_size": 6000,
+        "save_data": str(folder),
+        "save_model": str(folder / "model"),
+        "overwrite": True,
+        "encoder_type": "brnn",
+        "decoder_type": "rnn",
+        "rnn_type": "LSTM",
+        "layers": 1,
+        "hidden_size": 256,
+        "word_vec_size": 256,
+        "global_attention": "general",
+        "input_feed": 1,
+        "dropout": [0.0],
+        "attention_dropout": [0.0],
+        "optim": "adam",
+        "learning_rate": 0.001,
+        "batch_type": "sents",
+        "batch_size": 64,
+        "world_size": 1,
+        "train_steps": steps,
+        "report_every": window,
+        "valid_steps": 10 * steps,
+        "save_checkpoint_steps": 10 * steps,
+        "seed": 1,
+    }
+    specials = ["<unk>", "<blank>", "<s>", "</s>"]
+    return {
+        "config.yaml": json.dumps(config, indent=2),
+        **_vocabularies(data, specials),
+    }
+
+
+def joeynmt(attention):
+    def configure(data, folder, steps, window):
+        def side(language):
+            return {
+                "lang": language,
+                "level": "word",
+                "lowercase": False,
+                "normalize": False,
+                "max_length": 100,
+                "voc_file": str(data / f"vocabulary.{language}"),
+            }
+
+        def network(**options):
+            return {
+                "type": "recurrent",
+                "rnn_type": "lstm",
+                "embeddings": {"embedding_dim": 256, "dropout": 0.0},
+                "num_layers": 1,
+                "dropout": 0.0,
+                **options,
+            }
+
+        config = {
+            "name": "bench",
+            "joeynmt_version": "2.3.0",
+            "model_dir": str(folder / "model"),
+            "use_cuda": False,
+            "random_seed": 1,
+            "data": {
+                "train": str(data / "train"),
+                "dev": str(data / "valid"),
+                "dataset_type": "plain",
+                "src": side("source"),
+                "trg": side("target"),
+            },
+            "testing": {"beam_size": 1, "eval_metrics": ["bleu"]},
+            "training": {
+                "overwrite": True,
+                "optimizer": "adam",
+                "learning_rate": 0.001,
+                "scheduling": "exponential",  # none is refused
+                "decrease_factor": 1.0,
+                "normalization": "tokens",
+                "batch_size": 64,
+                "batch_type": "sentence",
+                "epochs": steps,
+                "updates": steps,
+                "logging_freq": window,
+                "validation_freq": 10 * window * steps,
+                "shuffle": True,
+            },
+            "model": {
+                "encoder": network(hidden_size=128, bidirectional=True),
+                "decoder": network(
+                    hidden_size=256,
+                    attention=attention,
+                    input_feeding=True,
+                    init_hidden="last",
+                    hidden_dropout=0.0,
+                ),
+            },
+        }
+        return {"config.yaml": json.dumps(config, indent=2)}
+
+    return configure
+
+
+OPENNMT_TF_MODEL = """
+import tensorflow as tf
+import tensorflow_addons as tfa
+from opennmt import decoders, encoders, inputters, layers, models
+
+
+def model():
+    return models.SequenceToSequence(
+        source_inputter=inputters.WordEmbedder(embedding_size=256),
+        target_inputter=inputters.WordEmbedder(embedding_size=256),
+        encoder=encoders.RNNEncoder(
+            num_layers=1,
+            num_units=128,
+            bidirectional=True,
+            cell_class=tf.keras.layers.LSTMCell,
+            dropout=0.0,
+        ),
+        decoder=decoders.AttentionalRNNDecoder(
+            num_layers=1,
+            num_units=256,
+            bridge_class=layers.CopyBridge,
+            attention_mechanism_class=tfa.seq2seq.LuongAttention,
+            cell_class=tf.keras.layers.LSTMCell,
+            dropout=0.0,
+        ),
+    )
+"""
+
+
+def opennmt_tf(data, folder, steps, window):
+    config = {
+        "model_dir": str(folder / "model"),
+        "data": {
+            "train_features_file": str(data / "train.source"),
+            "train_labels_file": str(data / "train.target"),
+            "source_vocabulary": str(folder / "vocabulary.source"),
+            "target_vocabulary": str(folder / "vocabulary.target"),
+        },
+        "params": {
+            "optimizer": "Adam",
+            "learning_rate": 0.001,
+        },
+        "train": {
+            "batch_type": "examples",
+            "batch_size": 64,
+            "effective_batch_size": None,
+            "max_step": steps,
+            "save_checkpoints_steps": None,
+            "save_summary_steps": window,
+            "length_bucket_width": 2,
+            "sample_buffer_size": -1,
+            "maximum_features_length": 100,
+            "maximum_labels_length": 100,
+        },
+        "eval": {"steps": None},
+    }
+    # It adds the fourth special, for unknown words, itself.
+    specials = ["<blank>", "<s>", "</s>"]
+    return {
+        "config.yaml": json.dumps(config, indent=2),
+        "model.py": OPENNMT_TF_MODEL,
+        **_vocabularies(data, specials),
+    }
+
+
+def _vocabularies(data, specials):
+    return {
+        name: "\n".join(specials) + "\n" + (data / name).read_text("utf-8")
+        for name in ("vocabulary.source", "vocabulary.target")
+    }
+
+
+_JOEYNMT = {
+    "package": "joeynmt==2.3.0",
+    "needs": (
+        f"{TORCH} datasets importlib_metadata matplotlib packaging pyyaml sacrebleu "
+        "sacremoses sentencepiece setuptools<81 subword-nmt tensorboard tqdm"
+    ).split(),
+    "command": lambda folder: [
+        *("python", "-m", "joeynmt", "train", str(folder / "config.yaml")),
+        "--skip-test",
+    ],
+    "pattern": r"Tokens per Sec:\s*([\d.]+)",
+    "versions": ("joeynmt", "torch"),
+}
+
+PEERS = {
+    "opennmt-py": Peer(
+        package="OpenNMT-py==3.5.1",
+        needs=(
+            f"{TORCH} configargparse ctranslate2>=4,<5 fasttext-wheel numpy<2 "
+            "pyahocorasick pyonmttok<2 pyyaml rapidfuzz sacrebleu setuptools<81 "
+            "six spacy tensorboard"
+        ).split(),
+        command=lambda folder: ["onmt_train", "-config", str(folder / "config.yaml")],
+        configure=opennmt_py,
+        pattern=r"Step \d+/.*?/\s*([\d.]+) tok/s",
+        versions=("OpenNMT-py", "torch"),
+    ),
+    "opennmt-tf": Peer(
+        package="OpenNMT-tf==2.32.0",
+        needs=(
+            "tensorflow-cpu==2.13.1 tensorflow-addons==0.21.0 ctranslate2<4 "
+            "packaging pyonmttok<2 pyyaml rouge sacrebleu<3 setuptools<81 six"
+        ).split(),
+        command=lambda folder: [
+            *("onmt-main", "--model", str(folder / "model.py")),
+            *("--config", str(folder / "config.yaml"), "train"),
+        ],
+        configure=opennmt_tf,
+        pattern=r"Step = \d+ ;.*?([\d.]+) target",
+        versions=("OpenNMT-tf", "tensorflow-cpu"),
+    ),
+    "joeynmt": Peer(**_JOEYNMT, configure=joeynmt("luong")),
+    "joeynmt-bahdanau": Peer(**_JOEYNMT, configure=joeynmt("bahdanau")),
+}
+
+
+def program(peer, work, name):
+    """The path of a program in the peer's environment."""
+    return work / f"venv-{peer.name.lower()}" / "bin" / name
+
+
+def install(peer, work):
+    """Makes the peer's environment, unless it is there. Returns its folder."""
+    python = program(peer, work, "python")
+    folder = python.parent.parent
+    done = folder / "installed"
+    wanted = "\n".join([peer.package, *peer.needs])
+    if done.exists() and done.read_text() == wanted:
+        return folder
+    print(f"installing {peer.package}", file=sys.stderr, flush=True)
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    pip = [python, "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, *peer.needs], check=True)
+    subprocess.run([*pip, "--no-deps", peer.package], check=True)
+    done.write_text(wanted)
+    return folder
+
+
+def prepare(peer, name, work, data, steps, window):
+    """Writes the files of a run into a fresh folder. Returns the command."""
+    folder = work / "runs" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file, content in peer.configure(data, folder, steps, window).items():
+        (folder / file).write_text(content, encoding="utf-8")
+    install(peer, work)
+    name, *arguments = peer.command(folder)
+    return [str(program(peer, work, name)), *arguments]
+
+
+def rates(peer, log):
+    """The target tokens per second of each window, by the peer's own log."""
+    return [float(found) for found in re.findall(peer.pattern, log)]
+
+
+def versions(peer, work):
+    """The versions of the packages that the report names."""
+    script = "import sys, importlib.metadata as m\n" + (
+        "print('\\n'.join(name + ' ' + m.version(name) for name in sys.argv[1:]))"
+    )
+    found = subprocess.run(
+        [program(peer, work, "python"), "-c", script, *peer.versions],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return dict(line.rsplit(" ", 1) for line in found.stdout.split("\n") if line)

@@ -1,0 +1,216 @@
+"""One peer of `tools.bench.decode` translates and is timed, by its own Python API.
+
+    PYTHON -m tools.bench.workers.decode_peer NAME --model FOLDER --source FILE \
+        --beam 5 --length 15 --runs 5
+
+PYTHON is that of the peer's environment; FOLDER is what its training wrote. The last
+line printed is a JSON object. What is timed begins with lines of words and ends with
+lines of words; loading the model and one translation before are left out.
+"""
+
+import argparse
+import functools
+import inspect
+import json
+import os
+import time
+from pathlib import Path
+
+from tools.bench.core import repeated, versions
+
+BATCH = 64
+
+
+def opennmt_py(args):
+    from onmt.inference_engine import InferenceEnginePY
+    from onmt.opts import translate_opts
+    from onmt.utils.parse import ArgumentParser
+
+    parser = ArgumentParser()
+    translate_opts(parser)
+    model = newest(args.model.glob("model_step_*.pt"))
+    options = {
+        "model": model,
+        "src": args.source,
+        "output": os.devnull,
+        "batch_size": BATCH,
+        "batch_type": "sents",
+        "beam_size": args.beam,
+        "min_length": args.length,
+        "max_length": args.length,
+        "gpu": -1,
+    }
+    flags = [x for name, value in options.items() for x in (f"-{name}", str(value))]
+    options = parser.parse_args(flags)
+    ArgumentParser.validate_translate_opts(options)
+    ArgumentParser._get_all_transform_translate(options)
+    ArgumentParser._validate_transforms_opts(options)
+    ArgumentParser.validate_translate_opts_dynamic(options)
+    engine = InferenceEnginePY(options)
+
+    def translate():
+        _, found = engine.infer_file()
+        return [best[0].split() for best in found]
+
+    return translate, ("OpenNMT-py", "torch")
+
+
+def joeynmt(args):
+    import joeynmt.prediction as prediction
+    from joeynmt.config import load_config, parse_global_args
+
+    config = load_config(args.model / "config.yaml")
+    source = str(args.source.with_suffix(""))
+    config["data"] = {**config["data"], "dev": source, "test": source}
+    config["testing"] = {
+        "beam_size": args.beam,
+        "batch_size": BATCH,
+        "batch_type": "sentence",
+        "max_output_length": args.length,
+        "beam_alpha": 1.0,
+    }
+    settings = parse_global_args(config, rank=0, mode="test")
+    model, _, data, _ = prediction.prepare(settings, rank=0, mode="test")
+    data.reset_indices(random_subset=-1)
+    # Its `predict` has no argument for it.
+    prediction.search = functools.partial(
+        prediction.search, min_output_length=args.length
+    )
+
+    def translate():
+        _, _, _, found, _, _ = prediction.predict(
+            model=model,
+            data=data,
+            device=settings.device,
+            n_gpu=settings.n_gpu,
+            args=settings.test,
+            autocast=settings.autocast,
+        )
+        return [[word for word in row if word != "</s>"] for row in found]
+
+    return translate, ("joeynmt", "torch")
+
+
+def opennmt_tf(args):
+    import tensorflow as tf
+    import yaml
+    from opennmt import Runner, load_model
+    from opennmt.utils import checkpoint as checkpoints
+
+    config = yaml.safe_load((args.model / "config.yaml").read_text())
+    config["params"] = {
+        **config["params"],
+        "beam_width": args.beam,
+        "minimum_decoding_length": args.length,
+        "maximum_decoding_length": args.length,
+    }
+    config["infer"] = {"batch_size": BATCH, "length_bucket_width": 2}
+    runner = Runner(
+        load_model(config["model_dir"], str(args.model / "model.py")), config
+    )
+    config = runner._finalize_config()
+    model = runner._init_model(config)
+    checkpoint = checkpoints.Checkpoint.from_config(config, model)
+    checkpoint.restore(weights_only=True)
+    inputter = model.examples_inputter
+    options = {"batch_type": "examples", "length_bucket_width": 2}
+    data = inputter.make_inference_dataset(str(args.source), BATCH, **options)
+    infer = tf.function(model.infer, input_signature=(data.element_spec,))
+
+    def translate():
+        found = {}
+        for features in data:
+            batch = {name: value.numpy() for name, value in infer(features).items()}
+            for row, place in enumerate(batch["index"]):
+                length = batch["length"][row, 0]
+                words = batch["tokens"][row, 0, :length]
+                found[int(place)] = [word.decode() for word in words]
+        return [found[place] for place in sorted(found)]
+
+    return translate, ("OpenNMT-tf", "tensorflow-cpu")
+
+
+def ctranslate2(args):
+    import ctranslate2 as ct2
+
+    folder = args.model / f"ctranslate2-{args.precision}"
+    if not folder.exists():
+        checkpoint = str(newest(args.model.glob("model_step_*.pt")))
+        make = ct2.converters.OpenNMTPyConverter
+        # The checkpoint is our own; newer versions want to be told so.
+        asked = "unsafe_deserialization" in inspect.signature(make).parameters
+        options = {"unsafe_deserialization": True} if asked else {}
+        converter = make(checkpoint, **options)
+        converter.convert(str(folder), quantization=args.precision)
+    translator = ct2.Translator(
+        str(folder),
+        device="cpu",
+        compute_type=args.precision,
+        intra_threads=len(os.sched_getaffinity(0)),
+    )
+
+    def translate():
+        lines = args.source.read_text("utf-8").splitlines()
+        found = translator.translate_batch(
+            [line.split() for line in lines],
+            beam_size=args.beam,
+            max_batch_size=BATCH,
+            min_decoding_length=args.length,
+            max_decoding_length=args.length,
+        )
+        return [result.hypotheses[0] for result in found]
+
+    return translate, ("ctranslate2",)
+
+
+def newest(files):
+    """The last of some files that were written one after another."""
+    return max(files, key=lambda path: path.stat().st_mtime)
+
+
+PEERS = {
+    "opennmt-py": opennmt_py,
+    "joeynmt": joeynmt,
+    "opennmt-tf": opennmt_tf,
+    "ctranslate2": ctranslate2,
+}
+
+
+def add_arguments(parser):
+    """The arguments that zoo's side has too."""
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--beam", type=int, default=1)
+    parser.add_argument("--length", type=int, default=15, help="words of each")
+    parser.add_argument("--runs", type=int, default=5)
+
+
+def measure(translate, began, runs):
+    """Seconds that a function which gives lists of words takes: to be loaded since
+    `began`, in its first call, and in each of some runs after it."""
+    load = time.perf_counter() - began
+    found, first, seconds = repeated(translate, runs)
+    return {
+        "seconds": seconds,
+        "load": load,
+        "first": first,
+        "sentences": len(found),
+        "tokens": sum(map(len, found)),
+    }
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=PEERS)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--precision", default="float32")
+    add_arguments(parser)
+    args = parser.parse_args(argv)
+    began = time.perf_counter()
+    translate, packages = PEERS[args.name](args)
+    report = measure(translate, began, args.runs)
+    report["versions"] = versions(*packages)
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

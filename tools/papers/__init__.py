@@ -1,0 +1,1 @@
+"""What of the papers the presets reproduce: `python -m tools.papers.reproduce`."""

@@ -1,0 +1,1 @@
+"""Cards and figures of presets, each a command: `python -m tools.presets.card`."""

@@ -1,0 +1,139 @@
+"""Scores presets anew, measures their speed, and writes both into their cards.
+
+    KERAS_BACKEND=jax python -m tools.presets.measure NAME [NAME ...]
+    KERAS_BACKEND=jax python -m tools.presets.measure     # all of savedmodels/
+
+Each works through its first test set (translators: beam 5, batches of 64): once to
+compile, then three times, of which the median counts. The scores and the examples of
+bad output are those of the same texts; where a score is not the card's, both are
+printed. A figure counts on a quiet machine only: the load is printed too.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+
+import zoo
+from tools import ROOT
+from tools.bench.core import repeated
+from tools.presets.card import cards, write_facts
+from zoo.backend import configured_backend
+from zoo.presets.card import read_card
+from zoo.run import config
+
+
+def main(argv=None, root=ROOT):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="default: all of savedmodels/")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args(argv)
+    names = arguments.names or [card.name for card in cards(root)]
+    print(f"load {os.getloadavg()}", flush=True)
+    command = f"KERAS_BACKEND={configured_backend()} python -m tools.presets.measure"
+    for name in names:
+        folder = root / "savedmodels" / name
+        card = read_card(folder)
+        found = WORK[card.task](zoo.load(folder), card, arguments.rounds)
+        facts = card.to_dict()
+        facts["speed"] = {
+            "value": round(found["count"] / found["seconds"], 1),
+            "unit": found["unit"],
+            "machine": machine(),
+            "command": f"{command} {name}",
+        }
+        facts["examples"] = found["examples"]
+        for score, value in zip(facts["scores"], found["scores"], strict=True):
+            value, signature = value
+            if round(value, 2) != round(score["value"], 2):
+                print(f"{name}: {score['metric']} {score['value']}, now {value:.2f}")
+            score["value"] = round(value, 4)
+            score["signature"] = signature or score["signature"]
+        write_facts(folder, facts, root)
+        print(f"{name}: {facts['speed']['value']} {found['unit']}", flush=True)
+    return 0
+
+
+def machine():
+    """The GPUs and cores, the backend and its version."""
+    backend = configured_backend()
+    version = config.versions(backend)[backend]
+    return f"{config.machine()}, {backend} {version}"
+
+
+def timed(work, rounds):
+    """The result of `work`, and the median of its seconds after a first call."""
+    result, _, seconds = repeated(work, rounds)
+    return result, statistics.median(seconds)
+
+
+def translate(model, card, rounds):
+    from zoo.evaluation import corpus_scores, worst_translations
+
+    tests = dict.fromkeys((score["data"], score["split"]) for score in card.scores)
+    seconds, examples, scores = None, [], {}
+    for corpus, split in tests:
+        data = zoo.data.load(corpus, *card.languages, split=split)
+        sources = list(data.sources)
+        if seconds is None:
+            texts, seconds = timed(lambda s=sources: model.translate(s), rounds)
+            count = len(sources)
+        else:
+            texts = model.translate(sources)
+        found = corpus_scores(texts, data.references)
+        for metric, title in (("bleu", "BLEU"), ("chrf", "chrF")):
+            told = found[metric]["score"], found[metric]["signature"]
+            scores[corpus, split, title] = told
+        examples += worst_translations(sources, data.references, texts)
+    return {
+        "count": count,
+        "seconds": seconds,
+        "unit": "sentences/s",
+        "examples": examples,
+        "scores": [scores[s["data"], s["split"], s["metric"]] for s in card.scores],
+    }
+
+
+def tag(model, card, rounds):
+    from zoo.data.tagged import load_ud
+    from zoo.evaluation import tag_accuracy, worst_tags
+
+    (score,) = card.scores
+    data = load_ud(score["split"])
+    found, seconds = timed(lambda: model.tag(data.sentences), rounds)
+    return {
+        "count": len(data.sentences),
+        "seconds": seconds,
+        "unit": "sentences/s",
+        "examples": worst_tags(found, data.tags),
+        "scores": [(100 * tag_accuracy(found, data.tags)[0], None)],
+    }
+
+
+def generate(model, card, rounds):
+    from zoo.data.texts import load_ptb
+    from zoo.evaluation import worst_continuations
+
+    texts = {score["split"]: load_ptb(score["split"]) for score in card.scores}
+    written, seconds = timed(lambda: model.generate(PROMPTS, max_length=30), rounds)
+    words = sum(len(text.split()) for text in written)
+    found = {
+        split: model.perplexity(rows, batch_size=1, carry_over=True)
+        for split, rows in texts.items()
+    }
+    return {
+        "count": words - sum(len(text.split()) for text in PROMPTS),
+        "seconds": seconds,
+        "unit": "new words/s",
+        "examples": worst_continuations(model, texts["test"][:200]),
+        "scores": [(found[score["split"]], None) for score in card.scores],
+    }
+
+
+# A language model goes on from these, in one batch.
+PROMPTS = ["the company said", "shares of", "in new york", "mr. <unk>"] * 16
+WORK = {"translate": translate, "tag": tag, "generate": generate}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""Keeps what presets give today; tests/test_bundled.py asks each backend again.
+
+    KERAS_BACKEND=jax python -m tools.presets.outputs NAME [NAME ...]
+
+The texts that they are given stand in tests/bundled_outputs.json, which it writes.
+"""
+
+import argparse
+import json
+import sys
+
+import zoo
+from tools import ROOT
+from zoo.presets.card import read_card
+
+FILE = ROOT / "tests" / "bundled_outputs.json"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="+", help="folders of savedmodels/")
+    names = parser.parse_args(argv).names
+    kept = json.loads(FILE.read_text(encoding="utf-8"))
+    for name in names:
+        folder = ROOT / "savedmodels" / name
+        task = read_card(folder).task
+        kept[task][name] = outputs(zoo.load(folder), task, kept[task]["sources"])
+    text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+    FILE.write_text(text, encoding="utf-8")
+    return 0
+
+
+def outputs(model, task, sources):
+    """The outputs of a preset for the sources of its task."""
+    if task == "tag":
+        return {"tags": [[tag for _, tag in row] for row in model.tag(sources)]}
+    if task == "generate":
+        texts = model.generate(sources, max_length=20)
+        return {"texts": texts, "log_probs": rounded(model.score(texts))}
+    found = model.translate(sources, beam_size=5, return_details=True)
+    texts = [record.text for record in found]
+    return {
+        "translations": texts,
+        "scores": rounded(record.score for record in found),
+        "log_probs": rounded(model.score(sources, texts)),
+    }
+
+
+def rounded(numbers):
+    return [round(number, 5) for number in numbers]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Whole LSTM layers by cuDNN's kernel, which Keras reaches without masks only."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.backend import Tensor
+from zoo.layers.fast_loops.gates import is_standard
+from zoo.layers.functional import cast_weights, gather_rows
+
+# Added to a gate's input it closes (or, for the forget gate, opens) it to the last bit.
+_SATURATED = 1e4
+
+
+def has_cudnn(cell: Any, inputs: Tensor) -> bool:
+    """Whether Keras can run this LSTM cell over a sequence by cuDNN's kernel.
+
+    That needs a GPU, the paper's activations and more than one step. Not under
+    TensorFlow, whose training step XLA compiles, which has no such kernel; nor under
+    JAX with a `keras.distribution`, where each device would do the whole batch.
+    """
+    backend = keras.backend.backend()
+    if not is_standard(cell) or backend not in ("jax", "torch") or inputs.shape[1] == 1:
+        return False
+    if backend == "torch":
+        device = getattr(inputs, "device", None)
+        return getattr(device, "type", None) == "cuda"
+    if keras.distribution.distribution() is not None:
+        return False
+    return any("gpu" in device for device in keras.distribution.list_devices())
+
+
+def run_lstm(
+    cell: Any,
+    inputs: Tensor,
+    initial_states: list[Tensor],
+    mask: Tensor | None = None,
+    reverse: bool = False,
+) -> tuple[Tensor, list[Tensor]]:
+    """`run_cell` of an LSTM cell by Keras's own LSTM layer.
+
+    On a GPU that is cuDNN's kernel, which knows no mask, elsewhere Keras's loop. So the
+    real steps are moved to the front of each row in the order in which they are read,
+    and at the pads behind them one more input shuts the input gate and opens the forget
+    gate: c stays as it is, and h is taken from the last real step.
+
+    Args:
+        cell: a built `zoo.layers.LSTMCell`.
+        inputs: `(B, T, n)`.
+        initial_states: `[h, c]`, each `(B, units)`.
+        mask: bool `(B, T)`, true where real, or None.
+        reverse: whether to run from the last step to the first.
+
+    Returns:
+        `(outputs, [h, c])`: `(B, T, units)` with zeros at pads, at the step that made
+        them, and the states after the last real step.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import LSTMCell
+        >>> cell = LSTMCell(4)
+        >>> cell.build((None, 3))
+        >>> states = cell.get_initial_state(batch_size=2)
+        >>> outputs, states = run_lstm(cell, np.ones((2, 7, 3), "float32"), states)
+        >>> outputs.shape
+        (2, 7, 4)
+    """
+    inputs = ops.convert_to_tensor(inputs)
+    dtype = keras.backend.standardize_dtype(inputs.dtype)
+    # JAX's binding of the kernel knows no other type.
+    compute = "float32" if keras.backend.backend() == "jax" else dtype
+    states = [ops.cast(state, compute) for state in initial_states]
+    kernel, recurrent = (
+        cast_weights(w, compute) for w in (cell.kernel, cell.recurrent_kernel)
+    )
+    bias = cell.bias if cell.use_bias else ops.zeros((4 * cell.units,))
+    bias = cast_weights(bias, compute)
+    sequence = ops.cast(inputs, compute)
+    if mask is None:
+        outputs, states = _engine(cell, kernel, recurrent, bias, compute)(
+            ops.flip(sequence, axis=1) if reverse else sequence, states
+        )
+        outputs = ops.flip(outputs, axis=1) if reverse else outputs
+        return ops.cast(outputs, dtype), [ops.cast(s, dtype) for s in states]
+
+    mask = ops.cast(mask, "bool")
+    time = ops.shape(inputs)[1]
+    steps = ops.arange(time, dtype="int32")
+    steps = (time - 1 - steps if reverse else steps)[None]
+    order = ops.argsort(ops.where(mask, steps, steps + time), axis=1)
+    sequence = _take(sequence, order)
+    count = ops.sum(ops.cast(mask, "int32"), axis=1)  # (B,)
+    pads = ops.arange(time, dtype="int32")[None] >= count[:, None]
+    shut = [-_SATURATED, _SATURATED, 0.0, 0.0]  # i, f, candidate, o
+    row = ops.repeat(ops.convert_to_tensor(shut, dtype=compute), cell.units)[None]
+    kernel = ops.concatenate([kernel, row], axis=0)
+    pads = ops.cast(pads, compute)[..., None]
+    sequence = ops.concatenate([sequence, pads], axis=-1)
+    outputs, (_, c) = _engine(cell, kernel, recurrent, bias, compute)(sequence, states)
+    h = _take(outputs, ops.maximum(count - 1, 0)[:, None])[:, 0]
+    h = ops.where(count[:, None] > 0, h, states[0])
+    outputs = _take(outputs, ops.argsort(order, axis=1))
+    outputs = ops.where(mask[..., None], outputs, ops.zeros_like(outputs))
+    return ops.cast(outputs, dtype), [ops.cast(h, dtype), ops.cast(c, dtype)]
+
+
+def _take(sequence, steps):
+    """Of row b the steps `steps[b]`."""
+    return gather_rows(sequence, ops.cast(steps, "int32")[..., None])[:, :, 0]
+
+
+def _engine(cell, kernel, recurrent, bias, dtype):
+    """Runs Keras's LSTM layer over these weights, by cuDNN where possible.
+
+    Returns a function `(sequence, states) -> (outputs, states)`.
+    """
+    layer = keras.layers.LSTM(
+        cell.units, return_sequences=True, dtype=dtype, name="whole", seed=0
+    )
+    weights = layer.cell
+    weights.kernel, weights.recurrent_kernel, weights.bias = kernel, recurrent, bias
+    weights.built = True
+
+    def run(sequence, states):
+        _, outputs, states = layer.inner_loop(sequence, states, mask=None)
+        return outputs, list(states)
+
+    return run

@@ -1,0 +1,145 @@
+"""Decoders with attention over whole targets, their products taken out of the loop."""
+
+from typing import Any
+
+from keras import ops
+
+from zoo.backend import Tensor
+from zoo.layers.attention import attend_rows
+from zoo.layers.fast_loops.cells import hoist, run_cell
+from zoo.layers.fast_loops.loop import TimeLoop
+from zoo.layers.functional import cast_weights, columns
+
+
+def run_attention_cell(
+    cell: Any,
+    inputs: Tensor,
+    states: list[Tensor],
+    memory: Tensor,
+    mask: Tensor,
+    keys: Tensor,
+    training: bool = False,
+    return_alignments: bool = True,
+) -> tuple[Tensor, list[Tensor], Tensor | None]:
+    """`AttentionCell` over a sequence.
+
+    Args:
+        cell: a built `AttentionCell`.
+        inputs: `(B, T, n)`, in the compute dtype.
+        states: from `get_initial_state`.
+        memory, mask, keys: as in the attention layers.
+        training: whether gradients will be asked for, and inputs dropped.
+        return_alignments: whether the alignments are wanted; without them the loop
+            carries less.
+
+    Returns:
+        `(outputs (B, T, units), states, alignments (B, T, S) or None)`.
+    """
+    if not cell.input_feeding:
+        return _run_unfed(cell, inputs, states, memory, mask, keys, training)
+    # Only the narrow inputs are turned round.
+    inputs = cell.drop(ops.swapaxes(inputs, 0, 1), training=training)
+    loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
+    sizes = [cell.units, *(own.output_size for own in cell.cells)]
+    steps = [hoist(cell.cells[0], loop, inputs, fed=sizes[0])]
+    for own, size in zip(cell.cells[1:], sizes[1:], strict=False):
+        steps.append(hoist(own, loop, fed=size))
+    combine = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
+    masks = _dropout_masks(cell, loop, sizes[:-1], training)
+
+    def step(slices, states):
+        *cell_states, x, position = states
+        new_states = []
+        for own, advance, drop in zip(
+            cell.split_states(cell_states), steps, masks, strict=True
+        ):
+            x = x if drop is None else x * slices[drop]
+            x, own = advance(slices, own, x)
+            new_states += own
+        context, alignment = attend_rows(
+            cell.attention, x, memory, mask, keys, position, paired=True
+        )
+        joined = ops.concatenate([context, x], axis=-1)
+        output = ops.tanh(combine(slices, joined))
+        states = [*new_states, output, position + 1]
+        if return_alignments:
+            output = ops.concatenate([output, alignment], axis=-1)
+        return output, states
+
+    outputs, states = loop.run(step, states)
+    alignments = outputs[..., cell.units :] if return_alignments else None
+    return outputs[..., : cell.units], states, alignments
+
+
+def _run_unfed(cell, inputs, states, memory, mask, keys, training):
+    """Without input feeding: layer by layer, then all steps' attention at once."""
+    *cell_states, position = states
+    new_states = []
+    for own, first in zip(cell.cells, cell.split_states(cell_states), strict=True):
+        inputs = cell.drop(inputs, training=training)
+        inputs, final = run_cell(own, inputs, first, training=training)
+        new_states += final
+    time = ops.shape(inputs)[1]
+    context, alignments = cell.attention(
+        inputs,
+        memory,
+        mask=mask,
+        keys=keys,
+        position=ops.arange(time, dtype="int32"),
+    )
+    return cell.combine(context, inputs), [*new_states, position + time], alignments
+
+
+def _dropout_masks(cell, loop, sizes, training):
+    """Places of the dropout masks for what each cell is fed inside the loop."""
+    if not training or not cell.dropout:
+        return [None] * len(sizes)
+    return [
+        loop.read(cell.drop(ops.ones((*loop.lead, size), loop.dtype), training=True))
+        for size in sizes
+    ]
+
+
+def run_context_cell(
+    cell: Any,
+    inputs: Tensor,
+    states: list[Tensor],
+    memory: Tensor,
+    mask: Tensor,
+    keys: Tensor,
+    training: bool = False,
+    return_alignments: bool = True,
+    noise: Tensor | None = None,
+) -> tuple[Tensor, Tensor, list[Tensor], Tensor | None]:
+    """`ContextCell` over a sequence.
+
+    Args:
+        cell: a built `ContextCell`.
+        noise: `(B, T, S + 1)`, for `HardAttention`, or None.
+        The others: as in `run_attention_cell`.
+
+    Returns:
+        `(outputs (B, T, units), contexts (B, T, d_m), states, alignments (B, T, S))`.
+    """
+    inputs = ops.swapaxes(inputs, 0, 1)
+    loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
+    size = memory.shape[-1]
+    advance = hoist(cell.cell, loop, inputs, fed=size)
+    if noise is not None:
+        place = loop.read(ops.cast(ops.swapaxes(noise, 0, 1), loop.dtype))
+
+    def step(slices, states):
+        *own, position = states
+        others = {} if noise is None else {"noise": slices[place]}
+        context, alignment = cell.attend(
+            own[0], memory, mask, keys, position, paired=True, **others
+        )
+        output, own = advance(slices, own, context)
+        parts = [output, context] + ([alignment] if return_alignments else [])
+        return ops.concatenate(parts, axis=-1), [*own, position + 1]
+
+    outputs, states = loop.run(step, states)
+    first, second = cell.output_size, cell.output_size + size
+    contexts = columns(outputs, first, second)
+    alignments = outputs[..., second:] if return_alignments else None
+    return columns(outputs, 0, first), contexts, states, alignments

@@ -1,0 +1,150 @@
+"""A scan over time that is relieved of what need not be done at each step."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.backend import Shape, Tensor
+from zoo.layers.functional import custom_gradient, scan
+
+
+class TimeLoop:
+    """Collects what the steps of a loop read, then runs them.
+
+    Args:
+        lead: `(T, B)`.
+        dtype: the compute dtype.
+        training: whether gradients will be asked for, which are then prepared.
+
+    Example:
+        >>> inputs, U = keras.ops.ones((7, 2, 3)), keras.ops.ones((3, 3))
+        >>> loop = TimeLoop((7, 2), "float32", training=True)
+        >>> product = loop.product(U, inputs)  # h U + x_t
+        >>> def step(slices, states):
+        ...     h = keras.ops.tanh(product(slices, states[0]))
+        ...     return h, [h]
+        >>> outputs, _ = loop.run(step, [keras.ops.zeros((2, 3))])
+        >>> outputs.shape
+        (2, 7, 3)
+    """
+
+    def __init__(self, lead: Shape, dtype: Any, training: bool = False) -> None:
+        self.lead, self.dtype, self.training = tuple(lead), dtype, training
+        # Under torch, which runs the loop step by step, the wider sequences of
+        # `LoopKernel` cost as much as they save.
+        self.prepares = training and keras.backend.backend() != "torch"
+        self.sequences: list[Tensor] = []
+
+    def read(self, sequence: Tensor) -> int:
+        """Adds a sequence `(T, B, m)`, time first, as a loop reads it.
+
+        Returns its place among the `slices` `(B, m)` that a step gets.
+        """
+        self.sequences.append(sequence)
+        return len(self.sequences) - 1
+
+    def product(self, kernel: Tensor, added: Tensor | None = None) -> Callable:
+        """A product inside the loop, with a term that is known before it.
+
+        Args:
+            kernel: `(n, m)`.
+            added: `(T, B, m)`; `(B, m)` or `(m,)` where it is the same at each step;
+                None for nothing.
+
+        Returns:
+            A function `(slices, x)`: for x `(B, n)` it gives x · kernel + added.
+        """
+        changes = added is not None and len(added.shape) == 3
+        if self.prepares:
+            kernel = LoopKernel(kernel)
+            added = ops.zeros((), self.dtype) if added is None else added
+            if not changes:
+                added = ops.broadcast_to(added, (*self.lead, kernel.shape[1]))
+            place = self.read(kernel.widen(added))
+            return lambda slices, x: kernel.product(x, slices[place])
+        if changes:
+            place = self.read(added)
+            return lambda slices, x: ops.matmul(x, kernel) + slices[place]
+        if added is None:
+            return lambda slices, x: ops.matmul(x, kernel)
+        return lambda slices, x: ops.matmul(x, kernel) + added
+
+    def run(
+        self, step: Callable, states: list[Tensor], reverse: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The loop.
+
+        Args:
+            step: function `(slices, states) -> (output, new_states)`; see `scan`.
+            states: list of tensors.
+            reverse: whether to run from the last step to the first.
+
+        Returns:
+            `(outputs, final_states)`, as from `scan`.
+        """
+        # Side by side, since Keras's engine takes one sequence; batch first, as it
+        # wants it, though it turns it back at once.
+        widths = [sequence.shape[-1] for sequence in self.sequences]
+        ends = list(itertools.accumulate(widths[:-1]))
+        sequence = self.sequences[0]
+        if ends:
+            sequence = ops.concatenate(self.sequences, axis=-1)
+
+        def run_step(x, states):
+            return step(ops.split(x, ends, axis=-1) if ends else [x], states)
+
+        return scan(run_step, ops.swapaxes(sequence, 0, 1), states, reverse)
+
+
+class LoopKernel:
+    """The matrix of a product inside a time loop, made ready for training.
+
+    The gradient of a loop's matrix is a sum over its steps. Added up inside the loop it
+    costs a small product and a pass over the whole matrix at each step; after the loop
+    it is one large product. `widen` adds columns of zeros to a sequence that the loop
+    reads anyway; the steps hand their factors of that product out as the gradient of
+    these columns. Measured: docs/performance.md.
+
+    Args:
+        kernel: tensor `(n, m)`.
+    """
+
+    def __init__(self, kernel: Tensor) -> None:
+        self.kernel, self.shape = kernel, kernel.shape
+        self.transposed = ops.transpose(kernel)  # here: not at each step
+
+    def widen(self, added: Tensor) -> Tensor:
+        """Adds columns for the kernel's gradient to what is added to the products.
+
+        `(T, B, m)` becomes `(T, B, m + n)`.
+        """
+        n, m = self.shape
+
+        @custom_gradient
+        def join(added, kernel):
+            def gradient(upstream):
+                rows = ops.reshape(upstream, (-1, m + n))
+                d_kernel = ops.matmul(ops.transpose(rows[:, m:]), rows[:, :m])
+                return upstream[..., :m], d_kernel
+
+            room = ops.zeros((*ops.shape(added)[:-1], n), dtype=added.dtype)
+            return ops.concatenate([added, room], axis=-1), gradient
+
+        return join(added, self.kernel)
+
+    def product(self, x: Tensor, added: Tensor) -> Tensor:
+        """One step: x · kernel plus this step's slice of the widened sequence."""
+        m = self.shape[1]
+
+        @custom_gradient
+        def multiply(x, kernel, transposed, added):
+            def gradient(upstream):
+                rows = ops.concatenate([upstream, x], axis=-1)
+                return ops.matmul(upstream, transposed), None, None, rows
+
+            return ops.matmul(x, kernel) + added[:, :m], gradient
+
+        return multiply(x, self.kernel, self.transposed, added)

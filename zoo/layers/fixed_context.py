@@ -1,0 +1,117 @@
+"""A decoder that reads one context at every step (Cho et al. 2014)."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.backend import Shape, Tensor
+from zoo.layers.cells import GRUCell
+from zoo.layers.fast_loops.cells import hoist
+from zoo.layers.fast_loops.loop import TimeLoop
+from zoo.layers.functional import cast_weights, linear
+from zoo.layers.recurrent import CellRunner
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class FixedContextDecoder(CellRunner):
+    """Runs a cell over target sequences with one context per sentence.
+
+    The context is a further input at every step: s_i = cell([x_i; c], s_{i-1}).
+
+    With `reset_context` the reset gate scales the context's share of the candidate too,
+    tanh(W x + r * (U s + C c)), as in the appendix of Cho et al. 2014.
+
+    Args:
+        cell: a `zoo.layers.GRUCell`.
+        reset_context: see above; for a cell with `reset_after=True`.
+
+    Call arguments:
+        inputs: `(B, T, n)`.
+        context: `(B, d)`.
+        initial_state: `(B, units)`.
+
+    Returns:
+        `(outputs, contexts)`: `(B, T, units)`, and the context for every step,
+        `(B, T, d)`. Both carry the inputs' Keras mask, if they have one.
+
+    Raises:
+        ValueError: for another kind of cell, or `reset_context` with a cell whose reset
+            gate stands before the product.
+
+    Example:
+        >>> import numpy as np
+        >>> decoder = FixedContextDecoder(GRUCell(8))
+        >>> zeros = np.zeros((2, 8))
+        >>> outputs, _ = decoder(np.ones((2, 7, 4)), np.ones((2, 5)), zeros)
+        >>> outputs.shape
+        (2, 7, 8)
+    """
+
+    def __init__(self, cell: Any, reset_context: bool = False, **kwargs: Any) -> None:
+        if not isinstance(cell, GRUCell):
+            raise ValueError(
+                f"`cell` must be a zoo.layers.GRUCell. Received: cell={cell!r}"
+            )
+        if reset_context and not cell.reset_after:
+            raise ValueError(
+                "`reset_context` needs a cell with reset_after=True. "
+                f"Received: reset_after={cell.reset_after}"
+            )
+        super().__init__(cell, **kwargs)
+        self.reset_context = reset_context
+
+    def build(
+        self,
+        inputs_shape: Shape,
+        context_shape: Shape,
+        initial_state_shape: Shape | None = None,
+    ) -> None:
+        if not self.cell.built:
+            self.cell.build((None, inputs_shape[-1] + context_shape[-1]))
+        self.built = True
+
+    def project(self, context: Tensor) -> Tensor:
+        """The context's share of the input product, computed once: `(B, 3 * units)`."""
+        kernel = cast_weights(self.cell.kernel, self.compute_dtype)
+        start = kernel.shape[0] - context.shape[-1]
+        return linear(ops.cast(context, self.compute_dtype), kernel[start:])
+
+    def call(
+        self,
+        inputs: Tensor,
+        context: Tensor,
+        initial_state: Tensor,
+        training: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
+        loop = TimeLoop(ops.shape(inputs)[:2], self.compute_dtype, training)
+        added, reset = self._shares(self.project(context))
+        advance = hoist(self.cell, loop, inputs, added=added, reset=reset)
+        outputs, _ = loop.run(advance, [ops.cast(initial_state, self.compute_dtype)])
+        lead = (*ops.shape(outputs)[:2], context.shape[-1])
+        return outputs, ops.broadcast_to(context[:, None], lead)
+
+    def step(self, inputs: Tensor, state: Tensor, projected: Tensor) -> Tensor:
+        """One step: `(B, n)`, `(B, units)` and `project(context)` to `(B, units)`."""
+        added, reset = self._shares(projected)
+        return self.cell.step(self.cell.project(inputs) + added, state, reset)
+
+    def _shares(self, projected):
+        """Splits C c into what is added and what the reset gate scales, or None."""
+        if not self.reset_context:
+            return projected, None
+        gates, reset = ops.split(projected, [2 * self.cell.units], axis=-1)
+        return ops.concatenate([gates, ops.zeros_like(reset)], axis=-1), reset
+
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
+        return previous_mask, previous_mask
+
+    def compute_output_shape(
+        self, inputs_shape: Shape, context_shape: Shape, initial_state_shape: Shape
+    ) -> Any:
+        lead = tuple(inputs_shape[:2])
+        return (*lead, self.cell.output_size), (*lead, context_shape[-1])
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "reset_context": self.reset_context}

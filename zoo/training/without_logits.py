@@ -1,0 +1,72 @@
+"""A translator in training, whose logits are never made."""
+
+from typing import Any
+
+import keras
+
+from zoo.backend import Shape, Tensor
+from zoo.models.base import KeptValues
+from zoo.models.seq2seq import Translator
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class WithoutLogits(KeptValues, keras.Model):
+    """Trains a translator by what its output layer reads.
+
+    `SmoothedCrossEntropy.projected` has loss and gradient of the output layer in one
+    pass, a slice of time after another: `zoo.training.projection`. All weights are the
+    task's.
+
+    Args:
+        task: a `zoo.models.Translator`.
+
+    Call arguments: the task's.
+
+    Returns:
+        `(B, T, d)`, the task's `features`.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.models import Luong, LuongTranslator
+        >>> task = LuongTranslator(Luong(20, num_layers=1, hidden_dim=8,
+        ...                              embedding_dim=8))
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> WithoutLogits(task)({"source_ids": ids, "target_ids": ids}).shape
+        (2, 4, 8)
+    """
+
+    def __init__(self, task: Any, **kwargs: Any) -> None:
+        super().__init__(**{"name": task.name, **kwargs})
+        self.task = task
+        self.built = True
+
+    @staticmethod
+    def serves(model: Any, loss: Any) -> bool:
+        """Whether a model can be trained with a loss without its logits.
+
+        That is a translator whose output layer is a plain matrix product, but not in
+        float16: the gradient would be made before the loss is scaled up, and vanish.
+        """
+        return (
+            isinstance(model, Translator)
+            and hasattr(loss, "projected")
+            and model.backbone.compute_dtype != "float16"
+            and model.backbone.has_plain_output
+        )
+
+    def build(self, input_shape: Shape | None = None) -> None:
+        self.built = True
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        return self.task.features(inputs, training=training)
+
+    def compute_loss(
+        self,
+        x: Tensor | None = None,
+        y: Tensor | None = None,
+        y_pred: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+        training: bool = True,
+    ) -> Tensor:
+        loss = self.task.projected_loss(self.loss, y_pred, y, sample_weight)
+        return sum(self.losses, loss)
