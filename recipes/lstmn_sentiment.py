@@ -19,6 +19,7 @@ import sys
 from functools import partial
 from typing import Any
 
+from zoo.checks import one_of
 from zoo.run import Recipe, at_least, run_recipe
 from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
 
@@ -57,10 +58,7 @@ class Settings:
     def __post_init__(self):
         at_least(self, epochs=1, least=1, batch_size=1, buckets=1, patience=1)
         at_least(self, sentences=1 if self.labels == "generated" else 0)
-        if self.labels not in LABELS:
-            raise ValueError(
-                f"`labels` must be one of {list(LABELS)}. Received: {self.labels!r}"
-            )
+        one_of("labels", self.labels, LABELS)
 
 
 def sentences(run: Any) -> dict[str, Any]:

@@ -165,7 +165,10 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ("max_length=0", "`max_length` must be at least 1. Received: 0"),
         ("patience=-1", "`patience` must be at least 1. Received: -1"),
         ("optimizer.learning_rate=-1", "`learning_rate` must be above 0"),
-        ("optimizer.schedule=cos", "`schedule` must be one of .*Received: 'cos'"),
+        (
+            "optimizer.schedule=cos",
+            "`schedule` must be one of .*Received: schedule='cos'",
+        ),
         ("batch.batch_size=0", "batch: `batch_size` must be a positive integer"),
         ("loss.smoothing=1.5", r"loss: `smoothing` must be in \[0, 1\)"),
         ("model.dropout=1.5", r"model: `dropout` must be in \[0, 1\)"),

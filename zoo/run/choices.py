@@ -135,7 +135,7 @@ def _collect(arguments, prefix, cls, value, kinds):
         part = type(inner) if dataclasses.is_dataclass(inner) else _part(hint)
         if part:
             _collect(arguments, f"{key}.", part, inner, kinds)
-            if _allows_none(hint):
+            if type(None) in typing.get_args(hint):
                 kinds[key] = type(None)
         elif typing.get_origin(hint) is dict:
             kind = typing.get_args(hint)[1]
@@ -174,66 +174,53 @@ def _part(hint):
     return next((kind for kind in kinds if dataclasses.is_dataclass(kind)), None)
 
 
-def _allows_none(hint):
-    return type(None) in typing.get_args(hint)
-
-
 # === Values ===
 
 
 def _read(key, text, hint):
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        kinds = typing.get_args(hint)
-    else:
-        kinds = (hint,)
-    if text == "null" and (type(None) in kinds or Any in kinds):
-        return None
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    kinds, value = typing.get_args(hint) if union else (hint,), _parse(text)
     for kind in kinds:
-        with contextlib.suppress(ValueError):
-            return _convert(text, kind)
-    allowed = " or ".join(dict.fromkeys(_words(kind) for kind in kinds))
+        with contextlib.suppress(ValueError, OverflowError):
+            return _fit(text if kind is str else value, kind)
+    allowed = " or ".join(dict.fromkeys(map(_describe, kinds)))
     raise ConfigurationError(f"--set {key}: must be {allowed}. Received: {text!r}")
 
 
-def _convert(text, kind):
-    if kind is bool and text in ("true", "false"):
-        return text == "true"
-    if kind in _NUMBERS and _NUMBERS[kind].fullmatch(text):
-        value = kind(text)
-        return value if math.isfinite(value) else _refuse(text)
-    if kind is str:
-        return text
-    if kind is Any:
-        for narrow in (bool, int, float, str):
-            with contextlib.suppress(ValueError):
-                return _convert(text, narrow)
-    origin = typing.get_origin(kind)
-    if origin is typing.Literal and text in typing.get_args(kind):
-        return text
-    return _shaped(json.loads(text), kind) if origin in (tuple, list) else _refuse(text)
+def _parse(text):
+    """A number, what JSON reads, or the text."""
+    for kind, pattern in _NUMBERS.items():
+        if pattern.fullmatch(text):
+            return kind(text)
+    if text == text.strip():
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
 
 
-def _shaped(value, kind):
-    """A value from JSON as a type: lists may become tuples."""
+def _fit(value, kind):
+    """A value as one of a type: integers may become floats, and lists tuples."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin not in (tuple, list):
-        fits = type(value) is kind or (kind is float and type(value) is int)
-        return kind(value) if fits else _refuse(value)
-    if not isinstance(value, list):
-        _refuse(value)
-    if origin is list or inner[-1] is Ellipsis:
-        inner = [inner[0]] * len(value)
-    if len(inner) != len(value):
-        _refuse(value)
-    return origin(_shaped(v, k) for v, k in zip(value, inner, strict=True))
-
-
-def _refuse(value):
+    if kind is Any and isinstance(value, (list, dict)):
+        raise ValueError(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    if kind is Any or (origin is typing.Literal and value in inner):
+        return value
+    if origin in (tuple, list) and isinstance(value, list):
+        if origin is list or inner[-1] is Ellipsis:
+            inner = [inner[0]] * len(value)
+        pairs = zip(value, inner, strict=True)  # a ValueError for another length
+        return origin(_fit(part, kind) for part, kind in pairs)
+    if type(value) is kind or (kind is float and type(value) is int):
+        return None if value is None else kind(value)
     raise ValueError(value)
 
 
-def _words(kind):
+def _describe(kind):
     """A type in words, for an error message."""
+    if typing.get_origin(kind) is typing.Literal:
+        return f"one of {list(typing.get_args(kind))}"
     names = {
         bool: "true or false",
         int: "an integer",
@@ -241,8 +228,4 @@ def _words(kind):
         str: "a string",
         type(None): "null",
     }
-    if kind in names:
-        return names[kind]
-    if typing.get_origin(kind) is typing.Literal:
-        return f"one of {list(typing.get_args(kind))}"
-    return f"JSON of the form {kind}"
+    return names.get(kind, f"JSON of the form {kind}")

@@ -23,8 +23,6 @@ from zoo.run.config import (
 )
 from zoo.training import interrupts
 
-SCALES = ("tiny", "small", "paper")
-
 
 def at_least(settings: Any, **least: float) -> None:
     """Checks that fields of a recipe's choices are not below their minimum.

@@ -197,7 +197,6 @@ def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
         "epochs": 3,
         "vocabulary_size": 5000,
         "batch": {"batch_tokens": 768},
-        "max_length": 64,
     }
     return Scale(model=model, **{**fields, **changes})
 
@@ -212,16 +211,8 @@ def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale
         rate: highest learning rate.
         **changes: further fields of the `Scale`.
     """
-    fields: dict[str, Any] = {
-        "corpora": (("multi30k", 1),),
-        "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
-        "loss": {"smoothing": 0.1},
-        "epochs": 10,
-        "vocabulary_size": 4000,
-        "batch": {"batch_tokens": 768},
-        "max_length": 64,
-    }
-    return Scale(model=model, **{**fields, **changes})
+    fields = {"corpora": (("multi30k", 1),), "epochs": 10, "vocabulary_size": 4000}
+    return small(model, rate, **{**fields, **changes})
 
 
 def paper(

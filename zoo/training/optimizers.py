@@ -1,8 +1,9 @@
 """A recipe's optimizer, as plain values that `--set` can change."""
 
 import dataclasses
-import math
 from typing import Any
+
+from zoo.checks import above_zero, integer, one_of
 
 # Keras's class for each name, except for `zoo.training.Rprop`.
 OPTIMIZERS = {
@@ -71,20 +72,13 @@ class Optimizer:
     options: dict[str, bool | int | float] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):
-            value = getattr(self, name)
-            if value not in allowed:
-                raise ValueError(
-                    f"`{name}` must be one of {list(allowed)}. Received: {value!r}"
-                )
+        one_of("name", self.name, OPTIMIZERS)
+        one_of("schedule", self.schedule, SCHEDULES)
         for name in ("learning_rate", "clip", "halving_epochs", "hidden_dim"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"`{name}` must be above 0. Received: {value!r}")
+            if (value := getattr(self, name)) is not None:
+                above_zero(name, value)
         for name in ("warmup", "constant_epochs"):
-            value = getattr(self, name)
-            if value < 0:
-                raise ValueError(f"`{name}` must be at least 0. Received: {value!r}")
+            integer(name, getattr(self, name), 0)
         if self.schedule in ("inverse_sqrt", "noam") and not self.warmup:
             raise ValueError(
                 f'`warmup` must be at least 1 for "{self.schedule}". Received: 0'

@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from zoo.checks import above_zero, positive
+
 
 @keras.saving.register_keras_serializable(package="zoo")
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -67,15 +69,9 @@ class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(
         self, rate: float, start: int, steps_per_epoch: int, every: float = 1.0
     ):
-        if steps_per_epoch < 1:
-            raise ValueError(
-                "`steps_per_epoch` must be at least 1. "
-                f"Received: steps_per_epoch={steps_per_epoch}"
-            )
-        if not every > 0:
-            raise ValueError(f"`every` must be above 0. Received: every={every}")
-        self.rate, self.start, self.every = float(rate), int(start), float(every)
-        self.steps_per_epoch = int(steps_per_epoch)
+        self.rate, self.start = float(rate), int(start)
+        self.every = float(above_zero("every", every))
+        self.steps_per_epoch = positive("steps_per_epoch", steps_per_epoch)
 
     def __call__(self, step: Any) -> Any:
         """Returns the learning rate of a step."""
@@ -114,9 +110,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, peak: float, warmup: int = 4000):
-        if warmup < 1:
-            raise ValueError(f"`warmup` must be at least 1. Received: warmup={warmup}")
-        self.peak, self.warmup = float(peak), int(warmup)
+        self.peak, self.warmup = float(peak), positive("warmup", warmup)
 
     def __call__(self, step: Any) -> Any:
         """Returns the learning rate of a step."""
@@ -149,12 +143,8 @@ class NoamSchedule(InverseSquareRoot):
     """
 
     def __init__(self, hidden_dim: int, warmup: int = 4000, factor: float = 1.0):
-        if hidden_dim < 1:
-            raise ValueError(
-                f"`hidden_dim` must be at least 1. Received: hidden_dim={hidden_dim}"
-            )
+        self.hidden_dim, self.factor = positive("hidden_dim", hidden_dim), float(factor)
         super().__init__(factor * (hidden_dim * max(warmup, 1)) ** -0.5, warmup)
-        self.hidden_dim, self.factor = int(hidden_dim), float(factor)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the schedule's arguments."""
