@@ -283,9 +283,11 @@ class Luong(Seq2SeqBackbone):
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, False, return_alignments=True)[2]
 
-    def look(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, ...]:
+    def align_details(
+        self, source_ids: Tensor, target_ids: Tensor
+    ) -> tuple[Tensor, ...]:
         if self.attention not in ("local_m", "local_p"):
-            return super().look(source_ids, target_ids)
+            return super().align_details(source_ids, target_ids)
         memory, cell = self.encode(source_ids), self.decoder.cell
         arguments = [memory[name] for name in ("annotations", "mask", "keys")]
         top = sum(cell.counts[:-1])  # the state h_t of the last cell
@@ -299,7 +301,7 @@ class Luong(Seq2SeqBackbone):
         hidden, weights = found[..., : self.hidden_dim], found[..., self.hidden_dim :]
         # A source of unknown length leaves the state's size unknown to TensorFlow.
         hidden = ops.reshape(hidden, (*ops.shape(words)[:2], self.hidden_dim))
-        return (weights, *cell.attention.look(hidden, memory["mask"]))
+        return (weights, *cell.attention.attention_window(hidden, memory["mask"]))
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -84,7 +84,9 @@ class Seq2SeqBackbone(Backbone):
         """Attention weights `(B, T, S)` while reading the given target."""
         raise NotImplementedError
 
-    def look(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, ...]:
+    def align_details(
+        self, source_ids: Tensor, target_ids: Tensor
+    ) -> tuple[Tensor, ...]:
         """`align` as a tuple, with the windows of local attention.
 
         It is `(weights,)`, or `(weights, focus, windows)`: p_t `(B, T)`, and the
@@ -169,9 +171,9 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     Args:
         backbone: a `Seq2SeqBackbone`.
         preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
-        noise: layers that change the input ids in training, one after another, such as
-            `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`; each is
-            called with the inputs and the backbone.
+        augmentation: layers that change the input ids in training, one after another,
+            such as `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`;
+            each is called with the inputs and the backbone.
 
     Raises:
         ValueError: if the preprocessor's vocabulary is not the backbone's.
@@ -180,14 +182,18 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     task_name = "translate"
 
     def __init__(
-        self, backbone: Any, preprocessor: Any = None, noise: Tensor = (), **kwargs: Any
+        self,
+        backbone: Any,
+        preprocessor: Any = None,
+        augmentation: Any = (),
+        **kwargs: Any,
     ) -> None:
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
         _check_vocabulary(backbone, preprocessor)
         self.backbone = backbone
         self.preprocessor = preprocessor
-        self.noise = list(noise)
+        self.augmentation = list(augmentation)
         self.build(None)
 
     def build(self, input_shape: Shape | None = None) -> None:
@@ -199,7 +205,7 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         """The input of the output layer: see `Seq2SeqBackbone.features`."""
         if training:
-            for layer in self.noise:
+            for layer in self.augmentation:
                 inputs = layer(inputs, model=self.backbone)
         return self.backbone.features(inputs, training=training)
 
@@ -219,16 +225,16 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
-        if self.noise:
-            layers = [keras.saving.serialize_keras_object(x) for x in self.noise]
-            config["noise"] = layers
+        if self.augmentation:
+            layers = [keras.saving.serialize_keras_object(x) for x in self.augmentation]
+            config["augmentation"] = layers
         return config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         deserialize = keras.saving.deserialize_keras_object
-        noise = [deserialize(layer) for layer in config.get("noise", ())]
-        return super().from_config({**config, "noise": noise})
+        layers = [deserialize(layer) for layer in config.get("augmentation", ())]
+        return super().from_config({**config, "augmentation": layers})
 
     def compile(
         self,

@@ -293,7 +293,7 @@ class ShowAttendTellTranslator(Translator):
     training: checkpoints have it, another training begins with 0.
 
     Args:
-        backbone, preprocessor, noise: as in `Translator`.
+        backbone, preprocessor, augmentation: as in `Translator`.
         reward: λ_r. 1/10 in the authors' code.
         entropy: λ_e. 0.002 there.
 
@@ -343,7 +343,7 @@ class ShowAttendTellTranslator(Translator):
         """
         if not (training and self.backbone.attention == "hard"):
             return super().features(inputs, training=training)
-        for layer in self.noise:
+        for layer in self.augmentation:
             inputs = layer(inputs, model=self.backbone)
         noise = self.backbone.draw_noise(inputs)
         features, choices, alphas = self.backbone.run(inputs, True, noise)
