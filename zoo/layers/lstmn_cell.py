@@ -38,7 +38,7 @@ class LSTMNCell(keras.layers.Layer):
     Slot 0 of the tapes holds the initial h and c, zeros by default, for ever, as in the
     authors' code (whose encoder leaves W_h~ out). Nothing sees a masked step. Where
     tapes start anew, of all that is on them the last state alone is seen from then on.
-    The limits of a sequence's gradient are in `zoo.layers.fast_loops.lstmn.py`.
+    `zoo/layers/fast_loops/lstmn.py` has the gradient over a sequence.
 
     With `fusion` the cell reads a source too, whose tapes are γ_j (hidden states) and
     α_j (memories), section 4:
@@ -230,7 +230,7 @@ class LSTMNCell(keras.layers.Layer):
             source: from `project_source`, with fusion; of fewer rows where several
                 consecutive ones (a beam's hypotheses) share a sentence.
             keep: `(B, 1)` bool, false where the step is a pad; None for no pads.
-            starts: `(B, 1)` bool, true where the tapes start anew; None for nowhere.
+            starts: `(B, 1)` bool, true where the tapes start anew; None for never.
                 A pad starts nothing. Without fusion.
 
         Returns:

@@ -156,10 +156,10 @@ def _with_float32(config):
         return config
     config = {key: _with_float32(part) for key, part in config.items()}
     if "Policy" in str(config.get("class_name")):
-        own = config["config"]
+        settings = config["config"]
         for key in ("name", "source_name", "default_policy"):
-            if str(own.get(key)).startswith("mixed_"):
-                own[key] = "float32"
+            if str(settings.get(key)).startswith("mixed_"):
+                settings[key] = "float32"
     return config
 
 
@@ -176,9 +176,9 @@ def until_stop(
     if stop_token_ids is None:
         return ops.ones_like(generated)
     stops = ops.convert_to_tensor(list(stop_token_ids), dtype="int32")
-    found = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
-    found = ops.cast(ops.logical_and(found, generated), "int32")
-    return ops.equal(ops.cumsum(found, axis=1) - found, 0)
+    stopped = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
+    stopped = ops.cast(ops.logical_and(stopped, generated), "int32")
+    return ops.equal(ops.cumsum(stopped, axis=1) - stopped, 0)
 
 
 class TaskMethods:
@@ -189,8 +189,8 @@ class TaskMethods:
             raise AttributeError(cannot(f"a {type(self).__name__}", name))
         # Under PyTorch a layer's parts are found this way; elsewhere the error is that
         # of the attribute, or of the property, that was asked for.
-        if found := getattr(super(), "__getattr__", None):
-            return found(name)
+        if getter := getattr(super(), "__getattr__", None):
+            return getter(name)
         return object.__getattribute__(self, name)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -269,8 +269,8 @@ class Configured:
         self.argument_names = tuple(checked)
 
     def get_config(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in self.argument_names}
-        return {**super().get_config(), **own}
+        settings = {name: getattr(self, name) for name in self.argument_names}
+        return {**super().get_config(), **settings}
 
 
 class Backbone(Configured, Presets, keras_hub.models.Backbone):

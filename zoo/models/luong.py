@@ -297,8 +297,11 @@ class Luong(Seq2SeqBackbone):
             return ops.concatenate([states[top], weights], axis=-1), states
 
         words = self.token_embedding(ops.cast(target_ids, "int32"))
-        found, _ = scan(step, words, self.start(memory))
-        hidden, weights = found[..., : self.hidden_dim], found[..., self.hidden_dim :]
+        outputs, _ = scan(step, words, self.start(memory))
+        hidden, weights = (
+            outputs[..., : self.hidden_dim],
+            outputs[..., self.hidden_dim :],
+        )
         # A source of unknown length leaves the state's size unknown to TensorFlow.
         hidden = ops.reshape(hidden, (*ops.shape(words)[:2], self.hidden_dim))
         return (weights, *cell.attention.attention_window(hidden, memory["mask"]))

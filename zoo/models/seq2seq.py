@@ -275,8 +275,8 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         if not stop_token_ids:  # KerasHub's samplers take no empty list
             stop_token_ids = None
         if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
-            found = self.sampler.generate(self, inputs, stop_token_ids)
-            return {"token_ids": found}
+            token_ids = self.sampler.generate(self, inputs, stop_token_ids)
+            return {"token_ids": token_ids}
         memory = self.encode(inputs["source_ids"])
         prompt = inputs.get("target_ids")
         if prompt is None:

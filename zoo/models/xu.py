@@ -383,5 +383,5 @@ class ShowAttendTellTranslator(Translator):
         return total + ops.sum(added) / ops.maximum(loss.count(weights), 1.0)
 
     def get_config(self) -> dict[str, Any]:
-        own = {"reward": self.reward, "entropy": self.entropy}
-        return {**super().get_config(), **own}
+        arguments = {"reward": self.reward, "entropy": self.entropy}
+        return {**super().get_config(), **arguments}
