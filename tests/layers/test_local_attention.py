@@ -140,7 +140,7 @@ def test_local_p_ignores_position():
 def test_look_tells_where_the_weights_are():
     layer, memory = built(LocalPredictiveAttention, "general", window=2)
     _, weights = to_numpy(layer(QUERY, memory, mask=MASK))
-    focus, windows = to_numpy(layer.look(QUERY, MASK))
+    focus, windows = to_numpy(layer.attention_window(QUERY, MASK))
     variables = reference.named(layer)
     for b, length in enumerate(LENGTHS[:-1]):  # the last has nothing to look at
         for t in range(QUERY.shape[1]):
@@ -155,7 +155,7 @@ def test_look_tells_where_the_weights_are():
 
 def test_look_of_local_m_is_the_target_position_in_the_memorys_order():
     layer, _ = built(LocalMonotonicAttention, "general", window=2, reverse=True)
-    focus, windows = to_numpy(layer.look(QUERY, MASK))
+    focus, windows = to_numpy(layer.attention_window(QUERY, MASK))
     assert focus[1].tolist() == [8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0]
     assert windows[1, :3].tolist() == [[6, 8], [5, 8], [4, 8]]
     assert windows[1, -3:].tolist() == [[0, 2]] * 3

@@ -4,6 +4,7 @@ from keras import ops
 
 from tests.harness import check_layer, close, penalty_gradients, randomize, to_numpy
 from tests.layers import reference
+from tests.marks import once
 from zoo.layers import LSTMN
 
 RNG = np.random.default_rng(8)
@@ -115,21 +116,29 @@ def test_a_source_goes_with_fusion():
         LSTMN(4, dropout=1)
 
 
-def test_a_gradient_of_the_gradient_is_that_of_the_steps():
-    layer = LSTMN(4, num_layers=2)
+@pytest.mark.parametrize("fusion", [None, once("shallow"), once("deep")])
+def test_a_gradient_of_the_gradient_is_that_of_the_steps(fusion):
+    layer, source = LSTMN(4, num_layers=2, fusion=fusion), None
     layer.build(INPUTS.shape)
     randomize(layer)
+    if fusion:
+        rng, mask = np.random.default_rng(5), np.arange(7)[None] < [[7], [3], [1]]
+        tapes = rng.normal(size=(2, 2, 3, 7, 4)).astype("float32")
+        source = (tapes, mask)
+
+    def read():
+        return layer.project_source(*source) if source else None
 
     def stepped(x):
-        states, total = layer.make_states(3, 6), 0.0
+        states, total, memory = layer.make_states(3, 6), 0.0, read()
         for t in range(6):
-            h, _, states = layer.step(x[:, t], states)
+            h, _, states = layer.step(x[:, t], states, memory)
             total = total + ops.sum(h**2)
         return total
 
     found, wanted = (
         penalty_gradients(layer.trainable_variables, function, INPUTS)
-        for function in (lambda x: ops.sum(layer(x)[0] ** 2), stepped)
+        for function in (lambda x: ops.sum(layer(x, source=read())[0] ** 2), stepped)
     )
     for got, own in zip(found, wanted, strict=True):
         close(got, own, atol=1e-4 * np.abs(own).max(), rtol=1e-3)

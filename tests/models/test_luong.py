@@ -179,7 +179,7 @@ def test_parameters_add_up_as_in_the_paper():
 )
 def test_look_is_align_and_the_windows_in_source_order(options):
     model = randomize(Luong(VOCABULARY, **{**SMALL, **options}))
-    weights, focus, windows = to_numpy(compiled(model.look)(SOURCE, TARGET))
+    weights, focus, windows = to_numpy(compiled(model.align_details)(SOURCE, TARGET))
     close(weights, model.align(SOURCE, TARGET))
     lengths = (SOURCE != 0).sum(1)
     for b, length in enumerate(lengths):
@@ -195,7 +195,7 @@ def test_look_is_align_and_the_windows_in_source_order(options):
 
 def test_look_of_global_attention_is_align():
     model = randomize(Luong(VOCABULARY, **SMALL, attention="global"))
-    (weights,) = model.look(SOURCE, TARGET)
+    (weights,) = model.align_details(SOURCE, TARGET)
     close(weights, model.align(SOURCE, TARGET))
 
 

@@ -50,13 +50,16 @@ def optimizer(steps, epochs):
 
 
 def train(folder):
-    noise = [WordDropout(0.1, 0.1, seed=1), ScheduledSampling("inverse_sigmoid", k=2.0)]
+    augmentation = [
+        WordDropout(0.1, 0.1, seed=1),
+        ScheduledSampling("inverse_sigmoid", k=2.0),
+    ]
     # Never better: lower after each epoch.
     plateau = Plateau(patience=1, factor=0.5, min_delta=200)
     run = Run(
         RECIPE, dataclasses.replace(SCALE, optimizer=optimizer), Arguments(folder)
     )
-    return Translation(run, LuongTranslator, noise).train([plateau])
+    return Translation(run, LuongTranslator, augmentation).train([plateau])
 
 
 @pytest.fixture(scope="module")

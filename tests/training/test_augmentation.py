@@ -158,12 +158,12 @@ def test_numbers_outside_the_formulas_are_refused(options):
 # === In a translator ===
 
 
-def make_task(noise):
+def make_task(augmentation):
     keras.utils.set_random_seed(7)
     backbone = Luong(
         20, num_layers=1, hidden_dim=6, embedding_dim=5, window=2, dropout=0.2
     )
-    task = LuongTranslator(backbone, noise=noise)
+    task = LuongTranslator(backbone, augmentation=augmentation)
     task.compile(
         keras.optimizers.SGD(0.5),
         SmoothedCrossEntropy(),
@@ -174,7 +174,7 @@ def make_task(noise):
     return task
 
 
-def noises():
+def layers():
     return [
         WordDropout(0.2, 0.2, seed=1),
         ScheduledSampling("linear", 0.5, c=0.1, seed=2),
@@ -193,33 +193,33 @@ def fit(task, epochs, first=0):
 
 @pytest.mark.once
 def test_training_resumes_bit_equally(tmp_path):
-    straight = make_task(noises())
+    straight = make_task(layers())
     losses = fit(straight, 2)
-    assert int(straight.noise[1].step.value) == 4
+    assert int(straight.augmentation[1].step.value) == 4
     if keras.backend.backend() == "torch":
         return  # the dropout's generator is not the model's: see Checkpoint
-    first = make_task(noises())
+    first = make_task(layers())
     fit(first, 1)
     save_state(tmp_path / "checkpoint.npz", first, {})
-    second = make_task(noises())
+    second = make_task(layers())
     load_state(tmp_path / "checkpoint.npz", second)
     assert fit(second, 2, first=1) == losses[1:]
 
 
 def test_nothing_changes_outside_of_training():
     task = make_task([])
-    noisy = LuongTranslator(task.backbone, noise=noises())
+    noisy = LuongTranslator(task.backbone, augmentation=layers())
     clean = ops.convert_to_numpy(task(INPUTS))
     np.testing.assert_array_equal(ops.convert_to_numpy(noisy(INPUTS)), clean)
     assert (ops.convert_to_numpy(noisy(INPUTS, training=True)) != clean).any()
-    assert "noise" not in task.get_config()
+    assert "augmentation" not in task.get_config()
 
 
-def test_noise_survives_serialization():
-    for layer in noises():
+def test_augmentation_survives_serialization():
+    for layer in layers():
         same_config(layer)
-    copy = LuongTranslator.from_config(make_task(noises()).get_config())
-    assert [layer.get_config() for layer in copy.noise] == [
+    copy = LuongTranslator.from_config(make_task(layers()).get_config())
+    assert [layer.get_config() for layer in copy.augmentation] == [
         {**layer.get_config(), "name": new.name}
-        for layer, new in zip(noises(), copy.noise, strict=True)
+        for layer, new in zip(layers(), copy.augmentation, strict=True)
     ]

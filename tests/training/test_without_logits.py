@@ -47,6 +47,26 @@ def test_it_gives_the_features_always():
         close(task.backbone.logits(features), to_numpy(task(INPUTS)))
 
 
+@pytest.mark.once
+def test_it_evaluates_to_the_translators_loss():
+    task = randomize(make())
+    weights = (TARGET > 0).astype("float32")
+    data = {"x": INPUTS, "y": TARGET, "sample_weight": weights, "verbose": 0}
+    trained = compile_for_training(task, keras.optimizers.SGD(0.1))
+    found = trained.evaluate(**data, batch_size=len(TARGET))
+    task.compile(keras.optimizers.SGD(0.1), SmoothedCrossEntropy(), weighted_metrics=[])
+    assert found == pytest.approx(task.evaluate(**data, batch_size=len(TARGET)))
+
+
+@pytest.mark.once
+def test_a_model_quantized_later_is_refused():
+    task = make()
+    trained = compile_for_training(task, keras.optimizers.SGD(0.1))
+    task.quantize("int8")
+    with pytest.raises(ValueError, match="no plain output weights.*int8"):
+        trained.fit(INPUTS, TARGET, verbose=0)
+
+
 def test_a_failing_step_leaves_the_weights():
     task = randomize(make())
     trained = compile_for_training(task, keras.optimizers.SGD(0.1))

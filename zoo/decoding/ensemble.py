@@ -100,7 +100,7 @@ class _Mean:
         ]
         return _mean_weights(weights)
 
-    def look(self, source_ids, target_ids):
+    def align_details(self, source_ids, target_ids):
         # Windows differ between members.
         return (self.align(source_ids, target_ids),)
 

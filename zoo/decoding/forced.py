@@ -83,7 +83,7 @@ def score_ids(
 def align_ids(
     model: Any, sources: Rows, targets: Rows, batch_size: int = 64
 ) -> list[tuple[np.ndarray, ...]]:
-    """Computes `Seq2SeqBackbone.look` for given translations; see `score_ids`.
+    """Computes `Seq2SeqBackbone.align_details` for given translations; see `score_ids`.
 
     Returns:
         For each translation a tuple of arrays with one row per token; for an empty
@@ -91,7 +91,7 @@ def align_ids(
     """
 
     def function(source_ids, target_ids, labels):
-        return model.backbone.look(source_ids, target_ids)
+        return model.backbone.align_details(source_ids, target_ids)
 
     results: list[tuple[np.ndarray, ...]] = [
         (np.zeros((len(target), len(source)), "float32"),)
@@ -99,7 +99,9 @@ def align_ids(
     ]
     full = [i for i in range(len(sources)) if sources[i] and targets[i]]
     pairs = [sources[i] for i in full], [targets[i] for i in full]
-    for n, (weights, *places) in _read(model, "look", function, *pairs, batch_size):
+    for n, (weights, *places) in _read(
+        model, "align_details", function, *pairs, batch_size
+    ):
         height, width = len(pairs[1][n]), len(pairs[0][n])
         weights = weights[:height, :width].astype("float32")
         results[full[n]] = weights, *(place[:height] for place in places)

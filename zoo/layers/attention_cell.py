@@ -141,17 +141,19 @@ class AttentionCell(MemoryLayer):
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
-        x, position = ops.cast(inputs, self.compute_dtype), states[-1]
+        h, position = ops.cast(inputs, self.compute_dtype), states[-1]
         if self.input_feeding:  # section 3.3: [x_t; h~_{t-1}]
-            x = ops.concatenate([x, states[-2]], axis=-1)
-        new_states = []  # h_t, of one cell after another
-        for cell, own in zip(self.cells, self.split_states(states), strict=True):
-            x, own = cell(self.drop(x, training=training), own)
-            new_states += as_list(own)
+            h = ops.concatenate([h, states[-2]], axis=-1)
+        new_states = []
+        for cell, state in zip(self.cells, self.split_states(states), strict=True):
+            if training and self.dropout:
+                h = self.drop(h, training=True)
+            h, state = cell(h, state)  # h_t, layer by layer
+            new_states += as_list(state)
         context, alignment = attend_rows(  # c_t and a_t, equations 7 to 10
-            self.attention, x, memory, memory_mask, keys, position
+            self.attention, h, memory, memory_mask, keys, position
         )
-        output = self.combine(context, x)  # h~_t
+        output = self.combine(context, h)  # h~_t, equation 5
         fed = [output] if self.input_feeding else []
         return output, alignment, [*new_states, *fed, position + 1]
 

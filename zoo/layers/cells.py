@@ -31,7 +31,8 @@ class _Projecting:
         """W x_t + b, the input's share of the net inputs, for any number of steps.
 
         Args:
-            inputs: `(..., n)`; where the cell's input is wider, its first n parts.
+            inputs: `(..., n)`; n may be smaller than the cell's input, then the first
+                n rows of the kernel are used.
 
         Returns:
             Tensor `(..., gates * units)`.
@@ -160,11 +161,11 @@ class LSTMCell(_Projecting, keras.layers.LSTMCell):
 class GRUCell(_Projecting, keras.layers.GRUCell):
     """Cho et al. 2014's hidden unit (equations 5 to 8).
 
-        r = σ(W_r x + U_r h)
-        z = σ(W_z x + U_z h)
-        cand = tanh(W x + U (r * h))       the reset gate before the product
-        h' = z * h + (1 - z) * cand        update="keep", Cho et al.
-        h' = (1 - z) * h + z * cand        update="replace", Bahdanau et al. 2015
+        r = σ(W_r x + U_r h)               equation 5
+        z = σ(W_z x + U_z h)               6
+        h~ = tanh(W x + U (r * h))         8, the reset gate before the product
+        h' = z * h + (1 - z) * h~          7, update="keep", Cho et al.
+        h' = (1 - z) * h + z * h~          update="replace", Bahdanau et al. 2015
 
     Both updates are the same class of functions (z's weights with the other sign), but
     weights, plots of the gate and initial biases differ.
@@ -210,32 +211,31 @@ class GRUCell(_Projecting, keras.layers.GRUCell):
         return h, [h]
 
     def step(self, net: Tensor, h: Tensor, reset: Tensor | None = None) -> Tensor:
-        """h_t of the input's share of the net inputs and h_{t-1}.
+        """Computes h_t from the input's share of the net inputs and h_{t-1}.
 
         Args:
             net: `(B, 3 * units)`, from `project`.
             h: `(B, units)`.
-            reset: `(B, units)`, what the reset gate scales beside U h, with
-                `reset_after` only; None for nothing.
+            reset: `(B, units)`, a term added to U h inside the reset gate's bracket;
+                requires `reset_after`.
         """
         U = cast_weights(self.recurrent_kernel, self.compute_dtype)
-        gates, candidate = ops.split(net, [2 * self.units], axis=-1)
-        gates = gates + ops.matmul(h, U[:, : 2 * self.units])
-        inner, U = self.recurrent_bias(), U[:, 2 * self.units :]
-        if inner is not None:
-            gates = gates + inner[: 2 * self.units]
-        z, r = ops.split(self.recurrent_activation(gates), 2, axis=-1)  # 6, 5
+        gate_net, net = ops.split(net, [2 * self.units], axis=-1)
+        gate_net = gate_net + ops.matmul(h, U[:, : 2 * self.units])
+        U, bias = U[:, 2 * self.units :], self.recurrent_bias()
+        if bias is not None:
+            gate_net, bias = gate_net + bias[: 2 * self.units], bias[2 * self.units :]
+        gates = self.recurrent_activation(gate_net)
+        z, r = ops.split(gates, 2, axis=-1)  # equations 6 and 5
         if self.reset_after:
-            product = ops.matmul(h, U)
-            product = product if inner is None else product + inner[2 * self.units :]
-            product = product if reset is None else product + reset
-            candidate = self.activation(candidate + r * product)
+            terms = [x for x in (bias, reset) if x is not None]
+            net = net + r * sum(terms, ops.matmul(h, U))
         else:
-            candidate = self.activation(candidate + ops.matmul(r * h, U))  # 8
-        return self.mix(h, z, candidate)
+            net = net + ops.matmul(r * h, U)
+        return self.update_state(h, z, self.activation(net))  # equations 8 and 7
 
-    def mix(self, h: Tensor, z: Tensor, candidate: Tensor) -> Tensor:
-        """Equation 7: the new state of the old one, the update gate and h~."""
+    def update_state(self, h: Tensor, z: Tensor, candidate: Tensor) -> Tensor:
+        """Equation 7: h_t of h_{t-1}, the update gate and h~_t."""
         old = z if self.update == "keep" else 1 - z
         return old * h + (1 - old) * candidate
 

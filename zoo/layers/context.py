@@ -129,12 +129,12 @@ class ContextCell(MemoryLayer):
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
-        *own, position = states
+        *state, position = states
         # α_i and c_i, asked for with s_{i-1}: equations 5 and 6
-        context, alignment = self.attend(own[0], memory, memory_mask, keys, position)
+        context, alignment = self.attend(state[0], memory, memory_mask, keys, position)
         x = ops.concatenate([ops.cast(inputs, self.compute_dtype), context], axis=-1)
-        output, own = self.cell(x, own)  # s_i
-        return output, context, alignment, [*as_list(own), position + 1]
+        output, state = self.cell(x, state)  # s_i, appendix A.2.2
+        return output, context, alignment, [*as_list(state), position + 1]
 
     def attend(
         self,

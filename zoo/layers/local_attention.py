@@ -39,7 +39,7 @@ class _LocalAttention(Attention):
         """Returns the window's centre, int `(B, T)`, and p_t, float, or None."""
         raise NotImplementedError
 
-    def look(self, query, mask, position=None):
+    def attention_window(self, query, mask, position=None):
         """Where the layer looks.
 
         Args:

@@ -18,7 +18,7 @@ class LSTMN(keras.layers.Layer):
 
     Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its
     attention asks with h_t of layer k. Cost and memory grow with the square of the
-    sequence's length. The gradient's limits are in `zoo.layers.fast_loops.lstmn.py`.
+    sequence's length. `zoo/layers/fast_loops/lstmn.py` has its gradient.
 
     Args:
         units: size of h and c of each layer.
@@ -38,7 +38,7 @@ class LSTMN(keras.layers.Layer):
         source: with fusion, `project_source(…)`.
         starts: without fusion, bool `(B, T)`, true where the tapes start anew (in a
             text, with each sentence), as if what follows were a call by itself from the
-            last states; None, the default: nowhere.
+            last states; None, the default, for tapes that never restart.
 
     Returns:
         `(outputs, states)`: h of the top layer `(B, T, units)` with zeros at pads, and
@@ -143,7 +143,7 @@ class LSTMN(keras.layers.Layer):
         training: bool = False,
         starts: Tensor | None = None,
     ) -> tuple:
-        """As the call, with all that there is.
+        """Does what a call does, and returns the tapes and the weights as well.
 
         Returns:
             `(tapes, weights, states)`: each layer's `(h, c)`, each `(B, T, units)`; the
@@ -159,9 +159,9 @@ class LSTMN(keras.layers.Layer):
         x, tapes, states, weights = inputs, [], [], None
         for index, cell in enumerate(self.cells):
             initial = initial_states[index] if initial_states else None
-            own = source[index] if source else None
+            memory = source[index] if source else None
             x = self.drop(x, training=training)
-            h, c, weights, last = run_lstmn_cell(cell, x, mask, initial, own, starts)
+            h, c, weights, last = run_lstmn_cell(cell, x, mask, initial, memory, starts)
             tapes.append((h, c))
             states.append(last)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
@@ -173,8 +173,8 @@ class LSTMN(keras.layers.Layer):
         """Each layer's states for `length` calls of `step`; see `LSTMNCell`."""
         initial = initial_states or [None] * self.num_layers
         return [
-            cell.make_states(batch_size, length, own)
-            for cell, own in zip(self.cells, initial, strict=True)
+            cell.make_states(batch_size, length, state)
+            for cell, state in zip(self.cells, initial, strict=True)
         ]
 
     def step(
@@ -192,9 +192,9 @@ class LSTMN(keras.layers.Layer):
         inputs = ops.cast(inputs, self.compute_dtype)
         x, new_states = inputs, []
         for index, cell in enumerate(self.cells):
-            own = source[index] if source else None
+            memory = source[index] if source else None
             h, _, weights, state = cell.advance(
-                cell.project(x), states[index], own, starts=starts
+                cell.project(x), states[index], memory, starts=starts
             )
             new_states.append(state)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h

@@ -38,7 +38,7 @@ class LSTMNCell(keras.layers.Layer):
     Slot 0 of the tapes holds the initial h and c, zeros by default, for ever, as in the
     authors' code (whose encoder leaves W_h~ out). Nothing sees a masked step. Where
     tapes start anew, of all that is on them the last state alone is seen from then on.
-    The limits of a sequence's gradient are in `zoo.layers.fast_loops.lstmn.py`.
+    `zoo/layers/fast_loops/lstmn.py` has the gradient over a sequence.
 
     With `fusion` the cell reads a source too, whose tapes are γ_j (hidden states) and
     α_j (memories), section 4:
@@ -230,7 +230,7 @@ class LSTMNCell(keras.layers.Layer):
             source: from `project_source`, with fusion; of fewer rows where several
                 consecutive ones (a beam's hypotheses) share a sentence.
             keep: `(B, 1)` bool, false where the step is a pad; None for no pads.
-            starts: `(B, 1)` bool, true where the tapes start anew; None for nowhere.
+            starts: `(B, 1)` bool, true where the tapes start anew; None for never.
                 A pad starts nothing. Without fusion.
 
         Returns:
@@ -244,8 +244,10 @@ class LSTMNCell(keras.layers.Layer):
             last = ops.max(ops.where(real > 0, slots, 0), axis=1, keepdims=True)
             real = ops.where(starts, ops.cast(slots == last, real.dtype), real)
             htilde = ops.where(starts, 0.0, htilde)
-        old = [last_h, last_c, htilde, *fed]
-        *new, alignment = self.equations(x, tape, real > 0, old, source)
+        w, old = self.step_weights(), [last_h, last_c, htilde, *fed]
+        *new, alignment = self.equations(
+            w, x, tape, real > 0, last_h, htilde, fed[0] if fed else None, source
+        )
         new = new[: len(old)]
         h, c = new[:2]
 
@@ -253,53 +255,58 @@ class LSTMNCell(keras.layers.Layer):
         if keep is not None:
             here = ops.logical_and(here, keep)
             new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
-        [W_h] = self._cast("W_h")
-        row = ops.concatenate([h, c, ops.matmul(h, W_h)], axis=-1)
+        row = ops.concatenate([h, c, ops.matmul(h, w["W_h"])], axis=-1)
         tape = ops.where(here[..., None], row[:, None], tape)
         real = ops.where(here, ops.ones_like(real), real)
         return h, c, alignment, [tape, real, *new, position + 1]
 
     def equations(
         self,
+        w: dict[str, Tensor],
         x: Tensor,
         tape: Tensor,
         seen: Tensor,
-        old: Tensor,
-        source: Tensor | None = None,
+        h: Tensor,
+        htilde: Tensor,
+        gamma: Tensor | None = None,
+        source: dict[str, Tensor] | None = None,
     ) -> tuple:
         """Sections 3.2 and, with fusion, 4.
 
         Args:
+            w: `step_weights()`.
             x: `(B, m)` of `project`.
             tape: `(B, L, …)`, h_i, c_i and W_h h_i side by side.
             seen: bool `(B, L)`, the slots that are looked at.
-            old: `[h_{t-1}, c_{t-1}, h~_{t-1}]`, and γ~_{t-1} with deep fusion.
+            h, htilde: h_{t-1} and h~_{t-1}.
+            gamma: γ~_{t-1}, with deep fusion.
             source: from `project_source`.
 
         Returns:
             `(h_t, c_t, h~_t, γ~_t or None, alignment or None)`.
         """
-        w, n, gamma, alignment = self.step_weights(), self.units, None, None
+        n, alignment = self.units, None
         net, query, *more = self._parts(x)  # W x_t, W_x x_t, W_r x_t, W_xγ x_t
-        query = query + ops.matmul(old[2], w["W_htilde"])
+        query = query + ops.matmul(htilde, w["W_htilde"])  # W_x x_t + W_h~ h~_{t-1}
         read, _ = attend_row(
             query, tape[..., 2 * n :], w["v"], seen, tape[..., : 2 * n]
         )
         htilde, ctilde = ops.split(read, 2, axis=-1)
         net = net + ops.matmul(htilde, w["recurrent_kernel"])  # W [h~_t; x_t]
-        added = 0.0
         if self.fusion == "shallow":
-            query = ops.matmul(old[0], w["W_q"])
+            query = ops.matmul(h, w["W_q"])
             read, alignment = self._read(query, source, w["u"])
             net = net + ops.matmul(read[:, :n], w["context_kernel"])
         elif self.fusion == "deep":
             share, query = more
-            query = query + ops.matmul(old[3], w["W_gammatilde"])
+            query = query + ops.matmul(gamma, w["W_gammatilde"])
             read, alignment = self._read(query, source, w["u"])
             gamma, alpha = ops.split(read, 2, axis=-1)
-            added = ops.sigmoid(share + ops.matmul(gamma, w["W_r"])) * alpha  # r_t * α~
+            r = ops.sigmoid(share + ops.matmul(gamma, w["W_r"]))
         i, f, candidate, o = ops.split(net, 4, axis=-1)
-        c = ops.sigmoid(f) * ctilde + ops.sigmoid(i) * ops.tanh(candidate) + added
+        c = ops.sigmoid(f) * ctilde + ops.sigmoid(i) * ops.tanh(candidate)
+        if self.fusion == "deep":
+            c = r * alpha + c
         h = ops.sigmoid(o) * ops.tanh(c)
         return h, c, htilde, gamma, alignment
 

@@ -40,16 +40,16 @@ CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
 def _cell_options(cell, update, forget_gate, unit_forget_bias, output_activation):
     """The arguments that one kind of cell has and the others don't."""
     one_of("cell", cell, CELLS)
-    own = {
+    options_of = {
         "update": ("gru", update, None),
         "forget_gate": ("lstm", forget_gate, True),
         "unit_forget_bias": ("lstm", unit_forget_bias, False),
         "output_activation": ("lstm", output_activation, None),
     }
-    for name, (wanted, value, default) in own.items():
-        if value is not default and cell != wanted:
+    for name, (kind, value, default) in options_of.items():
+        if value is not default and cell != kind:
             raise ValueError(
-                f'`{name}` is for cell="{wanted}" alone. '
+                f'`{name}` is for cell="{kind}" alone. '
                 f"Received: {name}={value!r}, cell={cell!r}"
             )
     if cell == "gru":

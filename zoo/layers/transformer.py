@@ -89,10 +89,10 @@ class _TransformerLayer(keras.layers.Layer):
         """
         norm = getattr(self, f"{name}_norm")
         output = function(norm(x) if self.norm == "pre" else x)
-        output, *others = output if isinstance(output, tuple) else (output,)
+        output, *rest = output if isinstance(output, tuple) else (output,)
         x = x + self.drop(output, training=training)
         x = norm(x) if self.norm == "post" else x
-        return (x, *others) if others else x
+        return (x, *rest) if rest else x
 
     def feed_forward(self, x):
         """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, equation 2."""
@@ -277,13 +277,15 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
 
         def attend(x):
             new = self.self_attention.project(x)
-            own = [ops.where(here, n, old) for n, old in zip(new, cache, strict=True)]
-            return self.self_attention.attend(x, own, past)[0], own
+            new_cache = [
+                ops.where(here, n, old) for n, old in zip(new, cache, strict=True)
+            ]
+            return self.self_attention.attend(x, new_cache, past)[0], new_cache
 
         x = ops.cast(inputs, self.compute_dtype)[:, None]
-        x, own = self.sublayer("self_attention", x, attend)
+        x, new_cache = self.sublayer("self_attention", x, attend)
         x, weights = self._read(x, keys, mask)
-        return x[:, 0], weights[:, 0], own
+        return x[:, 0], weights[:, 0], new_cache
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         batch, time = inputs_shape[:2]

@@ -262,7 +262,8 @@ class RNNencdec(RNNEncoderDecoder):
 
     It is Cho et al. 2014's model as in the authors' code: `RNNEncoderDecoder` with
     `variant="groundhog"`, of RNNsearch's sizes and without a factorised softmax. c is
-    the last state of a forward encoder at every step, and s_0 = tanh(W_s c).
+    the last state of a forward encoder at every step, and s_0 = tanh(W_s c). Unlike
+    `Bahdanau` it reads zeros for the start token, e(y_0) = 0.
 
     Args: those of `RNNEncoderDecoder`, of which other defaults are:
         vocabulary_size: Paper: 30,000.

@@ -13,6 +13,7 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.checks import above_zero, one_of, positive, rate
+from zoo.layers.functional import cast_weights
 from zoo.presets.build import build
 from zoo.presets.card import TASKS
 from zoo.presets.registry import cannot, locate
@@ -155,10 +156,10 @@ def _with_float32(config):
         return config
     config = {key: _with_float32(part) for key, part in config.items()}
     if "Policy" in str(config.get("class_name")):
-        own = config["config"]
+        settings = config["config"]
         for key in ("name", "source_name", "default_policy"):
-            if str(own.get(key)).startswith("mixed_"):
-                own[key] = "float32"
+            if str(settings.get(key)).startswith("mixed_"):
+                settings[key] = "float32"
     return config
 
 
@@ -175,9 +176,9 @@ def until_stop(
     if stop_token_ids is None:
         return ops.ones_like(generated)
     stops = ops.convert_to_tensor(list(stop_token_ids), dtype="int32")
-    found = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
-    found = ops.cast(ops.logical_and(found, generated), "int32")
-    return ops.equal(ops.cumsum(found, axis=1) - found, 0)
+    stopped = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
+    stopped = ops.cast(ops.logical_and(stopped, generated), "int32")
+    return ops.equal(ops.cumsum(stopped, axis=1) - stopped, 0)
 
 
 class TaskMethods:
@@ -188,8 +189,8 @@ class TaskMethods:
             raise AttributeError(cannot(f"a {type(self).__name__}", name))
         # Under PyTorch a layer's parts are found this way; elsewhere the error is that
         # of the attribute, or of the property, that was asked for.
-        if found := getattr(super(), "__getattr__", None):
-            return found(name)
+        if getter := getattr(super(), "__getattr__", None):
+            return getter(name)
         return object.__getattribute__(self, name)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -268,8 +269,8 @@ class Configured:
         self.argument_names = tuple(checked)
 
     def get_config(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in self.argument_names}
-        return {**super().get_config(), **own}
+        settings = {name: getattr(self, name) for name in self.argument_names}
+        return {**super().get_config(), **settings}
 
 
 class Backbone(Configured, Presets, keras_hub.models.Backbone):
@@ -280,6 +281,35 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         """The layer that gives the logits: `output_layer`, or tied word vectors."""
         layer = self.output_layer
         return self.token_embedding if layer is None else layer
+
+    def output_weights(self) -> tuple[Tensor, Tensor | None]:
+        """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
+
+        Raises:
+            ValueError: if the output layer is quantized.
+        """
+        if not self.has_plain_output:
+            raise ValueError(
+                "A model whose output layer is quantized, or a layer of which is "
+                "float8, has no plain output weights: train it with its logits. "
+                f"Received: {type(self).__name__}, "
+                f"{self.output_or_embedding.quantization_mode}"
+            )
+        if self.output_layer is None:
+            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
+        else:
+            kernel, bias = self.output_layer.kernel, self.output_layer.bias
+        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
+        return cast_weights(kernel, self.compute_dtype), bias
+
+    @property
+    def has_plain_output(self) -> bool:
+        """Whether the output layer is a plain matrix product, not quantized.
+
+        (A float8 layer anywhere must be called in training by the model as a whole.)
+        """
+        plain = self.output_or_embedding.quantization_mode is None
+        return plain and not has_float8(self)
 
     def default_lora_layer_names(self) -> list[str]:
         """Names of the layers that `enable_lora` adapts by default.

@@ -148,13 +148,13 @@ class BiRNN(Backbone):
         """The states that y_t is read from, `(B, T, chains * hidden_dim)`."""
         frames = ops.cast(inputs, self.compute_dtype)
         frames = self.drop(frames, training=training)
-        found = []
+        outputs = []
         for cell in self.chains:
             backward = cell.name == "backward"
             first = self._first_states(frames)
             states, _ = run_cell(cell, frames, first, mask, backward, training)
-            found.append(self._delayed(states, mask, backward))
-        return ops.concatenate(found, axis=-1)
+            outputs.append(self._delayed(states, mask, backward))
+        return ops.concatenate(outputs, axis=-1)
 
     def _first_states(self, frames):
         shape = (ops.shape(frames)[0], self.hidden_dim)
@@ -182,5 +182,5 @@ class BiRNN(Backbone):
         return previous_mask
 
     def get_config(self) -> dict[str, Any]:
-        own = {"delay": self.delay, "initial_state": self.initial_state}
-        return {**super().get_config(), **own}
+        arguments = {"delay": self.delay, "initial_state": self.initial_state}
+        return {**super().get_config(), **arguments}

@@ -261,7 +261,7 @@ class Luong(Seq2SeqBackbone):
             mask=memory["mask"],
             keys=memory["keys"],
         )
-        return self.logits(output), state, alignment  # W_s h~_t
+        return self.logits(output), state, alignment  # W_s h~_t, equation 6
 
     def _decode(self, inputs, training, return_alignments):
         memory = self.encode(inputs["source_ids"], training=training)
@@ -283,9 +283,11 @@ class Luong(Seq2SeqBackbone):
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return self._decode(inputs, False, return_alignments=True)[2]
 
-    def look(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, ...]:
+    def align_details(
+        self, source_ids: Tensor, target_ids: Tensor
+    ) -> tuple[Tensor, ...]:
         if self.attention not in ("local_m", "local_p"):
-            return super().look(source_ids, target_ids)
+            return super().align_details(source_ids, target_ids)
         memory, cell = self.encode(source_ids), self.decoder.cell
         arguments = [memory[name] for name in ("annotations", "mask", "keys")]
         top = sum(cell.counts[:-1])  # the state h_t of the last cell
@@ -295,11 +297,14 @@ class Luong(Seq2SeqBackbone):
             return ops.concatenate([states[top], weights], axis=-1), states
 
         words = self.token_embedding(ops.cast(target_ids, "int32"))
-        found, _ = scan(step, words, self.start(memory))
-        hidden, weights = found[..., : self.hidden_dim], found[..., self.hidden_dim :]
+        outputs, _ = scan(step, words, self.start(memory))
+        hidden, weights = (
+            outputs[..., : self.hidden_dim],
+            outputs[..., self.hidden_dim :],
+        )
         # A source of unknown length leaves the state's size unknown to TensorFlow.
         hidden = ops.reshape(hidden, (*ops.shape(words)[:2], self.hidden_dim))
-        return (weights, *cell.attention.look(hidden, memory["mask"]))
+        return (weights, *cell.attention.attention_window(hidden, memory["mask"]))
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -202,6 +202,6 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
         """
         from zoo.decoding.labels import classify_ids
 
-        found = classify_ids(self, self.encoded(texts), batch_size)
-        names = [self.backbone.classes[index] for index in found]
+        classes = classify_ids(self, self.encoded(texts), batch_size)
+        names = [self.backbone.classes[index] for index in classes]
         return names[0] if isinstance(texts, str) else names

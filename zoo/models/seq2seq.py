@@ -21,12 +21,10 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
 from zoo.decoding.translating import Translating
-from zoo.layers.functional import cast_weights
 from zoo.models.base import (
     Backbone,
     Presets,
     TaskMethods,
-    has_float8,
     holds_ids,
     until_stop,
 )
@@ -79,27 +77,6 @@ class Seq2SeqBackbone(Backbone):
             return self.token_embedding(features, reverse=True)
         return self.output_layer(features)
 
-    def output_weights(self) -> tuple[Tensor, Tensor | None]:
-        """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
-
-        For an output layer that is not quantized.
-        """
-        if self.output_layer is None:
-            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
-        else:
-            kernel, bias = self.output_layer.kernel, self.output_layer.bias
-        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
-        return cast_weights(kernel, self.compute_dtype), bias
-
-    @property
-    def has_plain_output(self) -> bool:
-        """Whether the output layer is a plain matrix product, not quantized.
-
-        (A float8 layer anywhere must be called in training by the model as a whole.)
-        """
-        plain = self.output_or_embedding.quantization_mode is None
-        return plain and not has_float8(self)
-
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.logits(self.features(inputs, training=training))
 
@@ -107,7 +84,9 @@ class Seq2SeqBackbone(Backbone):
         """Attention weights `(B, T, S)` while reading the given target."""
         raise NotImplementedError
 
-    def look(self, source_ids: Tensor, target_ids: Tensor) -> tuple[Tensor, ...]:
+    def align_details(
+        self, source_ids: Tensor, target_ids: Tensor
+    ) -> tuple[Tensor, ...]:
         """`align` as a tuple, with the windows of local attention.
 
         It is `(weights,)`, or `(weights, focus, windows)`: p_t `(B, T)`, and the
@@ -192,9 +171,9 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     Args:
         backbone: a `Seq2SeqBackbone`.
         preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
-        noise: layers that change the input ids in training, one after another, such as
-            `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`; each is
-            called with the inputs and the backbone.
+        augmentation: layers that change the input ids in training, one after another,
+            such as `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`;
+            each is called with the inputs and the backbone.
 
     Raises:
         ValueError: if the preprocessor's vocabulary is not the backbone's.
@@ -203,14 +182,18 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     task_name = "translate"
 
     def __init__(
-        self, backbone: Any, preprocessor: Any = None, noise: Tensor = (), **kwargs: Any
+        self,
+        backbone: Any,
+        preprocessor: Any = None,
+        augmentation: Any = (),
+        **kwargs: Any,
     ) -> None:
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
         _check_vocabulary(backbone, preprocessor)
         self.backbone = backbone
         self.preprocessor = preprocessor
-        self.noise = list(noise)
+        self.augmentation = list(augmentation)
         self.build(None)
 
     def build(self, input_shape: Shape | None = None) -> None:
@@ -222,7 +205,7 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         """The input of the output layer: see `Seq2SeqBackbone.features`."""
         if training:
-            for layer in self.noise:
+            for layer in self.augmentation:
                 inputs = layer(inputs, model=self.backbone)
         return self.backbone.features(inputs, training=training)
 
@@ -242,16 +225,16 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
-        if self.noise:
-            layers = [keras.saving.serialize_keras_object(x) for x in self.noise]
-            config["noise"] = layers
+        if self.augmentation:
+            layers = [keras.saving.serialize_keras_object(x) for x in self.augmentation]
+            config["augmentation"] = layers
         return config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         deserialize = keras.saving.deserialize_keras_object
-        noise = [deserialize(layer) for layer in config.get("noise", ())]
-        return super().from_config({**config, "noise": noise})
+        layers = [deserialize(layer) for layer in config.get("augmentation", ())]
+        return super().from_config({**config, "augmentation": layers})
 
     def compile(
         self,
@@ -292,8 +275,8 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         if not stop_token_ids:  # KerasHub's samplers take no empty list
             stop_token_ids = None
         if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
-            found = self.sampler.generate(self, inputs, stop_token_ids)
-            return {"token_ids": found}
+            token_ids = self.sampler.generate(self, inputs, stop_token_ids)
+            return {"token_ids": token_ids}
         memory = self.encode(inputs["source_ids"])
         prompt = inputs.get("target_ids")
         if prompt is None:

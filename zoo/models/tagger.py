@@ -168,11 +168,11 @@ class BiRNNWords(Backbone):
         side = self.window // 2
         padded = ops.pad(letters, ((0, 0), (side, side), (0, 0)))
         windows = [padded[:, i : i + length] for i in range(self.window)]
-        found = ops.tanh(self.convolution(ops.concatenate(windows, axis=-1)))
+        responses = ops.tanh(self.convolution(ops.concatenate(windows, axis=-1)))
         # Above -1, the least that tanh can give; a word without letters has zeros.
-        found = ops.where(real, found, -1.0)
-        found = ops.where(ops.any(real, axis=1), ops.max(found, axis=1), 0.0)
-        return ops.reshape(found, (batch, time, self.filters))
+        responses = ops.where(real, responses, -1.0)
+        responses = ops.where(ops.any(real, axis=1), ops.max(responses, axis=1), 0.0)
+        return ops.reshape(responses, (batch, time, self.filters))
 
     def _forget(self, word_ids):
         """Makes some words unknown, but no pads."""
@@ -279,5 +279,5 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
             [sentences] if single else sentences
         )
         tags = tag_words(self, rows, batch_size)
-        found = [list(zip(*row, strict=True)) for row in zip(rows, tags, strict=True)]
-        return found[0] if single else found
+        tagged = [list(zip(*row, strict=True)) for row in zip(rows, tags, strict=True)]
+        return tagged[0] if single else tagged

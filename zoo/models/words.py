@@ -34,8 +34,8 @@ class TextTask(TaskMethods, Presets):
             return x, y, sample_weight
         if hasattr(x, "element_spec"):
             return x.map(self.preprocessor), y, sample_weight
-        found = self.preprocessor(x, y=y, sample_weight=sample_weight)
-        return keras.utils.unpack_x_y_sample_weight(found)
+        arrays = self.preprocessor(x, y=y, sample_weight=sample_weight)
+        return keras.utils.unpack_x_y_sample_weight(arrays)
 
     def fit(
         self,
@@ -49,8 +49,8 @@ class TextTask(TaskMethods, Presets):
         x, y, weights = self._arrays(x, y, sample_weight)
         if kwargs.get("validation_data") is not None:
             parts = keras.utils.unpack_x_y_sample_weight(kwargs["validation_data"])
-            found = self._arrays(*parts)
-            kwargs["validation_data"] = found[0] if found[1] is None else found
+            arrays = self._arrays(*parts)
+            kwargs["validation_data"] = arrays[0] if arrays[1] is None else arrays
         options = {"sample_weight": weights, **kwargs}
         return keras.Model.fit(self, x, y, *args, **options)
 

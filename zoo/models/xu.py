@@ -293,7 +293,7 @@ class ShowAttendTellTranslator(Translator):
     training: checkpoints have it, another training begins with 0.
 
     Args:
-        backbone, preprocessor, noise: as in `Translator`.
+        backbone, preprocessor, augmentation: as in `Translator`.
         reward: λ_r. 1/10 in the authors' code.
         entropy: λ_e. 0.002 there.
 
@@ -328,7 +328,8 @@ class ShowAttendTellTranslator(Translator):
         if training and self.backbone.attention == "hard":
             raise ValueError(
                 "Hard attention is trained by the model that zoo.training."
-                "compile_for_training returns, in float32 or bfloat16, not quantized. "
+                "compile_for_training returns, in float32 or bfloat16, not quantized, "
+                "in one process. "
                 f"Received: loss={getattr(self, 'loss', None)!r}, "
                 f"dtype={self.backbone.compute_dtype}"
             )
@@ -342,7 +343,7 @@ class ShowAttendTellTranslator(Translator):
         """
         if not (training and self.backbone.attention == "hard"):
             return super().features(inputs, training=training)
-        for layer in self.noise:
+        for layer in self.augmentation:
             inputs = layer(inputs, model=self.backbone)
         noise = self.backbone.draw_noise(inputs)
         features, choices, alphas = self.backbone.run(inputs, True, noise)
@@ -382,5 +383,5 @@ class ShowAttendTellTranslator(Translator):
         return total + ops.sum(added) / ops.maximum(loss.count(weights), 1.0)
 
     def get_config(self) -> dict[str, Any]:
-        own = {"reward": self.reward, "entropy": self.entropy}
-        return {**super().get_config(), **own}
+        arguments = {"reward": self.reward, "entropy": self.entropy}
+        return {**super().get_config(), **arguments}

@@ -36,21 +36,22 @@ class Translation:
     Args:
         run: the `Run`, whose choices are a `Scale`.
         task: a subclass of `zoo.models.Translator`.
-        noise: layers that change the ids in training; see `zoo.models.Translator`.
+        augmentation: layers that change the ids in training; see
+            `zoo.models.Translator`.
 
     Raises:
         CheckpointError: if the folder's vocabulary is not that of its checkpoint.
         ConfigurationError: if the scale's choices don't fit the data.
     """
 
-    def __init__(self, run: Run, task: Any, noise: Sequence[Any] = ()):
+    def __init__(self, run: Run, task: Any, augmentation: Sequence[Any] = ()):
         self.run, self.task, self.scale = run, task, run.settings
         corpus_scores(["."], [["."]])  # fails now if sacrebleu is missing
         self._check_vocabulary()
         self._read()
         self._tokenize()
         self._batch()
-        self._build(noise)
+        self._build(augmentation)
 
     def _check_vocabulary(self):
         """Compares vocabulary and checkpoint before the data are read."""
@@ -165,7 +166,7 @@ class Translation:
         )
 
     # === Model ===
-    def _build(self, noise):
+    def _build(self, augmentation):
         distribution, scale = self.run.distribution, self.scale
         sizes = {
             "vocabulary_size": self.preprocessor.tokenizer.vocabulary_size(),
@@ -174,7 +175,7 @@ class Translation:
         with distribution.scope():
             self.backbone = self.task.backbone_cls(**sizes)
             # Trained on ids; the translator, with a preprocessor, shares it.
-            self.model = self.task(self.backbone, noise=noise)
+            self.model = self.task(self.backbone, augmentation=augmentation)
         with distribution.single_device():
             copies = distribution.copies
             decoded = self.task.backbone_cls(**sizes) if copies else self.backbone
@@ -206,7 +207,7 @@ class Translation:
             backbone=self.backbone,
             identity={
                 "vocabulary": _digest(self.proto),
-                "noise": [_config(layer) for layer in self.model.noise],
+                "augmentation": [_config(layer) for layer in self.model.augmentation],
             },
         )
         return self

@@ -105,7 +105,7 @@ class TranslatorSignatures:
         # Weights made while reading token t belong to token t + 1.
         start = tf.fill([tf.shape(ids)[0], 1], START_ID)
         shifted = tf.concat([start, ids[:, :-1]], axis=1)
-        weights = self.model.backbone.look(source, shifted)[0]
+        weights = self.model.backbone.align_details(source, shifted)[0]
         real = (ids != PAD_ID)[:, :, None] & (source != PAD_ID)[:, None]
         piece, size = self.tokenizer.id_to_token, self.tokenizer.vocabulary_size()
         pieces = tf.constant(["" if i == PAD_ID else piece(i) for i in range(size)])

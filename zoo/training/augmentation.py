@@ -1,6 +1,6 @@
 """Data augmentation on input ids: word dropout and scheduled sampling.
 
-A translator takes these layers as `noise=`, and applies them in training only.
+A translator takes these layers as `augmentation=`, and applies them in training only.
 """
 
 import math

@@ -93,7 +93,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     ) -> Tensor:
         """The loss of the logits `features @ kernel + bias`, without these logits.
 
-        `zoo.models.Translator` trains with it: see
+        `zoo.training.WithoutLogits` trains with it: see
         `zoo.training.projection.projected_cross_entropy`.
 
         Args:

@@ -47,14 +47,14 @@ def projected_cross_entropy(
     def loss(features, kernel, labels, weights, *bias):
         inputs = (features, labels, weights)
         if length is None:
-            total, d_features, *others = _part(*inputs, kernel, bias, smoothing)
+            total, d_features, *gradients = _part(*inputs, kernel, bias, smoothing)
         else:
-            total, d_features, *others = _sliced(
+            total, d_features, *gradients = _sliced(
                 length, inputs, kernel, bias, smoothing
             )
 
         def gradient(upstream):
-            d_kernel, *d_bias = (ops.cast(upstream, g.dtype) * g for g in others)
+            d_kernel, *d_bias = (ops.cast(upstream, g.dtype) * g for g in gradients)
             scale = ops.cast(upstream, d_features.dtype)
             return scale * d_features, d_kernel, None, None, *d_bias
 
@@ -86,7 +86,7 @@ def _sliced(length, inputs, kernel, bias, smoothing):
         add = _add_in_place
 
     def step(index, sums):
-        d_features, *others = sums
+        d_features, *gradients = sums
         start = index * length
         total, d_part, *parts = _part(
             ops.slice(features, (0, start, 0), (batch, length, size)),
@@ -98,17 +98,17 @@ def _sliced(length, inputs, kernel, bias, smoothing):
         )
         added = [
             add(a, ops.cast(b, a.dtype))
-            for a, b in zip(others, (total, *parts), strict=True)
+            for a, b in zip(gradients, (total, *parts), strict=True)
         ]
         return ops.slice_update(d_features, (0, start, 0), d_part), *added
 
     zeros = [ops.zeros(x.shape, dtype="float32") for x in (kernel, *bias)]
     first = (ops.zeros_like(features), ops.zeros((), dtype="float32"), *zeros)
-    d_features, total, *others = ops.fori_loop(0, count, step, first)
-    others = [
-        ops.cast(d, x.dtype) for d, x in zip(others, (kernel, *bias), strict=True)
+    d_features, total, *gradients = ops.fori_loop(0, count, step, first)
+    gradients = [
+        ops.cast(d, x.dtype) for d, x in zip(gradients, (kernel, *bias), strict=True)
     ]
-    return total, d_features[:, :time], *others
+    return total, d_features[:, :time], *gradients
 
 
 def _add_in_place(total, part):

@@ -131,9 +131,5 @@ class CarriedState(keras.Model):
         sample_weight: Tensor | None = None,
         training: bool = True,
     ) -> Tensor:
-        layer, dtype = self.backbone.output_layer, self.backbone.compute_dtype
-        kernel, bias = (
-            cast_weights(layer.kernel, dtype),
-            cast_weights(layer.bias, dtype),
-        )
-        return self.loss.projected(y_pred, kernel, bias, y, sample_weight)
+        weights = self.backbone.output_weights()
+        return sum(self.losses, self.loss.projected(y_pred, *weights, y, sample_weight))

@@ -1,4 +1,4 @@
-"""A translator in training, whose logits are never made."""
+"""Trains a translator without materializing its logits."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from zoo.models.base import KeptValues
 from zoo.models.seq2seq import Translator
 
 
-@keras.saving.register_keras_serializable(package="zoo")
 class WithoutLogits(KeptValues, keras.Model):
     """Trains a translator by what its output layer reads.
 
     `SmoothedCrossEntropy.projected` has loss and gradient of the output layer in one
     pass, a slice of time after another: `zoo.training.projection`. All weights are the
-    task's.
+    task's, which is what is saved. It takes ids: strings go through
+    `task.preprocessor` first.
 
     Args:
         task: a `zoo.models.Translator`.

@@ -15,6 +15,7 @@ from zoo.layers import (
     ContextDecoder,
     FixedContextDecoder,
     GRUCell,
+    HardAttention,
     LocalPredictiveAttention,
     LSTMCell,
     MultiplicativeAttention,
@@ -46,6 +47,8 @@ ATTENTION_CELLS = {
         MultiplicativeAttention("general"),
     ),
 }
+# Under each backend those whose loops it prepares; the others under PyTorch.
+EVERYWHERE = ("lstm, general", "gru and rnn, additive", "gru", "lstm, gate")
 CONTEXT_CELLS = {
     "gru": lambda: ContextCell(GRUCell(6), AdditiveAttention(5)),
     "lstm, gate": lambda: ContextCell(LSTMCell(6), AdditiveAttention(5), gate=True),
@@ -73,7 +76,7 @@ def same(variables, fast, plain):
 
 @pytest.mark.parametrize("feeding", [True, False])
 @pytest.mark.parametrize(
-    "kind", [k if k == "lstm, general" else once(k) for k in ATTENTION_CELLS]
+    "kind", [k if k in EVERYWHERE else once(k) for k in ATTENTION_CELLS]
 )
 def test_attention_decoder(kind, feeding):
     cells, attention = ATTENTION_CELLS[kind]()
@@ -95,7 +98,9 @@ def test_attention_decoder(kind, feeding):
     same(decoder.trainable_variables, fast, plain)
 
 
-@pytest.mark.parametrize("kind", [k if k == "gru" else once(k) for k in CONTEXT_CELLS])
+@pytest.mark.parametrize(
+    "kind", [k if k in EVERYWHERE else once(k) for k in CONTEXT_CELLS]
+)
 def test_context_decoder(kind):
     cell = CONTEXT_CELLS[kind]()
     decoder = ContextDecoder(cell)
@@ -136,6 +141,45 @@ def test_fixed_context_decoder(after):
         return scan(step, INPUTS, [start])[0]
 
     same(decoder.trainable_variables, fast, plain)
+
+
+@pytest.mark.parametrize("size", [10, None])
+def test_noise_whose_width_is_not_known(size):
+    """Hard attention's noise has a column for each source position."""
+    cell = ContextCell(GRUCell(6), HardAttention(AdditiveAttention(5), soft_share=0.0))
+    decoder = ContextDecoder(cell)
+    decoder.build(INPUTS.shape, MEMORY.shape)
+    randomize(decoder)
+    noise = ops.convert_to_tensor(RNG.normal(size=(3, 4, 10)).astype("float32"))
+
+    def run(memory, noise):
+        outputs, *_ = decoder(INPUTS, memory, noise=noise, training=True)
+        return outputs
+
+    wanted = run(MEMORY, noise)
+    if size is None and keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        shapes = [tf.TensorSpec([3, None, 8]), tf.TensorSpec([3, 4, None])]
+        run = tf.function(run, input_signature=shapes)
+    states, found = cell.get_initial_state(3), []
+    for t in range(4):
+        context, _ = cell.attend(
+            states[0],
+            MEMORY,
+            None,
+            cell.attention.project(MEMORY),
+            states[1],
+            True,
+            noise=noise[:, t],
+        )
+        output, states[0] = cell.cell(
+            ops.concatenate([INPUTS[:, t], context], axis=-1), states[:1]
+        )
+        states[0] = states[0][0]
+        found.append(output)
+    close(run(MEMORY, noise), ops.stack(found, axis=1))
+    close(wanted, ops.stack(found, axis=1))
 
 
 @pytest.mark.parametrize("feeding", [True, False])

@@ -1,6 +1,7 @@
-"""The cells' time loops, made fast; no equation is told here.
+"""Fast versions of the cells' time loops.
 
-Each loop equals the cell's plain step, scanned over time, in values and gradients:
-`tests/layers/fast_loops` compares the two under every backend. What is gained is in
-docs/performance.md.
+The equations are in `zoo.layers`: cells, then attention, stand below this folder, the
+layers over sequences above it. Each loop equals the cell's plain step scanned over
+time, in values and gradients: `tests/layers/fast_loops` compares the two under every
+backend. docs/performance.md has the gains.
 """

@@ -40,7 +40,7 @@ def run_cell(
         initial_states = as_list(cell.get_initial_state(batch_size=batch))
     if isinstance(cell, LSTMCell) and has_cudnn(cell, inputs):
         return run_lstm(cell, inputs, initial_states, mask, reverse)
-    # Only the narrow inputs are turned round.
+    # Time first while the tensor is still narrow.
     inputs = ops.swapaxes(inputs, 0, 1)
     loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
     advance = hoist(cell, loop, inputs)
@@ -120,7 +120,7 @@ def _whole_step(cell, loop, inputs):
         x = fed if place is None else slices[place]
         if place is not None and fed is not None:
             x = ops.concatenate([x, fed], axis=-1)
-        output, new_states = cell(x, states if len(states) > 1 else states[0])
+        output, new_states = cell(x, list(states))
         return output, as_list(new_states)
 
     return step
@@ -152,7 +152,7 @@ def _gru_step(cell, loop, net, kernel, reset):
             net = candidate(slices, fed) + r * inner(slices, h)
         else:
             net = candidate(slices, _join(fed, r * h))
-        h = cell.mix(h, z, cell.activation(net))
+        h = cell.update_state(h, z, cell.activation(net))
         return h, [h]
 
     return step

@@ -40,10 +40,10 @@ def run_lstm(
 ) -> tuple[Tensor, list[Tensor]]:
     """`run_cell` of an LSTM cell by Keras's own LSTM layer.
 
-    On a GPU that is cuDNN's kernel, which knows no mask, elsewhere Keras's loop. So the
-    real steps are moved to the front of each row in the order in which they are read,
-    and at the pads behind them one more input shuts the input gate and opens the forget
-    gate: c stays as it is, and h is taken from the last real step.
+    On a GPU that is cuDNN's kernel, elsewhere Keras's loop. cuDNN has no mask: the real
+    steps are moved to the front of each row in the order in which they are read, and at
+    the padding behind them an extra input closes the input gate and opens the forget
+    gate. c stays as it is there, and h is taken from the last real step.
 
     Args:
         cell: a built `zoo.layers.LSTMCell`.

@@ -37,25 +37,25 @@ def run_attention_cell(
     """
     if not cell.input_feeding:
         return _run_unfed(cell, inputs, states, memory, mask, keys, training)
-    # Only the narrow inputs are turned round.
+    # Time first while the tensor is still narrow.
     inputs = cell.drop(ops.swapaxes(inputs, 0, 1), training=training)
     loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
-    sizes = [cell.units, *(own.output_size for own in cell.cells)]
+    sizes = [cell.units, *(layer.output_size for layer in cell.cells)]
     steps = [hoist(cell.cells[0], loop, inputs, fed=sizes[0])]
-    for own, size in zip(cell.cells[1:], sizes[1:], strict=False):
-        steps.append(hoist(own, loop, fed=size))
+    for layer, size in zip(cell.cells[1:], sizes[1:], strict=False):
+        steps.append(hoist(layer, loop, fed=size))
     combine = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
     masks = _dropout_masks(cell, loop, sizes[:-1], training)
 
     def step(slices, states):
         *cell_states, x, position = states
         new_states = []
-        for own, advance, drop in zip(
+        for state, advance, drop in zip(
             cell.split_states(cell_states), steps, masks, strict=True
         ):
             x = x if drop is None else x * slices[drop]
-            x, own = advance(slices, own, x)
-            new_states += own
+            x, state = advance(slices, state, x)
+            new_states += state
         context, alignment = attend_rows(
             cell.attention, x, memory, mask, keys, position, paired=True
         )
@@ -75,9 +75,9 @@ def _run_unfed(cell, inputs, states, memory, mask, keys, training):
     """Without input feeding: layer by layer, then all steps' attention at once."""
     *cell_states, position = states
     new_states = []
-    for own, first in zip(cell.cells, cell.split_states(cell_states), strict=True):
+    for layer, state in zip(cell.cells, cell.split_states(cell_states), strict=True):
         inputs = cell.drop(inputs, training=training)
-        inputs, final = run_cell(own, inputs, first, training=training)
+        inputs, final = run_cell(layer, inputs, state, training=training)
         new_states += final
     time = ops.shape(inputs)[1]
     context, alignments = cell.attention(
@@ -129,14 +129,14 @@ def run_context_cell(
         place = loop.read(ops.cast(ops.swapaxes(noise, 0, 1), loop.dtype))
 
     def step(slices, states):
-        *own, position = states
-        others = {} if noise is None else {"noise": slices[place]}
+        *state, position = states
+        extra = {} if noise is None else {"noise": slices[place]}
         context, alignment = cell.attend(
-            own[0], memory, mask, keys, position, paired=True, **others
+            state[0], memory, mask, keys, position, paired=True, **extra
         )
-        output, own = advance(slices, own, context)
+        output, state = advance(slices, state, context)
         parts = [output, context] + ([alignment] if return_alignments else [])
-        return ops.concatenate(parts, axis=-1), [*own, position + 1]
+        return ops.concatenate(parts, axis=-1), [*state, position + 1]
 
     outputs, states = loop.run(step, states)
     first, second = cell.output_size, cell.output_size + size

@@ -1,4 +1,4 @@
-"""A scan over time that is relieved of what need not be done at each step."""
+"""A scan over time with loop-invariant work moved out of it."""
 
 import itertools
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.functional import custom_gradient, scan
+from zoo.layers.functional import columns, custom_gradient, scan
 
 
 class TimeLoop:
@@ -93,8 +93,18 @@ class TimeLoop:
         if ends:
             sequence = ops.concatenate(self.sequences, axis=-1)
 
+        def cut(x):
+            if not ends:
+                return [x]
+            if widths[-1] is not None:
+                return ops.split(x, ends, axis=-1)
+            # Only the last width may be unknown, as that of noise for S positions is.
+            starts = [0, *ends[:-1]]
+            slices = [columns(x, *pair) for pair in zip(starts, ends, strict=True)]
+            return [*slices, x[:, ends[-1] :]]
+
         def run_step(x, states):
-            return step(ops.split(x, ends, axis=-1) if ends else [x], states)
+            return step(cut(x), states)
 
         return scan(run_step, ops.swapaxes(sequence, 0, 1), states, reverse)
 

@@ -3,7 +3,7 @@
 What a loop's automatic gradient keeps of every step (a copy of the tapes, the hidden
 layers of the attentions) and what it adds up at every step (the matrices' gradients) is
 most of its cost: `tools.bench.lstmn`. Here the tapes are kept once, hidden layers
-are computed again, and the gradient of a matrix is one product behind the loop. What
+are computed again, and the gradient of a matrix is one product after the loop. What
 the gradient needs is kept in inference as well: a few vectors a step, and the weights
 on the tape.
 
@@ -35,7 +35,7 @@ def run_lstmn_cell(
         inputs: `(B, T, n)`.
         mask: bool `(B, T)`, true where real, or None.
         initial: `[h, c]`, zeros by default.
-        source: from `project_source`, with fusion; of as many rows.
+        source: from `project_source`, with fusion; it has as many rows.
         starts: bool `(B, T)`, true where the tapes start anew, as if what follows
             were run by itself from the last h and c; None, the default, for
             nowhere. Without fusion.
@@ -89,7 +89,7 @@ class _Loop:
             starts: bool `(B, T)`, true where the tapes start anew, at no pad, or None.
 
         Returns:
-            `(h, c, alignment)`: `(B, T, units)` twice, whatever at pads; the weights on
+            `(h, c, alignment)`: two tensors `(B, T, units)`, undefined at padding; the weights on
             the source `(B, T, S)` or None.
         """
         given = {"x": x, "h": first[0], "c": first[1]}
@@ -110,8 +110,8 @@ class _Loop:
             outputs = [tapes[1][:, 1:]] + ([] if alignment is None else [alignment])
 
             def gradient(upstream):
-                found = self._backward(w, tapes, kept, alignment, upstream)
-                return tuple(found.get(name) for name in given)
+                results = self._backward(w, tapes, kept, alignment, upstream)
+                return tuple(results.get(name) for name in given)
 
             return ops.concatenate(outputs, axis=-1), gradient
 
@@ -134,16 +134,16 @@ class _Loop:
             if starts is not None:
                 begins = ops.take(starts, position, axis=1)[:, None]
                 htilde = ops.where(begins, 0.0, htilde)
-            own = ops.take(seen, position, axis=1)
-            h, c, found = self.step(
+            sees = ops.take(seen, position, axis=1)
+            h, c, results = self.step(
                 w,
                 row,
                 htilde,
                 fed[0] if fed else None,
-                lambda query: attend_row(query, keys, w["v"], own, values),
+                lambda query: attend_row(query, keys, w["v"], sees, values),
                 read_source,
             )
-            new = [found["htilde"]] + ([found["fed"]] if fed else [])
+            new = [results["htilde"]] + ([results["fed"]] if fed else [])
             if keep is not None:
                 is_real, old = ops.take(keep, position, axis=1) > 0, [htilde, *fed]
                 new = [ops.where(is_real, *pair) for pair in zip(new, old, strict=True)]
@@ -151,8 +151,8 @@ class _Loop:
             keys = ops.where(here, ops.matmul(h, w["W_h"])[:, None], keys)
             both = ops.concatenate([h, c], axis=-1)[:, None]
             values = ops.where(here, both, values)
-            outputs = [self.step.kept.join(found)]
-            outputs += [found["alignment"]] if self.fusion else []
+            outputs = [self.step.kept.join(results)]
+            outputs += [results["alignment"]] if self.fusion else []
             states = [keys, values, *new, position + 1]
             return ops.concatenate(outputs, axis=-1), states
 
@@ -183,7 +183,9 @@ class _Loop:
             d_keys, d_values, d_htilde, *others, position = states
             # Rows of tensors that stay where they are: as a sequence of the loop they
             # would be copied.
-            now = self.step.kept.split(ops.take(kept, position, axis=1), own=slots)
+            now = self.step.kept.split(
+                ops.take(kept, position, axis=1), tape_weights=slots
+            )
             now |= layout.split(row, d_alignment=longer)
             c = ops.take(values, position + 1, axis=1)[:, n:]
             if self.fusion:
@@ -196,7 +198,7 @@ class _Loop:
                     stays[1], d_fed = (1 - real) * d_fed, real * d_fed
             d_key = ops.take(d_keys, position + 1, axis=1)
             d_row = ops.take(d_values, position + 1, axis=1)
-            found, passed = self.step.gradient(
+            results, passed = self.step.gradient(
                 w,
                 transposed,
                 now,
@@ -207,7 +209,9 @@ class _Loop:
                 d_htilde,
                 d_fed,
             )
-            d_values = d_values + now["own"][..., None] * passed["read"][:, None]
+            d_values = (
+                d_values + now["tape_weights"][..., None] * passed["read"][:, None]
+            )
             d_htilde = passed["htilde"]
             if starts is not None:
                 begins = ops.take(starts, position, axis=1)[:, None]
@@ -215,40 +219,40 @@ class _Loop:
             if self.fusion:
                 others = [others[0] + passed["source_keys"], passed["fed"] + stays[1]]
             states = [d_keys + passed["keys"], d_values, d_htilde + stays[0], *others]
-            return self.step.gradients.join(found), [*states, position - 1]
+            return self.step.gradients.join(results), [*states, position - 1]
 
         states = [ops.zeros_like(keys), ops.zeros_like(values), ops.zeros_like(w["h"])]
         if self.fusion:
             states += [ops.zeros_like(w["source_keys"]), ops.zeros_like(w["h"])]
         states += [ops.convert_to_tensor(slots - 2, dtype="int32")]
-        found, states = scan(backward_step, upstream, states, reverse=True)
-        found = self.step.gradients.split(found)
-        kept = self.step.kept.split(kept, own=slots)
-        return self._sums(transposed, values, found, kept, alignment, states)
+        results, states = scan(backward_step, upstream, states, reverse=True)
+        results = self.step.gradients.split(results)
+        kept = self.step.kept.split(kept, tape_weights=slots)
+        return self._sums(transposed, values, results, kept, alignment, states)
 
-    def _sums(self, transposed, values, found, kept, alignment, states):
+    def _sums(self, transposed, values, results, kept, alignment, states):
         """The gradients of all arguments, computed after the loop."""
         n = self.units
         d_keys, d_values, _, *others, _ = states
         d_first = d_values[:, 0]
         gradients = {
-            "x": self.step.inputs.join(found),
+            "x": self.step.inputs.join(results),
             "h": d_first[:, :n] + ops.matmul(d_keys[:, 0], transposed["W_h"]),
             "c": d_first[:, n:],
-            "recurrent_kernel": _product(kept["read"][..., :n], found["net"]),
-            "W_htilde": _product(kept["last_htilde"], found["query"]),
+            "recurrent_kernel": _product(kept["read"][..., :n], results["net"]),
+            "W_htilde": _product(kept["last_htilde"], results["query"]),
             "W_h": _product(values[..., :n], d_keys),
-            "v": ops.sum(found["v"], axis=(0, 1)),
+            "v": ops.sum(results["v"], axis=(0, 1)),
         }
         if self.fusion:
-            used = found["net" if self.fusion == "shallow" else "share"]
+            used = results["net" if self.fusion == "shallow" else "share"]
             across = ops.swapaxes(alignment, 1, 2)
             gradients |= {
-                self.step.ask: _product(kept["last_fed"], found["asked"]),
+                self.step.ask: _product(kept["last_fed"], results["asked"]),
                 self.step.use: _product(kept["context"][..., :n], used),
-                "u": ops.sum(found["u"], axis=(0, 1)),
+                "u": ops.sum(results["u"], axis=(0, 1)),
                 "source_keys": others[0],
-                "source_values": ops.matmul(across, found["context"]),
+                "source_values": ops.matmul(across, results["context"]),
             }
         if self.fusion == "shallow":
             gradients["h"] = gradients["h"] + others[1]

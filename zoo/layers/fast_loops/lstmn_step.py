@@ -52,8 +52,8 @@ def gates_gradient(
 ) -> Any:
     """The gradient of `gates`, whose c it was: of its three arguments."""
     opened = activate_gates(wide(net))
-    found = memory_gradient(opened, memory, ops.tanh(wide(c)), d_h, d_c)
-    return tuple(ops.cast(part, net.dtype) for part in found)
+    results = memory_gradient(opened, memory, ops.tanh(wide(c)), d_h, d_c)
+    return tuple(ops.cast(part, net.dtype) for part in results)
 
 
 def gate_gradient(net: Tensor, x: Tensor, d: Tensor) -> Any:
@@ -72,17 +72,17 @@ class Rows:
     def __init__(self, **widths: Any) -> None:
         self.widths = widths
 
-    def join(self, found: Any) -> Any:
-        """The tensors of the dict `found` that have a place here, as one."""
-        return ops.concatenate([found[name] for name in self.widths], axis=-1)
+    def join(self, results: Any) -> Any:
+        """The tensors of the dict `results` that have a place here, as one."""
+        return ops.concatenate([results[name] for name in self.widths], axis=-1)
 
     def split(self, joined: Tensor, **others: Any) -> Any:
-        found, place = {}, 0
+        results, place = {}, 0
         for name, width in self.widths.items():
             width = others[name] if width is None else width
-            found[name] = columns(joined, place, place + width)
+            results[name] = columns(joined, place, place + width)
             place = place + width
-        return found
+        return results
 
 
 class Step:
@@ -110,7 +110,7 @@ class Step:
             gradients |= {"share": n}
         self.inputs = Rows(**inputs)  # as `project` has it
         # What a step leaves for its gradient, with the weights on the tape.
-        self.kept = Rows(**kept, own=None)
+        self.kept = Rows(**kept, tape_weights=None)
         self.gradients = Rows(**gradients)
 
     def __call__(
@@ -134,15 +134,20 @@ class Step:
                 its weights.
 
         Returns:
-            `(h, c, found)`: `(B, units)` twice, and what else was computed, by name;
+            `(h, c, results)`: `(B, units)` twice, and what else was computed, by name;
             `htilde` and `fed` are the next step's.
         """
         now, n, extra = self.inputs.split(row), self.units, None
         query = now["query"] + ops.matmul(htilde, w["W_htilde"])
-        read, own = read_tape(query)
+        read, tape_weights = read_tape(query)
         net = now["net"] + ops.matmul(read[:, :n], w["recurrent_kernel"])
-        found = {"query": query, "read": read, "own": own, "last_htilde": htilde}
-        found |= {"htilde": read[:, :n], "fed": None}
+        results = {
+            "query": query,
+            "read": read,
+            "tape_weights": tape_weights,
+            "last_htilde": htilde,
+        }
+        results |= {"htilde": read[:, :n], "fed": None}
         if self.fusion:
             asked = ops.matmul(fed, w[self.ask])
             asked = asked + now["asked"] if "asked" in now else asked
@@ -153,13 +158,13 @@ class Step:
             else:
                 share = now["share"] + product
                 extra = ops.sigmoid(share) * context[:, n:]
-                found["share"] = share
-            found |= {"asked": asked, "context": context, "last_fed": fed}
-            found |= {"alignment": alignment}
+                results["share"] = share
+            results |= {"asked": asked, "context": context, "last_fed": fed}
+            results |= {"alignment": alignment}
         h, c = gates(net, read[:, n:], extra)
         if self.fusion:
-            found["fed"] = h if self.fusion == "shallow" else context[:, :n]
-        return h, c, found | {"net": net}
+            results["fed"] = h if self.fusion == "shallow" else context[:, :n]
+        return h, c, results | {"net": net}
 
     def gradient(
         self,
@@ -177,48 +182,48 @@ class Step:
 
         Args:
             w, transposed: dicts of its weights, and of its matrices transposed.
-            now: dict of what the step found, and of its weights' own gradient
+            now: dict of what the step computed, and of the source weights' gradient
                 `d_alignment` with fusion.
             tape: `(keys, values)` that it read.
             c: its memory, `(B, units)`.
             d_h, d_c, d_htilde, d_fed: gradients of what it returned, `(B, units)`.
 
         Returns:
-            `(gradients, passed)`: dicts of what is summed behind the loop, and of what
+            `(gradients, passed)`: dicts of what is summed after the loop, and of what
             goes to earlier steps: the gradients of `read`, `keys`, `htilde`, `fed` and
             `source_keys`.
         """
-        n, read, found, passed = self.units, now["read"], {}, {}
+        n, read, results, passed = self.units, now["read"], {}, {}
         if self.fusion == "shallow":  # h asks next
             d_h = d_h + d_fed
-        found["net"], d_memory, d_c = gates_gradient(
+        results["net"], d_memory, d_c = gates_gradient(
             now["net"], read[:, n:], c, d_h, d_c
         )
         if self.fusion:
             if self.fusion == "shallow":  # α~ isn't used
-                d_gamma = ops.matmul(found["net"], transposed[self.use])
+                d_gamma = ops.matmul(results["net"], transposed[self.use])
                 d_alpha = ops.zeros_like(d_gamma)
             else:
-                found["share"], d_alpha = gate_gradient(
+                results["share"], d_alpha = gate_gradient(
                     now["share"], now["context"][:, n:], d_c
                 )
-                d_gamma = d_fed + ops.matmul(found["share"], transposed[self.use])
-            found["context"] = ops.concatenate([d_gamma, d_alpha], axis=-1)
-            found["asked"], passed["source_keys"], found["u"] = attend_gradient(
+                d_gamma = d_fed + ops.matmul(results["share"], transposed[self.use])
+            results["context"] = ops.concatenate([d_gamma, d_alpha], axis=-1)
+            results["asked"], passed["source_keys"], results["u"] = attend_gradient(
                 now["asked"],
                 w["source_keys"],
                 w["u"],
                 w["source_values"],
                 now["alignment"],
-                found["context"],
+                results["context"],
                 now["d_alignment"],
             )
-            passed["fed"] = ops.matmul(found["asked"], transposed[self.ask])
-        d_htilde = d_htilde + ops.matmul(found["net"], transposed["recurrent_kernel"])
+            passed["fed"] = ops.matmul(results["asked"], transposed[self.ask])
+        d_htilde = d_htilde + ops.matmul(results["net"], transposed["recurrent_kernel"])
         passed["read"] = ops.concatenate([d_htilde, d_memory], axis=-1)
         keys, values = tape
-        found["query"], passed["keys"], found["v"] = attend_gradient(
-            now["query"], keys, w["v"], values, now["own"], passed["read"]
+        results["query"], passed["keys"], results["v"] = attend_gradient(
+            now["query"], keys, w["v"], values, now["tape_weights"], passed["read"]
         )
-        passed["htilde"] = ops.matmul(found["query"], transposed["W_htilde"])
-        return found, passed
+        passed["htilde"] = ops.matmul(results["query"], transposed["W_htilde"])
+        return results, passed
