@@ -8,6 +8,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "augmentation": ["ScheduledSampling", "WordDropout"],
         "averaging": ["EpochWeights", "average_weights"],
         "batching": [
             "ArrayBatches",
@@ -15,7 +16,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "choose_buckets",
             "group_by_length",
         ],
-        "augmentation": ["ScheduledSampling", "WordDropout"],
         "callbacks": ["Checkpoint", "Monitor", "Plateau", "Progress"],
         "checkpoint": ["CheckpointError", "load_state", "save_state"],
         "compiling": ["compile_for_training"],
