@@ -7,8 +7,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.cells import GRUCell
-from zoo.layers.fast_loops.cells import hoist
-from zoo.layers.fast_loops.loop import TimeLoop
+from zoo.layers.fast_loops.decoders import run_fixed_context_cell
 from zoo.layers.functional import cast_weights, linear
 from zoo.layers.recurrent import CellRunner
 
@@ -84,11 +83,13 @@ class FixedContextDecoder(CellRunner):
         initial_state: Tensor,
         training: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        inputs = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
-        loop = TimeLoop(ops.shape(inputs)[:2], self.compute_dtype, training)
-        added, reset = self._shares(self.project(context))
-        advance = hoist(self.cell, loop, inputs, added=added, reset=reset)
-        outputs, _ = loop.run(advance, [ops.cast(initial_state, self.compute_dtype)])
+        outputs = run_fixed_context_cell(
+            self.cell,
+            ops.cast(inputs, self.compute_dtype),
+            ops.cast(initial_state, self.compute_dtype),
+            *self._shares(self.project(context)),
+            training,
+        )
         lead = (*ops.shape(outputs)[:2], context.shape[-1])
         return outputs, ops.broadcast_to(context[:, None], lead)
 

@@ -143,3 +143,30 @@ def run_context_cell(
     contexts = columns(outputs, first, second)
     alignments = outputs[..., second:] if return_alignments else None
     return columns(outputs, 0, first), contexts, states, alignments
+
+
+def run_fixed_context_cell(
+    cell: Any,
+    inputs: Tensor,
+    state: Tensor,
+    added: Tensor,
+    reset: Tensor | None = None,
+    training: bool = False,
+) -> Tensor:
+    """A `GRUCell` over a sequence with one context per sentence.
+
+    Args:
+        cell: a built `GRUCell`.
+        inputs: `(B, T, n)`, in the compute dtype.
+        state: `(B, units)`.
+        added: the context's share of the net inputs, `(B, 3 * units)`.
+        reset: as in `GRUCell.step`.
+        training: whether gradients will be asked for.
+
+    Returns:
+        Tensor `(B, T, units)`.
+    """
+    inputs = ops.swapaxes(inputs, 0, 1)
+    loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
+    advance = hoist(cell, loop, inputs, added=added, reset=reset)
+    return loop.run(advance, [state])[0]
