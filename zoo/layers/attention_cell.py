@@ -8,7 +8,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.attention import MemoryLayer, attend_rows
-from zoo.layers.cells import as_list
+from zoo.layers.cells import ZooCell, as_list
 from zoo.layers.functional import (
     cast_weights,
     clear_masked,
@@ -148,7 +148,8 @@ class AttentionCell(MemoryLayer):
         for cell, state in zip(self.cells, self.split_states(states), strict=True):
             if training and self.dropout:
                 h = self.drop(h, training=True)
-            h, state = cell(h, state)  # h_t, layer by layer
+            step = cell.call if isinstance(cell, ZooCell) else cell
+            h, state = step(h, state)  # h_t, layer by layer
             new_states += as_list(state)
         context, alignment = attend_rows(  # c_t and a_t, equations 7 to 10
             self.attention, h, memory, memory_mask, keys, position

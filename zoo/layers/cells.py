@@ -24,10 +24,13 @@ def _refuse_dropout(cls, arguments):
             )
 
 
-class _Projecting:
-    """The input's share of a cell's net inputs."""
+class ZooCell:
+    """Base of zoo's cells, whose `call` casts by itself and may be called directly.
 
-    def project(self, inputs):
+    Under eager PyTorch Keras's `__call__` costs as much as the step.
+    """
+
+    def project(self, inputs: Tensor) -> Tensor:
         """W x_t + b, the input's share of the net inputs, for any number of steps.
 
         Args:
@@ -43,7 +46,7 @@ class _Projecting:
         bias = self.input_bias()
         return projected if bias is None else projected + bias
 
-    def input_bias(self):
+    def input_bias(self) -> Tensor | None:
         """The bias b `(gates * units,)`, or None."""
         return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
 
@@ -53,7 +56,7 @@ class _Projecting:
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LSTMCell(_Projecting, keras.layers.LSTMCell):
+class LSTMCell(ZooCell, keras.layers.LSTMCell):
     """`keras.layers.LSTMCell`, with the forget gate (Gers et al. 2000) or without.
 
         i, f, o = σ(W x_t + U h_{t-1} + b),  ĉ = g(W x_t + U h_{t-1} + b)
@@ -158,7 +161,7 @@ class LSTMCell(_Projecting, keras.layers.LSTMCell):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class GRUCell(_Projecting, keras.layers.GRUCell):
+class GRUCell(ZooCell, keras.layers.GRUCell):
     """Cho et al. 2014's hidden unit (equations 5 to 8).
 
         r = σ(W_r x + U_r h)               equation 5
@@ -253,7 +256,7 @@ class GRUCell(_Projecting, keras.layers.GRUCell):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class SimpleRNNCell(_Projecting, keras.layers.SimpleRNNCell):
+class SimpleRNNCell(ZooCell, keras.layers.SimpleRNNCell):
     """`keras.layers.SimpleRNNCell` (Elman 1990).
 
         h_t = tanh(W x_t + U h_{t-1} + b)

@@ -6,7 +6,7 @@ from typing import Any
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
+from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, ZooCell, as_list
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.layers.fast_loops.gates import is_standard, lstm_states
 from zoo.layers.fast_loops.loop import TimeLoop
@@ -83,7 +83,7 @@ def hoist(
     Returns:
         A function `(slices, states, fed=None) -> (output, new_states)`.
     """
-    if not isinstance(cell, (LSTMCell, GRUCell, SimpleRNNCell)):
+    if not isinstance(cell, ZooCell):
         return _whole_step(cell, loop, inputs)
     net = cell.input_bias()
     if inputs is not None:

@@ -89,8 +89,8 @@ class _Loop:
             starts: bool `(B, T)`, true where the tapes start anew, at no pad, or None.
 
         Returns:
-            `(h, c, alignment)`: two tensors `(B, T, units)`, undefined at padding; the weights on
-            the source `(B, T, S)` or None.
+            `(h, c, alignment)`: two tensors `(B, T, units)`, undefined at padding; the
+            weights on the source `(B, T, S)` or None.
         """
         given = {"x": x, "h": first[0], "c": first[1]}
         given |= {name: weights[name] for name in self.step.weights}
