@@ -3,13 +3,13 @@
     pip install --editable ".[ray]"
     python recipes/bulk_translate.py luong_local corpus.en --output corpus.de
 
-Inputs are text files, one sentence a line, in UTF-8, or such files zipped (.gz). The
-output has the same lines in the same order; for several inputs it is a folder. Inputs
-are cut into partitions. Each worker is an actor that loads the preset once; if it dies,
-Ray starts another one that translates its partition. Finished partitions are kept in
-OUTPUT.parts until all are done: the same command continues a run that was stopped. Only
-the machine where it is given needs the files; the others of a cluster (--address) need
-zoo and the preset.
+Inputs are text files, one sentence a line, in UTF-8, plain or gzip-compressed (.gz).
+The output has the same lines in the same order; for several inputs it is a folder.
+Inputs are cut into partitions. Each worker is an actor that loads the preset once; if
+it dies, Ray starts another one that translates its partition. Finished partitions are
+kept in OUTPUT.parts until all are done: the same command continues a run that was
+stopped. Only the machine where it is given needs the files; the others of a cluster
+(--address) need zoo and the preset.
 """
 
 import argparse

@@ -115,6 +115,16 @@ def test_reader_that_goes_away():
     assert b"Traceback" not in err and b"Exception" not in err and b"error" not in err
 
 
+def test_a_listing_whose_reader_goes_away():
+    code = "import sys; from zoo.cli import main; sys.exit(main(['list', '--wide']))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    _, err = process.communicate()
+    assert (process.returncode, err) == (141, b"")
+
+
 def test_help_and_version(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out

@@ -16,7 +16,7 @@ def test_list(tiny, capsys):
     assert row.split("  ")[0] == "tiny"
     assert "Lovelace & Turing 2015" in row and "1,234,567" in row
     assert "BLEU 12.3 (multi30k test_2016_flickr)  3 s, a laptop  52 " in row
-    assert row.endswith("52 sentences/s")
+    assert row.endswith("52 sentences/s") and header == header.rstrip()
     assert row.index("1,234,567") == header.index("parameters")
 
 

@@ -208,6 +208,7 @@ class Average:
 class Wide(Scale):
     mean: Average | None = None
     rates: tuple[float, ...] = ()
+    vectors: str | None = "file.vec"
     extra: dict[str, float] = dataclasses.field(default_factory=lambda: {"a": 1.0})
 
 
@@ -223,6 +224,14 @@ def test_an_optional_part_begins_with_its_defaults():
         change("mean.kind=first", scale=WIDE)
     with pytest.raises(ConfigurationError, match="already null"):
         change("mean=null", "mean.decay=0.5", scale=WIDE)
+
+
+def test_null_is_no_text_and_digits_are_some():
+    assert change("vectors=null", scale=WIDE).vectors is None
+    digits = "9" * 5000  # more than Python reads as an integer
+    assert change(f"vectors={digits}", scale=WIDE).vectors == digits
+    with pytest.raises(ConfigurationError, match="epochs: must be an integer"):
+        change(f"epochs={digits}", scale=WIDE)
 
 
 def test_tuples_and_dicts_of_a_new_field():

@@ -112,6 +112,12 @@ def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left
     assert {path.name for path in tmp_path.iterdir()} == left
 
 
+def test_an_empty_output_is_the_default_folder(calls, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_recipe(make_recipe(), ["--output", ""]) == 0
+    assert str(calls["made"][3]).startswith("runs")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -121,7 +127,7 @@ def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left
         ("--precision float64", "invalid choice: 'float64'"),
         ("--resume x --seed 3", "--resume keeps the run's own .*: seed"),
         ("--resume x --restart", "--resume keeps .* Received: restart"),
-        ("--resume x --set pairs=3", "--resume keeps .* Received: pairs"),
+        ("--resume x --set pairs=3", "--resume keeps .* Received: pairs=3"),
         ("--seed x", "invalid int value: 'x'"),
         ("--seed -1", "--seed"),
         ("--seed 4294967296", r"--seed must be below 2 \*\* 32. Received: 4294967296"),

@@ -50,8 +50,12 @@ def run(arguments: argparse.Namespace) -> None:
         markup=False,
         emoji=False,
     )
-    console.print(table)
-    if not wide:
-        console.print(
-            "zoo info NAME prints a preset's card; zoo list --wide adds columns."
-        )
+    # Captured: rich would end a process whose output is closed in its own way.
+    with console.capture() as capture:
+        console.print(table)
+        if not wide:
+            console.print(
+                "zoo info NAME prints a preset's card; zoo list --wide adds columns."
+            )
+    for line in capture.get().splitlines():
+        print(line.rstrip())

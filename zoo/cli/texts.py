@@ -101,7 +101,7 @@ def run_answers(
 ) -> None:
     """`run_texts` with one answer per line, and an empty one for an empty line.
 
-    `answer` is a function of the lines that are not empty to their answers.
+    `answer` maps the lines that are not empty to their answers.
     """
 
     def work(chunk):
@@ -156,7 +156,7 @@ def check_files(inputs: Sequence[str], output: str | None) -> None:
     """
     for path in inputs:
         with bad_input(OSError, f"cannot read {path}"):
-            Path(path).stat()
+            os.stat(path)  # noqa: PTH116  # Path("") is the working folder
         if os.path.isdir(path):
             raise BadInput(f"cannot read {path}: it is a folder")
         if not os.access(path, os.R_OK):

@@ -345,6 +345,13 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 # === Progress and files ===
 
 
+class _Console(Console):
+    """A console whose broken pipe is an error like any other, and ends no process."""
+
+    def on_broken_pipe(self):
+        raise  # within rich's `except`
+
+
 @contextlib.contextmanager
 def _progress(label, total):
     """Shows bytes on stderr: a live bar on a terminal, otherwise one line at the end.
@@ -358,7 +365,7 @@ def _progress(label, total):
         TaskProgressColumn(),
         DownloadColumn(),
     )
-    console = Console(file=sys.stderr)
+    console = _Console(file=sys.stderr, force_jupyter=False)
     with Progress(
         *columns, console=console, redirect_stdout=False, redirect_stderr=False
     ) as progress:

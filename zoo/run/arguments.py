@@ -76,7 +76,8 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     if "distribute" in recipe.arguments:
         given.setdefault("distribute", "auto")
     scale = given.get("scale", Arguments.scale)
-    given.setdefault("output", str(Path("runs") / f"{recipe.name}-{scale}"))
+    if not given.get("output"):  # nor the working folder, for an empty variable
+        given["output"] = str(Path("runs") / f"{recipe.name}-{scale}")
     return Arguments(**given, changes=changes)
 
 
@@ -140,8 +141,9 @@ def _options(recipe, parser, argv):
         names = {*recipe.arguments, "output"} - {"distribute"}
         refused = sorted(name for name in names if getattr(options, name) is not None)
         refused += ["restart"] * options.restart
-        fields = [re.split("[.=]", text)[0] for text in options.set]
-        refused += [field for field in fields if field not in FREE]
+        refused += [
+            text for text in options.set if re.split("[.=]", text)[0] not in FREE
+        ]
         if refused:
             parser.error(
                 "--resume keeps the run's own choices: it takes --epochs, "

@@ -71,7 +71,7 @@ def _apply(recipe, scale, texts):
 
 
 def _unknown(key, kinds):
-    # A key without its first parts means the whole one.
+    # `hidden_dim` stands for `model.hidden_dim`.
     meant = next((known for known in kinds if known.endswith(f".{key}")), key)
     hint = did_you_mean(meant, kinds)
     return (
@@ -180,6 +180,8 @@ def _part(hint):
 def _read(key, text, hint):
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     kinds, value = typing.get_args(hint) if union else (hint,), _parse(text)
+    if value is None and type(None) in kinds:  # not the string "null"
+        return None
     for kind in kinds:
         with contextlib.suppress(ValueError, OverflowError):
             return _fit(text if kind is str else value, kind)
@@ -191,7 +193,8 @@ def _parse(text):
     """A number, what JSON reads, or the text."""
     for kind, pattern in _NUMBERS.items():
         if pattern.fullmatch(text):
-            return kind(text)
+            with contextlib.suppress(ValueError):  # too many digits for Python
+                return kind(text)
     if text == text.strip():
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(text)
@@ -227,5 +230,6 @@ def _describe(kind):
         float: "a finite number",
         str: "a string",
         type(None): "null",
+        Any: "true, false, null, a number or a string",
     }
     return names.get(kind, f"JSON of the form {kind}")

@@ -46,7 +46,7 @@ def importer(module: str, name: str) -> Callable[[], Any]:
 
 
 def try_choices(trials: dict[str, Callable[[], Any]]) -> None:
-    """Tries to make what a recipe's choices describe, before any work is done.
+    """Builds each part from its settings, so that bad values fail early.
 
     Args:
         trials: name of each field to a function that makes what it describes.
@@ -68,7 +68,7 @@ class ClassArguments:
     Attributes:
         load: function that returns the class; see `importer`.
         reserved: arguments that `--set` can't change, since the run gives them.
-            (Arguments without a default, `name` and `dtype` never can be changed.)
+            (Arguments without a default, `name` and `dtype` can never be changed.)
         alternatives: arguments of which setting one drops the others.
     """
 

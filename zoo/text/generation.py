@@ -49,7 +49,7 @@ class WordPreprocessor(keras_hub.models.CausalLMPreprocessor):
         self, tokenizer: WordTokenizer, sequence_length: int = 128, **kwargs: Any
     ) -> None:
         check_words(tokenizer)
-        integer("sequence_length", sequence_length, 2)
+        sequence_length = integer("sequence_length", sequence_length, 2)
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
         self.built = True  # there are no weights
 

@@ -78,11 +78,11 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
     ) -> None:
         super().__init__(**kwargs)
         _check_tokenizer(tokenizer)
-        integer("source_length", source_length, 1 + bool(source_end))
-        integer("target_length", target_length, 2)
         self.tokenizer = tokenizer
-        self.source_length = source_length
-        self.target_length = target_length
+        self.source_length = integer(
+            "source_length", source_length, 1 + bool(source_end)
+        )
+        self.target_length = integer("target_length", target_length, 2)
         self.source_end = source_end
         self.built = True  # there are no weights
 

@@ -44,7 +44,7 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         self, tokenizer: WordTokenizer, sequence_length: int = 64, **kwargs: Any
     ) -> None:
         check_words(tokenizer)
-        integer("sequence_length", sequence_length, 1)
+        sequence_length = integer("sequence_length", sequence_length, 1)
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
         self.built = True  # there are no weights
 

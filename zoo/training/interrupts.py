@@ -47,7 +47,7 @@ def catching() -> Iterator[None]:
 
 
 def hold() -> None:
-    """Makes signals wait: `received` tells of them, and `release` raises."""
+    """Defers signals: `received` reports them, and `release` raises them."""
     global _holding
     _holding = True
 

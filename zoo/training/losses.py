@@ -142,7 +142,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 class Perplexity(keras.metrics.Metric):
     """exp of the mean negative log-likelihood of all tokens, without smoothing.
 
-    Every token counts alike, in whichever batch it stands (Keras's own cross-entropy
+    Every token has the same weight, whatever its batch (Keras's own cross-entropy
     metric averages over each row first, so that batches of unlike width weigh
     unlike).
 
