@@ -200,13 +200,18 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         self.built = True
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        return self.backbone.logits(self.features(inputs, training=training))
+        return self.backbone(self.augmented(inputs, training), training=training)
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """The input of the output layer: see `Seq2SeqBackbone.features`."""
+    def augmented(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """Applies the augmentation to inputs in training."""
         if training:
             for layer in self.augmentation:
                 inputs = layer(inputs, model=self.backbone)
+        return inputs
+
+    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """Returns the input of the output layer: see `Seq2SeqBackbone.features`."""
+        inputs = self.augmented(inputs, training)
         return self.backbone.features(inputs, training=training)
 
     def projected_loss(

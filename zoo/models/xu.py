@@ -343,8 +343,7 @@ class ShowAttendTellTranslator(Translator):
         """
         if not (training and self.backbone.attention == "hard"):
             return super().features(inputs, training=training)
-        for layer in self.augmentation:
-            inputs = layer(inputs, model=self.backbone)
+        inputs = self.augmented(inputs, training)
         noise = self.backbone.draw_noise(inputs)
         features, choices, alphas = self.backbone.run(inputs, True, noise)
         return {"features": features, "choices": choices, "alphas": alphas}
