@@ -30,7 +30,7 @@ CHENG = {
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """What tells a cell's recipe from the others.
+    """The settings in which a cell's recipe differs from the others.
 
     Attributes:
         cell: see `zoo.models.RecurrentLM`.

@@ -31,7 +31,7 @@ from zoo.training.optimizers import Optimizer
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """What tells a variant's recipe from the others.
+    """The settings in which a variant's recipe differs from the others.
 
     Attributes:
         attention, score: see `zoo.models.Luong`.

@@ -1,4 +1,4 @@
-"""What maintains the project; `python -m tools.bench.train`, from its root."""
+"""Maintenance tools, run from the root: `python -m tools.bench.train`."""
 
 from pathlib import Path
 

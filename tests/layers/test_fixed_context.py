@@ -29,7 +29,7 @@ def test_fixed_context():
     projected = decoder.project(ops.convert_to_tensor(CONTEXT))
     for t in range(6):
         x = ops.convert_to_tensor(INPUTS[:, t])
-        state = decoder.step(x, state, projected)
+        state = decoder.step(x, state, *projected)
         close(state, wanted[:, t])
     assert same_config(decoder).cell.units == 4
 

@@ -1,4 +1,4 @@
-"""What benchmarks share: times, processes, the machine and its load, arguments."""
+"""Parts that benchmarks share: timing, processes, the machine's load, arguments."""
 
 import argparse
 import importlib.metadata

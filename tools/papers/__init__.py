@@ -1,1 +1,1 @@
-"""What of the papers the presets reproduce: `python -m tools.papers.reproduce`."""
+"""The papers' findings, checked on the presets: `python -m tools.papers.reproduce`."""

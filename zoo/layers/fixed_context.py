@@ -70,11 +70,20 @@ class FixedContextDecoder(CellRunner):
             self.cell.build((None, inputs_shape[-1] + context_shape[-1]))
         self.built = True
 
-    def project(self, context: Tensor) -> Tensor:
-        """The context's share of the input product, computed once: `(B, 3 * units)`."""
+    def project(self, context: Tensor) -> list[Tensor]:
+        """Computes the context's shares, once for all steps.
+
+        Returns:
+            A list: C c `(B, 3 * units)`; with `reset_context` its candidate's part is
+            zero, and stands by itself behind, `(B, units)`.
+        """
         kernel = cast_weights(self.cell.kernel, self.compute_dtype)
         start = kernel.shape[0] - context.shape[-1]
-        return linear(ops.cast(context, self.compute_dtype), kernel[start:])
+        added = linear(ops.cast(context, self.compute_dtype), kernel[start:])
+        if not self.reset_context:
+            return [added]
+        gates, reset = ops.split(added, [2 * self.cell.units], axis=-1)
+        return [ops.concatenate([gates, ops.zeros_like(reset)], axis=-1), reset]
 
     def call(
         self,
@@ -87,23 +96,21 @@ class FixedContextDecoder(CellRunner):
             self.cell,
             ops.cast(inputs, self.compute_dtype),
             ops.cast(initial_state, self.compute_dtype),
-            *self._shares(self.project(context)),
-            training,
+            *self.project(context),
+            training=training,
         )
         lead = (*ops.shape(outputs)[:2], context.shape[-1])
         return outputs, ops.broadcast_to(context[:, None], lead)
 
-    def step(self, inputs: Tensor, state: Tensor, projected: Tensor) -> Tensor:
-        """One step: `(B, n)`, `(B, units)` and `project(context)` to `(B, units)`."""
-        added, reset = self._shares(projected)
+    def step(
+        self,
+        inputs: Tensor,
+        state: Tensor,
+        added: Tensor,
+        reset: Tensor | None = None,
+    ) -> Tensor:
+        """One step: `(B, n)`, `(B, units)` and `*project(context)` to `(B, units)`."""
         return self.cell.step(self.cell.project(inputs) + added, state, reset)
-
-    def _shares(self, projected):
-        """Splits C c into what is added and what the reset gate scales, or None."""
-        if not self.reset_context:
-            return projected, None
-        gates, reset = ops.split(projected, [2 * self.cell.units], axis=-1)
-        return ops.concatenate([gates, ops.zeros_like(reset)], axis=-1), reset
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask

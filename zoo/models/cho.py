@@ -203,17 +203,17 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
 
     def start(self, memory: Tensor) -> Any:
         context = memory["context"]
-        return [memory["start"], context, self.decoder.project(context)]
+        return [memory["start"], context, *self.decoder.project(context)]
 
     def step(
         self, token_ids: Tensor, state: Tensor, memory: Tensor
     ) -> tuple[Tensor, list[Tensor], Tensor]:
-        last, context, projected = state
+        last, context, *shares = state
         words = self._target_words(token_ids)  # e(y_{t-1})
-        hidden = self.decoder.step(words, last, projected)  # h`_t
+        hidden = self.decoder.step(words, last, *shares)  # h`_t
         read = hidden if self.variant == "paper" else last
         logits = self.logits(self._readout(read, words, context))  # G s_t
-        return logits, [hidden, context, projected], no_weights(words, memory["mask"])
+        return logits, [hidden, context, *shares], no_weights(words, memory["mask"])
 
     def _target_words(self, token_ids):
         """e(y_{t-1}), with e(y_0) = 0 for the start token."""

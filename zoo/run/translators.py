@@ -1,4 +1,4 @@
-"""What the translators' recipes share: data, budget, card.
+"""Data, budgets and cards that the translators' recipes share.
 
 `small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
 so that their scores compare the architectures. Learning rate, cells, dropout and

@@ -1,4 +1,4 @@
-"""What goes with an optimizer's updates: accumulation, averages, statistics."""
+"""Accumulation, averages and statistics around an optimizer's updates."""
 
 import contextlib
 import functools

@@ -135,7 +135,7 @@ def test_fixed_context_decoder(after):
         projected = decoder.project(context)
 
         def step(x, states):
-            h = decoder.step(x, states[0], projected)
+            h = decoder.step(x, states[0], *projected)
             return h, [h]
 
         return scan(step, INPUTS, [start])[0]

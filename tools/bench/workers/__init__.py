@@ -1,1 +1,1 @@
-"""What the benchmarks run in processes of their own: each prints a JSON object."""
+"""Workers that benchmarks run as processes; each prints a JSON object."""
