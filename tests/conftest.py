@@ -49,7 +49,7 @@ def free_memory():
 
 @pytest.fixture(scope="session", autouse=True)
 def not_of_this_process():
-    """What runs here leaves memory and XLA's flags alone;
+    """Tests leave memory and XLA's flags alone;
     tests/training/test_process.py has processes of its own."""
     from zoo.training import process
 

@@ -71,7 +71,7 @@ def test_the_equations_are_the_papers(cell, direction, delay, first):
 
 
 def test_each_chain_sees_its_side_only():
-    """What a frame changes: y before it by the backward chain, after it by the
+    """A frame changes y before it by the backward chain, after it by the
     forward one."""
     changed = FRAMES.copy()
     changed[:, 3] += 1.0

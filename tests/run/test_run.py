@@ -82,7 +82,7 @@ def make(work, **settings):
 
 
 def read(folder):
-    """What a seed repeats."""
+    """Results that a seed repeats."""
     logs = {}
     for path in sorted(folder.rglob("log.csv")):
         with open(path) as file:

@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def run(folder, signature, output, texts, threads, rounds=1):
-    """What the C API gives in another process."""
+    """The C API's answers from another process."""
     from tensorflow.core.protobuf import saved_model_pb2
 
     saved = saved_model_pb2.SavedModel.FromString(

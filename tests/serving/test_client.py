@@ -206,7 +206,7 @@ def test_an_address_that_is_none_is_refused(address):
 
 @pytest.mark.parametrize("number", [-1e9, np.nan])
 def test_a_model_without_numbers_is_an_error(connect, server, number):
-    """What a beam without a finite hypothesis answers."""
+    """The answer of a beam without a finite hypothesis."""
 
     def broken(signature, inputs):
         many = signature == "translate_n_best"

@@ -21,7 +21,7 @@ def send(number):
 
 @pytest.fixture(autouse=True)
 def handlers():
-    """What a terminal gives, wherever the tests run."""
+    """Signals as a terminal sends them, wherever the tests run."""
     before = {number: signal.getsignal(number) for number in NUMBERS}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

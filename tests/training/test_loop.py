@@ -121,7 +121,7 @@ def test_the_rate_of_a_later_step(accumulation):
 
 @pytest.mark.once
 def test_the_state_tells_where_it_is(make):
-    """What a resumed run finds of an epoch that was trained and not yet watched."""
+    """A resumed run finds an epoch that was trained and not yet validated."""
     run = make()
     saves = []
     save = run.run.distribution.callbacks  # where the loop asks for its callbacks

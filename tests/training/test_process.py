@@ -1,4 +1,4 @@
-"""What a process is set to before it trains, each in a process of its own."""
+"""Settings of a process before it trains, each in a process of its own."""
 
 import json
 import os

@@ -27,7 +27,7 @@ STARTS = np.array([[0, 0, 1, 1, 0, 0], [1, 1, 0, 0, 1, 0], [0, 1, 0, 0, 0, 0]], 
 
 
 def stepwise(cell, inputs, mask, first, source, starts=None):
-    """What `run` returns, by `advance`."""
+    """The results of `run_lstmn_cell`, step by step with `advance`."""
     states, x = cell.make_states(3, inputs.shape[1], first), cell.project(inputs)
     keep = np.ones((3, inputs.shape[1])) if mask is None else mask
     begins = np.zeros(keep.shape, "bool") if starts is None else starts

@@ -37,7 +37,7 @@ class Two(Distribution):
 
 
 def said(value):
-    """What process 0 sends for `value`."""
+    """The bytes that process 0 sends for `value`."""
     two, sent = Two(), []
     two._from_main = lambda array: sent.append(array) or array
     two.broadcast(value)

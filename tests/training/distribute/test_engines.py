@@ -80,7 +80,7 @@ def launch(way, arguments):
 
 
 def finish(processes):
-    """What they printed, when all are done."""
+    """Their output, when all are done."""
     try:
         printed = [each.communicate(timeout=SECONDS)[0] for each in processes]
     finally:
