@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from zoo.loading import load
     from zoo.presets import list_presets
+    from zoo.run.train import train
 
 __version__ = "0.1.0"
 
@@ -47,5 +48,9 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "text",
         "training",
     ],
-    submod_attrs={"loading": ["load"], "presets": ["list_presets"]},
+    submod_attrs={
+        "loading": ["load"],
+        "presets": ["list_presets"],
+        "run.train": ["train"],
+    },
 )

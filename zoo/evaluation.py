@@ -17,14 +17,28 @@ def _is_new(record):
     return new
 
 
+# sacreBLEU's tokenisation for languages that put no spaces between words; of those
+# without one that needs no dictionary, the BLEU is that of characters.
+_TOKENIZERS = {
+    "zh": "zh",
+    **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo"), "char"),
+}
+
+
 def corpus_scores(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    language: str = "",
 ) -> dict[str, dict[str, Any]]:
-    """Computes cased BLEU (13a tokenisation) and chrF of a corpus.
+    """Computes cased BLEU and chrF of a corpus.
+
+    BLEU has the tokenisation 13a; for Chinese "zh", and "char" for other languages
+    without spaces between words. The signature tells.
 
     Args:
         hypotheses: the translations.
         references: one or more references for each hypothesis.
+        language: code of the language, as "de"; unknown by default.
 
     Returns:
         `{"bleu": {"score", "signature"}, "chrf": {"score", "signature"}}`.
@@ -59,7 +73,8 @@ def corpus_scores(
     logger = logging.getLogger("sacrebleu")
     logger.addFilter(_is_new)
     try:
-        for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
+        tokenizer = _TOKENIZERS.get(language.split("-")[0], "13a")
+        for name, metric in (("bleu", BLEU(tokenize=tokenizer)), ("chrf", CHRF())):
             score = metric.corpus_score(list(hypotheses), streams).score
             scores[name] = {"score": score, "signature": str(metric.get_signature())}
     finally:

@@ -1,24 +1,26 @@
 """The command `zoo train`: finds a recipe, by name, path or run, and runs it."""
 
 import argparse
+import re
 from pathlib import Path
 
 from zoo.cli.common import BadInput, Parser, bad_input
-from zoo.files import bundled_folder
+from zoo.cli.presets import find_preset
+from zoo.presets.card import CARD_FILE, read_card
 from zoo.run.config import read_configuration
 from zoo.run.recipe import load_recipe
+from zoo.run.train import recipes
 from zoo.strings import did_you_mean
 
-HELP = "run a recipe, or resume a run"
-
-# Files of recipes/ that are not recipes of their own.
-_SHARED = ("bulk_translate", "language_models", "luong")
+HELP = "train a model, on a recipe's text or on your own; resume a run"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo train` to its parser."""
     command.usage = (
         "zoo train RECIPE [argument of the recipe ...]\n"
+        "       zoo train RECIPE --train my.en my.de [--valid FILE ...] [--test ...]\n"
+        "       zoo train --from PRESET --train my.en my.de [...]\n"
         "       zoo train --resume DIR [--epochs N] [--finish]\n"
         "       zoo train --list"
     )
@@ -57,19 +59,12 @@ def run(arguments: argparse.Namespace) -> int | None:
     if not name:
         if options == ["--list"]:
             return print("\n".join(recipes()))
-        name = _recipe_of_run(options)
+        name = _recipe_of_options(options)
     path = _recipe(name)
     recipe = load_recipe(path)
     if not callable(getattr(recipe, "main", None)):
         raise BadInput(f"a recipe needs a function main(argv), received {path}")
     return recipe.main(options)
-
-
-def recipes() -> dict[str, Path]:
-    """Returns the paths of zoo's recipes by name."""
-    folder = bundled_folder("_recipes", "recipes")
-    paths = [path for path in folder.glob("[!_]*.py") if path.stem not in _SHARED]
-    return {path.stem: path for path in sorted(paths)}
 
 
 def _recipe(name):
@@ -87,16 +82,38 @@ def _recipe(name):
     return paths[name]
 
 
-def _recipe_of_run(options):
-    """Returns the recipe's name for the run given by `--resume DIR`."""
+def _recipe_of_options(options):
+    """Returns the recipe's name for `--resume DIR` or `--from PRESET`."""
     parser = Parser(prog="zoo train", add_help=False)
     parser.add_argument("--resume", metavar="DIR")
-    folder = parser.parse_known_args(options)[0].resume
-    if folder is None:
-        raise BadInput(
-            "train needs a recipe before its options, or --resume DIR; the recipes are "
-            f"[{', '.join(recipes())}], or the path of a .py file"
-        )
+    parser.add_argument("--from", dest="start", metavar="PRESET")
+    given = parser.parse_known_args(options)[0]
+    if given.resume is not None:
+        return _recipe_of_run(given.resume)
+    if given.start is not None:
+        return _recipe_of_preset(given.start)
+    raise BadInput(
+        "train needs a recipe before its options, --from PRESET or --resume DIR; the "
+        f"recipes are [{', '.join(recipes())}], or the path of a .py file"
+    )
+
+
+def _recipe_of_preset(name):
+    """Returns the name of the recipe that trained a preset."""
+    folder = find_preset(name)
+    card = read_card(folder) if (folder / CARD_FILE).is_file() else None
+    # The command that trained it: "python recipes/NAME.py …" or "zoo train NAME …".
+    for word in re.findall(r"\w+", card.recipe) if card else ():
+        if word in recipes():
+            return word
+    raise BadInput(
+        f"{name} doesn't tell which recipe trained it: name one, zoo train RECIPE "
+        f"--from {name}; the recipes are [{', '.join(recipes())}]"
+    )
+
+
+def _recipe_of_run(folder):
+    """Returns the recipe's name for the run in a folder."""
     with bad_input():
         name = read_configuration(folder)["recipe"]["name"]
     if name in recipes():

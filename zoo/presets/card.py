@@ -23,6 +23,7 @@ WEIGHTS_FILES = ("model.weights.h5", "task.weights.h5")
 # What models do with text: names of their methods, and of tasks in cards.
 TASKS = ("translate", "tag", "classify", "generate")
 MOST_FILES = 1000  # of a preset
+UNSTATED = "unknown"  # what only the owner of the text can say, and hasn't yet
 # A name becomes that of a folder on export.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
@@ -101,6 +102,21 @@ class Card:
     def to_dict(self) -> dict[str, Any]:
         """Returns the card as the dict in `card.json`."""
         return dataclasses.asdict(self)
+
+
+def unstated(card: dict[str, Any]) -> list[str]:
+    """Returns what a card doesn't state, in words.
+
+    Args:
+        card: the content of a `card.json`.
+
+    Example:
+        >>> unstated({"license": "cc0-1.0", "data": [{"name": "a", "terms": UNSTATED}]})
+        ['the terms of the data']
+    """
+    missing = ["the licence of the weights"] * (card["license"] == UNSTATED)
+    terms = [corpus["terms"] for corpus in card["data"]]
+    return missing + ["the terms of the data"] * (UNSTATED in terms)
 
 
 # The keys that a record of a field must have.

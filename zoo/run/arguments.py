@@ -18,6 +18,9 @@ from zoo.run.config import (
     source_digest,
 )
 
+# Sizes of a model for a user's own text; see `zoo.run.sizes`.
+SIZES = ("tiny", "small", "medium", "paper")
+TEXT = ("train", "valid", "test", "columns", "keep_all", "start")  # and languages
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 
 
@@ -35,6 +38,10 @@ class Arguments:
         changes: the "key=value" by which its choices differ from the scale's.
         restart: whether what an earlier run left in the folder is removed.
         finish: whether training stops at the checkpoint, which then must exist.
+        train, valid, test, columns, languages, keep_all: a user's own text; see
+            `zoo.data.read_pairs`. None for the recipe's own data.
+        start: the preset whose weights and tokenizer training starts from; None for
+            new ones.
     """
 
     output: str | os.PathLike[str]
@@ -46,6 +53,18 @@ class Arguments:
     changes: Sequence[str] = ()
     restart: bool = False
     finish: bool = False
+    train: Sequence[Sequence[str]] | None = None
+    valid: Sequence[str] | None = None
+    test: Sequence[str] | None = None
+    columns: Sequence[str] | None = None
+    languages: Sequence[str] | None = None
+    keep_all: bool = False
+    start: str | None = None
+
+
+# Options whose name is not that of the argument.
+_FLAGS = {"start": "from", "keep_all": "keep-all"}
+_JOINED = {"columns": ",", "languages": ":"}  # several values in one word
 
 
 def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
@@ -75,6 +94,8 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     given = {name: value for name, value in given.items() if value is not None}
     if "distribute" in recipe.arguments:
         given.setdefault("distribute", "auto")
+    if given.get("train"):
+        given.setdefault("scale", "small")
     scale = given.get("scale", Arguments.scale)
     if not given.get("output"):  # nor the working folder, for an empty variable
         given["output"] = str(Path("runs") / f"{recipe.name}-{scale}")
@@ -86,7 +107,12 @@ def _parser(recipe):
         prog=recipe.name, description=f"Runs the recipe {recipe.name}."
     )
     add = parser.add_argument
-    add("--scale", choices=list(recipe.scales), help="default: tiny")
+    sizes = [*recipe.scales, *(SIZES if recipe.own else ())]
+    add(
+        "--scale",
+        choices=list(dict.fromkeys(sizes)),
+        help="default: tiny; small for your own text",
+    )
     add("--output", metavar="DIR", help="default: runs/NAME-SCALE")
     add(
         "--set",
@@ -118,6 +144,8 @@ def _parser(recipe):
         action="store_true",
         help="stop training and use the best weights so far",
     )
+    if recipe.own:
+        _add_text(parser.add_argument_group("your own text"), recipe.own)
     if "distribute" in recipe.arguments:
         add(
             "--distribute",
@@ -126,6 +154,65 @@ def _parser(recipe):
             "error if there is only one device (data)",
         )
     return parser
+
+
+def _add_text(group, own):
+    add = group.add_argument
+    add(
+        "--train",
+        nargs="+",
+        action="append",
+        metavar="FILE",
+        help=f"train on it: {own.files}; .gz, .bz2 and .xz are read, too. May be "
+        "repeated; FILE:2 at the end counts its text twice",
+    )
+    add(
+        "--valid",
+        nargs="+",
+        metavar="FILE",
+        help="what chooses the best epoch (default: a part of --train, held out)",
+    )
+    add("--test", nargs="+", metavar="FILE", help="scored at the end")
+    add("--columns", metavar="A,B", help="names of a table's columns")
+    if own.languages:
+        add(
+            "--languages",
+            metavar="A:B",
+            help="codes of source and target, as en:de (default: by the files' names)",
+        )
+    add(
+        "--keep-all",
+        action="store_true",
+        default=None,
+        help="keep lines that look wrong: overlong, or of unlike lengths",
+    )
+    add(
+        "--from",
+        dest="start",
+        metavar="PRESET",
+        help="fine-tune it: start from its weights, with its tokenizer",
+    )
+
+
+def _check_text(parser, options):
+    """Makes paths absolute, for a run that is resumed from elsewhere."""
+    given = options.train
+    for name in ("valid", "test", "columns", "languages", "keep_all", "start"):
+        if getattr(options, name, None) is not None and not given:
+            parser.error(f"--{_FLAGS.get(name, name)} needs --train, your own text")
+    if not given:
+        if options.scale == "medium":
+            parser.error("--scale medium is for your own text: give --train")
+        return
+    for name, separator in _JOINED.items():
+        if text := getattr(options, name, None):
+            setattr(options, name, text.split(separator))
+    options.train = [list(map(os.path.abspath, files)) for files in given]
+    for name in ("valid", "test"):
+        if files := getattr(options, name):
+            setattr(options, name, list(map(os.path.abspath, files)))
+    if options.start and Path(options.start).is_dir():
+        options.start = str(Path(options.start).absolute())
 
 
 def _options(recipe, parser, argv):
@@ -137,6 +224,8 @@ def _options(recipe, parser, argv):
             parser.error(f"--{name} must be at least {least}. Received: {value}")
     if options.seed is not None and options.seed >= 2**32:
         parser.error(f"--seed must be below 2 ** 32. Received: {options.seed}")
+    if recipe.own:
+        _check_text(parser, options)
     if options.resume is not None:
         names = {*recipe.arguments, "output"} - {"distribute"}
         refused = sorted(name for name in names if getattr(options, name) is not None)
@@ -172,9 +261,24 @@ def _resume(recipe, options):
     if getattr(options, "distribute", None) is not None:
         arguments["distribute"] = options.distribute
     argv = [f"--output={folder}", *(["--finish"] * options.finish)]
-    argv += [f"--{k}={v}" for k, v in arguments.items() if v is not None]
+    for name, value in arguments.items():
+        argv += _words(name, value)
     argv += [f"--set={text}" for text in (*configuration["set"], *options.set)]
     return argv + [f"--epochs={options.epochs}"] * bool(options.epochs)
+
+
+def _words(name, value):
+    """The words of the command line that give an argument."""
+    flag = f"--{_FLAGS.get(name, name)}"
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [flag]
+    if name == "train":
+        return [word for files in value for word in (flag, *files)]
+    if name in _JOINED:
+        value = _JOINED[name].join(value)
+    return [flag, *value] if isinstance(value, list) else [f"{flag}={value}"]
 
 
 def _say(recipe, text):

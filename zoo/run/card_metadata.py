@@ -2,11 +2,30 @@
 
 import datetime
 import shlex
+from pathlib import Path
 from typing import Any
 
 import keras
 
 from zoo.run.config import machine
+
+
+def language_name(code: str) -> str:
+    """Returns the English name of a language, or its code if there is none.
+
+    Args:
+        code: of ISO 639, as "de"; what follows a hyphen, as in "pt-BR", is added in
+            brackets.
+
+    Example:
+        >>> language_name("de"), language_name("pt-BR")
+        ('German', 'Portuguese (BR)')
+    """
+    import babel
+
+    base, *rest = code.split("-")
+    name = babel.Locale("en").languages.get(base, base)
+    return f"{name} ({' '.join(rest)})" if rest else name
 
 
 def origin(run: Any) -> dict[str, Any]:
@@ -18,7 +37,7 @@ def origin(run: Any) -> dict[str, Any]:
     saved = run.loop.checkpoint
     minutes = saved.seconds / 60
     return {
-        "name": run.recipe.name,
+        "name": run.name,
         "recipe": training_command(run),
         "seed": run.seed,
         "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
@@ -41,14 +60,14 @@ def _epochs(run):
 def training_command(run: Any) -> str:
     """Returns the command that trained the weights, or the commands in their order."""
     plans = run.loop.checkpoint.plans
-    default = run.recipe.scales[run.scale_name].epochs
+    changed = any(text.startswith("epochs=") for text in run.changes)
     commands = []
     for number, (_, epochs, backend, _) in enumerate(plans):
         command = (
-            f"KERAS_BACKEND={backend} python recipes/{run.recipe.name}.py "
+            f"KERAS_BACKEND={backend} {_program(run)} "
             f"--scale {run.scale_name} --seed {run.seed}"
         )
-        if epochs != default or len(plans) > 1:
+        if changed or len(plans) > 1:
             command += f" --epochs {epochs}"
         if run.limit:
             command += f" --limit {run.limit}"
@@ -61,3 +80,15 @@ def training_command(run: Any) -> str:
             command += f" (epochs done: {plans[number + 1][0]})"
         commands.append(command)
     return ", then ".join(commands)
+
+
+def _program(run):
+    """The beginning of a run's command; of files, the names without folders."""
+    if run.text is None:
+        return f"python recipes/{run.recipe.name}.py"
+    words = ["zoo", "train", run.recipe.name]
+    if run.arguments.start:
+        words += ["--from", Path(run.arguments.start).name]
+    for files in run.arguments.train or [["(from Python)"]]:
+        words += ["--train", *(Path(file).name for file in files)]
+    return shlex.join(words)

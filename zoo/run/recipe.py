@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import zoo
-from zoo.run.arguments import Arguments, parse
+from zoo.run.arguments import TEXT, Arguments, parse
 from zoo.run.choices import change
 from zoo.run.config import (
     ConfigurationError,
@@ -21,6 +21,7 @@ from zoo.run.config import (
     make_configuration,
     only_run_in,
 )
+from zoo.run.own_text import OwnText, load_start, read_text, scale_of
 from zoo.training import interrupts
 
 
@@ -99,6 +100,7 @@ class Recipe:
             `run.distribution.scope()` and saves in process 0 only.
         parts: further files that its code is in, such as that of its family.
         card: the card's metadata that no run can know: title, paper, …
+        own: its `OwnText` if `train` respects `run.text` and `run.start`.
 
     Example:
         ```python
@@ -131,11 +133,14 @@ class Recipe:
     options: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
+    own: OwnText | None = None
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """The arguments of its command line that `config.json` keeps."""
-        return ("scale", "seed", "precision", *self.options)
+        text = TEXT if self.own else ()
+        languages = ("languages",) if self.own and self.own.languages else ()
+        return ("scale", "seed", "precision", *self.options, *text, *languages)
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Any:
@@ -218,7 +223,7 @@ def _start(recipe, arguments, command):
     finally:
         interrupts.release()
     try:
-        _run(recipe, arguments, command)
+        run_with(recipe, arguments, command)
     except (
         CheckpointError,
         ConfigurationError,
@@ -238,7 +243,17 @@ def _report(recipe, error, code):
     return code
 
 
-def _run(recipe: Recipe, arguments: Arguments, command: str) -> None:
+def run_with(
+    recipe: Recipe, arguments: Arguments, command: str, text: Any = None
+) -> None:
+    """Runs a recipe in this process, whose backend is started.
+
+    Args:
+        recipe: the `Recipe`.
+        arguments: the run's `Arguments`.
+        command: what started it, for `config.json`.
+        text: a user's own text, if `arguments.train` doesn't name its files.
+    """
     import keras
 
     from zoo.run.run import Run
@@ -248,7 +263,12 @@ def _run(recipe: Recipe, arguments: Arguments, command: str) -> None:
     # An engine must start before its backend computes anything.
     distribution = distribute.start(arguments.distribute)
     start_backend()
-    settings = change(recipe, recipe.scales[arguments.scale], arguments.changes)
+    start = load_start(arguments.start)
+    if arguments.train:
+        files = arguments.train, arguments.valid, arguments.test
+        text = read_text(recipe, arguments, *files, distribution.main)
+    scale = scale_of(recipe, arguments, text, start)
+    settings = change(recipe, scale, arguments.changes)
     if recipe.check:
         recipe.check(settings, arguments.changes)
     with distribution.single_device():  # it makes an optimizer, to describe it
@@ -261,7 +281,10 @@ def _run(recipe: Recipe, arguments: Arguments, command: str) -> None:
             if arguments.restart and main:
                 clear(output)
             distribution.wait()
-            run = Run(recipe, settings, arguments, distribution, configuration)
+            material = {"text": text, "start": start}
+            run = Run(
+                recipe, settings, arguments, distribution, configuration, **material
+            )
             results = recipe.train(run)
             if results is not None and main:
                 print(run.write_results(results))

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import math
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -11,6 +13,7 @@ from typing import Any
 import keras
 
 from zoo.files import naming, write_bytes
+from zoo.presets.card import format_bytes, unstated
 from zoo.presets.pages import write_card
 from zoo.presets.registry import RUN_PRESETS
 from zoo.presets.save import in_float32, save_preset, use_of
@@ -51,9 +54,12 @@ class Run:
         distribution: from `zoo.training.distribute.start`; one device by default.
         configuration: what to write into `config.json` once the first model is about to
             be trained, so that the folder is known to be this run's; None for nothing.
+        text: a user's own text, as the recipe's `OwnText` reads it; None for the
+            recipe's own data.
+        start: the task to start from, with its tokenizer; None for new weights.
 
     Attributes:
-        recipe, settings, distribution: as given.
+        recipe, settings, distribution, text, start: as given.
         output: folder of the run, a `Path`.
         scale_name, seed, limit, changes: those of the arguments.
         precision: name of the dtype policy.
@@ -78,8 +84,11 @@ class Run:
         arguments: Arguments,
         distribution: Distribution | None = None,
         configuration: dict[str, Any] | None = None,
+        text: Any = None,
+        start: Any = None,
     ):
         self.recipe, self.settings = recipe, settings
+        self.text, self.start, self.arguments = text, start, arguments
         self.output = Path(arguments.output)
         self.scale_name, self.seed = arguments.scale, arguments.seed
         self.limit, self.changes = arguments.limit, arguments.changes
@@ -99,6 +108,7 @@ class Run:
             "limit": self.limit,
             "precision": self.precision,
             "settings": choices,
+            **({"start": arguments.start} if arguments.start else {}),
         }
         tempfile.TemporaryFile(dir=self.output).close()
         for path in checkpoints(self.output):
@@ -220,9 +230,16 @@ class Run:
 
     def _describe(self, name, backbone, batches):
         parameters, state = backbone.count_params(), self.loop.state
+        steps = len(batches) * self.loop.epochs
+        optimizer = self.loop.model.optimizer
+        values = parameters * 2 + sum(math.prod(v.shape) for v in optimizer.variables)
         self.say(
             f"{name}: {parameters:,} parameters, {batches.tokens:,} {batches.unit}, "
             f"{len(batches)} batches an epoch, {choose_threads(parameters)}"
+        )
+        self.say(
+            f"plan: {self.loop.epochs} epochs, {steps:,} steps; weights, gradients and "
+            f"optimizer take {format_bytes(4 * values)}; change it by --set KEY=VALUE"
         )
         if state:
             step = f", step {state['step']}" if state["step"] else ""
@@ -239,9 +256,17 @@ class Run:
 
     # === Results ===
     @property
+    def name(self) -> str:
+        """The name of the preset: the recipe's, or the folder's for one's own text."""
+        if self.text is None:
+            return self.recipe.name
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.output.absolute().name)
+        return name.strip("-._") or self.recipe.name
+
+    @property
     def preset(self) -> Path:
         """The folder of the preset that `save` writes."""
-        return self.path(RUN_PRESETS, self.recipe.name)
+        return self.path(RUN_PRESETS, self.name)
 
     def save(self, task: Any) -> Any:
         """Writes a task as a preset into `OUTPUT/preset/NAME`.
@@ -285,6 +310,11 @@ class Run:
         }
         card = {**self.recipe.card, **origin(self), **known, **metadata}
         write_card(str(self.preset), card)
+        if unstated(card):
+            self.say(
+                f"its card lacks {' and '.join(unstated(card))}: zoo info "
+                f"{self.output} tells how to add them"
+            )
 
     def write_results(self, results: dict[str, Any]) -> str:
         """Writes `results.json` and returns its text."""

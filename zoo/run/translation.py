@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo import data
-from zoo.data.reversal import reversal_pairs
 from zoo.evaluation import corpus_scores, worst_translations
 from zoo.files import write_bytes
+from zoo.run.card_metadata import language_name
 from zoo.run.config import ConfigurationError
+from zoo.run.fine_tuning import copy_weights, old_tests, warn_of_unknown_pieces
+from zoo.run.parallel import NamedCorpora, OwnPairs
 from zoo.run.report import write_report
 from zoo.run.run import Run
 from zoo.text import Tokenizer, train_tokenizer
@@ -22,8 +23,6 @@ from zoo.training.distribute import SingleDevice
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.validation import Validation
 
-VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
-LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 # Weaknesses of all models that translate into a language.
 WEAKNESSES = {
     "de": ["It can't know which form of address is meant, the formal or the familiar."]
@@ -48,10 +47,12 @@ class Translation:
         self.run, self.task, self.scale = run, task, run.settings
         corpus_scores(["."], [["."]])  # fails now if sacrebleu is missing
         self._check_vocabulary()
-        self._read()
+        self.data = OwnPairs(run) if run.text else NamedCorpora(run)
         self._tokenize()
         self._batch()
         self._build(augmentation)
+        if run.start is not None:
+            self._describe_start()
 
     def _check_vocabulary(self):
         """Compares vocabulary and checkpoint before the data are read."""
@@ -72,28 +73,6 @@ class Translation:
         return self.run.path("tokenizer.spm")
 
     # === Data ===
-    def _read(self):
-        scale = self.scale
-        languages = scale.source, scale.target
-        self.validation, self.tests = {}, {}
-        if not scale.corpora:
-            sources, targets = reversal_pairs(scale.pairs, self.run.seed)
-            self.pairs = [(sources, targets, 1)]
-            for offset, sets in ((1, self.validation), (2, self.tests)):
-                sources, targets = reversal_pairs(200, self.run.seed + offset)
-                sets["generated"] = (sources, [[t] for t in targets])
-            return
-        self.pairs = []
-        for name, repeats in scale.corpora:
-            part, valid, test = (
-                data.load(name, *languages, split, allow_newer=scale.allow_newer)
-                for split in ("train", "valid", "test")
-            )
-            self.pairs.append((part.sources, part.targets, repeats))
-            count = VALIDATION_SENTENCES
-            self.validation[name] = (valid.sources[:count], valid.references[:count])
-            self.tests[name] = (test.sources, test.references)
-
     def _tokenize(self):
         self.proto = self.run.distribution.broadcast(self._vocabulary())
         length = self.scale.max_length
@@ -118,30 +97,24 @@ class Translation:
         path = self._vocabulary_path
         # Without a checkpoint nothing is reused: the earlier choices are unknown.
         if not (path.exists() and self.run.path("checkpoint.npz").exists()):
-            texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
-            self.run.say(f"training the vocabulary on {len(texts):,} sentences")
-            try:
-                proto = train_tokenizer(texts, self.scale.vocabulary_size)
-            except ValueError as error:
-                raise ConfigurationError(f"vocabulary_size: {error}") from error
+            if self.run.start is None:
+                proto = self._train_vocabulary()
+            else:
+                proto = self.run.start.preprocessor.tokenizer.proto
             write_bytes(path, proto)
         return path.read_bytes()
 
+    def _train_vocabulary(self):
+        texts, size = self.data.texts(), self.scale.vocabulary_size
+        self.run.say(f"training the vocabulary on {len(texts):,} sentences")
+        try:
+            return train_tokenizer(texts, size, **self.data.vocabulary_options(size))
+        except ValueError as error:
+            raise ConfigurationError(f"vocabulary_size: {error}") from error
+
     def _batch(self):
         length = self.scale.max_length
-        sources, targets, dropped = [], [], 0
-        for source, target, repeats in self.pairs:
-            source_ids = self.preprocessor.encode(source)
-            target_ids = self.preprocessor.encode_targets(target)
-            kept = [
-                (s, t)
-                for s, t in zip(source_ids, target_ids, strict=True)
-                if 0 < len(s) <= length and 0 < len(t) < length
-            ]
-            dropped += len(source_ids) - len(kept)
-            for _ in range(repeats):
-                sources += [s for s, _ in kept]
-                targets += [t for _, t in kept]
+        sources, targets, dropped = self.data.encode(self.preprocessor, length)
         if dropped:
             self.run.say(
                 f"{dropped} pairs longer than {length} pieces (or empty) left out"
@@ -174,6 +147,8 @@ class Translation:
         }
         with distribution.scope():
             self.backbone = self.task.backbone_cls(**sizes)
+            if self.run.start is not None:
+                copy_weights(self.run.start.backbone, self.backbone)
             # Trained on ids; the translator, with a preprocessor, shares it.
             self.model = self.task(self.backbone, augmentation=augmentation)
         with distribution.single_device():
@@ -185,6 +160,15 @@ class Translation:
         )
         if distribution.devices > 1:
             self.run.say(f"data parallelism over {distribution}")
+
+    def _describe_start(self):
+        """Tells what the preset that is fine-tuned makes of the new text."""
+        warn_of_unknown_pieces(self.preprocessor.tokenizer, self.data, self.run.say)
+        for name, (sources, references) in self.data.validation.items():
+            texts = self.run.start.translate(sources)
+            scores = corpus_scores(texts, references, self.data.languages[1])
+            bleu = scores["bleu"]["score"]
+            self.run.say(f"before: BLEU {bleu:.2f} of {name}, greedy search")
 
     def train(self, callbacks: Sequence[Any] = ()) -> "Translation":
         """Trains to the last epoch, resuming from the last checkpoint if there is one.
@@ -207,6 +191,7 @@ class Translation:
             backbone=self.backbone,
             identity={
                 "vocabulary": _digest(self.proto),
+                **self.data.identity,
                 "augmentation": [_config(layer) for layer in self.model.augmentation],
             },
         )
@@ -215,15 +200,16 @@ class Translation:
     def _validation(self):
         targets = {
             name: [refs[0] for refs in references]
-            for name, (_, references) in self.validation.items()
+            for name, (_, references) in self.data.validation.items()
         }
         with self.run.distribution.single_device():
             return Validation(
                 self.translator,
-                self.validation,
+                self.data.validation,
                 targets,
                 self.scale.samples,
                 self.run.path("samples.jsonl"),
+                self.data.languages[1],
             )
 
     def _tensorboard(self):
@@ -253,23 +239,39 @@ class Translation:
             self._average()
         elif run.distribution.devices > 1:
             load_weights(self.translator.backbone, run.loop.checkpoint.best_path)
-        self.translator, results = run.save(self.translator), {}
-        for name, (sources, references) in self.tests.items():
-            texts = self.translator.translate(sources, beam_size=5)
-            scores = corpus_scores(texts, references)
-            exact = sum(t in r for t, r in zip(texts, references, strict=True))
-            worst = worst_translations(sources, references, texts)
-            results[name] = {**scores, "exact": exact / len(texts), "worst": worst}
-            run.say(
-                f"{name}: BLEU {scores['bleu']['score']:.2f}  "
-                f"chrF {scores['chrf']['score']:.2f}  "
-                f"exact {results[name]['exact']:.1%}  beam 5"
-            )
+        self.translator = run.save(self.translator)
+        results = {
+            name: self._score(name, *test) for name, test in self.data.tests.items()
+        }
+        if run.start is not None:
+            results |= {
+                name: self._score(name, *test)
+                for name, test in old_tests(run.arguments.start, run.say).items()
+            }
         run.write_results(results)
         run.say(f"report written to {write_report(run.output)}")
-        if run.recipe.card and self.scale.corpora:
+        if run.recipe.card and (run.text or self.scale.corpora):
             run.write_card(self.translator, **self._card(results))
         return results
+
+    def _score(self, name, sources, references):
+        """The scores of a test set, with those of the preset that was fine-tuned."""
+        language = self.data.languages[1]
+        texts = self.translator.translate(sources, beam_size=5)
+        scores = corpus_scores(texts, references, language)
+        exact = sum(t in r for t, r in zip(texts, references, strict=True))
+        worst = worst_translations(sources, references, texts)
+        before = ""
+        if self.run.start is not None:
+            texts = self.run.start.translate(sources, beam_size=5)
+            scores["before"] = corpus_scores(texts, references, language)
+            before = f" (before: {scores['before']['bleu']['score']:.2f})"
+        self.run.say(
+            f"{name}: BLEU {scores['bleu']['score']:.2f}{before}  "
+            f"chrF {scores['chrf']['score']:.2f}  exact {exact / len(sources):.1%}  "
+            "beam 5"
+        )
+        return {**scores, "exact": exact / len(sources), "worst": worst}
 
     def _average(self):
         """Loads the average of the epochs' weights."""
@@ -285,35 +287,31 @@ class Translation:
 
     def _card(self, results):
         """The card's metadata that this run knows."""
-        card, scale = self.run.recipe.card, self.scale
-        source, target = (
-            LANGUAGES.get(code, code) for code in (scale.source, scale.target)
-        )
-        corpora = data.list_corpora()
-        scores = [
-            {
-                "data": corpus,
-                "split": corpora[corpus].test_split,
-                "metric": title,
-                "value": round(scores[metric]["score"], 4),
-                "signature": scores[metric]["signature"],
-                "command": f"zoo evaluate {self.run.recipe.name} --data {corpus} "
-                f"--split {corpora[corpus].test_split}",
-            }
-            for corpus, scores in results.items()
-            for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
-        ]
+        card, run = self.run.recipe.card, self.run
+        source, target = map(language_name, self.data.languages)
+        weaknesses = [*card["weaknesses"], *WEAKNESSES.get(self.data.languages[1], ())]
+        scores, results = [], {name: results[name] for name in self.data.tests}
+        for name, found in results.items():
+            corpus, split, command = self.data.tested(name, run.preset.name)
+            scores += [
+                {
+                    "data": corpus,
+                    "split": split,
+                    "metric": title,
+                    "value": round(found[metric]["score"], 4),
+                    "signature": found[metric]["signature"],
+                    "command": command,
+                }
+                for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
+            ]
         return {
             "title": f"{card['title']}, {source} to {target}",
-            "weaknesses": [*card["weaknesses"], *WEAKNESSES.get(scale.target, ())],
-            "languages": [scale.source, scale.target],
+            "weaknesses": weaknesses,
+            "languages": list(self.data.languages),
             "vocabulary": self.preprocessor.tokenizer.vocabulary_size(),
-            "data": [
-                {"name": corpus, "terms": corpora[corpus].terms}
-                for corpus, _ in scale.corpora
-            ],
             "scores": scores,
-            "examples": [bad for scores in results.values() for bad in scores["worst"]],
+            "examples": [bad for found in results.values() for bad in found["worst"]],
+            **self.data.card(),
         }
 
 

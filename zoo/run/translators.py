@@ -11,7 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from zoo.run.config import ConfigurationError
-from zoo.run.recipe import ClassArguments, Recipe, at_least, importer, try_choices
+from zoo.run.recipe import (
+    ClassArguments,
+    OwnText,
+    Recipe,
+    at_least,
+    importer,
+    try_choices,
+)
+from zoo.run.sizes import choices_for_pairs
 from zoo.training.optimizers import Optimizer
 
 CORPORA = (("multi30k", 2), ("tatoeba", 1))
@@ -133,6 +141,12 @@ def translation_recipe(
         options=("limit", "distribute"),
         parts=parts,
         card=card or {},
+        own=OwnText(
+            "two files, aligned by line (my.en my.de), or one table or folder",
+            importer("zoo.data", "read_pairs"),
+            choices_for_pairs,
+            languages=True,
+        ),
     )
 
 

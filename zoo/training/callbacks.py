@@ -94,9 +94,12 @@ def epoch_line(
         parts.append(f"{logs['tokens_per_second']:,.0f} tokens/s")
     left = logs.get("seconds", 0) * ((epochs or 0) - epoch - 1)
     if left > 0:
-        shown = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
-        parts.append(f"about {shown} left")
+        parts.append(f"about {_duration(left)} left")
     return "  ".join(parts)
+
+
+def _duration(seconds):
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 class Progress(keras.callbacks.Callback):
@@ -109,12 +112,21 @@ class Progress(keras.callbacks.Callback):
         batches: the batches trained on.
         seconds: minimum time between two lines.
         earlier: seconds spent on the first epoch before it was resumed.
+        epochs: how many there are; those of this `fit` by default.
     """
 
-    def __init__(self, batches: Any, seconds: float = 5.0, earlier: float = 0.0):
+    def __init__(
+        self,
+        batches: Any,
+        seconds: float = 5.0,
+        earlier: float = 0.0,
+        epochs: int | None = None,
+    ):
         super().__init__()
         self.batches, self.seconds, self.earlier = batches, seconds, earlier
+        self.epochs = epochs
         self.compiled = False
+        self._first: tuple[int, float] | None = None  # step and time of the first line
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Starts the clock."""
@@ -138,11 +150,26 @@ class Progress(keras.callbacks.Callback):
         step = self.batches.start + batch + 1
         total = self.batches.start + len(self.batches)
         rate = self.batches.tokens * step / total / (now - self.begun)
-        loss = float((logs or {}).get("loss", math.nan))
+        loss = float((logs or {}).get("loss", math.nan))  # waits for the device
+        epochs = self.epochs or self.params.get("epochs")
         self._write(
-            f"epoch {self.epoch + 1}/{self.params.get('epochs', '?')}  "
-            f"step {step}/{total}  loss {loss:.4f}  {rate:,.0f} {self.batches.unit}/s"
+            f"epoch {self.epoch + 1}/{epochs or '?'}  step {step}/{total}  "
+            f"loss {loss:.4f}  {rate:,.0f} {self.batches.unit}/s"
+            f"{self._left(step, total, epochs)}"
         )
+
+    def _left(self, step, total, epochs):
+        """The time that all epochs will take yet, at the speed since the first line.
+
+        What comes before that line is mostly compilation.
+        """
+        done, now = self.epoch * total + step, time.monotonic()
+        if self._first is None:
+            self._first = done, now
+        steps, seconds = done - self._first[0], now - self._first[1]
+        if not steps or not epochs:
+            return ""
+        return f"  about {_duration(seconds / steps * (epochs * total - done))} left"
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Adds the time and the speed to the logs."""

@@ -131,6 +131,7 @@ class Loop:
             self.batches,
             seconds=5.0 if self.distribution.main else math.inf,
             earlier=self.state.get("epoch_seconds", 0.0),
+            epochs=self.epochs,
         )
         guard = EpochGuard(
             self.checkpoint,

@@ -31,6 +31,7 @@ class Validation(keras.callbacks.Callback):
         targets: dict of name to list of str, for the perplexity.
         samples: number of sentences of each set whose translations are shown.
         samples_path: file to which these are appended; see `append_samples`.
+        language: code of the target's language, for BLEU; see `corpus_scores`.
     """
 
     def __init__(
@@ -40,8 +41,10 @@ class Validation(keras.callbacks.Callback):
         targets: dict[str, list[str]],
         samples: int = 3,
         samples_path: str | Path | None = None,
+        language: str = "",
     ):
         super().__init__()
+        self.language = language
         self.translator, self.sets, self.samples = translator, sets, samples
         self.samples_path = samples_path
         preprocessor = translator.preprocessor
@@ -71,7 +74,7 @@ class Validation(keras.callbacks.Callback):
         for name, (sources, references) in self.sets.items():
             ids = self._greedy(self.ids[name])
             translations = self.translator.preprocessor.decode(ids)
-            scores = corpus_scores(translations, references)
+            scores = corpus_scores(translations, references, self.language)
             for metric in means:
                 score = scores[metric]["score"]
                 logs[f"val_{metric}_{name}"] = round(score, 3)

@@ -1,0 +1,99 @@
+"""Starting from a preset: its weights, what its pieces can't spell, what it forgets."""
+
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from zoo import data
+from zoo.presets.card import CARD_FILE, read_card
+from zoo.presets.registry import find
+from zoo.run.config import ConfigurationError
+
+UNKNOWN_SHARE = 0.01  # of a text's pieces; above, a warning
+OLD_SENTENCES = 500  # of each old test set
+Sets = dict[str, tuple[list[str], list[list[str]]]]
+
+
+def copy_weights(old: Any, new: Any) -> None:
+    """Copies the weights of a backbone into another one.
+
+    Raises:
+        ConfigurationError: if they differ in their shapes.
+    """
+    try:
+        new.set_weights(old.get_weights())
+    except ValueError as error:
+        raise ConfigurationError(
+            "--set model: the weights of --from don't fit a model that is changed so: "
+            f"{error}"
+        ) from error
+
+
+def unknown_pieces(tokenizer: Any, texts: Sequence[str]) -> tuple[float, list[str]]:
+    """Returns the share of a text's pieces that a tokenizer doesn't know.
+
+    Args:
+        tokenizer: a `zoo.text.Tokenizer`.
+        texts: sentences.
+
+    Returns:
+        The share, and the unknown pieces, the most frequent first.
+    """
+    total, unknown = 0, collections.Counter()
+    rows = zip(tokenizer.surfaces(texts), tokenizer.tokenize(list(texts)), strict=True)
+    for pieces, ids in rows:
+        total += len(pieces)
+        unknown.update(
+            piece
+            for piece, number in zip(pieces, ids, strict=True)
+            if number == tokenizer.unk_token_id
+        )
+    pieces = [piece for piece, _ in unknown.most_common()]
+    return unknown.total() / max(total, 1), pieces
+
+
+def warn_of_unknown_pieces(
+    tokenizer: Any, text: Any, say: Callable[[str], None]
+) -> None:
+    """Tells if a tokenizer doesn't know more than `UNKNOWN_SHARE` of a text's pieces.
+
+    Args:
+        tokenizer: a `zoo.text.Tokenizer`.
+        text: an `OwnPairs` of `zoo.run.parallel`.
+        say: function that shows a text.
+    """
+    sides = zip(*text.validation["valid"], strict=True)
+    sources, references = zip(*sides, strict=True)
+    sides = {"sources": sources, "targets": [first for first, *_ in references]}
+    for side, texts in sides.items():
+        share, pieces = unknown_pieces(tokenizer, texts)
+        if share > UNKNOWN_SHARE:
+            say(
+                f"{share:.1%} of the {side}' pieces are unknown to the preset, which "
+                f"can't read or write them: {' '.join(pieces[:5])} … A new model "
+                "(without --from) makes its own vocabulary"
+            )
+
+
+def old_tests(preset: str, say: Callable[[str], None]) -> Sets:
+    """Returns the test sets of a preset's own corpora, as far as they are at hand.
+
+    Args:
+        preset: what `zoo.load` takes.
+        say: function that shows a text, for those that are not.
+    """
+    sets: Sets = {}
+    folder = find(preset)
+    card = read_card(folder) if (folder / CARD_FILE).is_file() else None
+    corpora = data.list_corpora()
+    for name in [corpus["name"] for corpus in card.data] if card else ():
+        if name not in corpora:
+            continue
+        try:
+            test = data.load(name, *card.languages, corpora[name].test_split)
+        except (OSError, ValueError) as error:
+            say(f"what {preset} forgets of {name} is not measured: {error}")
+        else:
+            count = OLD_SENTENCES
+            sets[name] = (test.sources[:count], test.references[:count])
+    return sets

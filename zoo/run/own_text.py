@@ -1,0 +1,108 @@
+"""A user's own text: how a recipe is trained on it, and reading it for a run."""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from zoo.run.arguments import SIZES, Arguments
+from zoo.run.choices import change
+from zoo.run.config import ConfigurationError
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnText:
+    """How a recipe is trained on a user's own text.
+
+    Attributes:
+        files: the files that it takes, in words.
+        read: function that returns the function that reads them, such as
+            `zoo.data.read_pairs`; see `importer`.
+        choices: function of (the recipe, a size of `SIZES`, what was read, the task to
+            start from or None) to the choices of a run.
+        languages: whether there are two, of source and target.
+    """
+
+    files: str
+    read: Callable[[], Any]
+    choices: Callable
+    languages: bool = False
+
+
+def read_text(
+    recipe: Any,
+    arguments: Arguments,
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
+    show: bool = True,
+) -> Any:
+    """Reads a user's own text.
+
+    Args:
+        recipe: the `Recipe`.
+        arguments: the run's `Arguments`, which say how to read it.
+        train: paths of files, or the text itself.
+        valid: likewise, what chooses the best epoch; None to hold a part of it out.
+        test: likewise; None for none.
+        show: whether what was read is told on standard error.
+
+    Raises:
+        ConfigurationError: if the recipe takes no such text, or for choices that no
+            text can make good.
+        CorpusError, OSError: if it can't be read.
+    """
+    if recipe.own is None:
+        raise ConfigurationError(
+            f"the recipe {recipe.name} takes no text of your own. Received: --train"
+        )
+    known = list(dict.fromkeys((*SIZES, *recipe.scales)))
+    if arguments.scale not in known:
+        raise ConfigurationError(
+            f"size: allowed are {', '.join(known)}. Received: {arguments.scale!r}"
+        )
+    # A wrong key or value is told before the text is read.
+    base = recipe.scales.get(arguments.scale, recipe.scales["small"])
+    change(recipe, base, arguments.changes)
+    names = ("columns", *("languages",) * recipe.own.languages)
+    text = recipe.own.read()(
+        train,
+        valid,
+        test,
+        keep_all=arguments.keep_all,
+        seed=arguments.seed,
+        **{name: getattr(arguments, name) for name in names},
+    )
+    for line in text.report if show else ():
+        print(f"[{recipe.name}] {line}", file=sys.stderr, flush=True)
+    return text
+
+
+def load_start(name: str | None) -> Any:
+    """Loads the preset to start from; None without one.
+
+    Raises:
+        ConfigurationError: if there is no such preset.
+    """
+    from zoo.loading import load
+
+    if name is None:
+        return None
+    try:
+        return load(name)
+    except ValueError as error:
+        raise ConfigurationError(f"--from: {error}") from error
+
+
+def scale_of(recipe: Any, arguments: Arguments, text: Any, start: Any) -> Any:
+    """Returns the choices of a run before `--set` changes them.
+
+    Args:
+        recipe: the `Recipe`.
+        arguments: the run's `Arguments`.
+        text: what `read_text` returned, or None.
+        start: what `load_start` returned.
+    """
+    if text is None:
+        return recipe.scales[arguments.scale]
+    return recipe.own.choices(recipe, arguments.scale, text, start)

@@ -1,0 +1,105 @@
+"""Training by a recipe from Python, and the recipes by name."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zoo.files import StrPath, bundled_folder
+from zoo.run.arguments import Arguments
+from zoo.run.recipe import Recipe, load_recipe, run_with
+from zoo.strings import did_you_mean
+
+# Files of recipes/ that are not recipes of their own.
+_SHARED = ("bulk_translate", "language_models", "luong")
+
+
+def recipes() -> dict[str, Path]:
+    """Returns the paths of zoo's recipes by name."""
+    folder = bundled_folder("_recipes", "recipes")
+    paths = [path for path in folder.glob("[!_]*.py") if path.stem not in _SHARED]
+    return {path.stem: path for path in sorted(paths)}
+
+
+def train(
+    recipe: str,
+    data: Any,
+    valid: Any = None,
+    test: Any = None,
+    *,
+    size: str = "small",
+    output: StrPath | None = None,
+    start: str | None = None,
+    columns: Sequence[str] | None = None,
+    languages: Sequence[str] | None = None,
+    keep_all: bool = False,
+    seed: int = 1,
+    choices: Mapping[str, Any] | None = None,
+) -> Any:
+    """Trains a model on your own text, as `zoo train RECIPE --train …` does.
+
+    Args:
+        recipe: name of a recipe, such as "luong_local".
+        data: what to train on: `(sources, targets)`, a list of pairs, a table with
+            named columns, or paths of files; see `zoo.data.read_pairs`. For a tagger,
+            see `zoo.data.read_tagged`; for a classifier, `zoo.data.read_labelled`; for
+            a language model, `zoo.data.read_sentences`.
+        valid: likewise, what chooses the best epoch. Default: a part of `data`, held
+            out.
+        test: likewise, what is scored at the end; None for nothing.
+        size: "tiny", "small", "medium" or "paper"; vocabulary, epochs and batches
+            follow from the amount of text, too.
+        output: folder of the run, which a second call with the same arguments resumes.
+            Default: none is kept.
+        start: preset to fine-tune: its weights and its tokenizer.
+        columns: names of a table's columns.
+        languages: codes of source and target, for the card.
+        keep_all: whether lines that look wrong are kept.
+        seed: makes the training repeatable.
+        choices: hyper-parameters to change, by the keys of `--set`, such as
+            `{"epochs": 3, "model.hidden_dim": 128}`.
+
+    Returns:
+        The trained task, as `zoo.load` gives it.
+
+    Raises:
+        ValueError: for an unknown recipe, size or choice, or text that can't be used.
+        OSError: if a file can't be read or written.
+        FloatingPointError: if the loss is not finite.
+
+    Example:
+        ```python
+        pairs = [("a dog", "ein Hund"), ("a cat", "eine Katze"), ...]
+        translator = zoo.train("luong_local", pairs, size="tiny")
+        translator.translate("a dog")
+        ```
+    """
+    from zoo.loading import load
+    from zoo.run.own_text import read_text
+
+    found = _recipe(recipe)
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder, recipe) if output is None else Path(output)
+        arguments = Arguments(
+            kept,
+            scale=size,
+            seed=seed,
+            columns=columns,
+            languages=languages,
+            keep_all=keep_all,
+            start=start,
+            changes=[f"{key}={value}" for key, value in (choices or {}).items()],
+        )
+        text = read_text(found, arguments, data, valid, test)
+        run_with(found, arguments, f"zoo.train({recipe!r}, …)", text)
+        return load(kept)
+
+
+def _recipe(name: str) -> Recipe:
+    paths = recipes()
+    if name not in paths:
+        raise ValueError(
+            f"unknown recipe{did_you_mean(name, paths)}; allowed are "
+            f"[{', '.join(paths)}]. Received: {name!r}"
+        )
+    return load_recipe(paths[name]).RECIPE
