@@ -8,6 +8,7 @@ import hashlib
 import lzma
 import os
 import re
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -160,3 +161,36 @@ def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
     except (ImportError, OSError):
         pass
     return descriptor
+
+
+def lock_in_turn(
+    path: StrPath, patience: float, announce: Callable[[], object], silent: float = 1.0
+) -> int | None:
+    """Locks a file as `lock` does, after others that hold it.
+
+    Args:
+        path: the file, created if missing.
+        patience: seconds to wait.
+        announce: function that is called if the wait takes longer than `silent`.
+        silent: seconds.
+
+    Returns:
+        A descriptor; None if the file can't be made, so that nobody waits.
+
+    Raises:
+        BlockingIOError: if others hold the lock for longer than `patience`.
+    """
+    began, announced = time.monotonic(), False
+    while True:
+        try:
+            return lock(path, os.O_RDWR | os.O_CREAT)
+        except BlockingIOError:
+            waited = time.monotonic() - began
+            if waited >= patience:
+                raise
+            if not announced and waited >= silent:
+                announce()
+                announced = True
+            time.sleep(0.05)
+        except OSError:
+            return None
