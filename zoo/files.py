@@ -1,15 +1,27 @@
 """Files: written atomically, locked, hashed. Imports no Keras."""
 
+import bz2
 import contextlib
 import errno
+import gzip
 import hashlib
+import lzma
 import os
 import re
+import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 StrPath = str | os.PathLike[str]
+# Formats of packed files: what they begin with, and what opens them.
+_PACKED: dict[str, tuple[bytes, Callable[[Any], Any]]] = {
+    "gzip": (b"\x1f\x8b", gzip.open),
+    "bzip2": (b"BZh", bz2.open),
+    "xz": (b"\xfd7zXZ\x00", lzma.open),
+}
+PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 
 
 def cache_folder() -> Path:
@@ -91,6 +103,39 @@ def part_of(path: StrPath) -> str:
     return str(path.with_name(f"{stem}.part{dot}{endings}"))
 
 
+@contextlib.contextmanager
+def unpacked(file: Any, name: StrPath) -> Iterator[Any]:
+    """Yields a binary file's content as a file, unpacked if it is gzip, bzip2 or xz.
+
+    The first bytes decide, so that a packed file needs no suffix.
+
+    Args:
+        file: a buffered binary file.
+        name: its name.
+
+    Raises:
+        ValueError: if the file is damaged, or its name promises another format.
+    """
+    start = file.peek(8)[:8]
+    found = (kind for kind, (magic, _) in _PACKED.items() if start.startswith(magic))
+    kind = next(found, None)
+    expected = kind or PACKED_SUFFIXES.get(Path(name).suffix)
+    damaged = f"{name} is damaged, or not {expected} after all"
+    if not kind:
+        if start and expected:
+            raise ValueError(damaged)
+        yield file
+        return
+    try:
+        with _PACKED[kind][1](file) as content:
+            yield content
+    except (zlib.error, lzma.LZMAError, EOFError, OSError) as error:
+        # Only errors of the operating system have a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"{damaged}: {error}") from error
+
+
 def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
     """Opens a file or folder and locks it for this process.
 
@@ -116,3 +161,36 @@ def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
     except (ImportError, OSError):
         pass
     return descriptor
+
+
+def lock_in_turn(
+    path: StrPath, patience: float, announce: Callable[[], object], silent: float = 1.0
+) -> int | None:
+    """Locks a file as `lock` does, after others that hold it.
+
+    Args:
+        path: the file, created if missing.
+        patience: seconds to wait.
+        announce: function that is called if the wait takes longer than `silent`.
+        silent: seconds.
+
+    Returns:
+        A descriptor; None if the file can't be made, so that nobody waits.
+
+    Raises:
+        BlockingIOError: if others hold the lock for longer than `patience`.
+    """
+    began, announced = time.monotonic(), False
+    while True:
+        try:
+            return lock(path, os.O_RDWR | os.O_CREAT)
+        except BlockingIOError:
+            waited = time.monotonic() - began
+            if waited >= patience:
+                raise
+            if not announced and waited >= silent:
+                announce()
+                announced = True
+            time.sleep(0.05)
+        except OSError:
+            return None

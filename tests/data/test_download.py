@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from zoo import files
 from zoo.data import download
 from zoo.data.download import CorpusError, DownloadError, exclusive, fetch, store
 
@@ -292,7 +293,7 @@ def test_where_the_lock_cannot_be_made_nobody_waits(tmp_path, monkeypatch):
     def fail(*args):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(download, "lock", fail)
+    monkeypatch.setattr(files, "lock", fail)
     with exclusive(tmp_path / "folder"):
         assert (tmp_path / "folder").is_dir()
 

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import gzip
 import itertools
 import os
 import re
@@ -10,21 +9,19 @@ import shutil
 import sys
 import time
 import warnings
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from zoo.cli.common import BadInput, bad_input, counted, progress, split_presets
 from zoo.cli.presets import load_task
-from zoo.files import lock
+from zoo.files import lock, unpacked
 
 T = TypeVar("T")
 Chunk = list[tuple[str, str]]  # lines and their places
 # Batches of lines held at once: enough to batch by length, without memory growing with
 # the input.
 _BATCHES_AT_ONCE = 64
-_GZIP = b"\x1f\x8b"  # magic number
 
 
 def add_texts(command: argparse.ArgumentParser) -> None:
@@ -33,8 +30,8 @@ def add_texts(command: argparse.ArgumentParser) -> None:
         "--input",
         metavar="FILE",
         action="append",
-        help="texts, one per line, or gzip of that; may be repeated (default without "
-        "TEXT: standard input)",
+        help="texts, one per line, or gzip, bzip2 or xz of that; may be repeated "
+        "(default without TEXT: standard input)",
     )
     command.add_argument(
         "--output", metavar="FILE", help="write here (default: standard output)"
@@ -187,13 +184,9 @@ def _lines(texts, paths, typed):
         yield " ".join(text.splitlines()), f"TEXT {number}"
     if texts:
         return
-    wrong = (gzip.BadGzipFile, zlib.error, EOFError)
     for path in paths:
         name = "standard input" if path == "-" else path
-        with (
-            _open_input(path) as file,
-            bad_input(wrong, f"{name} is damaged, or not gzip after all"),
-        ):
+        with bad_input(), _open_input(path) as file:
             for number, line in enumerate(_prompted(file) if typed else file, start=1):
                 place = f"line {number} of {name}"
                 with bad_input(UnicodeDecodeError, f"{place} is not UTF-8 text"):
@@ -207,8 +200,7 @@ def _open_input(path):
         yield sys.stdin.buffer
         return
     with Path(path).open("rb") as file:
-        packed = file.peek(2)[:2] == _GZIP
-        with gzip.GzipFile(fileobj=file) if packed else file as text:
+        with unpacked(file, path) as text:
             yield text
 
 

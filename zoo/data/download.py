@@ -27,7 +27,7 @@ from rich.progress import (
     TextColumn,
 )
 
-from zoo.files import lock, write_bytes
+from zoo.files import lock_in_turn, write_bytes
 
 T = TypeVar("T")
 # Requests for one file before giving up, and seconds before the second one (twice as
@@ -125,28 +125,21 @@ def exclusive(folder: Path) -> Iterator[None]:
         DownloadError: if others hold the lock for longer than `DEADLINE`, or the folder
             cannot be created.
     """
-    began, announced = time.monotonic(), False
-    deadline = began + DEADLINE
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     path = folder.with_name(f"{folder.name}.lock")
-    descriptor = None
-    while descriptor is None:
-        try:
-            descriptor = lock(path, os.O_RDWR | os.O_CREAT)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise DownloadError(
-                    f"another process has been downloading to {folder} for "
-                    f"{DEADLINE:.0f} s: it holds {path}. Wait for it or end it"
-                ) from None
-            if not announced and time.monotonic() - began >= SILENT:
-                text = f"waiting for another process that is downloading to {folder}"
-                print(text, file=sys.stderr, flush=True)
-                announced = True
-            time.sleep(0.05)
-        except OSError:  # the lock file cannot be created
-            break
+
+    def announce():
+        text = f"waiting for another process that is downloading to {folder}"
+        print(text, file=sys.stderr, flush=True)
+
+    try:
+        descriptor = lock_in_turn(path, DEADLINE, announce, SILENT)
+    except BlockingIOError:
+        raise DownloadError(
+            f"another process has been downloading to {folder} for "
+            f"{DEADLINE:.0f} s: it holds {path}. Wait for it or end it"
+        ) from None
     try:
         yield
     finally:

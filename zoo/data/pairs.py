@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from zoo.data.download import CorpusError
+from zoo.data.lines import read_lines
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -108,7 +109,7 @@ def read_aligned(
         CorpusError: if a side is not UTF-8, the sides differ in their number of lines,
             or they hold no pair.
     """
-    sides = [read_lines(source_path), read_lines(target_path)]
+    sides = [list(read_lines(path)) for path in (source_path, target_path)]
     counts = [len(side) for side in sides]
     if counts[0] != counts[1]:
         raise CorpusError(
@@ -139,26 +140,3 @@ def read_aligned(
             stacklevel=3,
         )
     return sources, references
-
-
-def read_lines(path: Path) -> list[str]:
-    """Reads the lines of a file, without their ends.
-
-    Raises:
-        CorpusError: if the file is not UTF-8.
-    """
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise CorpusError(
-            f"{path} should be UTF-8, received the byte 0x{data[error.start]:02x} in "
-            f"line {line}"
-        ) from None
-    # Not splitlines(), which also splits at characters that occur inside sentences,
-    # such as U+2028 and U+0085.
-    lines = text.removeprefix("\ufeff").split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]

@@ -1,6 +1,5 @@
 """Batches of few shapes, with little padding and a repeatable order."""
 
-import collections
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +8,7 @@ import keras
 import numpy as np
 
 from zoo.checks import positive
+from zoo.data.store import RaggedIds
 from zoo.text.tokenizer import END_ID, START_ID
 
 # A padded target position costs about as much as this many padded source positions: the
@@ -17,7 +17,7 @@ TARGET_COST = 2.5
 
 
 def choose_buckets(
-    sizes: Sequence[tuple[int, int]], count: int = 14, multiple: int = 1
+    sizes: Sequence[tuple[int, int]] | np.ndarray, count: int = 14, multiple: int = 1
 ) -> list[tuple[int, int]]:
     """Chooses padded shapes for a set of sentence pairs.
 
@@ -25,7 +25,7 @@ def choose_buckets(
     a target position counts as `TARGET_COST` source positions, until `count` are left.
 
     Args:
-        sizes: list of (source length, target length).
+        sizes: list of (source length, target length), or an array `(N, 2)`.
         count: number of shapes; each costs one compilation.
         multiple: lengths are rounded up to a multiple of this, which is doubled as long
             as there are more than 2,000 shapes.
@@ -37,18 +37,15 @@ def choose_buckets(
         >>> choose_buckets([(3, 4), (3, 5), (9, 9)], count=2)
         [(3, 5), (9, 9)]
     """
-    if not sizes:
+    sizes = np.asarray(sizes)
+    if not len(sizes):
         raise ValueError("`sizes` must not be empty. Received: an empty list")
     while True:
-        cells = collections.Counter(
-            (-(-s // multiple) * multiple, -(-t // multiple) * multiple)
-            for s, t in sizes
-        )
-        if len(cells) <= 2000:  # joining them takes cubic time
+        shapes, _, numbers = _distinct(-(-sizes // multiple) * multiple)
+        if len(shapes) <= 2000:  # joining them takes cubic time
             break
         multiple *= 2
-    shapes = np.array(sorted(cells), "float64")
-    numbers = np.array([cells[cell] for cell in sorted(cells)], "float64")
+    shapes, numbers = shapes.astype("float64"), numbers.astype("float64")
     prices = np.array([1.0, TARGET_COST])
     gone = np.zeros(len(shapes), bool)
 
@@ -70,6 +67,14 @@ def choose_buckets(
         table[other] = table[:, other] = np.inf
         table[one] = table[:, one] = costs(one)
     return sorted((int(s), int(t)) for s, t in shapes[~gone])
+
+
+def _distinct(sizes):
+    """The distinct rows of `(N, 2)`, sorted; which of them each is; their numbers."""
+    unit = int(sizes[:, 1].max()) + 1
+    cells = sizes[:, 0].astype("int64") * unit + sizes[:, 1]
+    cells, places, numbers = np.unique(cells, return_inverse=True, return_counts=True)
+    return np.stack(np.divmod(cells, unit), axis=1), places, numbers
 
 
 def group_by_length(
@@ -109,7 +114,8 @@ class PairBatches(keras.utils.PyDataset):
     batch.
 
     Args:
-        sources, targets: lists of lists of ids without start and end tokens.
+        sources, targets: lists of lists of ids without start and end tokens, or the
+            `RaggedIds` of `zoo.data.store.tokenise`, whose ids stay where they are.
         batch_tokens: target positions of a batch, padding included.
         batch_size: sentences of a batch; instead of `batch_tokens`.
         seed: seed of the order; None keeps the batches sorted by bucket.
@@ -155,30 +161,42 @@ class PairBatches(keras.utils.PyDataset):
         else:
             batch_tokens = positive("batch_tokens", batch_tokens)
         self.seed = seed
-        sizes = [(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)]
+        self._sources, self._targets = RaggedIds.of(sources), RaggedIds.of(targets)
+        lengths = self._sources.lengths, self._targets.lengths + 1
+        sizes = np.stack(lengths, axis=1)
         self.buckets = buckets or choose_buckets(sizes)
-        self.tokens = sum(t for _, t in sizes)  # real target tokens of an epoch
-        members = collections.defaultdict(list)
-        for row, (s, t) in enumerate(sizes):
-            fitting = [b for b in self.buckets if b[0] >= s and b[1] >= t]
+        self.tokens = int(lengths[1].sum())  # real target tokens of an epoch
+        self._members = self._sort(sizes)
+        self._rows = {
+            (s, t): (len(rows), batch_size or max(8, (batch_tokens or 0) // t // 8 * 8))
+            for (s, t), rows in self._members.items()
+        }
+        padded = sum(-(-n // b) * b * t for (_, t), (n, b) in self._rows.items())
+        self.padding = 1 - self.tokens / padded  # share of target positions
+        self._part, self._multiple = (0, 1), 1
+        self.set_epoch(0)
+
+    def _sort(self, sizes):
+        """The rows of each bucket, in buckets' order."""
+        cells, places, _ = _distinct(sizes)
+        buckets = sorted(self.buckets)
+        cheapest = []
+        for s, t in cells.tolist():
+            fitting = [b for b in buckets if b[0] >= s and b[1] >= t]
             if not fitting:
                 raise ValueError(
                     "A pair fits into no bucket; the largest must hold every pair. "
                     f"Received: lengths {(s, t)}, buckets {self.buckets}"
                 )
-            cheapest = min(fitting, key=lambda b: (b[0] + TARGET_COST * b[1], b))
-            members[cheapest].append(row)
-        # Whole arrays for each bucket: a batch is then one indexing operation.
-        self._arrays: dict[tuple[int, int], Any] = {}
-        self._rows: dict[tuple[int, int], tuple[int, int]] = {}
-        for bucket, rows in sorted(members.items()):
-            arrays = _fill(bucket, [(sources[row], targets[row]) for row in rows])
-            height = batch_size or max(8, (batch_tokens or 0) // bucket[1] // 8 * 8)
-            self._arrays[bucket], self._rows[bucket] = arrays, (len(rows), height)
-        padded = sum(-(-n // b) * b * t for (_, t), (n, b) in self._rows.items())
-        self.padding = 1 - self.tokens / padded  # share of target positions
-        self._part, self._multiple = (0, 1), 1
-        self.set_epoch(0)
+            best = min(fitting, key=lambda b: (b[0] + TARGET_COST * b[1], b))
+            cheapest.append(buckets.index(best))
+        numbers = np.array(cheapest, "int32")[places]
+        members = [np.flatnonzero(numbers == n) for n in range(len(buckets))]
+        return {
+            bucket: rows.astype("int32")
+            for bucket, rows in zip(buckets, members, strict=True)
+            if len(rows)
+        }
 
     def shard(
         self, process: int = 0, processes: int = 1, multiple: int | None = None
@@ -228,7 +246,7 @@ class PairBatches(keras.utils.PyDataset):
         """
         rng, order = _generator(self.seed, epoch), []
         for bucket, (count, height) in self._rows.items():
-            rows = _order(count, rng)
+            rows = self._members[bucket][_order(count, rng)]
             order += [
                 (bucket, height, rows[i : i + height]) for i in range(0, count, height)
             ]
@@ -242,17 +260,20 @@ class PairBatches(keras.utils.PyDataset):
         process, processes = self._part
         height = -(-height // self._multiple) * self._multiple // processes
         rows = rows[process * height : (process + 1) * height]
-        source, target, labels, weights = (
-            np.concatenate(
-                [
-                    array[rows],
-                    np.zeros((height - len(rows), *array.shape[1:]), array.dtype),
-                ]
+        width, length = bucket
+        source = self._sources.take(rows, width)
+        labels = self._targets.take(rows, length)
+        ends = self._targets.lengths[rows]
+        target = np.empty_like(labels)
+        target[:, 0] = START_ID
+        target[:, 1:] = labels[:, :-1]
+        labels[np.arange(len(rows)), ends] = END_ID
+        weights = (np.arange(length) <= ends[:, None]).astype("float32")
+        if len(rows) < height:
+            source, target, labels, weights = (
+                np.pad(array, ((0, height - len(rows)), (0, 0)))
+                for array in (source, target, labels, weights)
             )
-            if len(rows) < height
-            else array[rows]
-            for array in self._arrays[bucket]
-        )
         return {"source_ids": source, "target_ids": target}, labels, weights
 
 
@@ -357,17 +378,3 @@ def _lead_with_unlike(order):
             rest = [batch for place, batch in enumerate(order) if place not in lead]
             return [order[place] for place in lead] + rest
     return order
-
-
-def _fill(bucket, pairs):
-    count, (width, height) = len(pairs), bucket
-    source = np.zeros((count, width), "int32")
-    target = np.zeros((count, height), "int32")
-    labels = np.zeros((count, height), "int32")
-    weights = np.zeros((count, height), "float32")
-    for row, (s, t) in enumerate(pairs):
-        source[row, : len(s)] = s
-        target[row, : len(t) + 1] = [START_ID, *t]
-        labels[row, : len(t) + 1] = [*t, END_ID]
-        weights[row, : len(t) + 1] = 1
-    return source, target, labels, weights

@@ -1,0 +1,249 @@
+"""One's own sentence pairs: read, cleaned, and partly held out for validation."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from zoo.data.download import CorpusError
+from zoo.data.own.cleaning import LeftOut, clean
+from zoo.data.own.files import TextFiles, file_part, find_split
+from zoo.data.own.held_out import Smallest, text_hash
+from zoo.data.own.part import UNKNOWN
+from zoo.data.own.python import as_pairs
+from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
+from zoo.data.pairs import Pairs
+from zoo.files import StrPath, sha256, write_bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnPairs:
+    """What a translator is trained on: sentence pairs that `read_pairs` has read.
+
+    Attributes:
+        parts: the training pairs of each file or table, as `TrainingPairs`: iterables
+            of (source, target) that read anew each time, with a `weight` each.
+        valid: the pairs for validation.
+        test: the pairs of the test; None if there are none.
+        languages: the codes of source and target, as ("en", "de"); "und" if unknown.
+        pairs: number of training pairs, each counted once whatever its weight.
+        words: words of both sides of them; of a script without spaces, half as many as
+            characters.
+        digest: 64 hexadecimal digits, the identity of the training pairs: equal for
+            equal texts in equal order, from whatever files, and equal options.
+        report: what was read, left out and held out, as lines for a log.
+    """
+
+    parts: list[TrainingPairs]
+    valid: Pairs
+    test: Pairs | None
+    languages: tuple[str, str]
+    pairs: int
+    words: int
+    digest: str
+    report: list[str]
+
+    @property
+    def train(self) -> "Joined":
+        """The training pairs of all parts, each once: an iterable that reads anew."""
+        return Joined(self.parts)
+
+    def sample(self, count: int) -> list[str]:
+        """Returns at most `count` sentences, sources and targets, for a vocabulary.
+
+        Of more, a hash chooses unique pairs, so that equal texts in any order give an
+        equal sample.
+        """
+        smallest: Smallest[tuple[str, str]] = Smallest(max(1, count // 2))
+        for pair in self.train:
+            smallest.offer(text_hash("\t".join(pair), 0), pair)
+        pairs = smallest.items()
+        return [source for source, _ in pairs] + [target for _, target in pairs]
+
+
+class Joined:
+    """Several iterables as one, which can be iterated again and again."""
+
+    def __init__(self, iterables: Sequence[Any]) -> None:
+        self._iterables = iterables
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for iterable in self._iterables:
+            yield from iterable
+
+
+def read_pairs(
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
+    *,
+    columns: Sequence[Any] | None = None,
+    languages: Sequence[str] | None = None,
+    keep_all: bool = False,
+    seed: int = 1,
+    cache: StrPath | None = None,
+) -> OwnPairs:
+    """Reads one's own sentence pairs, from files or from a program's data.
+
+    Each of `train`, `valid` and `test` may be
+
+    - two parallel text files: a tuple of two paths;
+    - a table, TSV, CSV or JSON lines: one path;
+    - a folder with such files for each split, as `train.en`, `train.de`, `valid.en`
+      (or `dev.en`), …: one path, for `train` alone;
+    - several of them, with weights: a list of `TextFiles`, which `TextFiles.parse`
+      makes of a command line's values such as `["a.en", "a.de:2"]`;
+    - Python data, as `as_pairs` takes it; a list of lists of str is a list of pairs.
+
+    Files may be packed (gzip, bzip2, xz). They are read several times, in constant
+    memory. Texts are brought into Unicode's composed form (NFC). Training pairs are
+    cleaned by the rules of `zoo.data.own.cleaning`; of the other sets, only pairs with
+    an empty side are left out.
+
+    Without `valid`, a part of the training pairs is held out: of the unique ones a
+    twentieth, at least one and at most 1,000, which `seed` and their content choose.
+    Other training pairs with a source or target of theirs are left out.
+
+    Args:
+        train: the training pairs.
+        valid: pairs for validation.
+        test: pairs for a test.
+        columns: a table's columns of source and target: names, or numbers from 1 for a
+            table whose first line is a row. Default: those named by `languages`,
+            "source" and "target", "src" and "tgt", or the only two.
+        languages: codes of source and target. Default: the files' suffixes or the
+            columns' names.
+        keep_all: whether training pairs are not cleaned.
+        seed: seed of what is held out.
+        cache: folder in which the result is kept for the same files.
+
+    Raises:
+        CorpusError: for files that can't be read, or hold no pairs. The message names
+            file, line and cause.
+        TypeError: for Python data that are no pairs of str.
+
+    Example:
+        >>> from zoo.data.own import read_pairs
+        >>> own = read_pairs((["one", "two", "two"], ["eins", "zwei", "zwei"]))
+        >>> list(own.train), len(own.valid), own.test
+        ([('two', 'zwei'), ('two', 'zwei')], 1, None)
+    """
+    if languages is not None and len(languages) != 2:
+        raise CorpusError(f"languages should be two codes, received {languages!r}")
+    options = columns, languages
+    parts = _parts(train, "train", *options)
+    # Whatever can't be used is refused before anything is read.
+    others = {
+        split: _parts(
+            train if data is None else data, split, *options, optional=data is None
+        )
+        for split, data in (("valid", valid), ("test", test))
+    }
+    names = [languages or part.languages for part in parts]
+    source, target = (
+        next((code for code in side if code != UNKNOWN), UNKNOWN)
+        for side in zip(*names, strict=True)
+    )
+    codes, report = (source, target), list[str]()
+    sets = {
+        split: _read_set(split, several, codes, report)
+        for split, several in others.items()
+        if several
+    }
+    result = _scan(parts, keep_all, seed, sets, cache)
+    if "valid" not in sets:
+        sets["valid"] = _as_set("valid", result.held, codes)
+    return OwnPairs(
+        [TrainingPairs(part, keep_all, result.held) for part in parts],
+        sets["valid"],
+        sets.get("test"),
+        codes,
+        result.pairs,
+        result.words,
+        result.digest,
+        [*result.report, *report],
+    )
+
+
+# === Where the pairs are ===
+def _parts(data, split, columns, languages, optional=False):
+    """The parts of a split. If it is optional, only a folder has it."""
+    several = _files(data)
+    if several is None:
+        return [] if optional else [as_pairs(data, columns, languages)]
+    parts = []
+    for files in several:
+        folder = files.paths[0]
+        if len(files.paths) == 1 and folder.is_dir():
+            found = find_split(folder, split, languages)
+            if found is None and not optional:
+                raise CorpusError(
+                    f"{folder} has no files of pairs for {split}, such as {split}.en "
+                    f"and {split}.de, or {split}.tsv"
+                )
+            files = found and TextFiles(found.paths, files.weight)
+        elif optional:
+            continue
+        if files:
+            parts.append(file_part(files, columns, languages))
+    return parts
+
+
+def _files(data):
+    """Data as a list of `TextFiles`; None if they are no files."""
+    if isinstance(data, TextFiles):
+        return [data]
+    if isinstance(data, (str, os.PathLike)):
+        return [TextFiles((Path(data),))]
+    if not isinstance(data, (list, tuple)) or not data:
+        return None
+    if all(isinstance(item, TextFiles) for item in data):
+        return list(data)
+    paths = all(isinstance(item, (str, os.PathLike)) for item in data)
+    if isinstance(data, tuple) and len(data) == 2 and paths:
+        return [TextFiles(tuple(map(Path, data)))]
+    return None
+
+
+# === Reading ===
+def _read_set(split, parts, codes, report):
+    """The pairs of a set for validation or test."""
+    left_out: dict[str, LeftOut] = {}
+    pairs = [
+        p for part in parts for p in clean(part, only_empty=True, left_out=left_out)
+    ]
+    name = " and ".join(part.name for part in parts)
+    if not pairs:
+        raise CorpusError(f"there is no sentence pair in {name}")
+    report.append(f"read {len(pairs):,} pairs for {split} from {name}")
+    report += [f"left out {entry}" for entry in left_out.values()]
+    return _as_set(split, pairs, codes)
+
+
+def _as_set(split, pairs, codes):
+    sources, targets = (list(side) for side in zip(*pairs, strict=True))
+    return Pairs(split, split, *codes, sources, targets)
+
+
+def _scan(parts, keep_all, seed, sets, cache):
+    """Scans the training pairs, or reads what an earlier scan of the files found."""
+    if cache is None or not all(part.paths for part in parts):
+        return scan(parts, keep_all, seed, sets)
+    about = [RULES, keep_all, seed, [list(sets[name]) for name in sorted(sets)]]
+    for part in parts:
+        about += [part.name, part.columns, part.weight, *map(sha256, part.paths)]
+    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()
+    path = Path(cache) / f"pairs-{key[:32]}.json"
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        return Scan(**{**found, "held": [(s, t) for s, t in found["held"]]})
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # there is none, or none of ours
+    result = scan(parts, keep_all, seed, sets)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(dataclasses.asdict(result)).encode()
+    write_bytes(path, content, path.with_suffix(f".{os.getpid()}.part"))
+    return result

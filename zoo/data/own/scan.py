@@ -1,0 +1,184 @@
+"""The first reading of a corpus: what there is, what is left out, what is held out."""
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+
+from zoo.data.download import CorpusError
+from zoo.data.own.cleaning import LeftOut, clean
+from zoo.data.own.held_out import Choice, text_hash
+from zoo.data.own.part import Part
+from zoo.data.pairs import Pairs
+
+RULES = 1  # raised whenever the rules change what is trained on
+# Thai, Lao, Burmese and Khmer, kana and Chinese characters.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff]")
+_AT_ONCE = 4096  # hashes that are joined to the digest
+
+
+class TrainingPairs:
+    """The pairs of one part, cleaned and without what is held out, in their order.
+
+    Iterating yields (source, target) and reads anew each time; nothing is kept.
+
+    Args:
+        part: where they are.
+        keep_all: whether they are not cleaned.
+        held: the pairs that are held out. Others with their sources or targets are left
+            out as well.
+
+    Attributes:
+        weight: how often an epoch has each pair.
+    """
+
+    def __init__(
+        self, part: Part, keep_all: bool, held: Sequence[tuple[str, str]]
+    ) -> None:
+        self.weight = part.weight
+        self._part, self._keep_all = part, keep_all
+        self._sources = {source for source, _ in held}
+        self._targets = {target for _, target in held}
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        pairs = clean(self._part, self._keep_all)
+        if not self._sources:
+            return pairs
+        sources, targets = self._sources, self._targets
+        return (p for p in pairs if p[0] not in sources and p[1] not in targets)
+
+
+@dataclasses.dataclass
+class Scan:
+    """What a first reading tells; see `OwnPairs`.
+
+    Attributes:
+        pairs: number of training pairs.
+        words: words of them.
+        held: pairs that are held out.
+        digest: the identity of the training pairs.
+        report: lines for a log.
+    """
+
+    pairs: int
+    words: int
+    held: list[tuple[str, str]]
+    digest: str
+    report: list[str]
+
+
+def scan(
+    parts: Sequence[Part], keep_all: bool, seed: int, sets: dict[str, Pairs]
+) -> Scan:
+    """Reads all training pairs, twice if some of them are to be held out.
+
+    Args:
+        parts: where they are.
+        keep_all: whether they are not cleaned.
+        seed: seed of what is held out.
+        sets: the sets that the user has for "valid" and "test". Without "valid", pairs
+            are held out for it.
+
+    Raises:
+        CorpusError: if no pair is left to train on.
+    """
+    choice: Choice[tuple[str, str]] = Choice()
+    known = {name: _sides([*pairs]) for name, pairs in sets.items()}
+    shared = dict.fromkeys(known, 0)
+    digest = hashlib.sha256(repr((RULES, keep_all)).encode())
+    size, report = _Size(), []
+    for part in parts:
+        left_out: dict[str, LeftOut] = {}
+        hashes, before = [digest.digest()], size.pairs
+        for pair in clean(part, keep_all, left_out):
+            source, target = pair
+            size.add(source, target)
+            hashed = text_hash(f"{source}\t{target}", seed)
+            choice.offer(hashed, pair)
+            hashes.append(hashed)
+            if len(hashes) > _AT_ONCE:
+                digest.update(b"".join(hashes))
+                hashes = []
+            for name, (sources, targets) in known.items():
+                if source in sources or target in targets:
+                    shared[name] += 1
+        digest.update(b"".join([*hashes, repr(part.weight).encode()]))
+        report += _describe(part, size.pairs - before, left_out)
+    if not size.pairs:
+        raise CorpusError(f"no pair is left to train on. {' '.join(report)}")
+    for name, count in shared.items():
+        if count:
+            report.append(
+                f"{count:,} training pairs have a source or target of the {name} set"
+            )
+    sample = choice.smallest()
+    held = [] if "valid" in sets else choice.items()
+    if held:
+        report += _hold_out(parts, keep_all, held, size, seed)
+    digest.update(repr(held).encode())
+    return Scan(size.pairs, size.words(sample), held, digest.hexdigest(), report)
+
+
+def _sides(pairs):
+    return {source for source, _ in pairs}, {target for _, target in pairs}
+
+
+def _describe(part, count, left_out):
+    """The report's lines on one part."""
+    weight = f", {part.weight} times an epoch" if part.weight > 1 else ""
+    lost = sum(entry.count for entry in left_out.values())
+    yield f"read {count + lost:,} pairs from {part.name}{weight}"
+    for entry in left_out.values():
+        yield f"left out {entry}"
+
+
+def _hold_out(parts, keep_all, held, size, seed):
+    """Takes held-out pairs off the size; the report's lines on them."""
+    sources, targets = _sides(held)
+    unique, lost = set(held), 0
+    for part in parts:
+        for source, target in clean(part, keep_all):
+            if source in sources or target in targets:
+                size.add(source, target, -1)
+                lost += (source, target) not in unique
+    if not size.pairs:
+        raise CorpusError(
+            f"no pair is left to train on beside the {len(held):,} that are held out, "
+            "since all have a source or target of theirs: give validation pairs"
+        )
+    yield (
+        f"no validation set is given: held out {len(held):,} pairs for it, chosen by a "
+        f"hash of their text and the seed {seed}"
+    )
+    if lost:
+        yield (
+            f"left out {lost:,} pairs that have a source or target of a held-out pair"
+        )
+
+
+class _Size:
+    """Pairs, and the characters and spaces of each side."""
+
+    def __init__(self):
+        self.pairs = 0
+        self.characters, self.spaces = [0, 0], [0, 0]
+
+    def add(self, source, target, sign=1):
+        self.pairs += sign
+        self.characters[0] += sign * len(source)
+        self.characters[1] += sign * len(target)
+        self.spaces[0] += sign * source.count(" ")
+        self.spaces[1] += sign * target.count(" ")
+
+    def words(self, sample):
+        """Counts words by the spaces between them, or by characters; see `OwnPairs`."""
+        words = 0
+        for side in (0, 1):
+            text = "".join(pair[side] for pair in sample)
+            unspaced = len(_UNSPACED.findall(text)) > 0.3 * len(text)
+            words += (
+                self.characters[side] // 2
+                if unspaced
+                else self.pairs + self.spaces[side]
+            )
+        return words
