@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from zoo import data
+from zoo.data.languages import direction_name
 from zoo.data.reversal import reversal_pairs
-from zoo.evaluation import corpus_scores, worst_translations
+from zoo.evaluation import (
+    EXACT_SIGNATURE,
+    corpus_scores,
+    exact_share,
+    worst_translations,
+)
 from zoo.files import write_bytes
 from zoo.run.config import ConfigurationError
 from zoo.run.report import write_report
@@ -23,7 +29,6 @@ from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.validation import Validation
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
-LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 # Weaknesses of all models that translate into a language.
 WEAKNESSES = {
     "de": ["It can't know which form of address is meant, the formal or the familiar."]
@@ -93,6 +98,11 @@ class Translation:
             count = VALIDATION_SENTENCES
             self.validation[name] = (valid.sources[:count], valid.references[:count])
             self.tests[name] = (test.sources, test.references)
+            # What reads several languages is scored on each of them, too.
+            parts = data.list_corpora()[name].parts if scale.source == "mul" else ()
+            for language in parts:
+                test = data.load(name, language, scale.target, "test")
+                self.tests[f"{name} {language}"] = (test.sources, test.references)
 
     def _tokenize(self):
         self.proto = self.run.distribution.broadcast(self._vocabulary())
@@ -121,7 +131,9 @@ class Translation:
             texts = [t for sources, targets, _ in self.pairs for t in sources + targets]
             self.run.say(f"training the vocabulary on {len(texts):,} sentences")
             try:
-                proto = train_tokenizer(texts, self.scale.vocabulary_size)
+                proto = train_tokenizer(
+                    texts, self.scale.vocabulary_size, model_type=self.scale.pieces
+                )
             except ValueError as error:
                 raise ConfigurationError(f"vocabulary_size: {error}") from error
             write_bytes(path, proto)
@@ -257,13 +269,13 @@ class Translation:
         for name, (sources, references) in self.tests.items():
             texts = self.translator.translate(sources, beam_size=5)
             scores = corpus_scores(texts, references)
-            exact = sum(t in r for t, r in zip(texts, references, strict=True))
+            exact = exact_share(texts, references)
             worst = worst_translations(sources, references, texts)
-            results[name] = {**scores, "exact": exact / len(texts), "worst": worst}
+            results[name] = {**scores, "exact": exact, "worst": worst}
             run.say(
                 f"{name}: BLEU {scores['bleu']['score']:.2f}  "
                 f"chrF {scores['chrf']['score']:.2f}  "
-                f"exact {results[name]['exact']:.1%}  beam 5"
+                f"exact {exact:.1%}  beam 5"
             )
         run.write_results(results)
         run.say(f"report written to {write_report(run.output)}")
@@ -286,25 +298,11 @@ class Translation:
     def _card(self, results):
         """The card's metadata that this run knows."""
         card, scale = self.run.recipe.card, self.scale
-        source, target = (
-            LANGUAGES.get(code, code) for code in (scale.source, scale.target)
-        )
+        direction = direction_name(scale.source, scale.target)
         corpora = data.list_corpora()
-        scores = [
-            {
-                "data": corpus,
-                "split": corpora[corpus].test_split,
-                "metric": title,
-                "value": round(scores[metric]["score"], 4),
-                "signature": scores[metric]["signature"],
-                "command": f"zoo evaluate {self.run.recipe.name} --data {corpus} "
-                f"--split {corpora[corpus].test_split}",
-            }
-            for corpus, scores in results.items()
-            for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
-        ]
+        examples = [results[corpus]["worst"] for corpus, _ in scale.corpora]
         return {
-            "title": f"{card['title']}, {source} to {target}",
+            "title": ", ".join(filter(None, (card["title"], direction))),
             "weaknesses": [*card["weaknesses"], *WEAKNESSES.get(scale.target, ())],
             "languages": [scale.source, scale.target],
             "vocabulary": self.preprocessor.tokenizer.vocabulary_size(),
@@ -312,9 +310,39 @@ class Translation:
                 {"name": corpus, "terms": corpora[corpus].terms}
                 for corpus, _ in scale.corpora
             ],
-            "scores": scores,
-            "examples": [bad for scores in results.values() for bad in scores["worst"]],
+            "scores": [row for name in results for row in self._scores(name, results)],
+            "examples": [
+                example
+                for worst in examples
+                for example in worst
+                if example["output"] != example["reference"]
+            ],
         }
+
+    def _scores(self, name, results):
+        """The card's scores of one test set."""
+        corpus, _, language = name.partition(" ")
+        entry, scores = data.list_corpora()[corpus], results[name]
+        command = f"zoo evaluate {self.run.recipe.name} --data {corpus} "
+        command += f"--split {entry.test_split}"
+        if entry.exact:
+            metrics = [("exact", 100 * scores["exact"], EXACT_SIGNATURE)]
+        else:
+            metrics = [
+                (title, scores[key]["score"], scores[key]["signature"])
+                for key, title in (("bleu", "BLEU"), ("chrf", "chrF"))
+            ]
+        return [
+            {
+                "data": corpus,
+                "split": entry.test_split,
+                "metric": f"{title} {language}".rstrip(),
+                "value": round(value, 4),
+                "signature": signature,
+                "command": f"{command} --source {language}" if language else command,
+            }
+            for title, value, signature in metrics
+        ]
 
 
 def _config(layer):

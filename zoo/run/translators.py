@@ -8,7 +8,7 @@ Bahdanau's has larger batches, too.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from zoo.run.config import ConfigurationError
 from zoo.run.recipe import ClassArguments, Recipe, at_least, importer, try_choices
@@ -29,6 +29,7 @@ class Scale:
             Keras optimizer.
         epochs: passes over the data.
         vocabulary_size: pieces of the SentencePiece model.
+        pieces: its `model_type`: "unigram", or "char" for single characters.
         batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
         loss: arguments of `SmoothedCrossEntropy`.
         max_length: longest sentence in pieces; longer pairs are not trained on.
@@ -60,6 +61,7 @@ class Scale:
     pairs: int = 0
     average: dict[str, Any] = dataclasses.field(default_factory=dict)
     samples: int = 3
+    pieces: Literal["unigram", "char"] = "unigram"
     source: str = "en"
     target: str = "de"
     allow_newer: bool = False
