@@ -95,6 +95,22 @@ def reference_streams(references: Sequence[Sequence[str]]) -> list[list[Any]]:
     ]
 
 
+EXACT_SIGNATURE = "percent of sentences equal to a reference"
+
+
+def exact_share(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+) -> float:
+    """Returns the share of translations that are equal to one of their references.
+
+    Example:
+        >>> exact_share(["a", "b"], [["a"], ["c", "d"]])
+        0.5
+    """
+    pairs = list(zip(hypotheses, references, strict=True))
+    return sum(text in several for text, several in pairs) / len(pairs)
+
+
 def worst_translations(
     sources: Sequence[str],
     references: Sequence[Sequence[str]],

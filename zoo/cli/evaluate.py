@@ -70,7 +70,7 @@ def _task(name):
 
 
 def _translators(names, arguments):
-    from zoo.evaluation import corpus_scores
+    from zoo.evaluation import EXACT_SIGNATURE, corpus_scores, exact_share
 
     pairs = _read_corpus(names, arguments)
     sources = pairs.sources[: arguments.limit]
@@ -86,6 +86,8 @@ def _translators(names, arguments):
     scores = corpus_scores(hypotheses, references)
     for key, label in (("bleu", "BLEU"), ("chrf", "chrF")):
         print(f"{label} {scores[key]['score']:.2f} {scores[key]['signature']}")
+    exact = 100 * exact_share(hypotheses, references)
+    print(f"exact {exact:.2f} {EXACT_SIGNATURE}")
     print(
         f"speed {len(sources) / seconds:.1f} sentences/s "
         f"({counted(len(sources), 'sentence')} in {seconds:.1f} s, compilation "
@@ -110,13 +112,17 @@ def _read_corpus(names, arguments):
 
 
 def _languages(names, arguments):
-    """Returns the presets' languages, which the arguments have to match."""
+    """Returns the presets' languages, which the arguments have to match.
+
+    A preset that reads several languages, "mul", can be scored on any one.
+    """
     given = [arguments.source, arguments.target]
     languages = read_direction(names)
     if languages is None:
         return [given[0] or "en", given[1] or "de"]
     if any(
-        g not in (None, language) for g, language in zip(given, languages, strict=True)
+        g not in (None, language) and language != "mul"
+        for g, language in zip(given, languages, strict=True)
     ):
         options = (("--source", given[0]), ("--target", given[1]))
         received = " ".join(f"{option} {value}" for option, value in options if value)
@@ -124,7 +130,7 @@ def _languages(names, arguments):
             f"{names[0]} translates from {languages[0]} to {languages[1]}, "
             f"received {received}"
         )
-    return languages
+    return [g or language for g, language in zip(given, languages, strict=True)]
 
 
 # === Words ===

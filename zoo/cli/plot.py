@@ -40,7 +40,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--pieces",
         action="store_true",
-        help="draw the model's pieces instead of words",
+        help="draw the model's pieces instead of words; single characters always",
     )
     add_search(command)
 
@@ -87,6 +87,6 @@ def _alignments(arguments):
     return plots.plot_alignments(
         [results[name][row] for row in range(len(texts)) for name in names],
         short_names(names) * len(texts),
-        words=not arguments.pieces,
+        words=False if arguments.pieces else None,
         columns=len(names),
     )

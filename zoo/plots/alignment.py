@@ -13,7 +13,7 @@ from zoo.plots.figure import (
     one_thread,
     printable,
 )
-from zoo.text.pieces import labels
+from zoo.text.pieces import are_characters, labels
 from zoo.warn import warn_caller
 
 _MARK = "#d95f02"
@@ -36,7 +36,10 @@ WINDOW_KEY = "end of the window $[p_t - D, p_t + D]$: no attention beyond it"
 
 @one_thread
 def plot_alignment(
-    translation: Any, axes: Any = None, words: bool = True, title: str | None = None
+    translation: Any,
+    axes: Any = None,
+    words: bool | None = None,
+    title: str | None = None,
 ) -> Any:
     """Draws the alignment of a translation, as in Bahdanau et al. 2015, figure 3.
 
@@ -52,6 +55,7 @@ def plot_alignment(
         words: whether pieces are merged into words by `Translation.merge_words`:
             attention is summed over the pieces of a source word and averaged over those
             of a target word. Otherwise a piece that continues a word begins with "-".
+            None: unless the pieces are single characters.
         title: title of the picture.
 
     Returns:
@@ -73,7 +77,7 @@ def plot_alignment(
 def plot_alignments(
     translations: Iterable[Any],
     titles: Iterable[str | None] | None = None,
-    words: bool = True,
+    words: bool | None = None,
     columns: int | None = None,
 ) -> Any:
     """Draws several alignments side by side, with one cell size and one scale.
@@ -131,7 +135,7 @@ class Panel:
 
 
 def make_panels(
-    translations: Sequence[Any], titles: Sequence[str | None], words: bool
+    translations: Sequence[Any], titles: Sequence[str | None], words: bool | None
 ) -> tuple[list[Panel], list[str]]:
     """Returns a `Panel` for each translation, and fonts with all their characters."""
     panels = []
@@ -141,7 +145,9 @@ def make_panels(
                 "What is drawn is a zoo.decoding.Translation, which `translate` gives "
                 f"with return_details=True. Received: {type(record).__name__}"
             )
-        record = record.merge_words() if words else record
+        tokens = [*record.tokens, *record.source_tokens]
+        merged = not are_characters(tokens) if words is None else words
+        record = record.merge_words() if merged else record
         rows = [_short(label) for label in labels(record.tokens)]
         columns = [_short(label) for label in labels(record.source_tokens)]
         panels.append(Panel(record, rows, columns, printable(title or "")))

@@ -25,6 +25,7 @@ TABLE_START = "<!-- presets:start -->"
 TABLE_END = "<!-- presets:end -->"
 
 _EXAMPLE = "A dog runs."
+_DATES = ["mul", "zxx"]  # the languages of a preset that reads dates
 # Task -> a model hub's name for it, tags, and the text of the page's example (the Penn
 # Treebank has no capitals).
 KINDS = {
@@ -65,6 +66,8 @@ def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
 def readme(card: Card) -> str:
     """Returns the README.md of a preset folder, with Hugging Face front matter."""
     pipeline, tags, example = KINDS[card.task]
+    if card.languages == _DATES:
+        example = "Monday, 3 May 1999"
     front = {
         "library_name": "keras-hub",
         "license": card.license,
@@ -72,7 +75,8 @@ def readme(card: Card) -> str:
         "pipeline_tag": pipeline,
         "tags": ["keras", *tags],
         "datasets": [corpus["name"] for corpus in card.data],
-        "metrics": sorted({score["metric"].lower() for score in card.scores}),
+        # "exact de" is the score of a part.
+        "metrics": sorted({s["metric"].lower().split()[0] for s in card.scores}),
     }
     # JSON is YAML, with all necessary quotes.
     header = "\n".join(

@@ -8,24 +8,7 @@ from typing import Any
 import keras
 
 from zoo.run.config import machine
-
-
-def language_name(code: str) -> str:
-    """Returns the English name of a language, or its code if there is none.
-
-    Args:
-        code: of ISO 639, as "de"; what follows a hyphen, as in "pt-BR", is added in
-            brackets.
-
-    Example:
-        >>> language_name("de"), language_name("pt-BR")
-        ('German', 'Portuguese (BR)')
-    """
-    import babel
-
-    base, *rest = code.split("-")
-    name = babel.Locale("en").languages.get(base, base)
-    return f"{name} ({' '.join(rest)})" if rest else name
+from zoo.run.own_text import file_names
 
 
 def origin(run: Any) -> dict[str, Any]:
@@ -89,6 +72,6 @@ def _program(run):
     words = ["zoo", "train", run.recipe.name]
     if run.arguments.start:
         words += ["--from", Path(run.arguments.start).name]
-    for files in run.arguments.train or [["(from Python)"]]:
-        words += ["--train", *(Path(file).name for file in files)]
+    for files in run.arguments.train or [None]:
+        words += ["--train", *file_names([files] if files else None)]
     return shlex.join(words)

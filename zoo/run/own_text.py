@@ -2,7 +2,8 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from zoo.run.arguments import SIZES, Arguments
@@ -76,6 +77,32 @@ def read_text(
     for line in text.report if show else ():
         print(f"[{recipe.name}] {line}", file=sys.stderr, flush=True)
     return text
+
+
+def given_files(arguments: Arguments) -> tuple[Any, Any, Any]:
+    """Returns the files of a run's text, for training, validation and test.
+
+    Raises:
+        CorpusError: for files that can be no text, or a weight of 0.
+    """
+    from zoo.data.own import TextFiles
+
+    train = [TextFiles.parse(files) for files in arguments.train or ()]
+    valid, test = (
+        files and TextFiles.parse(files) for files in (arguments.valid, arguments.test)
+    )
+    return train, valid, test
+
+
+def file_names(groups: Sequence[Sequence[str]] | None) -> list[str]:
+    """Returns the names, without folders, of the files that a run was given.
+
+    Args:
+        groups: as `Arguments.train`; None for text from a Python program.
+    """
+    if groups is None:
+        return ["text given in Python"]
+    return [Path(file).name for files in groups for file in files]
 
 
 def load_start(name: str | None) -> Any:

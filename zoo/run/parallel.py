@@ -1,17 +1,44 @@
 """The sentence pairs of a translator's run: named corpora, or a user's own text."""
 
+import dataclasses
+import hashlib
+import itertools
 import shlex
+from functools import partial
 from typing import Any
 
 from zoo import data
 from zoo.data.reversal import reversal_pairs
 from zoo.data.store import tokenise
 from zoo.presets.card import UNSTATED
+from zoo.run.own_text import file_names
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
+CACHE = "data"  # the folder of a run's tokenised text
+UNLIMITED = 10**9  # pieces of a text, which is then not cut
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
 Ids = Any  # a list of lists of int, or a `zoo.data.RaggedIds`
 Sets = dict[str, tuple[list[str], list[list[str]]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tested:
+    """A test set, as a card describes it.
+
+    Attributes:
+        name: its name in the results.
+        data, split: its corpus and its part of that.
+        command: what scores the preset on it.
+        language: of the source, if the set is that part of a larger one.
+        exact: whether an answer is right or wrong, as a date is.
+    """
+
+    name: str
+    data: str
+    split: str
+    command: str
+    language: str = ""
+    exact: bool = False
 
 
 class NamedCorpora:
@@ -49,13 +76,18 @@ class NamedCorpora:
             count = VALIDATION_SENTENCES
             self.validation[name] = (valid.sources[:count], valid.references[:count])
             self.tests[name] = (test.sources, test.references)
+            # What reads several languages is scored on each of them, too.
+            parts = data.list_corpora()[name].parts if scale.source == "mul" else ()
+            for language in parts:
+                test = data.load(name, language, scale.target, "test")
+                self.tests[f"{name} {language}"] = (test.sources, test.references)
 
     def texts(self) -> list[str]:
         """Returns the sentences of both sides, for the vocabulary."""
         return [t for sources, targets, _ in self.pairs for t in sources + targets]
 
-    def vocabulary_options(self, size: int) -> dict[str, Any]:
-        """Returns further arguments of `train_tokenizer` for a vocabulary's size."""
+    def vocabulary_options(self, texts: list[str], size: int) -> dict[str, Any]:
+        """Returns further arguments of `train_tokenizer` for its texts and size."""
         return {}
 
     def encode(self, preprocessor: Any, longest: int) -> tuple[Ids, Ids, int]:
@@ -86,55 +118,76 @@ class NamedCorpora:
         named = [{"name": c, "terms": corpora[c].terms} for c, _ in self.scale.corpora]
         return {"data": named}
 
-    def tested(self, name: str, preset: str) -> tuple[str, str, str]:
-        """Returns a test set's data and split, and the command that scores a preset."""
-        split = data.list_corpora()[name].test_split
-        return name, split, f"zoo evaluate {preset} --data {name} --split {split}"
+    def tested(self, name: str, preset: str) -> Tested:
+        """Describes a test set, for the card of a preset."""
+        corpus, _, language = name.partition(" ")
+        entry = data.list_corpora()[corpus]
+        command = f"zoo evaluate {preset} --data {corpus} --split {entry.test_split}"
+        if language:
+            command += f" --source {language}"
+        return Tested(name, corpus, entry.test_split, command, language, entry.exact)
 
 
 class OwnPairs:
     """A user's own sentence pairs; see `NamedCorpora`, whose attributes it has.
 
-    Without a test set, the held-out pairs that choose the best epoch are the test.
+    Without a test set, the pairs that choose the best epoch are the test, too.
 
     Args:
-        run: the `Run`, whose `text` is a `zoo.data.OwnPairs`.
+        run: the `Run`, whose `text` is a `zoo.data.own.OwnPairs`.
     """
 
     def __init__(self, run: Any):
         self.run, self.text = run, run.text
         self.languages = self.text.languages
         self.identity = {"text": self.text.digest}
-        valid, count = self.text.valid, VALIDATION_SENTENCES
-        self.validation: Sets = {
-            "valid": (valid.sources[:count], valid.references[:count])
-        }
-        self.tests: Sets = self.validation
-        if test := self.text.test:
-            self.tests = {"test": (test.sources, test.references)}
+        self.validation = {"valid": _set(self.text.valid, VALIDATION_SENTENCES)}
+        self.tests: Sets = {"valid": _set(self.text.valid)}
+        if self.text.test is not None:
+            self.tests = {"test": _set(self.text.test)}
 
     def texts(self) -> list[str]:
         """See `NamedCorpora.texts`; a sample of much text."""
         return self.text.sample(VOCABULARY_SENTENCES)
 
-    def vocabulary_options(self, size: int) -> dict[str, Any]:
+    def vocabulary_options(self, texts: list[str], size: int) -> dict[str, Any]:
         """See `NamedCorpora.vocabulary_options`.
 
-        A vocabulary may come out smaller for little text, and where its characters
+        A vocabulary may come out smaller for little text, and where the characters
         would fill half of it, the rarest of them are unknown.
         """
         options: dict[str, Any] = {"hard_vocab_limit": False}
-        if 2 * self.text.characters > size:
+        if 2 * len(set(itertools.chain.from_iterable(texts))) > size:
             options["character_coverage"] = 0.9995
         return options
 
     def encode(self, preprocessor: Any, longest: int) -> tuple[Ids, Ids, int]:
-        """See `NamedCorpora.encode`; the ids are on disk, in the run's folder."""
-        return tokenise(...)
+        """See `NamedCorpora.encode`; the ids are in a file in the run's folder."""
+        dropped = 0
+
+        def keep(sources, targets):
+            nonlocal dropped
+            kept = (0 < sources) & (sources <= longest)
+            kept &= (0 < targets) & (targets < longest)
+            dropped = len(kept) - int(kept.sum())
+            return kept
+
+        tokenizer = preprocessor.tokenizer
+        sources, targets = tokenise(
+            self.text.parts,
+            partial(preprocessor.encode, length=UNLIMITED),
+            partial(preprocessor.encode_targets, length=UNLIMITED),
+            key=self.text.digest + hashlib.sha256(tokenizer.proto).hexdigest(),
+            cache=self.run.path(CACHE),
+            weights=[part.weight for part in self.text.parts],
+            keep=keep,
+            vocabulary_size=tokenizer.vocabulary_size(),
+        )
+        return sources, targets, dropped
 
     def card(self) -> dict[str, Any]:
         """See `NamedCorpora.card`."""
-        names = ", ".join(self.text.names["train"])
+        names = ", ".join(file_names(self.run.arguments.train))
         return {
             "data": [{"name": names, "terms": UNSTATED}],
             "license": UNSTATED,
@@ -142,14 +195,16 @@ class OwnPairs:
             "weaknesses": ["Anything unlike the text of its training."],
         }
 
-    def tested(self, name: str, preset: str) -> tuple[str, str, str]:
+    def tested(self, name: str, preset: str) -> Tested:
         """See `NamedCorpora.tested`."""
-        files = self.text.names.get(name) or ["SOURCES", "TARGETS"]
-        return (
-            ", ".join(files),
-            name,
-            shlex.join(["zoo", "evaluate", preset, "--test", *files]),
-        )
+        files = getattr(self.run.arguments, name)
+        files = file_names([files]) if files else ["SOURCES", "TARGETS"]
+        command = shlex.join(["zoo", "evaluate", preset, "--test", *files])
+        return Tested(name, name, name, command)
+
+
+def _set(pairs, count=None):
+    return pairs.sources[:count], pairs.references[:count]
 
 
 def _fits(source, target, longest):

@@ -21,7 +21,7 @@ from zoo.run.config import (
     make_configuration,
     only_run_in,
 )
-from zoo.run.own_text import OwnText, load_start, read_text, scale_of
+from zoo.run.own_text import OwnText, given_files, load_start, read_text, scale_of
 from zoo.training import interrupts
 
 
@@ -265,8 +265,7 @@ def run_with(
     start_backend()
     start = load_start(arguments.start)
     if arguments.train:
-        files = arguments.train, arguments.valid, arguments.test
-        text = read_text(recipe, arguments, *files, distribution.main)
+        text = read_text(recipe, arguments, *given_files(arguments), distribution.main)
     scale = scale_of(recipe, arguments, text, start)
     settings = change(recipe, scale, arguments.changes)
     if recipe.check:

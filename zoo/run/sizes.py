@@ -129,10 +129,11 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
     own |= {"patience": PATIENCE, "max_length": MOST_PIECES}
     if start is not None:
         return _fine_tuning(recipe, own, text, start)
+    characters = len({c for pair in text.valid for side in pair for c in side})
     if size not in SIZES:
         scale = recipe.scales[size]
         most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
-        pieces = vocabulary_size(text.words, text.characters, most)
+        pieces = vocabulary_size(text.words, characters, most)
         own |= {"vocabulary_size": pieces, "max_length": scale.max_length}
         return dataclasses.replace(scale, **own)
     chosen, scale = SIZES[size], recipe.scales["small"]
@@ -145,7 +146,7 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
         # Wider layers take smaller steps.
         optimizer=slower(scale.optimizer, 1 / math.sqrt(max(chosen.width, 1.0))),
         epochs=epochs_for(text.pairs, chosen.read),
-        vocabulary_size=vocabulary_size(text.words, text.characters, chosen.vocabulary),
+        vocabulary_size=vocabulary_size(text.words, characters, chosen.vocabulary),
         **own,
     )
 

@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.evaluation import corpus_scores, worst_translations
+from zoo.data.languages import direction_name
+from zoo.evaluation import (
+    EXACT_SIGNATURE,
+    corpus_scores,
+    exact_share,
+    worst_translations,
+)
 from zoo.files import write_bytes
-from zoo.run.card_metadata import language_name
 from zoo.run.config import ConfigurationError
 from zoo.run.fine_tuning import copy_weights, old_tests, warn_of_unknown_pieces
 from zoo.run.parallel import NamedCorpora, OwnPairs
@@ -106,9 +111,10 @@ class Translation:
 
     def _train_vocabulary(self):
         texts, size = self.data.texts(), self.scale.vocabulary_size
+        options = self.data.vocabulary_options(texts, size)
         self.run.say(f"training the vocabulary on {len(texts):,} sentences")
         try:
-            return train_tokenizer(texts, size, **self.data.vocabulary_options(size))
+            return train_tokenizer(texts, size, model_type=self.scale.pieces, **options)
         except ValueError as error:
             raise ConfigurationError(f"vocabulary_size: {error}") from error
 
@@ -259,7 +265,7 @@ class Translation:
         language = self.data.languages[1]
         texts = self.translator.translate(sources, beam_size=5)
         scores = corpus_scores(texts, references, language)
-        exact = sum(t in r for t, r in zip(texts, references, strict=True))
+        exact = exact_share(texts, references)
         worst = worst_translations(sources, references, texts)
         before = ""
         if self.run.start is not None:
@@ -268,10 +274,10 @@ class Translation:
             before = f" (before: {scores['before']['bleu']['score']:.2f})"
         self.run.say(
             f"{name}: BLEU {scores['bleu']['score']:.2f}{before}  "
-            f"chrF {scores['chrf']['score']:.2f}  exact {exact / len(sources):.1%}  "
+            f"chrF {scores['chrf']['score']:.2f}  exact {exact:.1%}  "
             "beam 5"
         )
-        return {**scores, "exact": exact / len(sources), "worst": worst}
+        return {**scores, "exact": exact, "worst": worst}
 
     def _average(self):
         """Loads the average of the epochs' weights."""
@@ -287,32 +293,45 @@ class Translation:
 
     def _card(self, results):
         """The card's metadata that this run knows."""
-        card, run = self.run.recipe.card, self.run
-        source, target = map(language_name, self.data.languages)
-        weaknesses = [*card["weaknesses"], *WEAKNESSES.get(self.data.languages[1], ())]
-        scores, results = [], {name: results[name] for name in self.data.tests}
-        for name, found in results.items():
-            corpus, split, command = self.data.tested(name, run.preset.name)
-            scores += [
-                {
-                    "data": corpus,
-                    "split": split,
-                    "metric": title,
-                    "value": round(found[metric]["score"], 4),
-                    "signature": found[metric]["signature"],
-                    "command": command,
-                }
-                for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
-            ]
+        card, languages = self.run.recipe.card, self.data.languages
+        direction = direction_name(*languages)
+        tested = [self.data.tested(name, self.run.name) for name in self.data.tests]
+        whole = [results[test.name] for test in tested if not test.language]
         return {
-            "title": f"{card['title']}, {source} to {target}",
-            "weaknesses": weaknesses,
-            "languages": list(self.data.languages),
+            "title": ", ".join(filter(None, (card["title"], direction))),
+            "weaknesses": [*card["weaknesses"], *WEAKNESSES.get(languages[1], ())],
+            "languages": list(languages),
             "vocabulary": self.preprocessor.tokenizer.vocabulary_size(),
-            "scores": scores,
-            "examples": [bad for found in results.values() for bad in found["worst"]],
+            "scores": [row for t in tested for row in _scores(t, results[t.name])],
+            "examples": [
+                example
+                for scores in whole
+                for example in scores["worst"]
+                if example["output"] != example["reference"]
+            ],
             **self.data.card(),
         }
+
+
+def _scores(test, results):
+    """A card's scores of one `Tested`."""
+    metrics = [
+        (title, results[key]["score"], results[key]["signature"])
+        for key, title in (("bleu", "BLEU"), ("chrf", "chrF"))
+    ]
+    if test.exact:
+        metrics = [("exact", 100 * results["exact"], EXACT_SIGNATURE)]
+    return [
+        {
+            "data": test.data,
+            "split": test.split,
+            "metric": f"{title} {test.language}".rstrip(),
+            "value": round(value, 4),
+            "signature": signature,
+            "command": test.command,
+        }
+        for title, value, signature in metrics
+    ]
 
 
 def _config(layer):

@@ -8,7 +8,7 @@ Bahdanau's has larger batches, too.
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from zoo.run.config import ConfigurationError
 from zoo.run.recipe import (
@@ -37,6 +37,7 @@ class Scale:
             Keras optimizer.
         epochs: passes over the data.
         vocabulary_size: pieces of the SentencePiece model.
+        pieces: its `model_type`: "unigram", or "char" for single characters.
         batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
         loss: arguments of `SmoothedCrossEntropy`.
         max_length: longest sentence in pieces; longer pairs are not trained on.
@@ -68,6 +69,7 @@ class Scale:
     pairs: int = 0
     average: dict[str, Any] = dataclasses.field(default_factory=dict)
     samples: int = 3
+    pieces: Literal["unigram", "char"] = "unigram"
     source: str = "en"
     target: str = "de"
     allow_newer: bool = False
@@ -143,7 +145,7 @@ def translation_recipe(
         card=card or {},
         own=OwnText(
             "two files, aligned by line (my.en my.de), or one table or folder",
-            importer("zoo.data", "read_pairs"),
+            importer("zoo.data.own", "read_pairs"),
             choices_for_pairs,
             languages=True,
         ),

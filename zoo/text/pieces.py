@@ -43,9 +43,18 @@ def _is_punctuation(text):
     return all(unicodedata.category(character)[0] in "PS" for character in text)
 
 
+def are_characters(tokens: Sequence[str]) -> bool:
+    """Returns whether tokens are single characters, as those of a "char" model."""
+    return all(len(token) == 1 for token in tokens)
+
+
 def labels(tokens: Sequence[str]) -> list[str]:
-    """Makes tokens readable: no "▁", and "-" before a piece that continues a word."""
+    """Makes tokens readable: no "▁", and "-" before a piece that continues a word.
+
+    Single characters have no "-".
+    """
     pieces = any(token.startswith("▁") for token in tokens)
+    pieces = pieces and not are_characters(tokens)
     texts = []
     for token in tokens:
         text = token.replace("▁", " ").strip() or "␣"

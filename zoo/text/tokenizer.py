@@ -47,7 +47,8 @@ def train_tokenizer(
         texts: sentences of both languages.
         vocabulary_size: number of pieces, the four special ones included.
         **options: further options of `sentencepiece.SentencePieceTrainer.train`, such
-            as `model_type="word"` for a vocabulary of the most frequent words.
+            as `model_type="word"` for a vocabulary of the most frequent words, or
+            `model_type="char"` for one of characters, at most `vocabulary_size`.
             `input_sentence_size` samples texts by a seed that cannot be set; pass fewer
             texts instead.
 

@@ -1,0 +1,165 @@
+"""Dates as people write them, in five languages, to ISO 8601: "3. Mai 1999".
+
+    python recipes/dates.py --scale tiny|small
+
+The task that attention is often taught with, by characters: Bahdanau's attention here,
+Luong's in dates_luong.py, which has its choices from this file. The dates are generated
+(`zoo.data.dates` says which forms, and how ambiguous ones are resolved), and those of
+the test are never seen in training.
+
+tiny:  under two minutes: the bundled preset.
+small: the decoder twice as wide. It reads dates as well, but its attention shows the
+       year only: its state has room for day and month from the start.
+
+No paper has this task, so there is no scale `paper`.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from zoo.run import load_recipe, run_recipe
+from zoo.run.recipe import Recipe
+from zoo.run.translators import Scale, task, translation_recipe
+from zoo.training import Optimizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """The settings in which a variant's recipe differs from the other.
+
+    Attributes:
+        translator: class in `zoo.models`.
+        family: recipe of the paper's model, whose card has its equations.
+        title, description: for the card.
+        width: units of the decoder in `tiny`.
+        rate: highest learning rate.
+        model: function of a width to arguments of the backbone.
+    """
+
+    translator: str
+    family: str
+    title: str
+    description: str
+    width: int
+    rate: float
+    model: Callable[[int], dict[str, Any]]
+
+
+VARIANTS = {
+    "dates": Variant(
+        "BahdanauTranslator",
+        "bahdanau",
+        "Bahdanau et al. 2015, RNNsearch by characters",
+        "A bidirectional GRU encoder and a GRU decoder with additive attention",
+        32,
+        5e-3,
+        lambda width: {
+            "hidden_dim": width,
+            "embedding_dim": 32,
+            "attention_dim": width,
+            "maxout_dim": width,
+            # The paper's 0.01 is for 1000 units: smaller sums need larger weights.
+            "initializer_range": 0.1,
+        },
+    ),
+    "dates_luong": Variant(
+        "LuongTranslator",
+        "luong_global",
+        "Luong et al. 2015, global attention by characters",
+        "A bidirectional LSTM encoder and an LSTM decoder with global attention (the "
+        "general score) and input feeding",
+        64,
+        1e-2,
+        lambda width: {
+            "attention": "global",
+            "score": "general",
+            "num_layers": 1,
+            "hidden_dim": width,
+            "embedding_dim": 32,
+            "bidirectional": True,
+            "dropout": 0.0,
+            # The paper's 0.1 is for 1000 cells.
+            "initializer_range": 0.3,
+        },
+    ),
+}
+
+
+def recipe(name: str, file: str) -> Recipe:
+    """Returns the recipe of a variant.
+
+    Args:
+        name: one of `VARIANTS`.
+        file: the file that runs it.
+    """
+    variant = VARIANTS[name]
+    family = Path(__file__).with_name(f"{variant.family}.py")
+
+    def scale(width):
+        return Scale(
+            model=variant.model(width),
+            optimizer=Optimizer("adam", variant.rate, "linear", warmup=100, clip=1.0),
+            epochs=5,
+            vocabulary_size=200,  # at most; there are 70 characters
+            pieces="char",
+            batch={"batch_size": 64},
+            corpora=(("dates", 1),),
+            source="mul",
+            target="zxx",
+            buckets=3,
+        )
+
+    return translation_recipe(
+        name,
+        task(variant.translator),
+        {"tiny": scale(variant.width), "small": scale(2 * variant.width)},
+        card(variant, load_recipe(family).RECIPE.card),
+        file,
+        (__file__, str(family)),
+    )
+
+
+def card(variant: Variant, family: dict[str, Any]) -> dict[str, Any]:
+    """Returns the metadata of the card that no run can know.
+
+    Args:
+        variant: the `Variant`.
+        family: the card's metadata of the paper's own model.
+    """
+    return {
+        "title": f"{variant.title}, dates to ISO 8601",
+        "description": (
+            "Reads a date as people write it in English (British and American), "
+            "German, French or Spanish, and writes it as ISO 8601. "
+            f"{variant.description}, one piece for each character, so small that the "
+            "alignments show where year, month and day are. Trained with Adam on "
+            "generated dates of the years 1900 to 2099."
+        ),
+        "equations": family["equations"],
+        "intended_use": (
+            "Teaching, and tests of serving. Any use is free. For work, a parser with "
+            "rules, such as dateutil's, also says when a text is no date."
+        ),
+        "weaknesses": [
+            "It writes a date for any text, and can't say that there is none, or that "
+            "a day doesn't exist.",
+            "Dates with slashes and the year last, 5/3/1999, were not in its training: "
+            "the British mean March, Americans May.",
+            "Years before 1900 and after 2099, misspelt months, other languages, and "
+            "years of two digits but after dots.",
+        ],
+        "license": "apache-2.0",
+        "paper": family["paper"],
+        "task": "translate",
+    }
+
+
+RECIPE = recipe("dates", __file__)
+main = partial(run_recipe, RECIPE)
+
+if __name__ == "__main__":
+    sys.exit(main())
