@@ -39,7 +39,7 @@ def unknown_pieces(tokenizer: Any, texts: Sequence[str]) -> tuple[float, list[st
     Returns:
         The share, and the unknown pieces, the most frequent first.
     """
-    total, unknown = 0, collections.Counter()
+    total, unknown = 0, collections.Counter[str]()
     rows = zip(tokenizer.surfaces(texts), tokenizer.tokenize(list(texts)), strict=True)
     for pieces, ids in rows:
         total += len(pieces)
@@ -62,8 +62,7 @@ def warn_of_unknown_pieces(
         text: an `OwnPairs` of `zoo.run.parallel`.
         say: function that shows a text.
     """
-    sides = zip(*text.validation["valid"], strict=True)
-    sources, references = zip(*sides, strict=True)
+    sources, references = text.validation["valid"]
     sides = {"sources": sources, "targets": [first for first, *_ in references]}
     for side, texts in sides.items():
         share, pieces = unknown_pieces(tokenizer, texts)
@@ -84,13 +83,13 @@ def old_tests(preset: str, say: Callable[[str], None]) -> Sets:
     """
     sets: Sets = {}
     folder = find(preset)
-    card = read_card(folder) if (folder / CARD_FILE).is_file() else None
-    corpora = data.list_corpora()
-    for name in [corpus["name"] for corpus in card.data] if card else ():
-        if name not in corpora:
-            continue
+    if not (folder / CARD_FILE).is_file():
+        return sets
+    card, corpora = read_card(folder), data.list_corpora()
+    source, target = card.languages
+    for name in [c["name"] for c in card.data if c["name"] in corpora]:
         try:
-            test = data.load(name, *card.languages, corpora[name].test_split)
+            test = data.load(name, source, target, corpora[name].test_split)
         except (OSError, ValueError) as error:
             say(f"what {preset} forgets of {name} is not measured: {error}")
         else:

@@ -26,19 +26,22 @@ class Size:
         width: factor on all widths of the recipe's `small` model.
         vocabulary: most pieces or words.
         read: sentences, or pairs of them, that training reads in all.
+        buckets: padded shapes, each of which is compiled.
     """
 
     width: float
     vocabulary: int
     read: int
+    buckets: int
 
 
 SIZES = {
-    "tiny": Size(0.25, 2_000, 250_000),
-    "small": Size(1.0, 8_000, 600_000),
-    "medium": Size(2.0, 16_000, 2_000_000),
+    "tiny": Size(0.25, 2_000, 250_000, 4),
+    "small": Size(1.0, 8_000, 600_000, 8),
+    "medium": Size(2.0, 16_000, 2_000_000, 14),
 }
 FINE_TUNING = 200_000  # sentences, or pairs of them, that fine-tuning reads in all
+FINE_TUNING_BUCKETS = 4
 FINE_TUNING_RATE = 0.25  # factor on the recipe's learning rate
 
 
@@ -146,6 +149,7 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
         # Wider layers take smaller steps.
         optimizer=slower(scale.optimizer, 1 / math.sqrt(max(chosen.width, 1.0))),
         epochs=epochs_for(text.pairs, chosen.read),
+        buckets=chosen.buckets,
         vocabulary_size=vocabulary_size(text.words, characters, chosen.vocabulary),
         **own,
     )
@@ -165,6 +169,7 @@ def _fine_tuning(recipe, own, text, start):
         model={name: value for name, value in config.items() if name not in left_out},
         optimizer=slower(scale.optimizer, FINE_TUNING_RATE),
         epochs=epochs_for(text.pairs, FINE_TUNING),
+        buckets=FINE_TUNING_BUCKETS,
         vocabulary_size=config["vocabulary_size"],
         **own,
     )

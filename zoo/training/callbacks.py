@@ -22,6 +22,7 @@ from zoo.training.process import start_tensorflow
 from zoo.training.updates import averaged_weights
 
 Logs = dict[str, Any] | None
+_ENOUGH_STEPS = 10  # from which to tell how long the rest takes
 
 
 class StepCallbacks(keras.callbacks.CallbackList):
@@ -126,7 +127,8 @@ class Progress(keras.callbacks.Callback):
         self.batches, self.seconds, self.earlier = batches, seconds, earlier
         self.epochs = epochs
         self.compiled = False
-        self._first: tuple[int, float] | None = None  # step and time of the first line
+        self._line: tuple[int, float] | None = None  # step and time of the last line
+        self._pace = math.inf  # seconds of a step, where none was compiled
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Starts the clock."""
@@ -159,17 +161,18 @@ class Progress(keras.callbacks.Callback):
         )
 
     def _left(self, step, total, epochs):
-        """The time that all epochs will take yet, at the speed since the first line.
+        """The time that all epochs will take yet, in words; "" if it isn't known.
 
-        What comes before that line is mostly compilation.
+        The quickest steps between two lines tell: others were compiled first.
         """
         done, now = self.epoch * total + step, time.monotonic()
-        if self._first is None:
-            self._first = done, now
-        steps, seconds = done - self._first[0], now - self._first[1]
-        if not steps or not epochs:
+        if self._line is not None and done - self._line[0] >= _ENOUGH_STEPS:
+            pace = (now - self._line[1]) / (done - self._line[0])
+            self._pace = min(pace, self._pace)
+        self._line = done, now
+        if not epochs or self._pace == math.inf:
             return ""
-        return f"  about {_duration(seconds / steps * (epochs * total - done))} left"
+        return f"  about {_duration(self._pace * (epochs * total - done))} left"
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Adds the time and the speed to the logs."""
