@@ -14,6 +14,7 @@ from zoo.data.pairs import Pairs
 RULES = 1  # raised whenever the rules change what is trained on
 # Thai, Lao, Burmese and Khmer, kana and Chinese characters.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff]")
+_SETS = {"valid": "validation set", "test": "test set"}
 _AT_ONCE = 4096  # hashes that are joined to the digest
 
 
@@ -24,7 +25,7 @@ class TrainingPairs:
 
     Args:
         part: where they are.
-        keep_all: whether they are not cleaned.
+        keep_all: whether only those with an empty side are left out.
         held: the pairs that are held out. Others with their sources or targets are left
             out as well.
 
@@ -74,7 +75,7 @@ def scan(
 
     Args:
         parts: where they are.
-        keep_all: whether they are not cleaned.
+        keep_all: whether only those with an empty side are left out.
         seed: seed of what is held out.
         sets: the sets that the user has for "valid" and "test". Without "valid", pairs
             are held out for it.
@@ -109,7 +110,7 @@ def scan(
     for name, count in shared.items():
         if count:
             report.append(
-                f"{count:,} training pairs have a source or target of the {name} set"
+                f"{count:,} training pairs have a source or target of the {_SETS[name]}"
             )
     sample = choice.smallest()
     held = [] if "valid" in sets else choice.items()
