@@ -11,7 +11,7 @@ from typing import Any
 from zoo.data.download import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
 from zoo.data.own.files import TextFiles, as_files, file_part, find_split
-from zoo.data.own.held_out import Smallest, text_hash
+from zoo.data.own.held_out import Smallest, chunks, text_hashes
 from zoo.data.own.part import UNKNOWN
 from zoo.data.own.python import as_pairs
 from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
@@ -63,10 +63,10 @@ class OwnPairs:
         equal sample.
         """
         smallest: Smallest[tuple[str, str]] = Smallest(max(1, count // 2))
-        for pair in self.train:
-            smallest.offer(text_hash("\t".join(pair), 0), pair)
-        pairs = smallest.items()
-        return [source for source, _ in pairs] + [target for _, target in pairs]
+        for pairs in chunks(self.train):
+            smallest.offer(text_hashes(map("\t".join, pairs), 0), pairs)
+        chosen = smallest.items()
+        return [source for source, _ in chosen] + [target for _, target in chosen]
 
 
 class Joined:

@@ -11,7 +11,7 @@ from zoo.data.download import CorpusError
 from zoo.data.lines import check_file
 from zoo.data.own.cleaning import LeftOut
 from zoo.data.own.files import SPLITS, TextFiles, as_files, find_file
-from zoo.data.own.held_out import Choice, text_hash
+from zoo.data.own.held_out import Choice, text_hashes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,18 +169,18 @@ def _items(kind, sources, keep_all, report):
 
 def _hold_out(kind, items, seed, report):
     choice: Choice[str] = Choice()
-    for item in items:
-        text = kind.text(item)
-        choice.offer(text_hash(text, seed), text)
+    texts = [kind.text(item) for item in items]
+    choice.offer(text_hashes(texts, seed), texts)
     held = set(choice.items())
-    train = [item for item in items if kind.text(item) not in held]
+    rows = list(zip(texts, items, strict=True))
+    train = [item for text, item in rows if text not in held]
     if not train:
         raise CorpusError(
             f"no text is left to train on beside the {len(held):,} held out: give a "
             "validation set"
         )
     # One of each: what comes again is left out.
-    valid = list({t: item for item in items if (t := kind.text(item)) in held}.values())
+    valid = list({text: item for text, item in rows if text in held}.values())
     report.append(
         f"no validation set is given: held out {len(valid):,} {kind.name} for it, "
         f"chosen by a hash of their text and the seed {seed}"
