@@ -1,7 +1,8 @@
 """Sentences with a tag for each word: Universal Dependencies, and a toy grammar."""
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -68,16 +69,37 @@ def read_conllu(path: Path) -> Tagged:
         CorpusError: for a line without ten fields, a tag that is not in `UPOS`, or a
             file without sentences.
     """
-    tagged = Tagged([], [])
+    sentences = [(words, tags) for _, words, tags in conllu_sentences(path)]
+    if not sentences:
+        raise CorpusError(f"{path} should hold sentences, received none")
+    return Tagged([words for words, _ in sentences], [tags for _, tags in sentences])
+
+
+def conllu_sentences(
+    path: Path, column: str = "upos", normalize: bool = False
+) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Yields the line, the words and the tags of each sentence of a CoNLL-U file.
+
+    Args:
+        path: the file.
+        column: "upos", whose tags are those of `UPOS`, or "xpos", a language's own.
+        normalize: see `zoo.data.lines.read_lines`.
+
+    Raises:
+        CorpusError: for a line without ten fields, or without such a tag.
+    """
     words: list[str] = []
     tags: list[str] = []
-    for number, line in enumerate([*read_lines(path), ""], start=1):
+    place, rule = (3, f"one of the tags {', '.join(UPOS)}")
+    if column == "xpos":
+        place, rule = (4, "a tag in the fifth field")
+    lines = itertools.chain(read_lines(path, normalize), [""])
+    for number, line in enumerate(lines, start=1):
         if line.startswith("#"):
             continue
         if not line.strip():
             if words:
-                tagged.sentences.append(words)
-                tagged.tags.append(tags)
+                yield number - len(words), words, tags
             words, tags = [], []
             continue
         fields = line.split("\t")
@@ -88,16 +110,15 @@ def read_conllu(path: Path) -> Tagged:
             )
         if not fields[0].isdigit():  # 3-4 is a contraction, 8.1 an empty node
             continue
-        if fields[3] not in UPOS or not fields[1]:
+        tag = fields[place]
+        allowed = tag in UPOS if column == "upos" else tag not in ("", "_")
+        if not allowed or not fields[1]:
             raise CorpusError(
-                f"{path}, line {number} should have a word and one of the tags "
-                f"{', '.join(UPOS)}, received {fields[1]!r} and {fields[3]!r}"
+                f"{path}, line {number} should have a word and {rule}, received "
+                f"{fields[1]!r} and {tag!r}"
             )
         words.append(fields[1])
-        tags.append(fields[3])
-    if not tagged.sentences:
-        raise CorpusError(f"{path} should hold sentences, received none")
-    return tagged
+        tags.append(tag)
 
 
 def toy_sentences(count: int, seed: int | Sequence[int]) -> Tagged:

@@ -1,16 +1,18 @@
 """Files of sentence pairs, as a command line names them."""
 
 import dataclasses
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from zoo.data.download import CorpusError
 from zoo.data.lines import check_file
 from zoo.data.own.alignment import read_aligned_lines
 from zoo.data.own.part import UNKNOWN, Part, language_codes
-from zoo.data.own.tables import PAIR_COLUMNS, TABLES, Table, kind_of
-from zoo.files import PACKED_SUFFIXES, StrPath
+from zoo.data.own.tables import PAIR_COLUMNS, TABLES, Table, kind_of, unpacked_name
+from zoo.files import StrPath
 
 # The names of each split's files in a folder.
 SPLITS = {
@@ -62,6 +64,22 @@ class TextFiles:
         return cls((*map(Path, others), Path(last)), weight)
 
 
+def as_files(data: Any) -> list[TextFiles] | None:
+    """Returns paths as a list of `TextFiles`; None for data that name no files."""
+    if isinstance(data, TextFiles):
+        return [data]
+    if isinstance(data, (str, os.PathLike)):
+        return [TextFiles((Path(data),))]
+    if not isinstance(data, (list, tuple)) or not data:
+        return None
+    if all(isinstance(item, TextFiles) for item in data):
+        return list(data)
+    paths = all(isinstance(item, (str, os.PathLike)) for item in data)
+    if isinstance(data, tuple) and len(data) == 2 and paths:
+        return [TextFiles(tuple(map(Path, data)))]
+    return None
+
+
 def file_part(
     files: TextFiles, columns: Sequence[str] | None, languages: Sequence[str] | None
 ) -> Part:
@@ -80,7 +98,7 @@ def file_part(
         return Part(
             name,
             lambda: read_aligned_lines(source, target),
-            languages=language_codes([kind_of(path)[1:] for path in files.paths]),
+            languages=language_codes([_suffix(path) for path in files.paths]),
             paths=files.paths,
             weight=files.weight,
         )
@@ -120,14 +138,10 @@ def find_split(
         CorpusError: if it can't be told which are meant.
     """
     for stem in SPLITS[split]:
-        found = {
-            kind_of(path)[1:]: path
-            for path in sorted(folder.iterdir())
-            if path.is_file() and _stem(path) == stem
-        }
-        tables = [kind for kind in found if f".{kind}" in TABLES]
+        found = {_suffix(path): path for path in _named(folder, stem)}
+        tables = [path for path in found.values() if kind_of(path) in TABLES]
         if len(tables) == 1:
-            return TextFiles((found[tables[0]],))
+            return TextFiles((tables[0],))
         for sides in [*([languages] if languages else []), *_SIDES]:
             if {*sides} <= {*found}:
                 return TextFiles(tuple(found[side] for side in sides))
@@ -140,6 +154,29 @@ def find_split(
     return None
 
 
-def _stem(path):
-    packed = path.suffix in PACKED_SUFFIXES
-    return (path.with_suffix("") if packed else path).stem
+def find_file(folder: Path, split: str) -> Path | None:
+    """Finds the one file of a split in a folder, such as `train.txt`; None without one.
+
+    Raises:
+        CorpusError: if there are several.
+    """
+    for stem in SPLITS[split]:
+        found = _named(folder, stem)
+        if len(found) > 1:
+            raise CorpusError(
+                f"{folder} should have one file for {split}, received "
+                f"{', '.join(path.name for path in found)}"
+            )
+        if found:
+            return found[0]
+    return None
+
+
+def _named(folder, stem):
+    """The files of a folder that are named so, but for suffixes."""
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    return [path for path in paths if unpacked_name(path).stem == stem]
+
+
+def _suffix(path):
+    return unpacked_name(path).suffix[1:]

@@ -1,17 +1,30 @@
 """The choice of texts by a hash of their content, in bounded memory."""
 
 import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 HELD_OUT, SHARE = 1000, 0.05  # texts that are held out: at most, and of the unique ones
+_AT_ONCE = 4096
 
 
-def text_hash(text: str, seed: int) -> bytes:
-    """Returns 8 bytes that look random and depend on the text and seed alone."""
-    key = seed.to_bytes(8, "little", signed=True)
-    data = text.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(data, digest_size=8, key=key).digest()
+def chunks(items: Iterable[T], size: int = _AT_ONCE) -> Iterator[list[T]]:
+    """Yields lists of `size` items; the last may be shorter."""
+    iterator = iter(items)
+    return iter(lambda: list(itertools.islice(iterator, size)), [])
+
+
+def text_hashes(texts: Iterable[str], seed: int) -> list[bytes]:
+    """Returns 8 bytes for each text that look random and depend on it and the seed."""
+    salt = seed.to_bytes(16, "little", signed=True)
+    return [
+        hashlib.blake2b(
+            text.encode("utf-8", "surrogatepass"), digest_size=8, salt=salt
+        ).digest()
+        for text in texts
+    ]
 
 
 class Smallest(Generic[T]):
@@ -28,12 +41,14 @@ class Smallest(Generic[T]):
         self._items: dict[bytes, T] = {}
         self._limit = b"\xff" * 9  # above every hash
 
-    def offer(self, hashed: bytes, item: T) -> None:
-        """Keeps an item if its hash is among the smallest."""
-        if hashed < self._limit:
-            self._items[hashed] = item
-            if len(self._items) > 2 * self._count + 99:
-                self.items()
+    def offer(self, hashes: Sequence[bytes], items: Sequence[T]) -> None:
+        """Keeps the items whose hashes are among the smallest."""
+        limit = self._limit
+        for hashed, item in zip(hashes, items, strict=True):
+            if hashed < limit:
+                self._items[hashed] = item
+        if len(self._items) > 2 * self._count:
+            self.items()
 
     def items(self) -> list[T]:
         """Returns the items in the order of their hashes."""
@@ -55,13 +70,12 @@ class Choice(Generic[T]):
     def __init__(self) -> None:
         self._smallest: Smallest[T] = Smallest(HELD_OUT)
         self._unique: set[bytes] = set()  # no more than it takes to know the number
-        self._enough = round(HELD_OUT / SHARE)
 
-    def offer(self, hashed: bytes, item: T) -> None:
-        """Takes an item with its `text_hash` into account."""
-        self._smallest.offer(hashed, item)
-        if len(self._unique) < self._enough:
-            self._unique.add(hashed)
+    def offer(self, hashes: Sequence[bytes], items: Sequence[T]) -> None:
+        """Takes items with their `text_hashes` into account."""
+        self._smallest.offer(hashes, items)
+        if len(self._unique) < HELD_OUT / SHARE:
+            self._unique.update(hashes)
 
     def smallest(self) -> list[T]:
         """Returns up to 1,000 items, a sample of all."""

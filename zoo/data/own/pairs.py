@@ -10,8 +10,8 @@ from typing import Any
 
 from zoo.data.download import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
-from zoo.data.own.files import TextFiles, file_part, find_split
-from zoo.data.own.held_out import Smallest, text_hash
+from zoo.data.own.files import TextFiles, as_files, file_part, find_split
+from zoo.data.own.held_out import Smallest, chunks, text_hashes
 from zoo.data.own.part import UNKNOWN
 from zoo.data.own.python import as_pairs
 from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
@@ -51,6 +51,11 @@ class OwnPairs:
         """The training pairs of all parts, each once: an iterable that reads anew."""
         return Joined(self.parts)
 
+    @property
+    def weights(self) -> list[int]:
+        """How often an epoch has each pair of each part."""
+        return [part.weight for part in self.parts]
+
     def sample(self, count: int) -> list[str]:
         """Returns at most `count` sentences, sources and targets, for a vocabulary.
 
@@ -58,10 +63,10 @@ class OwnPairs:
         equal sample.
         """
         smallest: Smallest[tuple[str, str]] = Smallest(max(1, count // 2))
-        for pair in self.train:
-            smallest.offer(text_hash("\t".join(pair), 0), pair)
-        pairs = smallest.items()
-        return [source for source, _ in pairs] + [target for _, target in pairs]
+        for pairs in chunks(self.train):
+            smallest.offer(text_hashes(map("\t".join, pairs), 0), pairs)
+        chosen = smallest.items()
+        return [source for source, _ in chosen] + [target for _, target in chosen]
 
 
 class Joined:
@@ -116,7 +121,8 @@ def read_pairs(
             "source" and "target", "src" and "tgt", or the only two.
         languages: codes of source and target. Default: the files' suffixes or the
             columns' names.
-        keep_all: whether training pairs are not cleaned.
+        keep_all: whether of the training pairs, too, only those with an empty side are
+            left out.
         seed: seed of what is held out.
         cache: folder in which the result is kept for the same files.
 
@@ -171,7 +177,7 @@ def read_pairs(
 # === Where the pairs are ===
 def _parts(data, split, columns, languages, optional=False):
     """The parts of a split. If it is optional, only a folder has it."""
-    several = _files(data)
+    several = as_files(data)
     if several is None:
         return [] if optional else [as_pairs(data, columns, languages)]
     parts = []
@@ -192,26 +198,10 @@ def _parts(data, split, columns, languages, optional=False):
     return parts
 
 
-def _files(data):
-    """Data as a list of `TextFiles`; None if they are no files."""
-    if isinstance(data, TextFiles):
-        return [data]
-    if isinstance(data, (str, os.PathLike)):
-        return [TextFiles((Path(data),))]
-    if not isinstance(data, (list, tuple)) or not data:
-        return None
-    if all(isinstance(item, TextFiles) for item in data):
-        return list(data)
-    paths = all(isinstance(item, (str, os.PathLike)) for item in data)
-    if isinstance(data, tuple) and len(data) == 2 and paths:
-        return [TextFiles(tuple(map(Path, data)))]
-    return None
-
-
 # === Reading ===
 def _read_set(split, parts, codes, report):
     """The pairs of a set for validation or test."""
-    left_out: dict[str, LeftOut] = {}
+    left_out = dict[str, LeftOut]()
     pairs = [
         p for part in parts for p in clean(part, only_empty=True, left_out=left_out)
     ]

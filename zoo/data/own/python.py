@@ -7,7 +7,7 @@ from typing import Any
 
 from zoo.data.download import CorpusError
 from zoo.data.own.part import UNKNOWN, Part, language_code
-from zoo.data.own.tables import PAIR_COLUMNS, choose_columns, inner_columns
+from zoo.data.own.tables import PAIR_COLUMNS, choose_columns
 from zoo.data.pairs import Pairs
 from zoo.strings import describe
 
@@ -46,13 +46,17 @@ def as_pairs(
         return _sides(*data)
     names = _column_names(data)
     if names is not None and "translation" in names and not columns:
-        return _records(data, columns, defaults)
+        records = data["translation"]  # a dict of languages in each row
+        records = records.tolist() if hasattr(records, "tolist") else records
+        return _records(records, columns, defaults)
     if names is not None:
         chosen = choose_columns(names, columns, defaults, "the table")
         codes = [language_code(str(name)) for name in chosen]
         return _sides(data[chosen[0]], data[chosen[1]], codes)
     if isinstance(data, (list, tuple)) and data:
         if isinstance(data[0], Mapping):
+            if isinstance(data[0].get("translation"), Mapping):
+                data = [record["translation"] for record in data]
             return _records(data, columns, defaults)
         return _part(lambda: _rows(data), (UNKNOWN, UNKNOWN))
     raise TypeError(
@@ -100,15 +104,13 @@ def _column(values, name):
 
 
 def _records(data, columns, defaults):
-    first = inner_columns(data[0])
-    chosen = choose_columns(list(first), columns, defaults, "data[0]")
+    chosen = choose_columns(list(data[0]), columns, defaults, "data[0]")
 
     def read():
         for number, record in enumerate(data):
             try:
-                record = inner_columns(record)
                 yield tuple(record[name] for name in chosen)
-            except (AttributeError, KeyError, TypeError):
+            except (KeyError, TypeError):
                 raise TypeError(
                     f"data[{number}] must be a dict with the keys "
                     f"{' and '.join(map(repr, chosen))}. Received: {describe(record)}"
@@ -125,8 +127,9 @@ def _rows(rows: Any) -> Iterator[tuple[str, str]]:
             if isinstance(row, (str, bytes)):
                 raise TypeError
         except (TypeError, ValueError):
+            hint = "; for files, a tuple of two paths" if isinstance(row, str) else ""
             raise TypeError(
-                f"data[{number}] must be a pair of str. Received: {describe(row)}"
+                f"data[{number}] must be a pair of str{hint}. Received: {describe(row)}"
             ) from None
         yield _text(source, number), _text(target, number)
 
@@ -134,6 +137,7 @@ def _rows(rows: Any) -> Iterator[tuple[str, str]]:
 def _text(value: Any, number: int) -> str:
     if isinstance(value, str):
         return value if value.isascii() else unicodedata.normalize("NFC", value)
+    # None, and NaN in a column of pandas
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    raise TypeError(f"the pair {number} must be two str. Received: {describe(value)}")
+    raise TypeError(f"pair {number} must be two str. Received: {describe(value)}")

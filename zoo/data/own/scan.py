@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from zoo.data.download import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
-from zoo.data.own.held_out import Choice, text_hash
+from zoo.data.own.held_out import Choice, chunks, text_hashes
 from zoo.data.own.part import Part
 from zoo.data.pairs import Pairs
 
 RULES = 1  # raised whenever the rules change what is trained on
 # Thai, Lao, Burmese and Khmer, kana and Chinese characters.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff]")
-_AT_ONCE = 4096  # hashes that are joined to the digest
+_SETS = {"valid": "validation set", "test": "test set"}
 
 
 class TrainingPairs:
@@ -24,7 +24,7 @@ class TrainingPairs:
 
     Args:
         part: where they are.
-        keep_all: whether they are not cleaned.
+        keep_all: whether only those with an empty side are left out.
         held: the pairs that are held out. Others with their sources or targets are left
             out as well.
 
@@ -74,7 +74,7 @@ def scan(
 
     Args:
         parts: where they are.
-        keep_all: whether they are not cleaned.
+        keep_all: whether only those with an empty side are left out.
         seed: seed of what is held out.
         sets: the sets that the user has for "valid" and "test". Without "valid", pairs
             are held out for it.
@@ -86,30 +86,25 @@ def scan(
     known = {name: _sides([*pairs]) for name, pairs in sets.items()}
     shared = dict.fromkeys(known, 0)
     digest = hashlib.sha256(repr((RULES, keep_all)).encode())
-    size, report = _Size(), []
+    size, report = _Size(), list[str]()
     for part in parts:
         left_out: dict[str, LeftOut] = {}
-        hashes, before = [digest.digest()], size.pairs
-        for pair in clean(part, keep_all, left_out):
-            source, target = pair
-            size.add(source, target)
-            hashed = text_hash(f"{source}\t{target}", seed)
-            choice.offer(hashed, pair)
-            hashes.append(hashed)
-            if len(hashes) > _AT_ONCE:
-                digest.update(b"".join(hashes))
-                hashes = []
+        before = size.pairs
+        for pairs in chunks(clean(part, keep_all, left_out)):
+            size.add(pairs)
+            hashes = text_hashes(map("\t".join, pairs), seed)
+            choice.offer(hashes, pairs)
+            digest.update(b"".join(hashes))
             for name, (sources, targets) in known.items():
-                if source in sources or target in targets:
-                    shared[name] += 1
-        digest.update(b"".join([*hashes, repr(part.weight).encode()]))
+                shared[name] += sum(s in sources or t in targets for s, t in pairs)
+        digest.update(repr((size.pairs, part.weight)).encode())
         report += _describe(part, size.pairs - before, left_out)
     if not size.pairs:
         raise CorpusError(f"no pair is left to train on. {' '.join(report)}")
     for name, count in shared.items():
         if count:
             report.append(
-                f"{count:,} training pairs have a source or target of the {name} set"
+                f"{count:,} training pairs have a source or target of the {_SETS[name]}"
             )
     sample = choice.smallest()
     held = [] if "valid" in sets else choice.items()
@@ -137,10 +132,10 @@ def _hold_out(parts, keep_all, held, size, seed):
     sources, targets = _sides(held)
     unique, lost = set(held), 0
     for part in parts:
-        for source, target in clean(part, keep_all):
-            if source in sources or target in targets:
-                size.add(source, target, -1)
-                lost += (source, target) not in unique
+        for pairs in chunks(clean(part, keep_all)):
+            found = [p for p in pairs if p[0] in sources or p[1] in targets]
+            size.add(found, -1)
+            lost += sum(pair not in unique for pair in found)
     if not size.pairs:
         raise CorpusError(
             f"no pair is left to train on beside the {len(held):,} that are held out, "
@@ -163,12 +158,12 @@ class _Size:
         self.pairs = 0
         self.characters, self.spaces = [0, 0], [0, 0]
 
-    def add(self, source, target, sign=1):
-        self.pairs += sign
-        self.characters[0] += sign * len(source)
-        self.characters[1] += sign * len(target)
-        self.spaces[0] += sign * source.count(" ")
-        self.spaces[1] += sign * target.count(" ")
+    def add(self, pairs, sign=1):
+        self.pairs += sign * len(pairs)
+        for side in (0, 1):
+            texts = [pair[side] for pair in pairs]
+            self.characters[side] += sign * sum(map(len, texts))
+            self.spaces[side] += sign * "".join(texts).count(" ")
 
     def words(self, sample):
         """Counts words by the spaces between them, or by characters; see `OwnPairs`."""

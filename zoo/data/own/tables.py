@@ -17,11 +17,14 @@ _JSON = (".jsonl", ".ndjson", ".json")
 TABLES = (".tsv", ".tab", ".csv", *_JSON)
 
 
+def unpacked_name(path: Path) -> Path:
+    """Returns a path without the suffix of its compression: a.csv of a.csv.gz."""
+    return path.with_suffix("") if path.suffix in PACKED_SUFFIXES else path
+
+
 def kind_of(path: Path) -> str:
-    """Returns a file's suffix without that of its compression: ".csv" of a.csv.gz."""
-    if path.suffix in PACKED_SUFFIXES:
-        path = path.with_suffix("")
-    return path.suffix.lower()
+    """Returns a file's suffix in lower case: ".csv" of a.csv.gz."""
+    return unpacked_name(path).suffix.lower()
 
 
 class Table:
@@ -186,6 +189,12 @@ def choose_columns(
                 f"{place} should be given {count} columns, received {columns!r}"
             )
         return list(columns)
+    if len(names) < count:
+        raise CorpusError(
+            f"{place} should have {count} columns, received one: {there[:40]!r}; pairs "
+            "are two text files with equally many lines, or a table: TSV, CSV or JSON "
+            "lines"
+        )
     for default in defaults:
         if {*default} <= {*names}:
             return list(default)

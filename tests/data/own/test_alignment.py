@@ -1,0 +1,65 @@
+import random
+
+import numpy as np
+import pytest
+
+from zoo.data import CorpusError
+from zoo.data.own.alignment import parting_line, read_aligned_lines
+
+pytestmark = pytest.mark.backend_free
+
+
+def lengths(count, seed):
+    """Lengths of sentences, and of translations about 1.2 times as long."""
+    rng = np.random.default_rng(seed)
+    source = rng.integers(5, 150, count)
+    return source, np.maximum(1, (source * rng.normal(1.2, 0.15, count)).astype(int))
+
+
+@pytest.mark.parametrize("count", [60, 5000])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_lost_line_is_found_nearly(count, share):
+    errors = []
+    for seed in range(21):
+        source, target = lengths(count, seed)
+        place = int(count * share)
+        errors.append(abs(parting_line(source, np.delete(target, place)) - place - 1))
+    assert np.median(errors) <= 5 and np.quantile(errors, 0.9) <= 30
+
+
+def test_lines_lost_in_several_places_part_at_the_first():
+    source, target = lengths(5000, 1)
+    target = np.delete(target, [700, 701, 1500, 4000])
+    assert abs(parting_line(source, target) - 701) < 10
+
+
+def test_lines_lost_at_the_end():
+    source, target = lengths(5000, 1)
+    assert abs(parting_line(source, target[:-300]) - 4701) < 10
+
+
+def test_an_empty_side_parts_at_once():
+    assert parting_line(np.array([3, 4]), np.array([], int)) == 1
+    assert parting_line(np.array([], int), np.array([3])) == 1
+
+
+def test_unequal_counts_are_told_with_the_place(tmp_path):
+    rng = random.Random(0)
+    texts = ["x" * rng.randint(3, 99) for _ in range(200)]
+    paths = tmp_path / "a.en", tmp_path / "a.de"
+    paths[0].write_text("\n".join(texts))
+    paths[1].write_text("\n".join(texts[:150]) + "\n")
+    with pytest.raises(CorpusError) as caught:
+        list(read_aligned_lines(*paths))
+    assert str(caught.value) == (
+        f"the two sides should have equally many lines, received 200 lines in "
+        f"{paths[0]} and 150 in {paths[1]}; their lengths part at about line 151"
+    )
+
+
+def test_errors_of_the_files_stay(tmp_path):
+    paths = tmp_path / "a.en", tmp_path / "a.de"
+    paths[0].write_bytes(b"a\n")
+    paths[1].write_bytes(b"\xff\n")
+    with pytest.raises(CorpusError, match="a.de should be UTF-8"):
+        list(read_aligned_lines(*paths))
