@@ -16,7 +16,15 @@ import sys
 from functools import partial
 from typing import Any
 
-from zoo.run import ClassArguments, Recipe, at_least, importer, run_recipe
+from zoo.run import (
+    ClassArguments,
+    OwnText,
+    Recipe,
+    at_least,
+    importer,
+    run_recipe,
+)
+from zoo.run.sizes import config_to_start, plan, widened
 from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
 
 
@@ -48,9 +56,11 @@ class Settings:
 
 
 def _data(run):
-    """Training, validation and test data."""
+    """Training, validation and test data; None for no test."""
     from zoo.data import tagged
 
+    if run.text:
+        return run.text.train, run.text.valid, run.text.test
     if count := run.settings.sentences:
         counts = (count, 200, 500)
         return [tagged.toy_sentences(n, (run.seed, p)) for p, n in enumerate(counts)]
@@ -82,13 +92,19 @@ def _run(run):
     import keras
 
     from zoo.models import BiRNNTagger, BiRNNWords
+    from zoo.run.fine_tuning import copy_weights
     from zoo.text import TaggerPreprocessor
 
     train, dev, test = _data(run)
-    preprocessor = TaggerPreprocessor.of(
-        train.sentences, train.tags, least=run.settings.least, dtype="float32"
-    )
+    if run.start is None:
+        preprocessor = TaggerPreprocessor.of(
+            train.sentences, train.tags, least=run.settings.least, dtype="float32"
+        )
+    else:
+        preprocessor = run.start.preprocessor
     backbone = BiRNNWords(**preprocessor.sizes(), **run.settings.model)
+    if run.start is not None:
+        copy_weights(run.start.backbone, backbone)
     tagger = BiRNNTagger(backbone, preprocessor)
     run.fit(
         backbone,
@@ -101,12 +117,47 @@ def _run(run):
     )
     tagger = run.save(tagger)
     results = {}
-    for split, data in (("dev", dev), ("test", test)):
+    names = ("valid", "test") if run.text else ("dev", "test")
+    for split, data in zip(names, (dev, test), strict=True):
+        if data is None:
+            continue
         accuracy, words, worst = _score(tagger, data)
         results[split] = {"accuracy": accuracy, "words": words, "worst": worst}
-    if run.scale_name == "small" and not run.settings.sentences:
+    if run.text:
+        _write_own_card(run, tagger, results)
+    elif run.scale_name == "small" and not run.settings.sentences:
         _write_card(run, tagger, results)
     return results
+
+
+def _write_own_card(run, tagger, results):
+    from zoo.run.card_metadata import own_test, own_text_card
+
+    scores, worst = [], []
+    for split, found in results.items():
+        data, _, command = own_test(run, split)
+        scores.append(
+            {
+                "data": data,
+                "split": split,
+                "metric": "accuracy",
+                "value": round(100 * found["accuracy"], 4),
+                "signature": f"{found['words']} words as the file has them",
+                "command": command,
+            }
+        )
+        worst = found["worst"]
+    tags = tagger.preprocessor.get_vocabularies()["tags"]
+    run.write_card(
+        tagger,
+        title="Schuster & Paliwal 1997, BiRNN, a tagger",
+        description=f"{_ARCHITECTURE} It gives each word one of {len(tags)} tags.",
+        languages=run.arguments.languages or ["und"],
+        vocabulary=tagger.backbone.vocabulary_size,
+        scores=scores,
+        examples=worst,
+        **own_text_card(run),
+    )
 
 
 def _write_card(run, tagger, results):
@@ -131,13 +182,15 @@ def _write_card(run, tagger, results):
     )
 
 
+_ARCHITECTURE = (
+    "Two chains of states, one from each side, that never feed each other, and one "
+    "output layer for both, as in the paper; here an LSTM in each direction over "
+    "words, which are read by their vectors and by a convolution over their letters."
+)
 _CARD = {
     "title": "Schuster & Paliwal 1997, BiRNN, parts of speech of English",
     "description": (
-        "Two chains of states, one from each side, that never feed each other, and one "
-        "output layer for both, as in the paper; here an LSTM in each direction over "
-        "words, which are read by their vectors and by a convolution over their "
-        "letters. It gives each word one of the 17 universal parts of speech."
+        f"{_ARCHITECTURE} It gives each word one of the 17 universal parts of speech."
     ),
     "equations": (
         "The two chains of states and their joint output layer, with LSTM cells "
@@ -165,13 +218,39 @@ _CARD = {
 }
 
 
+SENTENCES_READ = 150_000  # of a user's own, by the `small` model in all its epochs
+
+
+_SIZES = ("vocabulary_size", "character_size", "output_dim")  # given by the words
+# Of `BiRNNWords`, whose defaults are those of `small`.
+_WIDTHS = {
+    "embedding_dim": 100,
+    "character_dim": 32,
+    "filters": 128,
+    "hidden_dim": 128,
+}
+
+
+def _own_choices(recipe, size, text, start=None):
+    """The choices of a run on a user's own sentences; see `choices_for_pairs`."""
+    scale, chosen = plan(recipe, size, len(text.train), SENTENCES_READ, start)
+    if start is not None:
+        model = config_to_start(recipe, start)
+        model = {k: v for k, v in model.items() if k not in _SIZES}
+    elif chosen is None:
+        return scale
+    else:
+        model = widened({**_WIDTHS, **scale.model}, chosen.width)
+    return dataclasses.replace(scale, model=model)
+
+
 RECIPE = Recipe(
     name="birnn",
     file=__file__,
     classes={
         "model": ClassArguments(
             importer("zoo.models", "BiRNNWords"),
-            reserved=("vocabulary_size", "character_size", "output_dim"),
+            reserved=_SIZES,
         )
     },
     card=_CARD,
@@ -208,6 +287,13 @@ RECIPE = Recipe(
         ),
     },
     train=_run,
+    own=OwnText(
+        importer("zoo.models", "BiRNNTagger"),
+        "CoNLL-U, or a word and its tag a line, an empty line after a sentence",
+        importer("zoo.data.own", "read_tagged"),
+        _own_choices,
+        ("column",),
+    ),
 )
 main = partial(run_recipe, RECIPE)
 

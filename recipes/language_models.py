@@ -17,7 +17,7 @@ tapes=call` they span the whole segment.
 import dataclasses
 
 from zoo.run import Recipe
-from zoo.run.language_models import LanguageModeling, check, train
+from zoo.run.language_models import OWN_TEXT, LanguageModeling, check, train
 from zoo.training.optimizers import Optimizer
 
 CHENG = {
@@ -140,4 +140,13 @@ def recipe(name: str, file: str) -> Recipe:
         for scale, choices in scales.items()
     }
     card = {name: getattr(variant, name) for name in ("title", "equations", "paper")}
-    return Recipe(name, scales, train, file, check=check, card=card, parts=(__file__,))
+    return Recipe(
+        name,
+        scales,
+        train,
+        file,
+        check=check,
+        card=card,
+        parts=(__file__,),
+        own=OWN_TEXT,
+    )

@@ -20,10 +20,21 @@ from functools import partial
 from typing import Any
 
 from zoo.checks import one_of
-from zoo.run import Recipe, at_least, run_recipe
+from zoo.run import (
+    ConfigurationError,
+    OwnText,
+    Recipe,
+    at_least,
+    importer,
+    run_recipe,
+)
+from zoo.run.card_metadata import own_test, own_text_card
+from zoo.run.fine_tuning import copy_weights
+from zoo.run.sizes import config_to_start, plan, widened
 from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
 
-LABELS = ("generated", "binary", "fine")
+LABELS = ("generated", "binary", "fine", "own")
+TEXTS_READ = 60_000  # of a user's own, by the `small` model in all its epochs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +44,10 @@ class Settings:
     Attributes:
         cell, embedding_dim, hidden_dim, num_layers, dropout, initializer_range: of
             `zoo.models.RecurrentClassifier`.
-        labels: "generated", or those of the treebank, "binary" or "fine".
+        labels: "generated", those of the treebank, "binary" or "fine", or "own", those
+            of a user's own text.
         sentences: number of generated sentences.
+        vocabulary_size: most words, the most frequent ones; None for all.
         least: occurrences in the training data that make a word known.
         embeddings: file of word vectors to start from, or None.
     """
@@ -49,6 +62,7 @@ class Settings:
     initializer_range: float = 0.05
     labels: str = "binary"
     sentences: int = 0
+    vocabulary_size: int | None = None
     least: int = 1
     batch_size: int = 5
     buckets: int = 6
@@ -65,6 +79,9 @@ def sentences(run: Any) -> dict[str, Any]:
     """Returns the `zoo.data.Labelled` of each split."""
     from zoo.data import Labelled, load_sst, opinion_sentences
 
+    if text := run.text:
+        parts = {"train": text.train, "dev": text.valid, "test": text.test}
+        return {split: part for split, part in parts.items() if part is not None}
     labels = run.settings.labels
     splits = ("train", "dev", "test")
     if labels != "generated":
@@ -107,7 +124,13 @@ def work(run: Any) -> dict[str, Any]:
     from zoo.training import load_embeddings
 
     settings, data = run.settings, sentences(run)
-    tokenizer = WordTokenizer(count_words(data["train"].texts, least=settings.least))
+    if run.start is None:
+        # The treebank's words are lower-cased already.
+        texts = [text.lower() for text in data["train"].texts]
+        words = count_words(texts, settings.vocabulary_size, settings.least)
+        tokenizer = WordTokenizer(words, lowercase=bool(run.text))
+    else:
+        tokenizer = run.start.preprocessor.tokenizer
     rows = {name: tokenizer.tokenize(split.texts) for name, split in data.items()}
     backbone = RecurrentClassifier(
         tokenizer.vocabulary_size(),
@@ -119,6 +142,13 @@ def work(run: Any) -> dict[str, Any]:
         dropout=settings.dropout,
         initializer_range=settings.initializer_range,
     )
+    if run.start is not None:
+        if run.start.backbone.classes != backbone.classes:
+            raise ConfigurationError(
+                f"--from: the preset's labels are {run.start.backbone.classes}. "
+                f"Received: {backbone.classes}"
+            )
+        copy_weights(run.start.backbone, backbone)
     if settings.embeddings:
         words = tokenizer.get_vocabulary()
         vectors = load_embeddings(settings.embeddings, words, settings.embedding_dim)
@@ -139,9 +169,67 @@ def work(run: Any) -> dict[str, Any]:
         monitor=Monitor("dev_accuracy", "max"),
     )
     task = run.save(task)
-    results = {split: accuracy(task, split) for split in ("dev", "test")}
+    results = {split: accuracy(task, split) for split in list(data)[1:]}
     run.say(f"accuracy: {results}")
+    if run.text:
+        _write_card(run, task, results)
     return {"accuracy": results}
+
+
+def _write_card(run, task, results):
+    """Writes the card of a classifier of a user's own texts."""
+    scores = []
+    for split, value in results.items():
+        data, name, command = own_test(run, {"dev": "valid"}.get(split, split))
+        scores.append(
+            {
+                "data": data,
+                "split": name,
+                "metric": "accuracy",
+                "value": round(100 * value, 4),
+                "signature": f"{len(task.backbone.classes)} labels",
+                "command": command,
+            }
+        )
+    run.write_card(
+        task,
+        languages=run.arguments.languages or ["und"],
+        vocabulary=task.backbone.vocabulary_size,
+        scores=scores,
+        **own_text_card(run),
+    )
+
+
+def _own_choices(recipe, size, text, start=None):
+    """The choices of a run on a user's own texts; see `choices_for_pairs`."""
+    scale, chosen = plan(recipe, size, len(text.train), TEXTS_READ, start)
+    changes: dict[str, Any] = {"labels": "own"}
+    fields = {field.name for field in dataclasses.fields(scale)}
+    if start is not None:
+        config = config_to_start(recipe, start)
+        changes |= {name: value for name, value in config.items() if name in fields}
+    elif chosen is not None:
+        sizes = {"embedding_dim": scale.embedding_dim, "hidden_dim": scale.hidden_dim}
+        changes |= widened(sizes, chosen.width)
+        changes["vocabulary_size"] = chosen.vocabulary
+    return dataclasses.replace(scale, **changes)
+
+
+_CARD = {
+    "title": "Cheng et al. 2016, LSTMN, a classifier of texts",
+    "description": (
+        "Word vectors, an LSTMN that attends to all of its own past states, the mean "
+        "of its states, a layer of rectified units and the softmax over the labels."
+    ),
+    "equations": "Section 3: hidden and memory tapes, intra-attention; section 4.2, the mean of the states.",
+    "paper": {
+        "title": "Long Short-Term Memory-Networks for Machine Reading",
+        "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",
+        "year": 2016,
+        "url": "https://arxiv.org/abs/1601.06733",
+    },
+    "task": "classify",
+}
 
 
 # Without the paper's L2 of 1e-4, and the smaller rate of the word vectors in the first
@@ -175,6 +263,14 @@ RECIPE = Recipe(
     },
     work,
     __file__,
+    card=_CARD,
+    own=OwnText(
+        importer("zoo.models", "SentimentClassifier"),
+        "a label and a text a line, or a table with the columns text and label",
+        importer("zoo.data.own", "read_labelled"),
+        _own_choices,
+        ("columns",),
+    ),
 )
 main = partial(run_recipe, RECIPE)
 

@@ -21,14 +21,25 @@ from zoo.cli.tag import tagged_line
 from zoo.cli.texts import check_files, open_output, places_in_warnings
 from zoo.presets.card import CARD_FILE, read_card
 
-HELP = "score a preset on a corpus; several translators: their ensemble"
+HELP = "score a preset on a corpus or on your text; several translators: an ensemble"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo evaluate` to its parser."""
-    add_presets(command, "[PRESET ...] --data CORPUS --split SPLIT", several=True)
-    command.add_argument("--data", required=True, help="corpus, as multi30k")
-    command.add_argument("--split", required=True, help="as test_2016_flickr")
+    add_presets(
+        command,
+        "[PRESET ...] {--data CORPUS --split SPLIT | --test FILE ...}",
+        several=True,
+    )
+    command.add_argument("--data", metavar="CORPUS", help="as multi30k")
+    command.add_argument("--split", help="as test_2016_flickr")
+    command.add_argument(
+        "--test",
+        nargs="+",
+        metavar="FILE",
+        help="your own text, as zoo train takes it: t.en t.de, or a table",
+    )
+    command.add_argument("--columns", metavar="A,B", help="a table's columns")
     text = "accept a newer snapshot of a corpus; scores are then not comparable"
     command.add_argument("--allow-newer", action="store_true", help=text)
     command.add_argument("--source", help="language (default: the preset's)")
@@ -50,7 +61,12 @@ def run(arguments: argparse.Namespace) -> None:
     names = every_preset(arguments)
     check_search(arguments)
     check_files([], arguments.output)
-    task_of = {"tag": _tagger, "generate": _language_model}
+    _check_data(arguments)
+    task_of = {
+        "tag": _tagger,
+        "generate": _language_model,
+        "classify": _classifier,
+    }
     # Several presets have to be translators.
     task = _task(names[0]) if len(names) == 1 else None
     if task and (evaluate := task_of.get(task)):
@@ -58,6 +74,38 @@ def run(arguments: argparse.Namespace) -> None:
         return evaluate(names[0], arguments)
     _translators(names, arguments)
     return None
+
+
+def _check_data(arguments):
+    """Checks that there is a corpus with its split, or text of one's own."""
+    corpus = [arguments.data, arguments.split]
+    if arguments.test is None and None in corpus:
+        raise BadInput("give --data CORPUS and --split SPLIT, or --test FILE ...")
+    if arguments.test is not None and corpus != [None, None]:
+        raise BadInput(
+            "--test is your own text and takes no --data or --split, received both"
+        )
+    if arguments.columns and not arguments.test:
+        raise BadInput("--columns are those of a table given by --test")
+    arguments.columns = arguments.columns and arguments.columns.split(",")
+
+
+def _read_own(read, arguments, **options):
+    """Reads one's own text."""
+    from zoo.data.own import TextFiles
+
+    progress(f"reading {' '.join(arguments.test)}")
+    with bad_input((ValueError, OSError)):
+        return read(TextFiles.parse(arguments.test), **options)
+
+
+def _read_own_texts(read, arguments, **options):
+    """Reads one's own text of a task but translation."""
+
+    def read_one(files, **options):
+        return read(files, files, keep_all=True, **options).train
+
+    return _read_own(read_one, arguments, **options)
 
 
 def _task(name):
@@ -79,11 +127,12 @@ def _translators(names, arguments):
     task = load_translator(names, arguments.backend)
     progress(f"translating {counted(len(sources), 'sentence')}")
     began = time.perf_counter()
-    with places_in_warnings(lambda i: f"sentence {i + 1} of {arguments.split}"):
+    place = arguments.split or " ".join(arguments.test)
+    with places_in_warnings(lambda i: f"sentence {i + 1} of {place}"):
         hypotheses = task.translate(sources, **search_options(arguments))
     seconds = time.perf_counter() - began
     _write(hypotheses, arguments)
-    scores = corpus_scores(hypotheses, references)
+    scores = corpus_scores(hypotheses, references, pairs.target_language)
     for key, label in (("bleu", "BLEU"), ("chrf", "chrF")):
         print(f"{label} {scores[key]['score']:.2f} {scores[key]['signature']}")
     exact = 100 * exact_share(hypotheses, references)
@@ -97,8 +146,12 @@ def _translators(names, arguments):
 
 def _read_corpus(names, arguments):
     from zoo import data
+    from zoo.data.own import read_test
 
     source, target = _languages(names, arguments)
+    if arguments.test:
+        options = {"columns": arguments.columns, "languages": (source, target)}
+        return _read_own(read_test, arguments, **options)
     progress(f"reading {arguments.data} {arguments.split}")
     wrong = (ValueError, FileNotFoundError, PermissionError)
     with bad_input(wrong, keep=data.DownloadError):
@@ -137,16 +190,7 @@ def _languages(names, arguments):
 
 
 def _tagger(name, arguments):
-    from zoo.data import DownloadError
-    from zoo.data.tagged import UD_ENGLISH, load_ud
-
-    if arguments.data != UD_ENGLISH.name:
-        raise BadInput(
-            f"taggers are scored on {UD_ENGLISH.name}, received {arguments.data!r}"
-        )
-    progress(f"reading {arguments.data} {arguments.split}")
-    with bad_input((ValueError, OSError), keep=DownloadError):
-        data = load_ud(arguments.split, allow_newer=arguments.allow_newer)
+    data = _tagged(arguments)
     sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
     task = load_task(name, arguments.backend, "tag")
     from zoo.evaluation import tag_accuracy
@@ -156,23 +200,34 @@ def _tagger(name, arguments):
     seconds = time.perf_counter() - began
     _write([tagged_line(row) for row in tagged], arguments)
     accuracy, words = tag_accuracy(tagged, tags)
-    print(f"accuracy {100 * accuracy:.2f} UPOS, {words} words as the treebank has them")
+    print(
+        f"accuracy {100 * accuracy:.2f} of {words} words, split as the data have them"
+    )
     _print_speed(words, seconds)
 
 
-def _language_model(name, arguments):
+def _tagged(arguments):
     from zoo.data import DownloadError
-    from zoo.data.texts import load_ptb
+    from zoo.data.own import read_tagged
+    from zoo.data.tagged import UD_ENGLISH, load_ud
 
-    if arguments.data != "ptb":
+    if arguments.test:
+        column = arguments.columns and arguments.columns[0]
+        return _read_own_texts(read_tagged, arguments, column=column)
+    if arguments.data != UD_ENGLISH.name:
         raise BadInput(
-            f"language models are scored on ptb, received {arguments.data!r}"
+            f"taggers are scored on {UD_ENGLISH.name}, or on --test FILE, received "
+            f"{arguments.data!r}"
         )
-    if arguments.output:
-        raise BadInput("a language model has no answers to write: omit --output")
     progress(f"reading {arguments.data} {arguments.split}")
     with bad_input((ValueError, OSError), keep=DownloadError):
-        texts = load_ptb(arguments.split)[: arguments.limit]
+        return load_ud(arguments.split, allow_newer=arguments.allow_newer)
+
+
+def _language_model(name, arguments):
+    if arguments.output:
+        raise BadInput("a language model has no answers to write: omit --output")
+    texts = _sentences(arguments)[: arguments.limit]
     task = load_task(name, arguments.backend, "generate")
     began = time.perf_counter()
     # As in the paper: one text, with the state carried over.
@@ -184,6 +239,44 @@ def _language_model(name, arguments):
         "state carried over"
     )
     _print_speed(words, seconds)
+
+
+def _sentences(arguments):
+    from zoo.data import DownloadError
+    from zoo.data.own import read_sentences
+    from zoo.data.texts import load_ptb
+
+    if arguments.test:
+        return _read_own_texts(read_sentences, arguments)
+    if arguments.data != "ptb":
+        raise BadInput(
+            "language models are scored on ptb, or on --test FILE, received "
+            f"{arguments.data!r}"
+        )
+    progress(f"reading {arguments.data} {arguments.split}")
+    with bad_input((ValueError, OSError), keep=DownloadError):
+        return load_ptb(arguments.split)
+
+
+def _classifier(name, arguments):
+    from zoo.data.own import read_labelled
+
+    if not arguments.test:
+        raise BadInput(
+            f"classifiers are scored on --test FILE, received {arguments.data!r}"
+        )
+    options = {"columns": arguments.columns}
+    data = _read_own_texts(read_labelled, arguments, **options)
+    texts = data.texts[: arguments.limit]
+    labels = [data.names[label] for label in data.labels[: arguments.limit]]
+    task = load_task(name, arguments.backend, "classify")
+    began = time.perf_counter()
+    answers = task.classify(texts, batch_size=arguments.batch_size)
+    seconds = time.perf_counter() - began
+    _write(answers, arguments)
+    right = sum(a == label for a, label in zip(answers, labels, strict=True))
+    print(f"accuracy {100 * right / len(texts):.2f} of {counted(len(texts), 'text')}")
+    print(f"speed {len(texts) / seconds:.1f} texts/s, compilation included")
 
 
 def _print_speed(words, seconds):

@@ -20,7 +20,7 @@ from zoo.run.config import (
 
 # Sizes of a model for a user's own text; see `zoo.run.sizes`.
 SIZES = ("tiny", "small", "medium", "paper")
-TEXT = ("train", "valid", "test", "columns", "keep_all", "start")  # and languages
+TEXT = ("train", "valid", "test", "columns", "languages", "keep_all", "start")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 
 
@@ -145,7 +145,7 @@ def _parser(recipe):
         help="stop training and use the best weights so far",
     )
     if recipe.own:
-        _add_text(parser.add_argument_group("your own text"), recipe.own)
+        _add_text(parser.add_argument_group("your own text"), recipe.own.files)
     if "distribute" in recipe.arguments:
         add(
             "--distribute",
@@ -156,14 +156,14 @@ def _parser(recipe):
     return parser
 
 
-def _add_text(group, own):
+def _add_text(group, files):
     add = group.add_argument
     add(
         "--train",
         nargs="+",
         action="append",
         metavar="FILE",
-        help=f"train on it: {own.files}; .gz, .bz2 and .xz are read, too. May be "
+        help=f"train on it: {files}; .gz, .bz2 and .xz are read, too. May be "
         "repeated; FILE:2 at the end counts its text twice",
     )
     add(
@@ -173,13 +173,12 @@ def _add_text(group, own):
         help="what chooses the best epoch (default: a part of --train, held out)",
     )
     add("--test", nargs="+", metavar="FILE", help="scored at the end")
-    add("--columns", metavar="A,B", help="names of a table's columns")
-    if own.languages:
-        add(
-            "--languages",
-            metavar="A:B",
-            help="codes of source and target, as en:de (default: by the files' names)",
-        )
+    add("--columns", metavar="A,B", help="names of a table's columns, or numbers")
+    add(
+        "--languages",
+        metavar="A:B",
+        help="codes of source and target, as en:de (default: by the files' names)",
+    )
     add(
         "--keep-all",
         action="store_true",

@@ -5,8 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import keras
-
+from zoo.presets.card import UNSTATED
 from zoo.run.config import machine
 from zoo.run.own_text import file_names
 
@@ -17,6 +16,8 @@ def origin(run: Any) -> dict[str, Any]:
     Args:
         run: a `Run` that has trained.
     """
+    import keras
+
     saved = run.loop.checkpoint
     minutes = saved.seconds / 60
     return {
@@ -28,6 +29,42 @@ def origin(run: Any) -> dict[str, Any]:
         "machine": f"{machine()}, Keras {keras.__version__}",
         "training_time": f"{minutes:.0f} minutes, {_epochs(run)}",
     }
+
+
+def own_text_card(run: Any) -> dict[str, Any]:
+    """Returns what a card says of a model that was trained on a user's own text.
+
+    Args:
+        run: its `Run`.
+    """
+    names = ", ".join(file_names(run.arguments.train))
+    card = {
+        "data": [{"name": names, "terms": UNSTATED}],
+        "license": UNSTATED,
+        "intended_use": f"Text like that of its training: {names}.",
+        "weaknesses": ["Anything unlike the text of its training."],
+    }
+    if run.arguments.start:
+        started = f"Trained from the weights of {Path(run.arguments.start).name}."
+        description = run.recipe.card.get("description", "")
+        card["description"] = f"{description} {started}".strip()
+    return card
+
+
+def own_test(run: Any, split: str) -> tuple[str, str, str]:
+    """Describes a test on a user's own text.
+
+    Args:
+        run: the `Run`.
+        split: "valid" or "test".
+
+    Returns:
+        The names of the files, the split, and the command that scores the preset.
+    """
+    files = getattr(run.arguments, split)
+    names = file_names([files]) if files else ["held-out"]
+    command = shlex.join(["zoo", "evaluate", run.name, "--test", *names])
+    return ", ".join(names), split, command
 
 
 def _epochs(run):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from zoo.run.arguments import Arguments
 
 FILE = "config.json"
+CACHE = "data"  # the folder of a user's own text, tokenised
 MODELS = "models"  # holds a folder for each of several models of a run
 # These may change when a run is resumed, and are no part of its identity.
 FREE = ("epochs", "patience", "average", "samples")
@@ -68,7 +69,7 @@ def checkpoints(output: str | os.PathLike[str]) -> list[Path]:
 
 def clear(output: str | os.PathLike[str]) -> None:
     """Removes the files of an earlier run, so that none of them is reused."""
-    for name in ("epoch_weights", "tensorboard", MODELS):
+    for name in ("epoch_weights", "tensorboard", CACHE, MODELS):
         shutil.rmtree(Path(output, name), ignore_errors=True)
     for name in (
         "checkpoint.npz",

@@ -5,10 +5,14 @@ import math
 from typing import Any
 
 from zoo.checks import one_of
-from zoo.run.recipe import at_least, try_choices
+from zoo.run.card_metadata import own_test, own_text_card
+from zoo.run.own_text import OwnText
+from zoo.run.recipe import at_least, importer, try_choices
+from zoo.run.sizes import PAPER_VOCABULARY, config_to_start, plan, widened
 from zoo.training.optimizers import Optimizer
 
-CORPORA = ("generated", "ptb")
+CORPORA = ("generated", "ptb", "own")
+SENTENCES_READ = 400_000  # of a user's own text, by the `small` model in all its epochs
 PROMPTS = 200  # test sentences whose beginnings are continued, to find bad output
 
 
@@ -21,7 +25,8 @@ class LanguageModeling:
             of `zoo.models.RecurrentLM`.
         optimizer: an `Optimizer`.
         epochs: passes over the text.
-        corpus: "generated", sentences of a small grammar, or "ptb".
+        corpus: "generated", sentences of a small grammar, "ptb", or "own", a user's.
+        vocabulary_size: most words, the most frequent ones; None for all.
         sentences: number of generated sentences.
         batch_size: streams that are read at the same time.
         length: words of a segment, through which gradients pass.
@@ -47,6 +52,7 @@ class LanguageModeling:
     tapes: str = "sentence"
     corpus: str = "ptb"
     sentences: int = 0
+    vocabulary_size: int | None = None
     batch_size: int = 40
     length: int = 35
     decay: float | None = None
@@ -64,6 +70,36 @@ class LanguageModeling:
             )
         if self.decay is not None and not 0 < self.decay < 1:
             raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
+
+
+def own_choices(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
+    """Returns the choices of a run on a user's own text; see `choices_for_pairs`.
+
+    Args:
+        recipe: the `Recipe`.
+        size: "tiny", "small", "medium" or "paper".
+        text: the `zoo.data.own.OwnTexts`.
+        start: the language model to start from; None for a new one.
+    """
+    scale, chosen = plan(recipe, size, len(text.train), SENTENCES_READ, start)
+    changes: dict[str, Any] = {"corpus": "own", "vocabulary_size": PAPER_VOCABULARY}
+    names = {field.name for field in dataclasses.fields(scale)}
+    if start is not None:
+        config = config_to_start(recipe, start)
+        changes |= {name: value for name, value in config.items() if name in names}
+    elif chosen is not None:
+        changes |= widened(dataclasses.asdict(scale), chosen.width)
+        changes |= {"optimizer": scale.optimizer, "corpus": "own"}
+        changes["vocabulary_size"] = chosen.vocabulary
+    return dataclasses.replace(scale, **changes)
+
+
+OWN_TEXT = OwnText(
+    importer("zoo.models", "RecurrentCausalLM"),
+    "a file with a sentence a line, its words separated by spaces",
+    importer("zoo.data.own", "read_sentences"),
+    own_choices,
+)
 
 
 def check(settings: LanguageModeling, changes: Any = ()) -> None:
@@ -113,15 +149,28 @@ def train(run: Any) -> dict[str, Any]:
     from zoo.decoding.score import perplexity_of
     from zoo.evaluation import worst_continuations
     from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
+    from zoo.run.fine_tuning import copy_weights
     from zoo.text import WordTokenizer, count_words
+    from zoo.text.tokenizer import UNKNOWN_ID
     from zoo.training.callbacks import Monitor
     from zoo.training.streams import CarriedState, StreamBatches
 
     settings = run.settings
     texts, best = _texts(run)
-    tokenizer = WordTokenizer(count_words(texts["train"]))
+    if run.start is None:
+        words = count_words(texts["train"], settings.vocabulary_size)
+        tokenizer = WordTokenizer(words)
+    else:
+        tokenizer = run.start.preprocessor.tokenizer
     rows = {split: tokenizer.tokenize(part) for split, part in texts.items()}
+    unknown = [UNKNOWN_ID in row for row in rows["valid"]]
+    run.say(
+        f"a vocabulary of {tokenizer.vocabulary_size():,} words; "
+        f"{sum(unknown) / len(unknown):.1%} of the validation sentences have others"
+    )
     backbone = _backbone(settings, tokenizer.vocabulary_size())
+    if run.start is not None:
+        copy_weights(run.start.backbone, backbone)
     task = RecurrentCausalLM(backbone, RecurrentLMPreprocessor(tokenizer))
 
     def perplexity(split, batch_size):
@@ -138,13 +187,14 @@ def train(run: Any) -> dict[str, Any]:
         callbacks=_decay(settings.decay),
     )
     task, results = run.save(task), {}
-    for split in ("valid", "test"):
+    for split in list(texts)[1:]:
         value = perplexity(split, batch_size=1)
         results[split] = {"perplexity": value, **best.get(split, {})}
         run.say(f"{split}: perplexity {value:.2f}")
-    if run.scale_name == "small" and settings.corpus == "ptb":
-        worst = worst_continuations(task, texts["test"][:PROMPTS])
-        run.write_card(task, **_card(run, tokenizer, results), examples=worst)
+    if run.text or (run.scale_name == "small" and settings.corpus == "ptb"):
+        worst = worst_continuations(task, texts[split][:PROMPTS])
+        card = _own_card if run.text else _card
+        run.write_card(task, **card(run, tokenizer, results), examples=worst)
     return results
 
 
@@ -152,6 +202,10 @@ def _texts(run):
     """The texts of each split, and the best possible perplexity of generated ones."""
     from zoo.data import agreement_sentences, load_ptb
 
+    if run.text:
+        splits = ("train", "valid", "test")
+        texts = {split: getattr(run.text, split) for split in splits}
+        return {split: part for split, part in texts.items() if part}, {}
     if run.settings.corpus == "ptb":
         return {split: load_ptb(split) for split in ("train", "valid", "test")}, {}
     texts, best = {}, {}
@@ -175,7 +229,7 @@ def _decay(factor):
 def _card(run, tokenizer, results):
     from zoo.data.texts import TERMS
 
-    settings = run.settings
+    settings, program = run.settings, f"zoo evaluate {run.recipe.name}"
     return {
         "description": (
             "A language model over the 10,000 words of the Penn Treebank: word vectors "
@@ -199,16 +253,42 @@ def _card(run, tokenizer, results):
         "data": [{"name": "ptb", "terms": TERMS["ptb"]}],
         "vocabulary": tokenizer.vocabulary_size(),
         "scores": [
-            {
-                "data": "ptb",
-                "split": split,
-                "metric": "perplexity",
-                "value": round(scores["perplexity"], 4),
-                "signature": "words and ends of sentences, state carried over",
-                "command": f"zoo evaluate {run.recipe.name} --data ptb --split {split}",
-            }
+            _score("ptb", split, scores, f"{program} --data ptb --split {split}")
             for split, scores in results.items()
         ],
+    }
+
+
+def _score(data, split, scores, command):
+    return {
+        "data": data,
+        "split": split,
+        "metric": "perplexity",
+        "value": round(scores["perplexity"], 4),
+        "signature": "words and ends of sentences, state carried over",
+        "command": command,
+    }
+
+
+def _own_card(run, tokenizer, results):
+    """The card of a model of a user's own text."""
+    settings, kind = run.settings, run.settings.cell.upper()
+    tests = {split: own_test(run, split) for split in results}
+    return {
+        "title": f"{kind}, a word language model",
+        "description": (
+            f"A language model over {tokenizer.vocabulary_size():,} words: word "
+            f"vectors of {settings.embedding_dim}, {settings.num_layers} recurrent "
+            f"layer of {settings.hidden_dim} units, softmax. {_tapes(settings)}"
+        ).strip(),
+        "task": "generate",
+        "languages": run.arguments.languages or ["und"],
+        "vocabulary": tokenizer.vocabulary_size(),
+        "scores": [
+            _score(data, split, results[split], command)
+            for split, (data, _, command) in tests.items()
+        ],
+        **own_text_card(run),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from zoo.run.arguments import SIZES, Arguments
 from zoo.run.choices import change
-from zoo.run.config import ConfigurationError
+from zoo.run.config import CACHE, ConfigurationError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,18 +16,21 @@ class OwnText:
     """How a recipe is trained on a user's own text.
 
     Attributes:
+        task: function that returns the class of its tasks; see `importer`.
         files: the files that it takes, in words.
         read: function that returns the function that reads them, such as
             `zoo.data.read_pairs`; see `importer`.
         choices: function of (the recipe, a size of `SIZES`, what was read, the task to
             start from or None) to the choices of a run.
-        languages: whether there are two, of source and target.
+        options: names of the reader's arguments that a run gives: "columns" or
+            "column" (of a table), "languages", "cache" (a folder).
     """
 
+    task: Callable[[], Any]
     files: str
     read: Callable[[], Any]
     choices: Callable
-    languages: bool = False
+    options: tuple[str, ...] = ()
 
 
 def read_text(
@@ -65,14 +68,19 @@ def read_text(
     # A wrong key or value is told before the text is read.
     base = recipe.scales.get(arguments.scale, recipe.scales["small"])
     change(recipe, base, arguments.changes)
-    names = ("columns", *("languages",) * recipe.own.languages)
+    options = {
+        "columns": arguments.columns,
+        "column": arguments.columns and arguments.columns[0],
+        "languages": arguments.languages,
+        "cache": Path(arguments.output, CACHE),
+    }
     text = recipe.own.read()(
         train,
         valid,
         test,
         keep_all=arguments.keep_all,
         seed=arguments.seed,
-        **{name: getattr(arguments, name) for name in names},
+        **{name: options[name] for name in recipe.own.options},
     )
     for line in text.report if show else ():
         print(f"[{recipe.name}] {line}", file=sys.stderr, flush=True)

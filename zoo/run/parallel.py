@@ -3,18 +3,16 @@
 import dataclasses
 import hashlib
 import itertools
-import shlex
 from functools import partial
 from typing import Any
 
 from zoo import data
 from zoo.data.reversal import reversal_pairs
 from zoo.data.store import tokenise
-from zoo.presets.card import UNSTATED
-from zoo.run.own_text import file_names
+from zoo.run.card_metadata import own_test, own_text_card
+from zoo.run.config import CACHE
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
-CACHE = "data"  # the folder of a run's tokenised text
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
 Ids = Any  # a list of lists of int, or a `zoo.data.RaggedIds`
@@ -50,10 +48,7 @@ class NamedCorpora:
     Attributes:
         languages: codes of source and target.
         validation, tests: name of each set to its `(sources, references)`.
-        identity: dict of what a resumed run must share.
     """
-
-    identity: dict[str, str] = {}
 
     def __init__(self, run: Any):
         self.scale = scale = run.settings
@@ -140,7 +135,6 @@ class OwnPairs:
     def __init__(self, run: Any):
         self.run, self.text = run, run.text
         self.languages = self.text.languages
-        self.identity = {"text": self.text.digest}
         self.validation = {"valid": _set(self.text.valid, VALIDATION_SENTENCES)}
         self.tests: Sets = {"valid": _set(self.text.valid)}
         if self.text.test is not None:
@@ -187,20 +181,11 @@ class OwnPairs:
 
     def card(self) -> dict[str, Any]:
         """See `NamedCorpora.card`."""
-        names = ", ".join(file_names(self.run.arguments.train))
-        return {
-            "data": [{"name": names, "terms": UNSTATED}],
-            "license": UNSTATED,
-            "intended_use": f"Text like that of its training: {names}.",
-            "weaknesses": ["Anything unlike the text of its training."],
-        }
+        return own_text_card(self.run)
 
     def tested(self, name: str, preset: str) -> Tested:
         """See `NamedCorpora.tested`."""
-        files = getattr(self.run.arguments, name)
-        files = file_names([files]) if files else ["SOURCES", "TARGETS"]
-        command = shlex.join(["zoo", "evaluate", preset, "--test", *files])
-        return Tested(name, name, name, command)
+        return Tested(name, *own_test(self.run, name))
 
 
 def _set(pairs, count=None):

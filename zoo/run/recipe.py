@@ -139,8 +139,7 @@ class Recipe:
     def arguments(self) -> tuple[str, ...]:
         """The arguments of its command line that `config.json` keeps."""
         text = TEXT if self.own else ()
-        languages = ("languages",) if self.own and self.own.languages else ()
-        return ("scale", "seed", "precision", *self.options, *text, *languages)
+        return ("scale", "seed", "precision", *self.options, *text)
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Any:

@@ -109,6 +109,7 @@ class Run:
             "precision": self.precision,
             "settings": choices,
             **({"start": arguments.start} if arguments.start else {}),
+            **({"text": text.digest} if text is not None else {}),
         }
         tempfile.TemporaryFile(dir=self.output).close()
         for path in checkpoints(self.output):

@@ -15,6 +15,7 @@ LEAST_EPOCHS, MOST_EPOCHS = 3, 100
 FEW_PAIRS = 60_000  # below, dropout is higher: the model sees each pair often
 MOST_PIECES = 100  # of a sentence; longer ones are left out
 PAPER_VOCABULARY = 30_000
+PAIRS_READ = 600_000  # by the `small` translator in all its epochs
 PATIENCE = 8  # epochs without a better score
 
 
@@ -25,24 +26,54 @@ class Size:
     Attributes:
         width: factor on all widths of the recipe's `small` model.
         vocabulary: most pieces or words.
-        read: sentences, or pairs of them, that training reads in all.
-        buckets: padded shapes, each of which is compiled.
+        read: factor on the text that training reads in all.
+        rate: factor on the learning rate.
+        buckets: padded shapes of a translator's text, each of which is compiled.
     """
 
     width: float
     vocabulary: int
-    read: int
+    read: float
+    rate: float
     buckets: int
 
 
 SIZES = {
-    "tiny": Size(0.25, 2_000, 250_000, 4),
-    "small": Size(1.0, 8_000, 600_000, 8),
-    "medium": Size(2.0, 16_000, 2_000_000, 14),
+    "tiny": Size(0.25, 2_000, 0.4, 1.0, 4),
+    "small": Size(1.0, 8_000, 1.0, 1.0, 8),
+    # Wider layers take smaller steps.
+    "medium": Size(2.0, 16_000, 3.0, math.sqrt(0.5), 14),
 }
-FINE_TUNING = 200_000  # sentences, or pairs of them, that fine-tuning reads in all
-FINE_TUNING_BUCKETS = 4
-FINE_TUNING_RATE = 0.25  # factor on the recipe's learning rate
+FINE_TUNING = Size(1.0, 0, 0.3, 0.25, 4)  # of a preset, as wide as it is
+
+
+def plan(
+    recipe: Any, size: str, sentences: int, read: int, start: Any = None
+) -> tuple[Any, Size | None]:
+    """Plans the epochs and learning rate of a run on a user's own text.
+
+    Args:
+        recipe: the `Recipe`.
+        size: "tiny", "small", "medium" or "paper"; another scale of the recipe is left
+            as it is.
+        sentences: of the text, or pairs of them.
+        read: how many of them the `small` model reads in all its epochs.
+        start: the task to start from; None for a new one.
+
+    Returns:
+        The choices of the recipe's scale, changed, and the `Size`, if it is one.
+    """
+    if start is None and size not in SIZES:
+        return dataclasses.replace(recipe.scales[size], patience=PATIENCE), None
+    chosen = SIZES[size] if start is None else FINE_TUNING
+    small = recipe.scales["small"]
+    optimizer = dataclasses.replace(
+        small.optimizer, learning_rate=small.optimizer.learning_rate * chosen.rate
+    )
+    epochs = epochs_for(sentences, int(read * chosen.read))
+    return dataclasses.replace(
+        small, optimizer=optimizer, epochs=epochs, patience=PATIENCE
+    ), chosen
 
 
 def vocabulary_size(words: int, characters: int, most: int) -> int:
@@ -109,10 +140,25 @@ def regularised(model: dict[str, Any], sentences: int) -> dict[str, Any]:
     return {**model, **{name: max(rate, 0.3) for name, rate in rates.items()}}
 
 
-def slower(optimizer: Any, factor: float) -> Any:
-    """Returns a recipe's optimizer with its learning rate multiplied."""
-    rate = optimizer.learning_rate * factor
-    return dataclasses.replace(optimizer, learning_rate=rate)
+def config_to_start(recipe: Any, start: Any) -> dict[str, Any]:
+    """Returns the arguments of a backbone to start from, without those of its words.
+
+    Args:
+        recipe: the `Recipe`.
+        start: the task to start from.
+
+    Raises:
+        ConfigurationError: if it is no such task.
+    """
+    task = recipe.own.task()
+    if type(start) is not task:
+        raise ConfigurationError(
+            f"--from: the recipe {recipe.name} trains a {task.__name__}. Received: a "
+            f"{type(start).__name__}"
+        )
+    left_out = ("name", "dtype", "trainable", "vocabulary_size")
+    config = start.backbone.get_config()
+    return {name: value for name, value in config.items() if name not in left_out}
 
 
 def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
@@ -128,48 +174,23 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
     Raises:
         ConfigurationError: if the translator is not one of the recipe's.
     """
-    own = {"corpora": (), "source": text.languages[0], "target": text.languages[1]}
-    own |= {"patience": PATIENCE, "max_length": MOST_PIECES}
-    if start is not None:
-        return _fine_tuning(recipe, own, text, start)
+    scale, chosen = plan(recipe, size, text.pairs, PAIRS_READ, start)
+    changes: dict[str, Any] = {"corpora": (), "max_length": MOST_PIECES}
+    changes |= dict(zip(("source", "target"), text.languages, strict=True))
     characters = len({c for pair in text.valid for side in pair for c in side})
-    if size not in SIZES:
-        scale = recipe.scales[size]
+    if start is not None:
+        changes["model"] = config_to_start(recipe, start)
+        changes["vocabulary_size"] = start.backbone.vocabulary_size
+    elif chosen is None:
         most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
         pieces = vocabulary_size(text.words, characters, most)
-        own |= {"vocabulary_size": pieces, "max_length": scale.max_length}
-        return dataclasses.replace(scale, **own)
-    chosen, scale = SIZES[size], recipe.scales["small"]
-    model = widened(scale.model, chosen.width)
-    if chosen.width >= 1:
-        model = regularised(model, text.pairs)
-    return dataclasses.replace(
-        scale,
-        model=model,
-        # Wider layers take smaller steps.
-        optimizer=slower(scale.optimizer, 1 / math.sqrt(max(chosen.width, 1.0))),
-        epochs=epochs_for(text.pairs, chosen.read),
-        buckets=chosen.buckets,
-        vocabulary_size=vocabulary_size(text.words, characters, chosen.vocabulary),
-        **own,
-    )
-
-
-def _fine_tuning(recipe, own, text, start):
-    task = recipe.classes["model"].load()
-    if type(start.backbone) is not task:
-        raise ConfigurationError(
-            f"--from: the recipe {recipe.name} trains a {task.__name__}. Received: a "
-            f"{type(start.backbone).__name__}"
-        )
-    config, scale = start.backbone.get_config(), recipe.scales["small"]
-    left_out = ("name", "dtype", "trainable", "vocabulary_size")
-    return dataclasses.replace(
-        scale,
-        model={name: value for name, value in config.items() if name not in left_out},
-        optimizer=slower(scale.optimizer, FINE_TUNING_RATE),
-        epochs=epochs_for(text.pairs, FINE_TUNING),
-        buckets=FINE_TUNING_BUCKETS,
-        vocabulary_size=config["vocabulary_size"],
-        **own,
-    )
+        changes |= {"vocabulary_size": pieces, "max_length": scale.max_length}
+    else:
+        model = widened(scale.model, chosen.width)
+        if chosen.width >= 1:
+            model = regularised(model, text.pairs)
+        pieces = vocabulary_size(text.words, characters, chosen.vocabulary)
+        changes |= {"model": model, "vocabulary_size": pieces}
+    if chosen is not None:
+        changes["buckets"] = chosen.buckets
+    return dataclasses.replace(scale, **changes)

@@ -197,7 +197,6 @@ class Translation:
             backbone=self.backbone,
             identity={
                 "vocabulary": _digest(self.proto),
-                **self.data.identity,
                 "augmentation": [_config(layer) for layer in self.model.augmentation],
             },
         )

@@ -144,10 +144,11 @@ def translation_recipe(
         parts=parts,
         card=card or {},
         own=OwnText(
+            translator,
             "two files, aligned by line (my.en my.de), or one table or folder",
             importer("zoo.data.own", "read_pairs"),
             choices_for_pairs,
-            languages=True,
+            ("columns", "languages", "cache"),
         ),
     )
 

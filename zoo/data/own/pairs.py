@@ -174,6 +174,27 @@ def read_pairs(
     )
 
 
+def read_test(
+    data: Any,
+    *,
+    columns: Sequence[Any] | None = None,
+    languages: Sequence[str] | None = None,
+) -> Pairs:
+    """Reads the pairs of a test alone; see `read_pairs`.
+
+    Args:
+        data: as `test` of `read_pairs`.
+        columns: a table's columns.
+        languages: codes of source and target.
+
+    Raises:
+        CorpusError, TypeError: see `read_pairs`.
+    """
+    parts = _parts(data, "test", columns, languages)
+    codes = languages or parts[0].languages
+    return _read_set("test", parts, codes, [])
+
+
 # === Where the pairs are ===
 def _parts(data, split, columns, languages, optional=False):
     """The parts of a split. If it is optional, only a folder has it."""
