@@ -221,7 +221,10 @@ _CARD = {
         "Word vectors, an LSTMN that attends to all of its own past states, the mean "
         "of its states, a layer of rectified units and the softmax over the labels."
     ),
-    "equations": "Section 3: hidden and memory tapes, intra-attention; section 4.2, the mean of the states.",
+    "equations": (
+        "Section 3: hidden and memory tapes, intra-attention; section 4.2, the mean of "
+        "the states."
+    ),
     "paper": {
         "title": "Long Short-Term Memory-Networks for Machine Reading",
         "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",

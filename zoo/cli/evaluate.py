@@ -200,9 +200,11 @@ def _tagger(name, arguments):
     seconds = time.perf_counter() - began
     _write([tagged_line(row) for row in tagged], arguments)
     accuracy, words = tag_accuracy(tagged, tags)
-    print(
-        f"accuracy {100 * accuracy:.2f} of {words} words, split as the data have them"
-    )
+    if arguments.test:
+        what = f"of {words} words as the file has them"
+    else:
+        what = f"UPOS, {words} words as the treebank has them"
+    print(f"accuracy {100 * accuracy:.2f} {what}")
     _print_speed(words, seconds)
 
 

@@ -2,10 +2,27 @@
 
 import argparse
 import json
+from pathlib import Path
 
-from zoo.cli.common import add_presets, no_words, print_json, split_presets
+from zoo import presets
+from zoo.cli.common import (
+    BadInput,
+    add_presets,
+    bad_input,
+    no_words,
+    print_json,
+    progress,
+    split_presets,
+)
 from zoo.cli.presets import find_preset
-from zoo.presets.card import format_bytes, format_speed, format_task, read_card
+from zoo.presets.card import (
+    format_bytes,
+    format_speed,
+    format_task,
+    read_card,
+    unstated,
+)
+from zoo.presets.pages import write_card
 
 HELP = "print a preset's card"
 
@@ -14,22 +31,56 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo info` to its parser."""
     add_presets(command, "[--json]")
     command.add_argument("--json", action="store_true", help="print it as JSON")
+    command.add_argument(
+        "--license",
+        metavar="ID",
+        help="state the licence of your own model's weights, as cc-by-4.0",
+    )
+    command.add_argument(
+        "--terms", metavar="TEXT", help="state the terms of the text it was trained on"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo info`: prints a preset's card.
+    """Runs `zoo info`: prints a preset's card, or states in it what was unknown.
 
     Raises:
-        BadInput: if there is no such preset.
+        BadInput: if there is no such preset, or to state something in a bundled one's.
     """
     (name,), words = split_presets(arguments)
     no_words(words, arguments)
-    card = read_card(find_preset(name))
+    folder = find_preset(name)
+    if arguments.license is not None or arguments.terms is not None:
+        _state(name, folder, arguments)
+    card = read_card(folder)
     if arguments.json:
         return print_json(card.to_dict())
     for label, value in _facts(card):
         print(f"{label:<11} {value}")
+    if missing := unstated(card.to_dict()):
+        progress(
+            f"the card lacks {' and '.join(missing)}; state it by zoo info {name} "
+            "--license ID --terms TEXT"
+        )
     return None
+
+
+def _state(name, folder, arguments):
+    """Writes licence and terms into the card of a model of one's own."""
+    if not Path(name).expanduser().is_dir():
+        raise BadInput(
+            f"--license and --terms are for a model of your own, in a folder, received "
+            f"{name}"
+        )
+    card = read_card(folder).to_dict()
+    del card["files"]
+    if arguments.license is not None:
+        card["license"] = arguments.license
+    if arguments.terms is not None:
+        for corpus in card["data"]:
+            corpus["terms"] = arguments.terms
+    with bad_input(presets.PresetError):
+        write_card(folder, card)
 
 
 def _facts(card):

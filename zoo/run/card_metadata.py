@@ -62,7 +62,9 @@ def own_test(run: Any, split: str) -> tuple[str, str, str]:
         The names of the files, the split, and the command that scores the preset.
     """
     files = getattr(run.arguments, split)
-    names = file_names([files]) if files else ["held-out"]
+    if not files:  # held out, or from a Python program
+        return file_names(run.arguments.train)[0], split, "none: no file of its own"
+    names = file_names([files])
     command = shlex.join(["zoo", "evaluate", run.name, "--test", *names])
     return ", ".join(names), split, command
 

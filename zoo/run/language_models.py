@@ -163,11 +163,12 @@ def train(run: Any) -> dict[str, Any]:
     else:
         tokenizer = run.start.preprocessor.tokenizer
     rows = {split: tokenizer.tokenize(part) for split, part in texts.items()}
-    unknown = [UNKNOWN_ID in row for row in rows["valid"]]
-    run.say(
-        f"a vocabulary of {tokenizer.vocabulary_size():,} words; "
-        f"{sum(unknown) / len(unknown):.1%} of the validation sentences have others"
-    )
+    if run.text:
+        unknown = [number == UNKNOWN_ID for row in rows["valid"] for number in row]
+        run.say(
+            f"a vocabulary of {tokenizer.vocabulary_size():,} words; of those of the "
+            f"validation text, {sum(unknown) / max(1, len(unknown)):.1%} are unknown"
+        )
     backbone = _backbone(settings, tokenizer.vocabulary_size())
     if run.start is not None:
         copy_weights(run.start.backbone, backbone)
