@@ -151,12 +151,13 @@ def _write_own_card(run, tagger, results):
     run.write_card(
         tagger,
         title="Schuster & Paliwal 1997, BiRNN, a tagger",
-        description=f"{_ARCHITECTURE} It gives each word one of {len(tags)} tags.",
         languages=run.arguments.languages or ["und"],
         vocabulary=tagger.backbone.vocabulary_size,
         scores=scores,
         examples=worst,
-        **own_text_card(run),
+        **own_text_card(
+            run, f"{_ARCHITECTURE} It gives each word one of {len(tags)} tags."
+        ),
     )
 
 

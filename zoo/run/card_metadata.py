@@ -31,24 +31,25 @@ def origin(run: Any) -> dict[str, Any]:
     }
 
 
-def own_text_card(run: Any) -> dict[str, Any]:
+def own_text_card(run: Any, description: str | None = None) -> dict[str, Any]:
     """Returns what a card says of a model that was trained on a user's own text.
 
     Args:
         run: its `Run`.
+        description: of the model; that of the recipe's card by default.
     """
+    description = description or run.recipe.card["description"]
+    if run.arguments.start:
+        start = Path(run.arguments.start).name
+        description = f"{description} Trained from the weights of {start}."
     names = ", ".join(file_names(run.arguments.train))
-    card = {
+    return {
+        "description": description,
         "data": [{"name": names, "terms": UNSTATED}],
         "license": UNSTATED,
         "intended_use": f"Text like that of its training: {names}.",
         "weaknesses": ["Anything unlike the text of its training."],
     }
-    if run.arguments.start:
-        started = f"Trained from the weights of {Path(run.arguments.start).name}."
-        description = run.recipe.card.get("description", "")
-        card["description"] = f"{description} {started}".strip()
-    return card
 
 
 def own_test(run: Any, split: str) -> tuple[str, str, str]:

@@ -74,6 +74,27 @@ def warn_of_unknown_pieces(
             )
 
 
+def warn_of_languages(
+    preset: str, languages: Sequence[str], say: Callable[[str], None]
+) -> None:
+    """Tells if a preset translates between other languages than those of a text.
+
+    Args:
+        preset: what `zoo.load` takes.
+        languages: codes of source and target.
+        say: function that shows a text.
+    """
+    folder = find(preset)
+    if not (folder / CARD_FILE).is_file() or "und" in languages:
+        return
+    known = read_card(folder).languages
+    if list(languages) != known:
+        say(
+            f"{preset} translates {'-'.join(known)}, the text is "
+            f"{'-'.join(languages)}: it has to learn another language"
+        )
+
+
 def old_tests(preset: str, say: Callable[[str], None]) -> Sets:
     """Returns the test sets of a preset's own corpora, as far as they are at hand.
 

@@ -274,22 +274,22 @@ def _score(data, split, scores, command):
 def _own_card(run, tokenizer, results):
     """The card of a model of a user's own text."""
     settings, kind = run.settings, run.settings.cell.upper()
-    tests = {split: own_test(run, split) for split in results}
+    description = (
+        f"A language model over {tokenizer.vocabulary_size():,} words: word vectors of "
+        f"{settings.embedding_dim}, {settings.num_layers} recurrent layer of "
+        f"{settings.hidden_dim} units, softmax. {_tapes(settings)}"
+    )
+    scores = []
+    for split in results:
+        data, _, command = own_test(run, split)
+        scores.append(_score(data, split, results[split], command))
     return {
         "title": f"{kind}, a word language model",
-        "description": (
-            f"A language model over {tokenizer.vocabulary_size():,} words: word "
-            f"vectors of {settings.embedding_dim}, {settings.num_layers} recurrent "
-            f"layer of {settings.hidden_dim} units, softmax. {_tapes(settings)}"
-        ).strip(),
         "task": "generate",
         "languages": run.arguments.languages or ["und"],
         "vocabulary": tokenizer.vocabulary_size(),
-        "scores": [
-            _score(data, split, results[split], command)
-            for split, (data, _, command) in tests.items()
-        ],
-        **own_text_card(run),
+        "scores": scores,
+        **own_text_card(run, description.strip()),
     }
 
 

@@ -15,7 +15,12 @@ from zoo.evaluation import (
 )
 from zoo.files import write_bytes
 from zoo.run.config import ConfigurationError
-from zoo.run.fine_tuning import copy_weights, old_tests, warn_of_unknown_pieces
+from zoo.run.fine_tuning import (
+    copy_weights,
+    old_tests,
+    warn_of_languages,
+    warn_of_unknown_pieces,
+)
 from zoo.run.parallel import NamedCorpora, OwnPairs
 from zoo.run.report import write_report
 from zoo.run.run import Run
@@ -169,7 +174,9 @@ class Translation:
 
     def _describe_start(self):
         """Tells what the preset that is fine-tuned makes of the new text."""
-        warn_of_unknown_pieces(self.preprocessor.tokenizer, self.data, self.run.say)
+        say, start = self.run.say, self.run.arguments.start
+        warn_of_languages(start, self.data.languages, say)
+        warn_of_unknown_pieces(self.preprocessor.tokenizer, self.data, say)
         for name, (sources, references) in self.data.validation.items():
             texts = self.run.start.translate(sources)
             scores = corpus_scores(texts, references, self.data.languages[1])

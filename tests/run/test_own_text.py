@@ -1,0 +1,155 @@
+"""A recipe on a user's own text: its command line, its folder, its preset."""
+
+import csv
+import json
+import shutil
+
+import pytest
+
+import zoo
+from tests.run.own_files import SMALL, options, recipe, write_pairs
+from zoo.cli import main
+from zoo.data import CorpusError
+from zoo.presets.card import UNSTATED, read_card
+from zoo.run import Arguments, ConfigurationError, run_recipe
+from zoo.run.own_text import file_names, given_files, read_text
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    write_pairs(folder, "my", 120)
+    write_pairs(folder, "test", 12, seed=9)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    """A run on two files, with a test."""
+    argv = ["--train", str(folder / "my.en"), str(folder / "my.de")]
+    argv += ["--test", str(folder / "test.en"), str(folder / "test.de")]
+    argv += [*options(), f"--output={folder / 'mine'}"]
+    assert run_recipe(recipe("luong_dot"), argv) == 0
+    return folder / "mine"
+
+
+# === A run ===
+
+
+def test_its_preset_translates_and_has_the_folders_name(trained):
+    model = zoo.load(trained)
+    assert isinstance(model.translate("ba de"), str)
+    assert model.backbone.attention == "global"
+    assert [path.name for path in (trained / "preset").iterdir()] == ["mine"]
+
+
+def test_its_card_says_what_is_known_and_what_is_not(trained):
+    card = read_card(trained / "preset" / "mine")
+    assert card.name == "mine" and card.languages == ["en", "de"]
+    assert card.title.endswith("English to German")
+    assert card.data == [{"name": "my.en, my.de", "terms": UNSTATED}]
+    assert card.license == UNSTATED
+    assert "zoo train luong_dot --train my.en my.de" in card.recipe
+    assert str(trained.parent) not in card.recipe
+    score = card.scores[0]
+    assert (score["data"], score["split"]) == ("test.en, test.de", "test")
+    assert score["command"] == "zoo evaluate mine --test test.en test.de"
+
+
+def test_its_score_is_that_of_zoo_evaluate(trained, folder, capsys):
+    results = json.loads((trained / "results.json").read_text())
+    files = [str(folder / f"test.{language}") for language in ("en", "de")]
+    assert main(["evaluate", str(trained), "--test", *files]) == 0
+    bleu = capsys.readouterr().out.splitlines()[0]
+    assert bleu.startswith(f"BLEU {results['test']['bleu']['score']:.2f} ")
+
+
+def test_a_resumed_run_reads_the_files_from_wherever_it_is(
+    trained, tmp_path, monkeypatch, capsys
+):
+    copy = tmp_path / "mine"
+    shutil.copytree(trained, copy)
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--resume", str(copy), "--epochs", "3"]) == 0
+    errors = capsys.readouterr().err
+    assert "resumed after epoch 2" in errors and "training the vocabulary" not in errors
+    assert len(list(csv.reader((copy / "log.csv").open()))) == 4
+
+
+def test_another_text_in_the_same_folder_is_refused(trained, tmp_path, capsys):
+    files = write_pairs(tmp_path, "other", 60, seed=5)
+    argv = ["--train", *files, *options(), f"--output={trained}"]
+    assert run_recipe(recipe("luong_dot"), argv) == 2
+    assert "text" in capsys.readouterr().err
+
+
+# === Fine-tuning ===
+
+
+def test_fine_tuning_starts_from_the_presets_weights(trained, folder, capsys):
+    files = [str(folder / f"my.{language}") for language in ("en", "de")]
+    argv = ["--from", str(trained), "--train", *files, "--set=buckets=1"]
+    argv += ["--epochs=1", "--set=samples=0", f"--output={folder / 'more'}"]
+    assert main(["train", *argv]) == 0
+    errors = capsys.readouterr().err
+    assert "before: BLEU" in errors and "training the vocabulary" not in errors
+    old, new = (zoo.load(path) for path in (trained, folder / "more"))
+    assert new.preprocessor.tokenizer.proto == old.preprocessor.tokenizer.proto
+    assert new.backbone.hidden_dim == SMALL["model.hidden_dim"]
+    results = json.loads((folder / "more" / "results.json").read_text())
+    assert set(results["valid"]["before"]) == {"bleu", "chrf"}
+    assert "mine" in read_card(folder / "more" / "preset" / "more").description
+
+
+def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
+    files = [str(folder / f"my.{language}") for language in ("en", "de")]
+    argv = ["--from", str(trained), "--train", *files, f"--output={folder / 'x'}"]
+    assert run_recipe(recipe("bahdanau"), argv) == 2
+    assert "trains a BahdanauTranslator" in capsys.readouterr().err
+    argv = ["--from", "nowhere", *argv[2:]]
+    assert run_recipe(recipe("luong_dot"), argv) == 2
+    assert "unknown preset" in capsys.readouterr().err
+
+
+# === The command line ===
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--valid", "a", "b"], "--valid needs --train"),
+        (["--from", "luong_dot"], "--from needs --train"),
+        (["--scale", "medium"], "medium is for your own text"),
+        (["--train", "a", "b", "c"], "received 3"),
+        (["--train", "a.en", "b.de:0"], "a weight should be 1 or more"),
+        (["--train", "a.en", "b.de"], "a.en"),
+        (["--train", "a.en", "b.de", "--set", "epoch=2"], "did you mean epochs"),
+        (["--train", "a.en", "b.de", "--languages", "en"], "languages"),
+    ],
+)
+@pytest.mark.once
+def test_what_can_not_be_is_told_before_any_work(argv, message, tmp_path, capsys):
+    output = tmp_path / "x"
+    try:
+        code = run_recipe(recipe("luong_dot"), [*argv, f"--output={output}"])
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2 and message in capsys.readouterr().err
+    assert not output.exists()
+
+
+@pytest.mark.once
+def test_a_recipe_of_made_up_data_takes_no_text(tmp_path):
+    with pytest.raises(ConfigurationError, match="takes no text of your own"):
+        read_text(recipe("birnn_tasks"), Arguments(tmp_path), [("a", "b")])
+
+
+@pytest.mark.backend_free
+def test_files_and_their_names():
+    assert file_names([["/a/b.en", "c.de"], ["d.tsv"]]) == ["b.en", "c.de", "d.tsv"]
+    assert file_names(None) == ["text given in Python"]
+    arguments = Arguments("x", train=[["a.en", "a.de:2"]], test=["t.tsv"])
+    (train,), valid, test = given_files(arguments)
+    assert train.weight == 2 and valid is None and test.paths[0].name == "t.tsv"
+    with pytest.raises(CorpusError):
+        given_files(Arguments("x", train=[["a", "b", "c"]]))
