@@ -60,8 +60,8 @@ VARIANTS = {
         lambda width: {
             "hidden_dim": width,
             "embedding_dim": 32,
-            "attention_dim": width,
-            "maxout_dim": width,
+            "attention_dim": 64,
+            "maxout_dim": 64,
             # The paper's 0.01 is for 1000 units: smaller sums need larger weights.
             "initializer_range": 0.1,
         },
@@ -103,7 +103,7 @@ def recipe(name: str, file: str) -> Recipe:
         return Scale(
             model=variant.model(width),
             optimizer=Optimizer("adam", variant.rate, "linear", warmup=100, clip=1.0),
-            epochs=5,
+            epochs=6,
             vocabulary_size=200,  # at most; there are 70 characters
             pieces="char",
             batch={"batch_size": 64},

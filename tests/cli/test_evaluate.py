@@ -17,10 +17,11 @@ def test_evaluate(task, corpus, tmp_path, capsys):
     assert corpus == [("fr", "de", "test")]
     assert len(task.calls) == 1 and task.calls[0]["beam_size"] == 2
     assert out.read_text() == "THE CAT SAT ON THE MAT\nA DOG RUNS\n"
-    bleu, chrf, speed = capsys.readouterr().out.splitlines()
+    bleu, chrf, exact, speed = capsys.readouterr().out.splitlines()
     assert bleu.startswith("BLEU ") and 40 < float(bleu.split()[1]) < 100
     assert "tok:13a" in bleu and "nrefs:1" in bleu
     assert chrf.startswith("chrF ") and "version:" in chrf
+    assert exact == "exact 50.00 percent of sentences equal to a reference"
     assert "2 sentences" in speed and "sentences/s" in speed
 
 
@@ -54,6 +55,19 @@ def test_evaluate_refuses_other_languages(corpus, tiny, capsys, monkeypatch, giv
     assert main([*command, "--target", "fr"]) == 2
     assert capsys.readouterr().err.endswith("received --target fr\n")
     assert corpus == []
+
+
+def test_what_reads_several_languages_is_scored_on_any(
+    corpus, tiny, task, monkeypatch, capsys
+):
+    make_preset(tiny.parent / "dates", languages=["mul", "zxx"])
+    monkeypatch.setattr(presets, "find", lambda name: tiny.parent / "dates")
+    command = ["evaluate", "dates", "--data", "toy", "--split", "test"]
+    assert main(command) == 0
+    assert main([*command, "--source", "de"]) == 0
+    assert corpus == [("mul", "zxx", "test"), ("de", "zxx", "test")]
+    assert main([*command, "--target", "en"]) == 2
+    assert "translates from mul to zxx, received --target en" in capsys.readouterr().err
 
 
 def test_evaluate_needs_two_languages(corpus, tiny, capsys, monkeypatch):

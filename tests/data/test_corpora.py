@@ -121,7 +121,7 @@ def test_the_real_corpora_are_those_that_are_meant(name, monkeypatch):
         (
             {"name": "multi30"},
             r"unknown corpus \(did you mean multi30k\?\); allowed are multi30k, "
-            "tatoeba; received 'multi30'",
+            "tatoeba, dates; received 'multi30'",
         ),
         (
             {"name": "multi30k", "split": "val"},
@@ -150,11 +150,14 @@ def test_what_is_unknown_is_refused(arguments, message):
 
 def test_records_are_complete():
     for name, corpus in list_corpora().items():
+        assert corpus.terms
+        assert corpus.name == name
+        if corpus.generate:
+            assert not corpus.urls
+            continue
         files = {f"{s}.{lang}" for s in corpus.splits for lang in corpus.languages}
         assert set(corpus.urls) == set(corpus.sha256) == set(corpus.sizes) == files
         assert all(url.startswith("https://") for url in corpus.urls.values())
-        assert corpus.terms
-        assert corpus.name == name
     urls = list_corpora()["multi30k"].urls
     assert urls["valid.fr"].endswith(
         "/multi30k/dataset/raw/master/data/task1/raw/val.fr.gz"
@@ -163,4 +166,12 @@ def test_records_are_complete():
 
 def test_the_list_is_a_copy():
     list_corpora().clear()
-    assert sorted(list_corpora()) == ["multi30k", "tatoeba"]
+    assert sorted(list_corpora()) == ["dates", "multi30k", "tatoeba"]
+
+
+def test_a_generated_corpus_needs_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
+    pairs = load("dates", "de", "zxx", "test")
+    assert pairs.source_language == "de" and len(pairs) == 600
+    with pytest.raises(ValueError, match="source of dates should be one of mul"):
+        load("dates", "zxx", "de")

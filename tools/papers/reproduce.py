@@ -26,7 +26,7 @@ from tools.papers.pictures import draw_alignments, draw_lengths
 from tools.presets.card import cards
 from zoo.backend import configured_backend
 from zoo.files import write_bytes
-from zoo.presets.card import digest
+from zoo.presets.card import digest, format_task
 from zoo.run.config import commit, cpu
 
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
@@ -88,7 +88,9 @@ def draw(work, results, folder):
 
 def measure(work, cards):
     """All figures of the page."""
-    translators = [card.name for card in cards if card.task == "translate"]
+    translators = [
+        card.name for card in cards if format_task(card) == "translate en-de"
+    ]
     models = [card.name for card in cards if card.task == "generate"]
     recurrent = [name for name in translators if name != "transformer"]
     results = {

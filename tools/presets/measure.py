@@ -68,12 +68,22 @@ def timed(work, rounds):
 
 
 def translate(model, card, rounds):
-    from zoo.evaluation import corpus_scores, worst_translations
+    from zoo.evaluation import (
+        EXACT_SIGNATURE,
+        corpus_scores,
+        exact_share,
+        worst_translations,
+    )
 
-    tests = dict.fromkeys((score["data"], score["split"]) for score in card.scores)
+    # "exact de" is the score of a part of a corpus in several languages.
+    tests = dict.fromkeys(
+        (score["data"], score["split"], score["metric"].partition(" ")[2])
+        for score in card.scores
+    )
     seconds, examples, scores = None, [], {}
-    for corpus, split in tests:
-        data = zoo.data.load(corpus, *card.languages, split=split)
+    for corpus, split, part in tests:
+        source, target = card.languages
+        data = zoo.data.load(corpus, part or source, target, split=split)
         sources = list(data.sources)
         if seconds is None:
             texts, seconds = timed(lambda s=sources: model.translate(s), rounds)
@@ -84,7 +94,11 @@ def translate(model, card, rounds):
         for metric, title in (("bleu", "BLEU"), ("chrf", "chrF")):
             told = found[metric]["score"], found[metric]["signature"]
             scores[corpus, split, title] = told
-        examples += worst_translations(sources, data.references, texts)
+        exact = 100 * exact_share(texts, data.references)
+        scores[corpus, split, f"exact {part}".rstrip()] = exact, EXACT_SIGNATURE
+        if not part:
+            worst = worst_translations(sources, data.references, texts)
+            examples += [e for e in worst if e["output"] != e["reference"]]
     return {
         "count": count,
         "seconds": seconds,

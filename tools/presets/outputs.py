@@ -11,7 +11,7 @@ import sys
 
 import zoo
 from tools import ROOT
-from zoo.presets.card import read_card
+from zoo.presets.card import format_task, read_card
 
 FILE = ROOT / "tests" / "bundled_outputs.json"
 
@@ -23,8 +23,9 @@ def main(argv=None):
     kept = json.loads(FILE.read_text(encoding="utf-8"))
     for name in names:
         folder = ROOT / "savedmodels" / name
-        task = read_card(folder).task
-        kept[task][name] = outputs(zoo.load(folder), task, kept[task]["sources"])
+        card = read_card(folder)
+        group = kept[format_task(card)]
+        group[name] = outputs(zoo.load(folder), card.task, group["sources"])
     text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
     FILE.write_text(text, encoding="utf-8")
     return 0
