@@ -8,7 +8,7 @@ import pytest
 from tests.attacks.rounds import ROUNDS
 from tests.attacks.test_presets import altered
 from tests.run import tiny_run
-from zoo.run import translation
+from zoo.run import parallel
 from zoo.training import CheckpointError
 
 pytestmark = pytest.mark.once
@@ -19,7 +19,7 @@ FILES = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacks") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation, "reversal_pairs", tiny_run.few_pairs)
+        patch.setattr(parallel, "reversal_pairs", tiny_run.few_pairs)
         tiny_run.make(folder).train()
         yield folder
 

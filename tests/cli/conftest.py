@@ -45,7 +45,10 @@ def corpus(monkeypatch, without_card):
         sources = ["the cat sat on the mat", "a dog runs", "unread"]
         targets = [sources[0].upper(), "A DOG SLEEPS", "NEVER"]
         return types.SimpleNamespace(
-            sources=sources, targets=targets, references=[[line] for line in targets]
+            sources=sources,
+            targets=targets,
+            references=[[line] for line in targets],
+            target_language=target,
         )
 
     monkeypatch.setattr(data, "load", load)

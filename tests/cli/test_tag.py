@@ -62,7 +62,10 @@ def test_evaluate_scores_a_tagger(preset, treebank, tmp_path, capsys):
 def test_what_a_tagger_cannot_do_is_refused(preset, treebank, capsys):
     command = ["evaluate", str(preset), "--split", "test", "--data"]
     assert main([*command, "multi30k"]) == 2
-    assert "scored on ud_english_ewt, received 'multi30k'" in capsys.readouterr().err
+    assert (
+        "scored on ud_english_ewt, or on --test FILE, received 'multi30k'"
+        in capsys.readouterr().err
+    )
     assert main(["translate", "--preset", str(preset), "a dog"]) == 2
     assert "cannot translate; the presets for it are " in capsys.readouterr().err
     assert main([*command[:-2], "valid", "--data", "ud_english_ewt"]) == 2

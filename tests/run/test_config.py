@@ -6,6 +6,7 @@ import keras
 import pytest
 
 from zoo.run import Arguments, ConfigurationError, Scale, translation_recipe
+from zoo.run.arguments import TEXT
 from zoo.run.config import (
     choose_backend,
     commit,
@@ -46,6 +47,8 @@ def test_it_tells_of_everything_that_a_run_is_made_of():
         "precision": "float32",
         "limit": None,
         "distribute": "none",
+        **dict.fromkeys(TEXT),
+        "keep_all": False,
     }
     assert found["set"] == ["pairs=9"]
     assert found["hyper_parameters"]["model"] == {"hidden_dim": 8}

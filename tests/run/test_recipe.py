@@ -32,7 +32,10 @@ def calls(monkeypatch):
     calls = {"error": None}
 
     class FakeRun:
-        def __init__(self, recipe, settings, arguments, distribution, configuration):
+        def __init__(
+            self, recipe, settings, arguments, distribution, configuration, **text
+        ):
+            assert text == {"text": None, "start": None}
             output, scale = arguments.output, arguments.scale
             rest = (arguments.seed, arguments.limit)
             calls["made"] = (recipe, scale, settings, output, *rest)

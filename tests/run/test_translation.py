@@ -18,6 +18,7 @@ from zoo.presets.card import read_card
 from zoo.run import (
     ConfigurationError,
     Scale,
+    parallel,
     translation,
 )
 from zoo.text import train_tokenizer
@@ -33,7 +34,7 @@ from zoo.training import (
 def corpora():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zoo.data, "load", load)
-        patch.setattr(translation, "VALIDATION_SENTENCES", 8)
+        patch.setattr(parallel, "VALIDATION_SENTENCES", 8)
         yield
 
 
@@ -112,23 +113,23 @@ def test_what_is_left_out_is_told(tmp_path, capsys):
 
 
 def test_validation_is_a_part_and_the_test_sets_are_whole(untrained):
-    assert {name: len(s) for name, (s, _) in untrained.validation.items()} == {
+    assert {name: len(s) for name, (s, _) in untrained.data.validation.items()} == {
         "multi30k": 8,
         "tatoeba": 8,
     }
-    assert {name: len(s) for name, (s, _) in untrained.tests.items()} == {
+    assert {name: len(s) for name, (s, _) in untrained.data.tests.items()} == {
         "multi30k": 8,
         "tatoeba": 8,
     }
-    assert len(untrained.tests["tatoeba"][1][0]) == 2
+    assert len(untrained.data.tests["tatoeba"][1][0]) == 2
 
 
 def test_without_corpora_text_is_generated(tmp_path):
     scale = Scale(**{**vars(SCALE), "corpora": (), "pairs": 50})
     made = make(tmp_path, scale)
-    assert made.pairs == [(*reversal_pairs(50, seed=1), 1)]
-    assert made.validation["generated"][0] == reversal_pairs(200, seed=2)[0]
-    assert made.tests["generated"][0] == reversal_pairs(200, seed=3)[0]
+    assert made.data.pairs == [(*reversal_pairs(50, seed=1), 1)]
+    assert made.data.validation["generated"][0] == reversal_pairs(200, seed=2)[0]
+    assert made.data.tests["generated"][0] == reversal_pairs(200, seed=3)[0]
 
 
 # === Training, and resuming it ===
@@ -258,7 +259,7 @@ def test_another_vocabulary_is_refused(straight, tmp_path):
         make(tmp_path)
     os.remove(tmp_path / "tokenizer.spm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation, "train_tokenizer", lambda *_: other_tokenizer)
+        patch.setattr(translation, "train_tokenizer", lambda *_, **__: other_tokenizer)
         made = make(tmp_path)
     with pytest.raises(CheckpointError, match="another run: its vocabulary differs"):
         made.train()
@@ -289,7 +290,7 @@ def test_the_preset_is_verified_and_translates(straight):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         loaded = zoo.load(folder)
-    texts = straight.run.tests["tatoeba"][0]
+    texts = straight.run.data.tests["tatoeba"][0]
     assert loaded.translate(texts) == straight.run.translator.translate(texts)
 
 

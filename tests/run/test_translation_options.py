@@ -11,7 +11,7 @@ import pytest
 
 from zoo.data import reversal_pairs
 from zoo.models import LuongTranslator
-from zoo.run import Arguments, Run, Scale, Translation, translation, translation_recipe
+from zoo.run import Arguments, Run, Scale, Translation, parallel, translation_recipe
 from zoo.training import (
     Optimizer,
     Plateau,
@@ -80,7 +80,7 @@ def runs(tmp_path_factory):
             shutil.copytree(*folders)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation, "reversal_pairs", pairs)
+        patch.setattr(parallel, "reversal_pairs", pairs)
         patch.setattr(callbacks.Checkpoint, "on_epoch_end", copy)
         found = []
         for seed, folder in enumerate(folders):

@@ -18,7 +18,7 @@ import numpy as np
 from zoo.data import reversal_pairs
 from zoo.evaluation import corpus_scores
 from zoo.models import LuongTranslator
-from zoo.run import Arguments, Run, Scale, Translation, translation, translation_recipe
+from zoo.run import Arguments, Run, Scale, Translation, parallel, translation_recipe
 from zoo.training import (
     WarmupLinearDecay,
     callbacks,
@@ -115,7 +115,7 @@ PLACES = {
 
 def _train(folder, place, count, steps, say):
     """Returns the exit code."""
-    translation.reversal_pairs = few_pairs
+    parallel.reversal_pairs = few_pairs
     if place in PLACES:
         home, name, before = PLACES[place]
         call = _stopping(getattr(home, name), say, count, before)

@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 from tests.run import tiny_run
-from zoo.run import translation
+from zoo.run import parallel
 from zoo.training import PairBatches, WarmupLinearDecay, load_state, loop
 from zoo.training.gradients import gradient_norm
 from zoo.training.loop import _rate_after
@@ -18,7 +18,7 @@ from zoo.training.updates import prepare_optimizer
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    monkeypatch.setattr(translation, "reversal_pairs", tiny_run.few_pairs)
+    monkeypatch.setattr(parallel, "reversal_pairs", tiny_run.few_pairs)
     return lambda **options: tiny_run.make(tmp_path / "run", **options)
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 
 from zoo.data import reversal_pairs
-from zoo.run import Scale, run_recipe, translation, translation_recipe
+from zoo.run import Scale, parallel, run_recipe, translation_recipe
 from zoo.training import callbacks
 
 
@@ -60,7 +60,7 @@ def few_pairs(count, seed):
 
 
 def main(arguments):
-    translation.reversal_pairs = few_pairs
+    parallel.reversal_pairs = few_pairs
     return run_recipe(RECIPE, arguments)
 
 
