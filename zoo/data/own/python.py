@@ -1,11 +1,11 @@
 """Sentence pairs that a Python program has: lists, dicts and tables."""
 
 import math
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from zoo.data.download import CorpusError
+from zoo.data.lines import composed
 from zoo.data.own.part import UNKNOWN, Part, language_code
 from zoo.data.own.tables import PAIR_COLUMNS, choose_columns
 from zoo.data.pairs import Pairs
@@ -136,7 +136,7 @@ def _rows(rows: Any) -> Iterator[tuple[str, str]]:
 
 def _text(value: Any, number: int) -> str:
     if isinstance(value, str):
-        return value if value.isascii() else unicodedata.normalize("NFC", value)
+        return composed(value)
     # None, and NaN in a column of pandas
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
