@@ -81,15 +81,14 @@ def _sides(sources: Any, targets: Any, languages: Any = (UNKNOWN, UNKNOWN)) -> P
 
 def _column_names(data):
     """The columns of a dict, DataFrame or Dataset; None if it is none of them."""
-    if isinstance(data, Mapping):
-        return list(data)
     names = getattr(data, "column_names", None)  # Hugging Face's
     if isinstance(names, Mapping):  # a DatasetDict's
         raise TypeError(
             "pairs must be one split of the dataset, such as "
             f"data[{next(iter(names))!r}]. Received: splits {', '.join(names)}"
         )
-    names = getattr(data, "columns", None) if names is None else names
+    if names is None:
+        names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
     return None if names is None else list(names)
 
 
