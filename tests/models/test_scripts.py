@@ -51,8 +51,8 @@ TEXTS = {
 DIRECTIONS = (("ar", "ja"), ("ja", "hi"), ("hi", "zh"), ("zh", "ar"))
 SOURCES = [text for source, _ in DIRECTIONS for text in TEXTS[source]]
 TARGETS = [text for _, target in DIRECTIONS for text in TEXTS[target]]
-# In pieces, of which a Chinese text has a third as many as an Arabic one: the default, 10
-# more than twice the source, would cut translations.
+# In pieces, of which a Chinese text has a third as many as an Arabic one: the default
+# limit, 10 more than twice the source, would cut translations.
 LONGEST = 40
 FIRSTS = range(0, len(SOURCES), len(TEXTS["ar"]))  # a text of each
 
