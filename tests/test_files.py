@@ -1,13 +1,17 @@
+import bz2
 import errno
+import gzip
+import lzma
 import os
 import subprocess
 import sys
+import threading
 import types
 
 import keras
 import pytest
 
-from zoo.files import lock, write_aside
+from zoo.files import lock, lock_in_turn, unpacked, write_aside
 
 pytestmark = pytest.mark.once
 
@@ -32,7 +36,7 @@ def test_a_disk_that_fills_up_within_a_weights_file_is_told(tmp_path, model):
     """By h5py, whose error is no `OSError`: here a limit of the file's size."""
     code = """if True:
         import resource, signal, sys, keras
-        from zoo.files import lock, write_aside
+        from zoo.files import lock, lock_in_turn, unpacked, write_aside
         model = keras.Sequential([keras.Input((300,)), keras.layers.Dense(300)])
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -52,7 +56,51 @@ def test_a_disk_that_fills_up_within_a_weights_file_is_told(tmp_path, model):
     assert list(tmp_path.iterdir()) == []
 
 
+# === Packed files ===
+
+
+@pytest.mark.parametrize(
+    "compress", [gzip.compress, bz2.compress, lzma.compress, bytes]
+)
+def test_a_packed_file_is_told_by_its_beginning(tmp_path, compress):
+    path = tmp_path / "a"
+    path.write_bytes(compress(b"text"))
+    with path.open("rb") as file, unpacked(file, path) as content:
+        assert content.read() == b"text"
+
+
+@pytest.mark.parametrize("packed", [gzip.compress(b"text" * 99)[:-4], b"text"])
+def test_a_damaged_file_is_named(tmp_path, packed):
+    path = tmp_path / "a.gz"
+    path.write_bytes(packed)
+    with pytest.raises(ValueError, match="a.gz is damaged, or not gzip after all"):
+        with path.open("rb") as file, unpacked(file, path) as content:
+            content.read()
+
+
+def test_errors_of_the_system_stay(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"text"))
+    with pytest.raises(OSError, match="No space left"):
+        with path.open("rb") as file, unpacked(file, path):
+            raise OSError(errno.ENOSPC, "No space left")
+
+
 # === Locks ===
+
+
+def test_a_lock_is_waited_for(tmp_path):
+    path, announced = tmp_path / "a.lock", []
+    held = lock(path, os.O_RDWR | os.O_CREAT)
+    with pytest.raises(BlockingIOError):
+        lock_in_turn(path, 0.1, lambda: announced.append(1), silent=0.0)
+    assert announced == [1]
+    timer = threading.Timer(0.2, os.close, [held])
+    timer.start()
+    os.close(lock_in_turn(path, 9.0, lambda: announced.append(2)))
+    timer.join()
+    assert announced == [1]
+    assert lock_in_turn(tmp_path / "none" / "a.lock", 9.0, print) is None
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

@@ -1,4 +1,6 @@
+import bz2
 import gzip
+import lzma
 import os
 import subprocess
 import sys
@@ -13,9 +15,10 @@ from zoo.cli.texts import open_output
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("task")]
 
 
-def test_gzip_is_read(tmp_path, capsys):
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_packed_input_is_read(tmp_path, capsys, compress):
     path = tmp_path / "in"  # by what it holds, whatever its name
-    path.write_bytes(gzip.compress("a\nü".encode()))
+    path.write_bytes(compress("a\nü".encode()))
     assert translate("--input", path) == 0
     assert capsys.readouterr().out == "A\nÜ\n"
 

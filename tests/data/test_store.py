@@ -168,6 +168,19 @@ def test_weights_and_what_is_kept(tmp_path):
     assert lists(targets) == [[5, 6]] * 2 + [[8]] * 3
 
 
+def test_a_header_has_room_for_hundreds_of_parts(tmp_path, monkeypatch):
+    parts = [[("4", "5")]] * 300
+    options = {"cache": tmp_path, "key": "a"}
+    with pytest.raises(ValueError, match="shorter than argument|longer than argument"):
+        tokenise(parts, numbers, numbers, weights=[2] * 299, **options)
+    assert (
+        len(tokenise(parts, numbers, numbers, weights=[2] * 300, **options)[0]) == 600
+    )
+    monkeypatch.setattr(store, "_HEADER", 512)
+    with pytest.raises(ValueError, match="parts must be fewer. Received: 300"):
+        tokenise(parts, numbers, numbers, **{**options, "key": "b"})
+
+
 def test_no_pair_at_all(tmp_path):
     sources, targets = make(tmp_path, [])
     assert len(sources) == len(targets) == 0

@@ -41,6 +41,28 @@ def test_wide_characters_take_two_columns():
     assert grid.splitlines() == ["    ┌ a", " 犬 █", " 走 █", "-e\u0301a █"]
 
 
+def test_lines_from_right_to_left_keep_their_cells_in_order():
+    grid = format_alignment(record(["▁كلب", "▁a"], ["▁b", "▁הכלב"], np.eye(2)))
+    assert grid.splitlines() == [
+        "    ┌ b",
+        "\u200e    │ ┌ הכלב",
+        "\u200eكلب █",
+        "  a   █",
+    ]
+
+
+def test_characters_have_no_dash():
+    grid = format_alignment(record(["▁", "5"], ["▁", "M", "a", "y"], np.ones((2, 4))))
+    assert grid.splitlines() == [
+        "  ┌ ␣",
+        "  │ ┌ M",
+        "  │ │ ┌ a",
+        "  │ │ │ ┌ y",
+        "␣ █ █ █ █",
+        "5 █ █ █ █",
+    ]
+
+
 def test_more_attention_is_darker():
     weights = [[0.049, 0.05, 0.199, 0.2, 0.4, 0.6, 0.8, 1.0]]
     grid = format_alignment(record(["▁x"], ["▁a"] * 8, weights))

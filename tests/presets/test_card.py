@@ -182,6 +182,16 @@ def test_readme_has_front_matter_and_what_the_card_says(tmp_path):
         assert part in body
 
 
+def test_readme_of_a_preset_that_reads_dates(tmp_path):
+    """Its example is a date, and the scores of its parts are one metric."""
+    scores = [{**FACTS["scores"][0], "metric": m} for m in ("exact", "exact de")]
+    options = {"languages": ["mul", "zxx"], "scores": scores}
+    make_preset(tmp_path / "dates", **options)
+    text = (tmp_path / "dates" / "README.md").read_text()
+    assert 'print(model.translate("Monday, 3 May 1999"))' in text
+    assert 'metrics: ["exact"]' in text
+
+
 def test_table_is_put_between_the_markers(tmp_path):
     card = make_preset(tmp_path)
     page = "before\n<!-- presets:start -->\nold\n<!-- presets:end -->\nafter\n"

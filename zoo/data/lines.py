@@ -35,6 +35,13 @@ def check_file(path: Path) -> None:
         raise CorpusError(f"{path} is empty")
 
 
+def composed(text: str) -> str:
+    """Returns a text in Unicode's composed form (NFC)."""
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text
+    return unicodedata.normalize("NFC", text)
+
+
 def read_lines(path: Path, normalize: bool = False) -> Iterator[str]:
     r"""Yields the lines of a file, without their ends.
 
@@ -66,8 +73,7 @@ def _blocks(path, normalize):
                     f"of more than {LONGEST_LINE >> 20} MiB, line {line}"
                 )
             text = _decode(path, block, number)
-            if normalize and not unicodedata.is_normalized("NFC", text):
-                text = unicodedata.normalize("NFC", text)
+            text = composed(text) if normalize else text
             # Not splitlines(), which also splits at U+2028, U+0085 and others.
             lines = text.split("\n")
             if not lines[-1]:

@@ -187,10 +187,10 @@ def _chosen_rows(counts, weights, kept):
     weights = weights or [1] * len(counts)
     if (kept is None or kept.all()) and set(weights) <= {1}:
         return None
-    starts = np.cumsum([0, *counts])
+    ends = np.cumsum(counts)
     rows = [
-        np.tile(np.arange(start, start + count, dtype="int32"), weight)
-        for start, count, weight in zip(starts, counts, weights, strict=False)
+        np.tile(np.arange(end - count, end, dtype="int32"), weight)
+        for end, count, weight in zip(ends, counts, weights, strict=True)
     ]
     chosen = np.concatenate(rows)
     return chosen if kept is None else chosen[kept[chosen]]
@@ -204,14 +204,10 @@ def _write(path, parts, encode, dtype, about, progress):
         for part in parts:
             pairs, count = iter(part), 0
             while chunk := list(itertools.islice(pairs, CHUNK)):
-                sides = (
-                    function(list(texts))
-                    for function, texts in zip(
-                        encode, zip(*chunk, strict=True), strict=True
-                    )
-                )
-                rows = [row for pair in zip(*sides, strict=True) for row in pair]
-                ids, several = flatten(rows, dtype)
+                sources, targets = map(list, zip(*chunk, strict=True))
+                sides = encode[0](sources), encode[1](targets)
+                rows = itertools.chain.from_iterable(zip(*sides, strict=True))
+                ids, several = flatten(list(rows), dtype)
                 ids.tofile(file)
                 lengths.append(several)
                 count += len(chunk)
@@ -225,8 +221,11 @@ def _write(path, parts, encode, dtype, about, progress):
             bounds.tofile(file)
             total = int(bounds[-1])
         header = {**about, "dtype": dtype, "ids": total, "counts": counts}
+        content = json.dumps(header).encode().ljust(_HEADER)
+        if len(content) > _HEADER:
+            raise ValueError(f"parts must be fewer. Received: {len(counts)}")
         file.seek(0)
-        file.write(json.dumps(header).encode().ljust(_HEADER))
+        file.write(content)
 
 
 def _read(path, about):

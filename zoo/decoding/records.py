@@ -7,7 +7,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from zoo.plots.alignment import plot_alignment
-from zoo.text.pieces import labels, words_of
+from zoo.text.pieces import labels, right_to_left, words_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -112,7 +112,9 @@ def format_alignment(record: Translation) -> str:
     """Formats the alignment of a `Translation` as a text grid.
 
     Rows are pieces of the translation, columns pieces of the source; darker cells have
-    more attention (in steps of a fifth; below 0.05 they are blank).
+    more attention (in steps of a fifth; below 0.05 they are blank). Wide characters
+    take two places. A line with letters that are written from right to left begins
+    with U+200E, an invisible mark by which a terminal leaves its cells in their order.
     """
     if not record.tokens or not record.source_tokens:
         return "(nothing to align)"
@@ -122,11 +124,16 @@ def format_alignment(record: Translation) -> str:
     # Each column head has a line of its own, with a rule down to its column.
     for index, head in enumerate(columns):
         rules = "│ " * index
-        lines.append(" " * (margin + 1) + rules + "┌ " + head)
+        lines.append(_line(head, " " * (margin + 1) + rules + "┌ " + head))
     for row, weights in zip(rows, record.alignment, strict=True):
         cells = " ".join(_shade(float(weight)) for weight in weights)
-        lines.append(f"{' ' * (margin - cell_len(row))}{row} {cells}".rstrip())
+        line = f"{' ' * (margin - cell_len(row))}{row} {cells}"
+        lines.append(_line(row, line.rstrip()))
     return "\n".join(lines)
+
+
+def _line(label, line):
+    return f"\u200e{line}" if right_to_left(label) else line
 
 
 def _shade(weight):

@@ -13,6 +13,7 @@ from zoo.plots.figure import (
     one_thread,
     printable,
 )
+from zoo.plots.fonts import find_fonts, missing_characters
 from zoo.text.pieces import are_characters, labels
 from zoo.warn import warn_caller
 
@@ -48,6 +49,15 @@ def plot_alignment(
     pictures; its percentage is printed from 5 on. For local attention (Luong et al.
     2015), marks show p_t, the source position it centres on, and where its window ends
     inside the sentence. A legend explains the marks.
+
+    Text may be of any script: matplotlib joins Arabic letters, forms the conjuncts of
+    Indian scripts and writes Arabic and Hebrew from right to left, within a label. Its
+    own font, DejaVu Sans, has Latin, Greek, Cyrillic, Arabic and Hebrew. Chinese,
+    Japanese, Korean, Indian and other scripts need a font on this machine, such as
+    Google's Noto fonts, which is found by its characters; a warning names the script
+    that none has. Words stand in their reading order, the first one at the left and at
+    the top, in scripts from right to left as well: a translation word by word is a
+    diagonal in every pair of languages.
 
     Args:
         translation: a `zoo.decoding.Translation`.
@@ -155,10 +165,7 @@ def make_panels(
     texts = [text for p in panels for text in (*p.rows, *p.columns, p.title)]
     families, missing = find_fonts(set("".join(texts)))
     if missing:
-        warn_caller(
-            f"no font here has {' '.join(sorted(missing))} (drawn as \ufffd); one for "
-            "Chinese, Japanese and Korean is Noto Sans CJK",
-        )
+        warn_caller(missing_characters(missing))
         table = dict.fromkeys(map(ord, missing), "\ufffd")
         for panel in panels:
             panel.rows = [text.translate(table) for text in panel.rows]
@@ -170,31 +177,6 @@ def make_panels(
 def _short(label):
     label = printable(label)
     return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
-
-
-def find_fonts(characters: set[str]) -> tuple[list[str], set[str]]:
-    """Returns names of fonts that together have the characters, and missing ones."""
-    from matplotlib import font_manager
-
-    families = ["DejaVu Sans"]  # comes with matplotlib
-    known = font_manager.get_font(font_manager.findfont(families[0])).get_charmap()
-    missing = {c for c in characters if ord(c) not in known and c.isprintable()}
-    # Sans serif first. A font of last resort has a box for every character.
-    fonts = [
-        font
-        for font in font_manager.fontManager.ttflist
-        if (font.style, font.weight) == ("normal", 400)
-        and "Last Resort" not in font.name
-    ]
-    for entry in sorted(fonts, key=lambda font: ("Sans" not in font.name, font.name)):
-        if not missing:
-            break
-        font = font_manager.get_font(entry.fname)
-        covered = {c for c in missing if ord(c) in font.get_charmap()}
-        if covered and font.scalable:  # others, of emoji, cannot be drawn
-            families.append(entry.name)
-            missing -= covered
-    return families, missing
 
 
 def draw(

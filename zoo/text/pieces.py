@@ -48,6 +48,11 @@ def are_characters(tokens: Sequence[str]) -> bool:
     return all(len(token) == 1 for token in tokens)
 
 
+def right_to_left(text: str) -> bool:
+    """Returns whether text has letters that are written from right to left."""
+    return any(unicodedata.bidirectional(c) in ("R", "AL") for c in text)
+
+
 def labels(tokens: Sequence[str]) -> list[str]:
     """Makes tokens readable: no "▁", and "-" before a piece that continues a word.
 

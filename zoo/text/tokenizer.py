@@ -43,6 +43,10 @@ def train_tokenizer(
     much text runs in a child process, which Ctrl-C ends, and reports the elapsed time
     on stderr now and then; otherwise nothing is printed.
 
+    Any script will do, with spaces between words or without. `nmt_nfkc` makes a space
+    of the zero-width non-joiner, which Persian writes inside words: for Persian, pass
+    `normalization_rule_name="nfkc"`.
+
     Args:
         texts: sentences of both languages.
         vocabulary_size: number of pieces, the four special ones included.

@@ -73,8 +73,10 @@ def _distinct(sizes):
     """The distinct rows of `(N, 2)`, sorted; which of them each is; their numbers."""
     unit = int(sizes[:, 1].max()) + 1
     cells = sizes[:, 0].astype("int64") * unit + sizes[:, 1]
-    cells, places, numbers = np.unique(cells, return_inverse=True, return_counts=True)
-    return np.stack(np.divmod(cells, unit), axis=1), places, numbers
+    distinct = np.unique(cells)
+    # `np.unique` itself would take several times the memory for these.
+    places = np.searchsorted(distinct, cells)
+    return np.stack(np.divmod(distinct, unit), axis=1), places, np.bincount(places)
 
 
 def group_by_length(

@@ -134,8 +134,8 @@ def read_pairs(
     Example:
         >>> from zoo.data.own import read_pairs
         >>> own = read_pairs((["one", "two", "two"], ["eins", "zwei", "zwei"]))
-        >>> list(own.train), len(own.valid), own.test
-        ([('two', 'zwei'), ('two', 'zwei')], 1, None)
+        >>> list(own.train), list(own.valid), own.test
+        ([('one', 'eins')], [('two', 'zwei')], None)
     """
     if languages is not None and len(languages) != 2:
         raise CorpusError(f"languages should be two codes, received {languages!r}")

@@ -1,11 +1,11 @@
 """Sentence pairs that a Python program has: lists, dicts and tables."""
 
 import math
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from zoo.data.download import CorpusError
+from zoo.data.lines import composed
 from zoo.data.own.part import UNKNOWN, Part, language_code
 from zoo.data.own.tables import PAIR_COLUMNS, choose_columns
 from zoo.data.pairs import Pairs
@@ -81,15 +81,14 @@ def _sides(sources: Any, targets: Any, languages: Any = (UNKNOWN, UNKNOWN)) -> P
 
 def _column_names(data):
     """The columns of a dict, DataFrame or Dataset; None if it is none of them."""
-    if isinstance(data, Mapping):
-        return list(data)
     names = getattr(data, "column_names", None)  # Hugging Face's
     if isinstance(names, Mapping):  # a DatasetDict's
         raise TypeError(
             "pairs must be one split of the dataset, such as "
             f"data[{next(iter(names))!r}]. Received: splits {', '.join(names)}"
         )
-    names = getattr(data, "columns", None) if names is None else names
+    if names is None:
+        names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
     return None if names is None else list(names)
 
 
@@ -136,7 +135,7 @@ def _rows(rows: Any) -> Iterator[tuple[str, str]]:
 
 def _text(value: Any, number: int) -> str:
     if isinstance(value, str):
-        return value if value.isascii() else unicodedata.normalize("NFC", value)
+        return composed(value)
     # None, and NaN in a column of pandas
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""

@@ -136,7 +136,7 @@ def _sources(data, split, optional=False):
 
 def _items(kind, sources, keep_all, report):
     """The items of a set, cleaned, each as often as its file's weight says."""
-    if isinstance(sources, list) and isinstance(sources[0], TextFiles):
+    if isinstance(sources, list) and isinstance(next(iter(sources), None), TextFiles):
         readers = [
             (str(files.paths[0]), partial(kind.read, files.paths[0]), files.weight)
             for files in sources

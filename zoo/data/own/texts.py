@@ -5,7 +5,7 @@ from typing import Any
 
 from zoo.checks import one_of
 from zoo.data.download import CorpusError
-from zoo.data.lines import read_lines
+from zoo.data.lines import composed, read_lines
 from zoo.data.own.sets import Kind, OwnTexts, read_sets
 from zoo.data.own.tables import TABLES, Table, kind_of
 from zoo.data.tagged import Tagged, conllu_sentences
@@ -168,13 +168,18 @@ def read_sentences(
     kind = Kind(
         "sentences",
         read,
-        check_texts,
+        _plain,
         lambda item: item,
         len,
         LONGEST_TEXT,
         "characters",
     )
     return read_sets(kind, (train, valid, test), keep_all, seed, lambda items, _: items)
+
+
+def _plain(texts):
+    """The texts of Python data as those of a file."""
+    return [composed(text).strip() for text in check_texts(texts)]
 
 
 # === Tags ===
@@ -242,7 +247,7 @@ def _labelled_items(data):
             "labelled texts must be a path or a tuple of texts and labels. "
             f"Received: {describe(data)}"
         )
-    return zip(check_texts(data[0]), map(str, data[1]), strict=True)
+    return zip(_plain(data[0]), map(str, data[1]), strict=True)
 
 
 def _as_labelled(items, train):

@@ -1,0 +1,164 @@
+"""Scripts from right to left, without spaces or with conjuncts come through everything:
+the vocabulary, training, translation, pictures, and the exported graph."""
+
+import itertools
+import unicodedata
+import warnings
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+
+from tests.serving.conftest import needs_tensorflow
+from zoo.decoding import format_alignment
+from zoo.models import BahdanauPreprocessor, BahdanauTranslator
+from zoo.plots.fonts import find_fonts
+from zoo.text import Tokenizer, train_tokenizer
+
+# Subjects, places and verbs, of equal meanings, and how a language joins them.
+LANGUAGES = {
+    "ar": (
+        ("الكلب الأسود", "القطة الصغيرة"),
+        ("في الحديقة", "أمام البيت"),
+        ("يركض", "ينام"),
+        lambda subject, place, verb: f"{verb} {subject} {place}.",
+    ),
+    "ja": (
+        ("黒い犬", "小さな猫"),
+        ("公園で", "家の前で"),
+        ("走る", "眠る"),
+        lambda subject, place, verb: f"{subject}が{place}{verb}。",
+    ),
+    "zh": (
+        ("黑狗", "小猫"),
+        ("在公园里", "在房子前"),
+        ("跑", "睡觉"),
+        lambda subject, place, verb: f"{subject}{place}{verb}。",
+    ),
+    "hi": (
+        ("काला कुत्ता", "छोटी बिल्ली"),
+        ("उद्यान में", "घर के सामने"),
+        ("दौड़ता है", "सोता है"),
+        lambda subject, place, verb: f"{subject} {place} {verb}।",
+    ),
+}
+TEXTS = {
+    language: [join(*parts) for parts in itertools.product(*words)]
+    for language, (*words, join) in LANGUAGES.items()
+}
+# Each script is a source and a target.
+DIRECTIONS = (("ar", "ja"), ("ja", "hi"), ("hi", "zh"), ("zh", "ar"))
+SOURCES = [text for source, _ in DIRECTIONS for text in TEXTS[source]]
+TARGETS = [text for _, target in DIRECTIONS for text in TEXTS[target]]
+# In pieces, of which a Chinese text has a third as many as an Arabic one: the default
+# limit, 10 more than twice the source, would cut translations.
+LONGEST = 40
+FIRSTS = range(0, len(SOURCES), len(TEXTS["ar"]))  # a text of each
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    everything = [text for texts in TEXTS.values() for text in texts]
+    return Tokenizer(proto=train_tokenizer(everything, vocabulary_size=95))
+
+
+@pytest.fixture(scope="module")
+def trained(tokenizer):
+    """A small model after 60 steps, and its losses."""
+    keras.utils.set_random_seed(1)
+    options = {"hidden_dim": 48, "embedding_dim": 32, "attention_dim": 32}
+    options |= {"maxout_dim": 32, "initializer_range": 0.1}
+    backbone = BahdanauTranslator.backbone_cls(tokenizer.vocabulary_size(), **options)
+    preprocessor = BahdanauPreprocessor(
+        tokenizer, source_length=LONGEST, target_length=LONGEST
+    )
+    on_ids = BahdanauTranslator(backbone)
+    on_ids.compile(
+        optimizer=keras.optimizers.Adam(0.02, global_clipnorm=1.0),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    x, y, weights = preprocessor({"source": SOURCES, "target": TARGETS})
+    options = {"batch_size": 16, "epochs": 30, "verbose": 0}
+    history = on_ids.fit(x, y, sample_weight=weights, **options).history
+    task = BahdanauTranslator(backbone, preprocessor)
+    return SimpleNamespace(task=task, losses=history["loss"])
+
+
+@pytest.fixture(scope="module")
+def records(trained):
+    options = {"max_length": LONGEST, "return_details": True}
+    return trained.task.translate(SOURCES, **options)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_text_comes_back_from_its_pieces(tokenizer, language):
+    ids = tokenizer.tokenize(TEXTS[language])
+    assert tokenizer.detokenize(ids) == TEXTS[language]
+    assert not any(tokenizer.unk_token_id in row for row in ids)
+
+
+def test_the_translations_are_learned(trained, records):
+    assert trained.losses[-1] < 0.1 * trained.losses[0]
+    exact = [
+        record.text == target for record, target in zip(records, TARGETS, strict=True)
+    ]
+    assert np.mean(exact) >= 0.9
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_pictures_lose_no_character(records, words):
+    """A font of this machine may lack one: then a warning says so, and its place shows
+    U+FFFD."""
+    pytest.importorskip("matplotlib")  # an extra
+    for first in FIRSTS:
+        record = records[first]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            [axes] = record.plot(words=words).axes
+        expected = record.merge_words() if words else record
+        for axis, tokens in (
+            (axes.xaxis, expected.source_tokens),
+            (axes.yaxis, expected.tokens),
+        ):
+            drawn = "".join(label.get_text() for label in axis.get_ticklabels())
+            drawn = drawn.replace("-", "").replace("␣", "")
+            written = "".join(tokens).replace("▁", "")
+            assert len(drawn) == len(written)
+            for shown, character in zip(drawn, written, strict=True):
+                if shown != character:
+                    assert shown == "\ufffd"
+                    assert caught and find_fonts({character})[1]
+
+
+def test_a_grid_of_text_has_straight_columns(records):
+    """A first mark keeps cells in their order in lines from right to left."""
+    from rich.cells import cell_len
+
+    for first, (source, target) in zip(FIRSTS, DIRECTIONS, strict=True):
+        record = records[first]
+        lines = format_alignment(record).splitlines()
+        heads, rows = lines[: len(record.source_tokens)], lines[len(heads_of(lines)) :]
+        assert len(heads) == len(record.source_tokens)
+        corners = {cell_len(line.split("┌")[0]) - 2 * i for i, line in enumerate(heads)}
+        assert len(corners) == 1
+        for line in lines:
+            arabic = any(unicodedata.bidirectional(c) == "AL" for c in line)
+            assert line.startswith("\u200e") == arabic
+        assert len(rows) == len(record.tokens), (source, target)
+
+
+def heads_of(lines):
+    return [line for line in lines if "┌" in line]
+
+
+@needs_tensorflow
+def test_the_exported_graph_gives_the_same(trained, records, tmp_path):
+    """Under TensorFlow alone, without this project's code."""
+    import tensorflow as tf
+
+    options = {"max_length": LONGEST, "warmup": False}
+    folder = trained.task.export_savedmodel(tmp_path / "scripts", **options)
+    translate = tf.saved_model.load(str(folder)).signatures["translate"]
+    found = translate(text=tf.constant(SOURCES))["translation"].numpy()
+    assert [text.decode() for text in found.tolist()] == [r.text for r in records]
