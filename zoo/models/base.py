@@ -14,25 +14,11 @@ from keras import ops
 from zoo.backend import Tensor
 from zoo.checks import above_zero, one_of, positive, rate
 from zoo.layers.functional import cast_weights
+from zoo.models.fitting import Fitting
 from zoo.presets.build import build
 from zoo.presets.card import TASKS
 from zoo.presets.registry import cannot, locate
 from zoo.serving.export import export_savedmodel
-
-
-def holds_ids(x: Tensor) -> bool:
-    """Whether data is ids, to be left as they are.
-
-    Ids are a dict of integer arrays, a `keras.utils.PyDataset` or a `tf.data.Dataset`
-    without strings.
-    """
-    if isinstance(x, dict):
-        dtypes = [str(getattr(part, "dtype", None)) for part in x.values()]
-        return all("int" in dtype for dtype in dtypes)
-    spec = getattr(x, "element_spec", None)
-    if spec is None:
-        return isinstance(x, keras.utils.PyDataset)
-    return all(getattr(x, "dtype", None) != "string" for x in keras.tree.flatten(spec))
 
 
 class SubclassedModel(type):
@@ -72,12 +58,34 @@ class KeptValues:
         self._make("predict", force)
 
     def _make(self, kind, force):
+        if kind == "train":
+            self.check_trainable()
         name, make = f"{kind}_function", f"make_{kind}_function"
         before = getattr(self, name, None)
         getattr(super(), make)(force)
         made = getattr(self, name)
         if keras.backend.backend() == "jax" and made is not before:
             setattr(self, name, self._giving_back(made, kind))
+
+    def check_trainable(self) -> None:
+        """Refuses an optimizer that has trained other variables than those of today.
+
+        TensorFlow's compiled step would go on training what has been frozen since, and
+        no optimizer has a place for variables that it was not made for.
+
+        Raises:
+            ValueError: if layers have been frozen or freed since.
+        """
+        paths = tuple(variable.path for variable in self.trainable_variables)
+        trained = getattr(self.optimizer, "trained_paths", paths)
+        if trained != paths:
+            raise ValueError(
+                "Layers have been frozen or freed since the optimizer was made for "
+                "those trainable then: call `compile` again, with a new optimizer. "
+                f"Received: {len(paths)} trainable variables, {len(trained)} then"
+            )
+        if self.optimizer is not None:
+            self.optimizer.trained_paths = paths
 
     def _giving_back(self, function, kind):
         def step(state, iterator):
@@ -181,7 +189,7 @@ def until_stop(
     return ops.equal(ops.cumsum(stopped, axis=1) - stopped, 0)
 
 
-class TaskMethods:
+class TaskMethods(Fitting):
     """The methods that all tasks have."""
 
     def __getattr__(self, name):

@@ -204,6 +204,7 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
     backbone_cls = BiRNNWords
     preprocessor_cls = TaggerPreprocessor
     task_name = "tag"
+    text_columns = ("words", "tags")
 
     def __init__(self, backbone: Any, preprocessor: Any = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

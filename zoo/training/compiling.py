@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from zoo.models.base import KeptValues
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.process import give_back_large_buffers
 from zoo.training.updates import prepare_optimizer
@@ -85,6 +86,8 @@ def compile_with(
     # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
     # for mixed_float16 Keras wraps what was given into one that scales the loss.
     model.optimizer.build(model.trainable_variables)
+    if isinstance(model, KeptValues):
+        model.check_trainable()  # from now on
     return model
 
 
