@@ -102,49 +102,6 @@ def test_without_metrics_there_are_none():
     assert fit(task)["accuracy"][0] == pytest.approx(hits.mean())
 
 
-@pytest.mark.parametrize(
-    ("cls", "names"),
-    [
-        (models.LuongTranslator, {"W_s"}),
-        once(
-            models.TransformerTranslator, {"W_Q", "W_K", "W_V", "W_O", "target_embed"}
-        ),
-    ],
-)
-def test_lora_trains_projections_and_is_loaded(cls, names, tmp_path):
-    tied = {"tie_embeddings": "all"} if len(names) > 1 else {}
-    options = {**tied, "dropout": 0.0}
-    task = translator(cls, **options)
-    path = str(tmp_path / "own.lora.h5")
-    with pytest.raises(ValueError, match="call `enable_lora.* Received: filepath"):
-        task.backbone.load_lora_weights(path)
-    with pytest.raises(ValueError, match="names of Dense or .*Received: .'nothing'"):
-        task.backbone.enable_lora(2, ["nothing"])
-    frozen = task.backbone.token_embedding.embeddings
-    frozen.trainable = False
-    count = len(task.backbone.trainable_variables)
-    with pytest.raises(ValueError, match="names of Dense or"):
-        task.backbone.enable_lora(2, ["nothing"])
-    assert len(task.backbone.trainable_variables) == count and not frozen.trainable
-    task = translator(cls, **options)
-    before = to_numpy(task(INPUTS))
-    task.backbone.enable_lora(2)
-    adapted = [v for v in task.trainable_variables if v.name.startswith("lora_")]
-    assert {v.path.split("/")[-2][:12] for v in adapted} == names
-    close(task(INPUTS), before)  # LoRA starts at zero
-    losses = fit(without_logits(task, rate=1.0), epochs=4)["loss"]
-    assert losses[-1] < losses[0]
-    if len(names) > 1:  # the word vectors' own can't be saved by themselves
-        with pytest.raises(ValueError, match="use `save_weights`"):
-            task.backbone.save_lora_weights(path)
-        return
-    task.backbone.save_lora_weights(path)
-    other = translator(cls, **options)
-    other.backbone.enable_lora(2)
-    other.backbone.load_lora_weights(path)
-    close(other(INPUTS), task(INPUTS))
-
-
 @pytest.mark.parametrize("method", ["fit", once("evaluate"), once("predict")])
 @pytest.mark.parametrize("place", ["step", once("first batch"), "last batch"])
 def test_a_model_keeps_its_values_when_training_raises(method, place):

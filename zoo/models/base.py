@@ -15,6 +15,7 @@ from zoo.backend import Tensor
 from zoo.checks import above_zero, one_of, positive, rate
 from zoo.layers.functional import cast_weights
 from zoo.models.fitting import Fitting
+from zoo.models.lora import LowRank
 from zoo.presets.build import build
 from zoo.presets.card import TASKS
 from zoo.presets.registry import cannot, locate
@@ -281,7 +282,7 @@ class Configured:
         return {**super().get_config(), **settings}
 
 
-class Backbone(Configured, Presets, keras_hub.models.Backbone):
+class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
     """Base class of the zoo's backbones."""
 
     @property
@@ -318,67 +319,6 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         """
         plain = self.output_or_embedding.quantization_mode is None
         return plain and not has_float8(self)
-
-    def default_lora_layer_names(self) -> list[str]:
-        """Names of the layers that `enable_lora` adapts by default.
-
-        They are the output layer and the Transformer's attention projections. The
-        attentions of the other models are no Dense layers, and stay frozen.
-        """
-        return ["W_Q", "W_K", "W_V", "W_O", self.output_or_embedding.name]
-
-    def enable_lora(self, rank: int, target_layer_names: Any = None) -> None:
-        """KerasHub's `enable_lora`.
-
-        Freezes all weights and adds trainable ones of low rank to some layers.
-
-        Args:
-            rank: int.
-            target_layer_names: list of str; `default_lora_layer_names()` by default.
-
-        Raises:
-            ValueError: if none of these layers can be adapted; then nothing is frozen.
-        """
-        frozen = [variable for variable in self.variables if not variable.trainable]
-        super().enable_lora(rank, target_layer_names)
-        if not self._has_lora():
-            self.trainable = True  # all layers
-            for variable in frozen:
-                variable.trainable = False
-            raise ValueError(
-                "`target_layer_names` must hold names of Dense or Embedding layers of "
-                f"the backbone. Received: {target_layer_names}"
-            )
-
-    def save_lora_weights(self, filepath: str) -> None:
-        """KerasHub's `save_lora_weights`; LoRA of an Embedding is not supported.
-
-        Raises:
-            ValueError: if there is no LoRA, or one of an Embedding; for a file name
-                that doesn't end in `.lora.h5`.
-        """
-        if any(v.name.startswith("lora_embeddings") for v in self.variables):
-            raise ValueError(
-                "LoRA weights of an Embedding can't be saved separately; use "
-                f"`save_weights`. Received: filepath={filepath!r}"
-            )
-        super().save_lora_weights(filepath)
-
-    def load_lora_weights(self, filepath: str) -> None:
-        """KerasHub's `load_lora_weights`; call `enable_lora(rank)` first.
-
-        Raises:
-            ValueError: if the model has no LoRA, or another rank.
-        """
-        if not self._has_lora():
-            raise ValueError(
-                "The model has no LoRA weights to load into: call `enable_lora(rank)` "
-                f"first. Received: filepath={filepath!r}"
-            )
-        super().load_lora_weights(filepath)
-
-    def _has_lora(self):
-        return any(v.name.startswith("lora_") for v in self.variables)
 
     def make_train_function(self, force: bool = False) -> None:
         if has_float8(self) and keras.backend.backend() == "jax":
