@@ -118,7 +118,7 @@ class Adaptable:
             variable.assign(store[str(place)])
         for name in self._present():
             _, b = factors(self, name)
-            b.assign(ops.zeros_like(b))
+            b.assign(ops.zeros(b.shape))
 
 
 def lora_variables(layer: keras.Layer) -> dict[str, keras.Variable]:

@@ -202,15 +202,24 @@ class TaskMethods(Fitting):
             return getter(name)
         return object.__getattribute__(self, name)
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
-        """KerasHub's `compile`; None for metrics means none.
+    def compile(self, optimizer: Any = "auto", *args: Any, **kwargs: Any) -> None:
+        """KerasHub's `compile`, which a new task has been called with.
 
-        Keras would keep those of the last compilation.
+        None for metrics means none, where Keras would keep those of the last
+        compilation.
+
+        Args:
+            optimizer: "auto", the default, for Adam with a rate of 1e-3 (KerasHub's
+                2e-5 is made for larger models).
+            *args: further arguments.
+            **kwargs: further arguments.
         """
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3)
         for name in ("metrics", "weighted_metrics"):
             if name in kwargs and kwargs[name] is None:
                 kwargs[name] = []
-        super().compile(*args, **kwargs)
+        super().compile(optimizer, *args, **kwargs)
 
     def export_savedmodel(self, path: str, warmup: bool = True, **limits: Any) -> Path:
         """Writes the next version of this model for TensorFlow Serving.

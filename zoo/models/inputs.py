@@ -88,13 +88,12 @@ class Reader:
         return [_numbers(_as_list(column)) for column in columns]
 
     def _of_table(self, table, y):
-        if set(self.names) <= set(table):
-            if y is None:
-                return [table[name] for name in self.names]
-        elif y is not None and self.names[0] in table and len(self.names) == 2:
-            return [table[self.names[0]], y]
-        names = ", ".join(map(str, table))
-        self._refuse(table, y, f"it has the columns {names}")
+        wanted = self.names if y is None else self.names[:1]
+        if not set(wanted) <= set(table):
+            names = ", ".join(map(str, table))
+            self._refuse(table, y, f"it has the columns {names}")
+        columns = [table[name] for name in wanted]
+        return columns if y is None else [*columns, y]
 
     def _of_pairs(self, pairs):
         rows = pairs.tolist() if isinstance(pairs, np.ndarray) else pairs
@@ -240,12 +239,9 @@ def trimmed(x: dict[str, Tensor], y: Tensor, sample_weight: Tensor) -> Any:
 
 
 def are_batches(x: Any) -> bool:
-    """Whether data comes in batches: a dataset of Keras's or TensorFlow's, a generator."""
-    return (
-        hasattr(x, "element_spec")
-        or isinstance(x, keras.utils.PyDataset)
-        or isinstance(x, types.GeneratorType)
-    )
+    """Whether data comes in batches: a Keras or TensorFlow dataset, a generator."""
+    known = (keras.utils.PyDataset, types.GeneratorType)
+    return hasattr(x, "element_spec") or isinstance(x, known)
 
 
 def _is_single(spec):
@@ -255,7 +251,7 @@ def _is_single(spec):
 
 
 def _unpacked(x, y=None, sample_weight=None):
-    """`(x, y, sample_weight)`, where x may be a tuple of them; one of texts is no such."""
+    """`(x, y, sample_weight)` where x may be a tuple of them, but not one of texts."""
     if not isinstance(x, tuple) or y is not None:
         return x, y, sample_weight
     if x and isinstance(x[0], str):

@@ -263,8 +263,6 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
                 `zoo.decoding.BeamSearch`.
             **kwargs: further arguments of `keras.Model.compile`.
         """
-        if optimizer == "auto":
-            optimizer = keras.optimizers.Adam(1e-3)
         if loss == "auto":
             loss = keras.losses.SparseCategoricalCrossentropy(
                 from_logits=True, reduction="mean_with_sample_weight"

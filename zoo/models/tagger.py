@@ -229,8 +229,6 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
             weighted_metrics: "auto", the default, for the accuracy.
             **kwargs: further arguments.
         """
-        if optimizer == "auto":
-            optimizer = keras.optimizers.Adam(1e-3)
         if loss == "auto":
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         if weighted_metrics == "auto":

@@ -100,6 +100,8 @@ def _compile_by_shape(model):
     import tensorflow as tf
 
     def make_train_function(force=False):
+        if isinstance(model, KeptValues):
+            model.check_trainable()
         plain = model.run_eagerly or model.jit_compile is not True
         if plain or model.steps_per_execution > 1:  # compiled anew, in another way
             return type(model).make_train_function(model, force)
