@@ -13,6 +13,7 @@ from keras import initializers, ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import clear_masked, fresh, linear, masked_softmax, read_mask
+from zoo.layers.lora import Adaptable
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
 
@@ -317,7 +318,7 @@ class MultiplicativeAttention(_GlobalAttention):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LocationAttention(Attention):
+class LocationAttention(Adaptable, Attention):
     """Luong et al. 2015, equation 8: a_t = softmax(W_a h_t).
 
     The weights depend on the decoder state alone. Sources shorter than `max_length`
@@ -339,6 +340,8 @@ class LocationAttention(Attention):
         >>> weights.shape
         (2, 5)
     """
+
+    matrices = ("W_a",)
 
     def __init__(
         self, max_length: int, kernel_initializer: Any = "glorot_uniform", **kwargs: Any

@@ -15,10 +15,11 @@ from zoo.layers.functional import (
     fresh,
     linear,
 )
+from zoo.layers.lora import Adaptable
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionCell(MemoryLayer):
+class AttentionCell(Adaptable, MemoryLayer):
     """One step of a recurrent decoder with attention (Luong et al. 2015, section 3).
 
     The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, asked with h_t,
@@ -66,6 +67,8 @@ class AttentionCell(MemoryLayer):
         >>> output.shape, alignment.shape
         ((2, 8), (2, 5))
     """
+
+    matrices = ("W_c",)
 
     def __init__(
         self,

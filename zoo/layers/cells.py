@@ -8,6 +8,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.layers.activations import get_activation
 from zoo.layers.functional import cast_weights, linear
+from zoo.layers.lora import Adaptable
 
 
 def as_list(states: list[Tensor]) -> list:
@@ -24,11 +25,13 @@ def _refuse_dropout(cls, arguments):
             )
 
 
-class ZooCell:
+class ZooCell(Adaptable):
     """Base of zoo's cells, whose `call` casts by itself and may be called directly.
 
     Under eager PyTorch Keras's `__call__` costs as much as the step.
     """
+
+    matrices = ("kernel", "recurrent_kernel")
 
     def project(self, inputs: Tensor) -> Tensor:
         """W x_t + b, the input's share of the net inputs, for any number of steps.

@@ -20,6 +20,7 @@ from zoo.layers.functional import (
     take_last,
     values_of,
 )
+from zoo.layers.lora import Adaptable
 from zoo.layers.scores import make_score
 
 
@@ -219,7 +220,7 @@ class LocalMonotonicAttention(_LocalAttention):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LocalPredictiveAttention(_LocalAttention):
+class LocalPredictiveAttention(Adaptable, _LocalAttention):
     """Luong et al. 2015, section 3.2, "local-p": equations 9 and 10.
 
     p_t = S · sigmoid(v_p · tanh(W_p h_t)); the window is centred on floor(p_t), kept
@@ -246,6 +247,8 @@ class LocalPredictiveAttention(_LocalAttention):
         >>> weights.shape
         (1, 3, 9)
     """
+
+    matrices = ("W_p",)
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from zoo.layers.functional import (
     linear,
     masked_softmax,
 )
+from zoo.layers.lora import Adaptable
 
 # The weights by which a step reads a source.
 FUSED = {
@@ -25,7 +26,7 @@ FUSED = {
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LSTMNCell(keras.layers.Layer):
+class LSTMNCell(Adaptable, keras.layers.Layer):
     """One step of Cheng, Dong & Lapata 2016, section 3.2.
 
     All past hidden states h_i and memories c_i stay on two tapes:
@@ -81,6 +82,14 @@ class LSTMNCell(keras.layers.Layer):
         >>> h.shape, c.shape
         ((2, 4), (2, 4))
     """
+
+    matrices = (
+        "kernel",
+        "recurrent_kernel",
+        "context_kernel",
+        *("W_h", "W_x", "W_htilde", "W_gamma", "W_q"),
+        *("W_xgamma", "W_gammatilde", "W_r"),
+    )
 
     def __init__(
         self,

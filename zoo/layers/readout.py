@@ -8,10 +8,11 @@ from keras import initializers, ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import cast_weights, fresh, linear
+from zoo.layers.lora import Adaptable
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class MaxoutReadout(keras.layers.Layer):
+class MaxoutReadout(Adaptable, keras.layers.Layer):
     """Deep output with one maxout layer (Bahdanau et al. 2015, appendix A.2.2).
 
         t~ = U_o s + V_o E y + C_o c + b_o       2 l values
@@ -43,6 +44,8 @@ class MaxoutReadout(keras.layers.Layer):
         >>> MaxoutReadout(5)(state, word, context).shape
         (2, 7, 5)
     """
+
+    matrices = ("U_o", "V_o", "C_o")
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from keras import initializers, ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import cast_weights, fresh, linear
+from zoo.layers.lora import Adaptable
 
 
 class Score(keras.layers.Layer):
@@ -100,11 +101,13 @@ class ScaledDotScore(DotScore):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class GeneralScore(DotScore):
+class GeneralScore(Adaptable, DotScore):
     """h_t · W_a h_s (Luong et al. 2015, section 3.1, "general").
 
     `W_a` has shape `(d_m, d)`: it maps the memory into the query's space.
     """
+
+    matrices = ("W_a",)
 
     def __init__(
         self, kernel_initializer: Any = "glorot_uniform", **kwargs: Any
@@ -164,8 +167,10 @@ class _TanhScore(Score):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AdditiveScore(_TanhScore):
+class AdditiveScore(Adaptable, _TanhScore):
     """v_a · tanh(W_a s + U_a h_j) (Bahdanau et al. 2015, appendix A.1.2)."""
+
+    matrices = ("W_a", "U_a")
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]
@@ -184,13 +189,15 @@ class AdditiveScore(_TanhScore):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ConcatScore(_TanhScore):
+class ConcatScore(Adaptable, _TanhScore):
     """v_a · tanh(W_a [h_t; h_s]) (Luong et al. 2015, section 3.1, "concat").
 
     `W_a` has shape `(d + d_m, units)`, the query's rows first. The authors' code
     fixes the source half to the identity, which their footnote admits; here it is
     learned, as the equation says.
     """
+
+    matrices = ("W_a",)
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.query_size = query_shape[-1]

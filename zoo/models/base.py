@@ -14,25 +14,12 @@ from keras import ops
 from zoo.backend import Tensor
 from zoo.checks import above_zero, one_of, positive, rate
 from zoo.layers.functional import cast_weights
+from zoo.models.fitting import Fitting
+from zoo.models.lora import LowRank
 from zoo.presets.build import build
 from zoo.presets.card import TASKS
 from zoo.presets.registry import cannot, locate
 from zoo.serving.export import export_savedmodel
-
-
-def holds_ids(x: Tensor) -> bool:
-    """Whether data is ids, to be left as they are.
-
-    Ids are a dict of integer arrays, a `keras.utils.PyDataset` or a `tf.data.Dataset`
-    without strings.
-    """
-    if isinstance(x, dict):
-        dtypes = [str(getattr(part, "dtype", None)) for part in x.values()]
-        return all("int" in dtype for dtype in dtypes)
-    spec = getattr(x, "element_spec", None)
-    if spec is None:
-        return isinstance(x, keras.utils.PyDataset)
-    return all(getattr(x, "dtype", None) != "string" for x in keras.tree.flatten(spec))
 
 
 class SubclassedModel(type):
@@ -72,12 +59,34 @@ class KeptValues:
         self._make("predict", force)
 
     def _make(self, kind, force):
+        if kind == "train":
+            self.check_trainable()
         name, make = f"{kind}_function", f"make_{kind}_function"
         before = getattr(self, name, None)
         getattr(super(), make)(force)
         made = getattr(self, name)
         if keras.backend.backend() == "jax" and made is not before:
             setattr(self, name, self._giving_back(made, kind))
+
+    def check_trainable(self) -> None:
+        """Refuses an optimizer that has trained other variables than those of today.
+
+        TensorFlow's compiled step would go on training what has been frozen since, and
+        no optimizer has a place for variables that it was not made for.
+
+        Raises:
+            ValueError: if layers have been frozen or freed since.
+        """
+        paths = tuple(variable.path for variable in self.trainable_variables)
+        trained = getattr(self.optimizer, "trained_paths", paths)
+        if trained != paths:
+            raise ValueError(
+                "Layers have been frozen or freed since the optimizer was made for "
+                "those trainable then: call `compile` again, with a new optimizer. "
+                f"Received: {len(paths)} trainable variables, {len(trained)} then"
+            )
+        if self.optimizer is not None:
+            self.optimizer.trained_paths = paths
 
     def _giving_back(self, function, kind):
         def step(state, iterator):
@@ -181,7 +190,7 @@ def until_stop(
     return ops.equal(ops.cumsum(stopped, axis=1) - stopped, 0)
 
 
-class TaskMethods:
+class TaskMethods(Fitting):
     """The methods that all tasks have."""
 
     def __getattr__(self, name):
@@ -193,15 +202,24 @@ class TaskMethods:
             return getter(name)
         return object.__getattribute__(self, name)
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
-        """KerasHub's `compile`; None for metrics means none.
+    def compile(self, optimizer: Any = "auto", *args: Any, **kwargs: Any) -> None:
+        """KerasHub's `compile`, which a new task has been called with.
 
-        Keras would keep those of the last compilation.
+        None for metrics means none, where Keras would keep those of the last
+        compilation.
+
+        Args:
+            optimizer: "auto", the default, for Adam with a rate of 1e-3 (KerasHub's
+                2e-5 is made for larger models).
+            *args: further arguments.
+            **kwargs: further arguments.
         """
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3)
         for name in ("metrics", "weighted_metrics"):
             if name in kwargs and kwargs[name] is None:
                 kwargs[name] = []
-        super().compile(*args, **kwargs)
+        super().compile(optimizer, *args, **kwargs)
 
     def export_savedmodel(self, path: str, warmup: bool = True, **limits: Any) -> Path:
         """Writes the next version of this model for TensorFlow Serving.
@@ -273,7 +291,7 @@ class Configured:
         return {**super().get_config(), **settings}
 
 
-class Backbone(Configured, Presets, keras_hub.models.Backbone):
+class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
     """Base class of the zoo's backbones."""
 
     @property
@@ -310,67 +328,6 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         """
         plain = self.output_or_embedding.quantization_mode is None
         return plain and not has_float8(self)
-
-    def default_lora_layer_names(self) -> list[str]:
-        """Names of the layers that `enable_lora` adapts by default.
-
-        They are the output layer and the Transformer's attention projections. The
-        attentions of the other models are no Dense layers, and stay frozen.
-        """
-        return ["W_Q", "W_K", "W_V", "W_O", self.output_or_embedding.name]
-
-    def enable_lora(self, rank: int, target_layer_names: Any = None) -> None:
-        """KerasHub's `enable_lora`.
-
-        Freezes all weights and adds trainable ones of low rank to some layers.
-
-        Args:
-            rank: int.
-            target_layer_names: list of str; `default_lora_layer_names()` by default.
-
-        Raises:
-            ValueError: if none of these layers can be adapted; then nothing is frozen.
-        """
-        frozen = [variable for variable in self.variables if not variable.trainable]
-        super().enable_lora(rank, target_layer_names)
-        if not self._has_lora():
-            self.trainable = True  # all layers
-            for variable in frozen:
-                variable.trainable = False
-            raise ValueError(
-                "`target_layer_names` must hold names of Dense or Embedding layers of "
-                f"the backbone. Received: {target_layer_names}"
-            )
-
-    def save_lora_weights(self, filepath: str) -> None:
-        """KerasHub's `save_lora_weights`; LoRA of an Embedding is not supported.
-
-        Raises:
-            ValueError: if there is no LoRA, or one of an Embedding; for a file name
-                that doesn't end in `.lora.h5`.
-        """
-        if any(v.name.startswith("lora_embeddings") for v in self.variables):
-            raise ValueError(
-                "LoRA weights of an Embedding can't be saved separately; use "
-                f"`save_weights`. Received: filepath={filepath!r}"
-            )
-        super().save_lora_weights(filepath)
-
-    def load_lora_weights(self, filepath: str) -> None:
-        """KerasHub's `load_lora_weights`; call `enable_lora(rank)` first.
-
-        Raises:
-            ValueError: if the model has no LoRA, or another rank.
-        """
-        if not self._has_lora():
-            raise ValueError(
-                "The model has no LoRA weights to load into: call `enable_lora(rank)` "
-                f"first. Received: filepath={filepath!r}"
-            )
-        super().load_lora_weights(filepath)
-
-    def _has_lora(self):
-        return any(v.name.startswith("lora_") for v in self.variables)
 
     def make_train_function(self, force: bool = False) -> None:
         if has_float8(self) and keras.backend.backend() == "jax":

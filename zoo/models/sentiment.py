@@ -1,9 +1,11 @@
 """Sentiment of sentences by LSTM or LSTMN: Cheng, Dong & Lapata 2016, section 4.2."""
 
+import reprlib
 from typing import Any
 
 import keras
 import keras_hub
+import numpy as np
 from keras import ops
 
 from zoo.backend import Shape, Tensor
@@ -171,6 +173,7 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
     backbone_cls = RecurrentClassifier
     preprocessor_cls = RecurrentClassifierPreprocessor
     task_name = "classify"
+    text_columns = ("text", "label")
 
     def compile(
         self,
@@ -184,6 +187,21 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
         if loss == "auto":
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         super().compile(optimizer, loss, metrics=metrics, **kwargs)
+
+    def preprocess_samples(
+        self, x: Any, y: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """The arrays of texts and their classes, given by number or by name."""
+        given = y if isinstance(y, (list, tuple, np.ndarray)) else ()
+        if any(isinstance(label, str) for label in given):
+            names = self.backbone.classes
+            if not set(y) <= set(names):
+                raise ValueError(
+                    f"Labels must be class numbers or of {names}. "
+                    f"Received: {reprlib.repr(list(y))}"
+                )
+            y = np.array([names.index(label) for label in y])
+        return super().preprocess_samples(x, y, sample_weight)
 
     def classify(self, texts: str | list[str], batch_size: int = 32) -> Any:
         """The most probable class of each text.

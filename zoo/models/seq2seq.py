@@ -25,7 +25,6 @@ from zoo.models.base import (
     Backbone,
     Presets,
     TaskMethods,
-    holds_ids,
     until_stop,
 )
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
@@ -180,6 +179,8 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     """
 
     task_name = "translate"
+    text_columns = ("source", "target")
+    text_inputs = 2
 
     def __init__(
         self,
@@ -251,10 +252,21 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         sampler: str = "greedy",
         **kwargs: Any,
     ) -> None:
-        """`keras_hub.models.Seq2SeqLM.compile`; `generate` is greedy by default.
+        """`keras_hub.models.Seq2SeqLM.compile`, which a new task has been called with.
 
-        The sampler may be a `zoo.decoding.BeamSearch`.
+        Args:
+            optimizer: "auto", the default, for Adam with a rate of 1e-3.
+            loss: "auto", the default, for the mean cross-entropy of a real token.
+            metrics: none by default.
+            weighted_metrics: "auto", the default, for the accuracy.
+            sampler: of `generate`, greedy by default; it may be a
+                `zoo.decoding.BeamSearch`.
+            **kwargs: further arguments of `keras.Model.compile`.
         """
+        if loss == "auto":
+            loss = keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True, reduction="mean_with_sample_weight"
+            )
         super().compile(
             optimizer,
             loss,
@@ -312,33 +324,12 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         token_ids = ops.where(counts, token_ids, PAD_ID)
         return {"token_ids": ops.where(real[:, None], token_ids, prompt)}
 
-    def _takes_ids(self, x):
-        return self.preprocessor is None or holds_ids(x)
-
-    def fit(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.fit`, on strings or on ids.
-
-        Raw strings go through the preprocessor; batches of ids (a
-        `keras.utils.PyDataset`, a `tf.data.Dataset` without strings, or any data
-        without a preprocessor) go as they are.
-        """
-        if self._takes_ids(x):
-            return keras.Model.fit(self, x, *args, **kwargs)
-        return super().fit(x, *args, **kwargs)
-
-    def evaluate(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.evaluate`, with the choice that `fit` makes."""
-        if self._takes_ids(x):
-            with self.values_kept():
-                return keras.Model.evaluate(self, x, *args, **kwargs)
-        return super().evaluate(x, *args, **kwargs)
-
-    def predict(self, x: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.predict`, with the choice that `fit` makes."""
-        if self._takes_ids(x):
-            with self.values_kept():
-                return keras.Model.predict(self, x, *args, **kwargs)
-        return super().predict(x, *args, **kwargs)
+    def preprocess_samples(
+        self, x: Any, y: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """The arrays of sources and targets; x may be a dict of both."""
+        x = x if y is None else {"source": x, "target": y}
+        return super().preprocess_samples(x, sample_weight=sample_weight)
 
 
 def _check_vocabulary(backbone, preprocessor):

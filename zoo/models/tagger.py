@@ -204,6 +204,7 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
     backbone_cls = BiRNNWords
     preprocessor_cls = TaggerPreprocessor
     task_name = "tag"
+    text_columns = ("words", "tags")
 
     def __init__(self, backbone: Any, preprocessor: Any = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -228,8 +229,6 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
             weighted_metrics: "auto", the default, for the accuracy.
             **kwargs: further arguments.
         """
-        if optimizer == "auto":
-            optimizer = keras.optimizers.Adam(1e-3)
         if loss == "auto":
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         if weighted_metrics == "auto":

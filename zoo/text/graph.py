@@ -165,3 +165,10 @@ def detokenize(tokenizer: Any, ids: Tensor) -> Tensor:
     keep = before_end(ids, tokenizer.end_token_id) & (ids != tokenizer.pad_token_id)
     keep &= ids != tokenizer.start_token_id
     return tokenizer.detokenize(tf.ragged.boolean_mask(ids, keep))
+
+
+def times_rows(weights: Tensor, factors: Tensor) -> Tensor:
+    """Multiplies each row of weights `(..., T)` by one of the factors `(...)`."""
+    import tensorflow as tf
+
+    return weights * tf.cast(factors, weights.dtype)[..., None]

@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from zoo.models.base import KeptValues
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.process import give_back_large_buffers
 from zoo.training.updates import prepare_optimizer
@@ -85,6 +86,8 @@ def compile_with(
     # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
     # for mixed_float16 Keras wraps what was given into one that scales the loss.
     model.optimizer.build(model.trainable_variables)
+    if isinstance(model, KeptValues):
+        model.check_trainable()  # from now on
     return model
 
 
@@ -97,6 +100,8 @@ def _compile_by_shape(model):
     import tensorflow as tf
 
     def make_train_function(force=False):
+        if isinstance(model, KeptValues):
+            model.check_trainable()
         plain = model.run_eagerly or model.jit_compile is not True
         if plain or model.steps_per_execution > 1:  # compiled anew, in another way
             return type(model).make_train_function(model, force)

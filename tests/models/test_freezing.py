@@ -1,0 +1,100 @@
+"""Parts that are frozen stay as they are, bit for bit; all others learn."""
+
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import to_numpy
+from tests.marks import once
+from tests.models import test_tagger
+from tests.models.test_everyday import INPUTS, LABELS, TAGS, WEIGHTS, translator
+from zoo import models
+from zoo.training import compile_for_training
+
+TAGGED = (["A dog", ["cat"]], TAGS)
+# A task, data for it, and the parts to be frozen of its backbone.
+CASES = {
+    "Luong": (
+        lambda: translator(dropout=0.0),
+        (INPUTS, LABELS, WEIGHTS),
+        ["encoder", "token_embedding"],
+    ),
+    "Transformer": (
+        lambda: translator(models.TransformerTranslator, dropout=0.0),
+        (INPUTS, LABELS, WEIGHTS),
+        ["encoder_layers", "token_embedding"],
+    ),
+    "tagger": (test_tagger.task_of, TAGGED, ["token_embedding", "convolution"]),
+    "Bahdanau": (
+        lambda: translator(models.BahdanauTranslator, dropout=0.0),
+        (INPUTS, LABELS, WEIGHTS),
+        ["decoder", "source_embedding"],
+    ),
+}
+
+
+def freeze(backbone, names):
+    """Freezes parts; returns whether each weight of the backbone is frozen."""
+    parts = [getattr(backbone, name) for name in names]
+    for layer in keras.tree.flatten(parts):
+        layer.trainable = False
+    frozen = {id(v) for layer in keras.tree.flatten(parts) for v in layer.weights}
+    return {v.path: id(v) in frozen for v in backbone.weights}
+
+
+def check(task, trained, frozen, data):
+    before = {v.path: to_numpy(v.value).copy() for v in task.backbone.weights}
+    trained.fit(data, verbose=0)
+    assert len(before) <= len(frozen) and {*frozen.values()} == {True, False}
+    for variable in task.backbone.weights:
+        same = np.array_equal(to_numpy(variable.value), before[variable.path])
+        assert same == frozen[variable.path], variable.path
+
+
+@pytest.mark.parametrize(
+    "case", ["Luong", once("Transformer"), "tagger", once("Bahdanau")]
+)
+def test_what_is_frozen_stays(case):
+    """A task that is compiled by default, and frozen after that."""
+    make, data, names = CASES[case]
+    task = make()
+    check(task, task, freeze(task.backbone, names), data)
+    task.backbone.trainable = False
+    with pytest.raises(ValueError, match="call `compile` again.*Received: .* then"):
+        task.fit(data, verbose=0)
+
+
+@pytest.mark.once
+def test_what_is_frozen_or_freed_later_takes_another_compile():
+    make, data, names = CASES["Luong"]
+    task = make()
+    task.train_on_batch(data)
+    frozen = freeze(task.backbone, names)
+    with pytest.raises(ValueError, match="Received: 8 trainable variables, 11 then"):
+        task.train_on_batch(data)
+    task.compile(keras.optimizers.Adam(0.1))
+    check(task, task, frozen, data)
+    for trainable in (False, True):  # TensorFlow takes no notice of the same once more
+        task.backbone.trainable = trainable
+    task.compile(keras.optimizers.Adam(0.1))
+    check(task, task, {**dict.fromkeys(frozen, False), "all": True}, data)
+
+
+@pytest.mark.parametrize("case", ["Luong", "Transformer", once("Bahdanau")])
+def test_what_is_frozen_stays_in_training_without_logits(case):
+    make, (x, y, weights), names = CASES[case]
+    task = make()
+    frozen = freeze(task.backbone, names)
+    trained = compile_for_training(task, keras.optimizers.Adam(0.1))
+
+    class Batches(keras.utils.PyDataset):
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            return x, y, weights
+
+    check(task, trained, frozen, Batches())
+    task.backbone.trainable = False
+    with pytest.raises(ValueError, match="call `compile` again"):
+        trained.fit(Batches(), verbose=0)

@@ -1,0 +1,130 @@
+"""LoRA (Hu et al. 2022) of the matrices that the zoo's own layers keep."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.backend import Tensor
+
+
+class Matrix:
+    """A layer's matrix W; with LoRA it reads as W + A B.
+
+    Args:
+        name: of the attribute.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, layer: Any, owner: Any = None) -> Any:
+        if layer is None:
+            return self
+        if self.name not in layer.__dict__:
+            raise AttributeError(f"{owner.__name__} has no {self.name} before `build`")
+        weights = layer.__dict__[self.name]
+        if not layer.lora_enabled or weights is None:
+            return weights
+        a, b = factors(layer, self.name)
+        return ops.add(weights, ops.matmul(a, b))
+
+    def __set__(self, layer: Any, value: Any) -> None:
+        layer.__dict__[self.name] = value
+
+
+def factors(layer: Any, name: str) -> tuple[Any, Any]:
+    """A layer's variables A `(n, rank)` and B `(rank, m)` of one of its matrices."""
+    return getattr(layer, f"lora_{name}_a"), getattr(layer, f"lora_{name}_b")
+
+
+class Adaptable:
+    """Base of layers whose matrices LoRA can adapt, before `keras.layers.Layer`.
+
+    It is for layers that read their matrices as attributes: whatever loop runs them
+    then reads W + A B. A file of the layer's weights has that sum; what is loaded
+    into an adapted layer becomes its W, and B zero.
+    """
+
+    matrices: tuple[str, ...] = ()  # names of attributes
+    lora_enabled = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in cls.__dict__.get("matrices", ()):
+            setattr(cls, name, Matrix(name))
+
+    def enable_lora(self, rank: int) -> None:
+        """Freezes the layer's matrices and adds A, drawn, and B, zero, to each.
+
+        Args:
+            rank: columns of A, rows of B.
+
+        Raises:
+            ValueError: if the layer is not built or has LoRA already.
+        """
+        if not self.built or self.lora_enabled:  # type: ignore[attr-defined]
+            raise ValueError(
+                "LoRA is added once, to a layer that is built. Received: "
+                f"lora_enabled={self.lora_enabled}"
+            )
+        self._tracker.unlock()  # type: ignore[attr-defined]  # as Keras's layers do
+        for name in self._present():
+            weights = getattr(self, name)
+            weights.trainable = False
+            rows, columns = weights.shape
+            sizes = {"a": (rows, rank), "b": (rank, columns)}
+            for factor, shape in sizes.items():
+                variable = self.add_weight(  # type: ignore[attr-defined]
+                    name=f"lora_{name}_{factor}",
+                    shape=shape,
+                    initializer="he_uniform" if factor == "a" else "zeros",
+                    dtype="float32",
+                )
+                setattr(self, f"lora_{name}_{factor}", variable)
+        self._tracker.lock()  # type: ignore[attr-defined]
+        self.lora_enabled = True
+
+    def _present(self):
+        """The names of the matrices that the layer's options give it."""
+        return [n for n in self.matrices if self.__dict__.get(n) is not None]
+
+    def _own(self):
+        """What the layer keeps without LoRA, in the order of its files."""
+        kept: dict[str, Tensor] = {}
+        super().save_own_variables(kept)
+        return [v for v in kept.values() if not v.name.startswith("lora_")]
+
+    def save_own_variables(self, store: Any) -> None:
+        """Keras's hook: the sums of the matrices and what LoRA adds to them."""
+        if not self.lora_enabled:
+            super().save_own_variables(store)
+            return
+        sums = {id(self.__dict__[n]): getattr(self, n) for n in self._present()}
+        for place, variable in enumerate(self._own()):
+            store[str(place)] = sums.get(id(variable), variable)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Keras's hook: a layer's matrices, to which LoRA then adds nothing."""
+        if not self.lora_enabled:
+            super().load_own_variables(store)
+            return
+        own = self._own()
+        if len(store.keys()) != len(own):
+            raise ValueError(
+                f"The layer has {len(own)} variables. Received: {len(store.keys())}"
+            )
+        for place, variable in enumerate(own):
+            variable.assign(store[str(place)])
+        for name in self._present():
+            _, b = factors(self, name)
+            b.assign(ops.zeros(b.shape))
+
+
+def lora_variables(layer: keras.Layer) -> dict[str, keras.Variable]:
+    """The variables that LoRA has added to a layer itself, of Keras's or the zoo's."""
+    return {
+        name: value
+        for name, value in vars(layer).items()
+        if name.startswith("lora_") and isinstance(value, keras.Variable)
+    }

@@ -1,0 +1,105 @@
+"""`fit`, `evaluate`, `predict` and the like of tasks, on text in any form."""
+
+import contextlib
+import inspect
+from typing import Any
+
+import keras
+
+from zoo.models.inputs import Reader, are_batches, weighted
+
+
+class Fitting:
+    """`keras.Model.fit` and the like, for text or ids.
+
+    Text comes in columns: sources and targets of a translator, sentences and tags of a
+    tagger, texts and labels of a classifier, texts alone of a language model. They are
+    given as
+
+    - two lists, tuples, NumPy arrays or columns of a table: `fit(sources, targets)`, or
+      the tuple `(sources, targets)`, as a third its weights, one number a text;
+    - a list of pairs, or a NumPy array `(N, 2)`;
+    - a dict, a pandas or a Hugging Face table, with columns named by `text_columns`;
+    - batches of any of these, from a `tf.data.Dataset` (whose single texts are batched
+      by `batch_size`), a `keras.utils.PyDataset` or a generator.
+
+    `validation_data` is any of them. What is not batches is preprocessed at once, as
+    wide as its longest text, and all of Keras's arguments go with it; batches are
+    preprocessed one by one, to the preprocessor's lengths.
+
+    Ids, a dict of integer arrays or batches of them, are left as they are; a task
+    without a preprocessor takes nothing else.
+
+    A `ValueError` tells what can't be taken, before any step.
+    """
+
+    text_columns: tuple[str, ...] = ("text",)
+    text_inputs = 1
+
+    def preprocess_samples(
+        self, x: Any, y: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """KerasHub's hook: the arrays of one batch of text.
+
+        Args:
+            x, y: the columns of `text_columns`.
+            sample_weight: one number a text; it multiplies the weights of its words.
+        """
+        if self.preprocessor is None:
+            return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+        return weighted(self.preprocessor(x, y=y), sample_weight)
+
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.fit`; see `zoo.models.fitting.Fitting` for what it takes.
+
+        A task that was never compiled is trained with its `compile()`'s defaults.
+
+        Raises:
+            ValueError: for data that can't be taken, naming what can; if layers were
+                frozen or freed after a training without another `compile`.
+        """
+        return self._run("fit", args, kwargs)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.evaluate`, of what `fit` takes."""
+        return self._run("evaluate", args, kwargs)
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.predict`, of what `fit` takes, without labels: logits."""
+        return self._run("predict", args, kwargs)
+
+    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.train_on_batch`, of one batch of what `fit` takes."""
+        return self._run("train_on_batch", args, kwargs)
+
+    def test_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.test_on_batch`, of one batch of what `fit` takes."""
+        return self._run("test_on_batch", args, kwargs)
+
+    def predict_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.predict_on_batch`, of what `fit` takes, without labels."""
+        return self._run("predict_on_batch", args, kwargs)
+
+    def _run(self, name, args, kwargs):
+        # Not the methods of KerasHub, which would preprocess once more.
+        method = getattr(keras.Model, name)
+        signature = inspect.signature(method)
+        given = signature.bind(self, *args, **kwargs).arguments
+        given |= given.pop("kwargs", {})  # Keras's own
+        reader = Reader(self, labelled="y" in signature.parameters)
+        data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
+        read = reader.read(**data, batch_size=given.get("batch_size"))
+        if are_batches(read[0]):
+            given.pop("batch_size", None)
+        given |= {
+            key: part
+            for key, part in zip(data, read, strict=True)
+            if key in signature.parameters
+        }
+        if (held_out := given.get("validation_data")) is not None:
+            size = given.get("validation_batch_size")
+            read = reader.read(held_out, batch_size=size)
+            given["validation_data"] = read[0] if are_batches(read[0]) else read
+        kept = name in ("evaluate", "predict")
+        with self.values_kept() if kept else contextlib.nullcontext():
+            return method(**given)
