@@ -1,14 +1,22 @@
-"""The README's Python examples run as they stand."""
+"""The Python examples of the README and of docs/own_data.md run as they stand."""
 
 import re
 from pathlib import Path
 
+import keras_hub
 import pytest
 
 pytestmark = pytest.mark.once
 
-README = Path(__file__).resolve().parent.parent / "README.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def examples(page):
+    text = (ROOT / page).read_text("utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+EXAMPLES = examples("README.md")
 
 
 def test_there_are_examples():
@@ -22,3 +30,17 @@ def test_example(number, capsys):
     printed = capsys.readouterr().out
     for wanted in re.findall(r"print\(.*\)  # (.*)", EXAMPLES[number]):
         assert wanted in printed
+
+
+def test_the_examples_of_own_data_run_one_after_the_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    published = []
+    monkeypatch.setattr(
+        keras_hub, "upload_preset", lambda *given: published.append(given)
+    )
+    scope = {}
+    for text in examples("docs/own_data.md"):
+        exec(compile(text, "docs/own_data.md", "exec"), scope)
+    assert published == [("hf://you/formal", "formal")]
+    assert (tmp_path / "formal" / "task.json").is_file()
+    assert (tmp_path / "formal.lora.h5").is_file()
