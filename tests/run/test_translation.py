@@ -258,7 +258,7 @@ def test_another_vocabulary_is_refused(straight, tmp_path):
         make(tmp_path)
     os.remove(tmp_path / "tokenizer.spm")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation, "train_tokenizer", lambda *_: other_tokenizer)
+        patch.setattr(translation, "train_tokenizer", lambda *_, **__: other_tokenizer)
         made = make(tmp_path)
     with pytest.raises(CheckpointError, match="another run: its vocabulary differs"):
         made.train()
