@@ -159,10 +159,7 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ("corpora=multi30k", "--set corpora: must be JSON"),
         ('corpora=[["multi30k"]]', "--set corpora: must be JSON"),
         ('corpora=[["multi30k", "2"]]', "--set corpora: must be JSON"),
-        (
-            'corpora=[["wmt14", 1]]',
-            "known are multi30k, tatoeba, dates. Received: 'wmt14'",
-        ),
+        ('corpora=[["wmt14", 1]]', "tatoeba, dates. Received: 'wmt14'"),
         ('corpora=[["multi30k", 0]]', "at least once. Received: 0 times 'multi30k'"),
         ("epochs=0", "`epochs` must be at least 1. Received: 0"),
         ("max_length=0", "`max_length` must be at least 1. Received: 0"),
