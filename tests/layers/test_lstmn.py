@@ -28,7 +28,7 @@ def test_the_forget_gate_starts_open():
             assert to_numpy(cell.bias).tolist() == [0] * 4 + [value] * 4 + [0] * 8
 
 
-@pytest.mark.parametrize("skip", [True, False])
+@pytest.mark.parametrize("skip", [True, once(False)])
 def test_a_stack_is_the_papers(skip):
     layer = LSTMN(4, num_layers=2, skip=skip)
     layer.build(INPUTS.shape)
@@ -64,7 +64,7 @@ def test_two_parts_of_a_sequence_share_states_only():
         close(to_numpy(found)[b], np.array(hs))
 
 
-@pytest.mark.parametrize("num_layers", [1, 2])
+@pytest.mark.parametrize("num_layers", [once(1), 2])
 def test_tapes_that_start_anew(num_layers):
     """Each part is as if it were called by itself, from the states before it."""
     layer = LSTMN(4, num_layers)

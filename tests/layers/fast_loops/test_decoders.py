@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, gradients, randomize
+from tests.harness import close, compiled, gradients, randomize
 from tests.marks import once
 from zoo.layers import (
     AdditiveAttention,
@@ -60,7 +60,7 @@ CONTEXT_CELLS = {
 
 def same(variables, fast, plain):
     """Values and gradients of two ways to compute `(B, T, m)`."""
-    close(fast(), plain())
+    close(compiled(fast)(), compiled(plain)())
 
     def loss(run):
         outputs = run()
