@@ -1,7 +1,6 @@
 import contextlib
 import gc
 
-import keras
 import pytest
 
 # The files that take longest: started last, one of them would keep one process busy
@@ -39,7 +38,10 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="module", autouse=True)
 def free_memory():
     """Lets go of a file's models and of what was compiled for them."""
+    gc.freeze()  # what is there now stays, and no collection looks through it
     yield
+    import keras  # here, since the process that hands out the files needs none
+
     gc.collect()
     if keras.backend.backend() == "jax":
         import jax
@@ -49,8 +51,8 @@ def free_memory():
 
 @pytest.fixture(scope="session", autouse=True)
 def not_of_this_process():
-    """Tests leave memory and XLA's flags alone;
-    tests/training/test_process.py has processes of its own."""
+    """Tests leave memory and XLA's flags alone, but for those of
+    tests/training/test_process.py."""
     from zoo.training import process
 
     with pytest.MonkeyPatch.context() as patch:
@@ -63,19 +65,23 @@ def not_of_this_process():
 def nothing_computed(node):
     """Fails what is marked `backend_free` if it computes with Keras in this process."""
 
-    def computes(*_, **__):
-        pytest.fail("it is marked `backend_free` and computes with Keras's backend")
+    if not node.get_closest_marker("backend_free"):
+        yield
+        return
+    import keras
 
     import zoo.layers  # noqa: F401  # which asks `keras.ops` for decorators
 
+    def computes(*_, **__):
+        pytest.fail("it is marked `backend_free` and computes with Keras's backend")
+
     with pytest.MonkeyPatch.context() as patch:
-        if node.get_closest_marker("backend_free"):
-            patch.setattr(keras.Layer, "__call__", computes)
-            patch.setattr(keras.Variable, "__init__", computes)
-            for module in (keras.ops, keras.random):
-                for name, value in vars(module).items():
-                    if callable(value):
-                        patch.setattr(module, name, computes)
+        patch.setattr(keras.Layer, "__call__", computes)
+        patch.setattr(keras.Variable, "__init__", computes)
+        for module in (keras.ops, keras.random):
+            for name, value in vars(module).items():
+                if callable(value):
+                    patch.setattr(module, name, computes)
         yield
 
 

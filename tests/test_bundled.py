@@ -30,12 +30,14 @@ def preset(request):
     return CARDS[request.param], zoo.load(request.param)
 
 
+@pytest.mark.backend_free
 def test_they_are_bundled():
     recorded = {name for found in KEPT.values() for name in found if name != "sources"}
     assert set(CARDS) == recorded
     assert set(CARDS) <= {card.name for card in zoo.list_presets()}
 
 
+@pytest.mark.backend_free
 @pytest.mark.parametrize("name", CARDS)
 def test_its_card_is_complete(name):
     card = CARDS[name]
@@ -47,6 +49,7 @@ def test_its_card_is_complete(name):
     assert all(re.fullmatch("[0-9a-f]{40}", part) for part in card.commit.split(", "))
 
 
+@pytest.mark.backend_free
 def test_translators_of_two_languages_share_one_tokenizer():
     """They can be one ensemble, and their scores compared."""
     files = {

@@ -97,6 +97,8 @@ def run(backend, pytest_arguments, xla_flags):
         "XLA_FLAGS": xla_flags,
         **os.environ,
         "KERAS_BACKEND": backend,
+        # Each file of tests is prepared and compiled once, not in each process.
+        "PYTHONDONTWRITEBYTECODE": "",
     }
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

@@ -23,6 +23,7 @@ NO_WORDS = ["<pad>", "<s>"]
 # === Prefixes ===
 
 
+@pytest.mark.once
 def test_a_prefix_that_it_would_have_begun_with_changes_nothing(terse, texts):
     sources = terse.preprocessor.encode(texts)
     search = BeamSearch(1, 0.0)
@@ -35,6 +36,7 @@ def test_a_prefix_that_it_would_have_begun_with_changes_nothing(terse, texts):
         assert score == pytest.approx(wanted_score, rel=1e-4)
 
 
+@pytest.mark.once
 def test_a_translation_begins_with_its_prefix(terse, texts):
     records = terse.translate(texts, prefix="ein hund", n_best=2, **DETAILS)
     [ids] = terse.preprocessor.encode_targets("ein hund")
@@ -80,6 +82,7 @@ def test_a_prefix_longer_than_the_usual_limit(translator, terse):
 # === Banned pieces ===
 
 
+@pytest.mark.once
 def test_banned_pieces_are_not_written(terse, texts):
     free = terse.translate(texts, **DETAILS)
     written = {token for record in free for token in record.tokens}
@@ -129,6 +132,7 @@ def test_a_word_is_banned_with_and_without_its_underscore(reader):
     assert word not in found[0] and found[0] == found[1]
 
 
+@pytest.mark.once
 def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
     texts = ["a Mops runs", "Uhu sleeps", "a dog runs"]
     # Nothing is left but unknown words.
@@ -249,6 +253,7 @@ def test_where_all_is_banned_the_error_says_so(reader):
         reader.translate("a dog", banned=banned, min_length=3)
 
 
+@pytest.mark.once
 def test_a_search_takes_its_end():
     with pytest.raises(ValueError, match="banned_ids=-1"):
         BeamSearch(banned_ids=[-1])

@@ -126,6 +126,7 @@ def test_one_model_once_and_twice_is_that_model(models):
         np.testing.assert_allclose(found_scores, scores, rtol=1e-5)
 
 
+@pytest.mark.once
 def test_it_translates_as_a_translator_does(models):
     ensemble = Ensemble(models[:2])
     options = {"beam_size": 3, "max_length": 8, "return_details": True}
@@ -140,6 +141,7 @@ def test_it_translates_as_a_translator_does(models):
         ensemble.translate("ab", beam_size=2, n_best=3)
 
 
+@pytest.mark.once
 def test_given_translations_score_as_the_mean_of_the_probabilities(models):
     ensemble, targets = Ensemble(models), ["ba", "", "ab b", "a a b"]
     own = [model.score(TEXTS, targets, per_token=True) for model in models]

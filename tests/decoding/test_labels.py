@@ -46,6 +46,7 @@ def test_long_sentences_are_read_in_parts_that_overlap(tagger, monkeypatch, requ
     assert found == whole  # twelve words on either side are enough
 
 
+@pytest.mark.once
 def test_long_texts_are_cut_before_they_are_classified(short):
     task = SentimentClassifier(
         randomize(RecurrentClassifier(9, hidden_dim=4, embedding_dim=3, cell="lstm"))

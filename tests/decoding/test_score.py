@@ -49,6 +49,7 @@ def test_a_state_goes_on_from_part_to_part(short):
     assert perplexity_of(task, ROWS) == pytest.approx(np.exp(-found.sum() / count))
 
 
+@pytest.mark.once
 def test_an_lstmns_tapes_do_not_go_on_and_that_is_told(short):
     task = task_of("lstmn")
     with pytest.warns(UserWarning, match="2 of 4 texts have more than 3 words"):

@@ -3,13 +3,14 @@ import pytest
 from keras import ops
 
 from tests.harness import compiled
+from tests.marks import once
 from zoo.decoding.ties import top_k
 
 FLOOR = -100.0
 
 
 @pytest.mark.parametrize("k", [1, 4, 33])
-@pytest.mark.parametrize("kinds", [1, 3, 20, 1000])
+@pytest.mark.parametrize("kinds", [1, once(3), once(20), 1000])
 def test_the_first_of_equals_comes_first(k, kinds):
     values = np.random.default_rng(k).integers(kinds, size=(2, 7, 33)) - 2.0
     values = values.astype("float32")

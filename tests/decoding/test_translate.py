@@ -164,6 +164,7 @@ def test_without_max_length_twice_the_source_and_ten(translator):
     assert [len(ids) + 1 for ((ids, _),) in found] == [16, 28, 24]
 
 
+@pytest.mark.once
 def test_min_length_counts_the_end_token(terse, texts):
     options = {"beam_size": 5, "length_penalty": 0.0, "max_length": 9}
     options["return_details"] = True
@@ -176,6 +177,7 @@ def test_min_length_counts_the_end_token(terse, texts):
     assert len(record.tokens) == 59
 
 
+@pytest.mark.once
 def test_the_plain_length_penalty_prefers_longer_translations(terse, texts):
     options = {"beam_size": 4, "max_length": 9, "return_details": True}
     plain = {"length_penalty": 4.0, "length_normalization": "plain"}

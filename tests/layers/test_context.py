@@ -4,6 +4,7 @@ import pytest
 
 from tests.harness import check_layer, close, randomize, to_numpy
 from tests.layers import reference
+from tests.marks import once
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
@@ -29,7 +30,7 @@ def built(cell=None, attention=None, gate=False):
     return randomize(decoder)
 
 
-@pytest.mark.parametrize("gate", [False, True])
+@pytest.mark.parametrize("gate", [False, once(True)])
 def test_it_is_the_papers(gate):
     """Bahdanau et al. 2015, A.2.2, and Xu et al. 2015's scalar β."""
     decoder = built(gate=gate)
@@ -59,7 +60,7 @@ def test_it_is_the_papers(gate):
     assert (to_numpy(states[1]) == 6).all()
 
 
-@pytest.mark.parametrize("cell", [GRUCell, LSTMCell])
+@pytest.mark.parametrize("cell", [GRUCell, once(LSTMCell)])
 def test_decoder_is_the_scan_of_the_cell(cell):
     attention = LocalMonotonicAttention("concat", window=1)
     decoder = built(cell(4), attention, gate=True)

@@ -1,4 +1,4 @@
-"""Each task's preset is saved under this backend and loaded under the others: all at
+"""Each task's preset is saved under each backend and loaded under the others: all at
 once, since another backend takes a while to start."""
 
 import numpy as np
@@ -65,8 +65,9 @@ def test_quantized_it_is_close_and_saved_and_loaded(cls, tokenizer, tmp_path):
     assert found.text == wanted.text and abs(found.score - wanted.score) < 1e-4
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-def test_saved_here_loaded_under_the_other_backends(tokenizer, tmp_path):
+def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
     tasks, inputs = {}, {"source_ids": SOURCE, "target_ids": TARGET}
     for cls, options in TRANSLATORS.items():
         backbone = cls.backbone_cls(**{"vocabulary_size": VOCABULARY, **options})

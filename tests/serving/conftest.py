@@ -1,6 +1,9 @@
 """Small models, and what they export, once for all files here: an export takes some
 seconds whatever the model's size."""
 
+import fcntl
+import os
+
 import keras
 import pytest
 
@@ -64,12 +67,19 @@ def tasks():
 
 @pytest.fixture(scope="session")
 def exported(tasks, tmp_path_factory):
-    """The folder of the models' folders, each of which has a version 1."""
+    """The folder of the models' folders, each of which has a version 1; processes of
+    pytest-xdist share it."""
     pytest.importorskip("tensorflow_serving", reason="warm-up requests need it")
-    out = tmp_path_factory.mktemp("exported")
-    for name, task in tasks.items():
-        limits = {"n_best": 3, "beam_size": 4} if name == "translator" else {}
-        task.export_savedmodel(out / name, **limits)
+    base = tmp_path_factory.getbasetemp()
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "exported"
+    with open(f"{out}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # the first one exports, the others wait
+        if not out.is_dir():
+            part = tmp_path_factory.mktemp("part")
+            for name, task in tasks.items():
+                limits = {"n_best": 3, "beam_size": 4} if name == "translator" else {}
+                task.export_savedmodel(part / name, **limits)
+            part.rename(out)
     return out
 
 

@@ -34,14 +34,13 @@ def test_a_compiled_task_trains():
 def _losses(compile_model):
     """Losses of two epochs on batches of two shapes."""
     keras.utils.set_random_seed(3)
-    sizes = {"num_layers": 2, "hidden_dim": 8, "embedding_dim": 8, "dropout": 0.0}
+    sizes = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 8, "dropout": 0.0}
     model = LuongTranslator(Luong(20, **sizes))
     model = compile_model(model)
     rng = np.random.default_rng(0)
     rows = [rng.integers(4, 20, n).tolist() for n in (2, 3, 5, 5, 8, 9, 9, 2, 3)]
-    batches = PairBatches(
-        rows, rows[::-1], batch_size=2, buckets=[(3, 10), (9, 4), (9, 10)]
-    )
+    buckets = [(3, 10), (9, 10)]
+    batches = PairBatches(rows, rows[::-1], batch_size=2, buckets=buckets)
     history = model.fit(batches, epochs=2, shuffle=False, verbose=0)
     return history.history["loss"]
 

@@ -79,6 +79,7 @@ def test_a_gradient_that_is_not_finite_is_named(make, monkeypatch):
         run.train()
 
 
+@pytest.mark.once
 def test_a_diverging_run_stops_with_the_reason_each_time(make):
     def optimizer(steps, epochs):
         return keras.optimizers.Adam(1e12, global_clipnorm=1.0)

@@ -1,6 +1,5 @@
-"""Settings of a process before it trains, each in a process of its own."""
+"""Settings of a process before it trains."""
 
-import json
 import os
 import re
 import subprocess
@@ -11,106 +10,92 @@ from pathlib import Path
 import keras
 import pytest
 
-from tests.marks import long
+from tests.harness import BACKENDS
 from zoo.training import process
 from zoo.training.process import start_backend
 
-_SCRIPT = """
-import ctypes, json, os, sys
-import keras
-calls = []
-class Library:
-    def mallopt(self, *call):
-        calls.append(call)
-ctypes.CDLL = lambda name: Library()
-import platform
-platform.libc_ver = lambda: (sys.argv[1], "")
-import zoo.training
-zoo.training.tune_process()
-print(json.dumps([calls, os.environ.get("XLA_FLAGS", "")]))
-"""
+# tests/conftest.py has others for all tests.
+SETTINGS = {name: getattr(process, name) for name in ("_keep_memory", "_set_xla_flags")}
 
 
-_LARGE_MODEL = """
-sizes = [int(size) for size in sys.argv[2:]]
-layers = [keras.layers.Dense(size, use_bias=False) for size in sizes]
-model = keras.Sequential([keras.Input((1024,)), *layers])
-zoo.training.process.give_back_large_buffers(model)
-print(json.dumps([calls, ""]))
-"""
+@pytest.fixture
+def tuned(monkeypatch):
+    """A function that tunes a process; of this one's it changes nothing."""
+    calls = []
+    library = types.SimpleNamespace(mallopt=lambda *call: calls.append(call))
+    for name, value in SETTINGS.items():
+        monkeypatch.setattr(process, name, value)
+
+    def tune(backend, libc="glibc", **environment):
+        calls.clear()
+        for name, value in {
+            "_kept": False,
+            "configured_backend": lambda: backend,
+            "ctypes": types.SimpleNamespace(CDLL=lambda _: library),
+            "os": types.SimpleNamespace(environ=environment),
+            "platform": types.SimpleNamespace(libc_ver=lambda: (libc, "")),
+        }.items():
+            monkeypatch.setattr(process, name, value)
+        process.tune_process()
+        return calls, environment.get("XLA_FLAGS", "")
+
+    return tune
 
 
-def _tuned(libc="glibc", *sizes, **environment):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
-    for name in ("XLA_FLAGS", "GLIBC_TUNABLES"):
-        kept.pop(name, None)
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            _SCRIPT + (_LARGE_MODEL if sizes else ""),
-            libc,
-            *map(str, sizes),
-        ],
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+@pytest.mark.backend_free
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_freed_memory_is_kept(tuned, backend):
+    calls, _ = tuned(backend)
+    assert (-4, 0) in calls and (-1, 2**31 - 1) in calls
+    assert ((-8, 1) in calls) == (backend == "jax")
 
 
-@pytest.mark.once
-def test_freed_memory_is_kept():
-    calls, _ = _tuned()
-    assert [-4, 0] in calls and [-1, 2**31 - 1] in calls
-
-
-@pytest.mark.once
+@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("libc", "environment"),
     [
-        long("", {}),
-        long("glibc", {"MALLOC_TRIM_THRESHOLD_": "100000"}),
+        ("", {}),
+        ("glibc", {"MALLOC_TRIM_THRESHOLD_": "100000"}),
         ("glibc", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
     ],
 )
-def test_malloc_is_left_alone(libc, environment):
-    calls, _ = _tuned(libc, **environment)
+def test_malloc_is_left_alone(tuned, libc, environment):
+    calls, _ = tuned("jax", libc, **environment)
     assert calls == []
 
 
-def test_a_model_with_a_large_matrix_keeps_no_large_buffers():
-    large = [-3, 2**25]
-    jax = keras.backend.backend() == "jax"
-    assert (large in _tuned("glibc", 8192)[0]) == jax  # 1024 x 8192 floats: 32 MB
-    assert large not in _tuned("glibc", 8191, 8)[0]
-    assert _tuned("", 8192)[0] == []
+@pytest.mark.backend_free
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("libc", "sizes", "large"),
+    [
+        ("glibc", [8192], True),  # 1024 x 8192 floats: 32 MB
+        ("glibc", [8191, 8], False),
+        ("", [8192], False),
+    ],
+)
+def test_a_model_with_a_large_matrix_keeps_no_large_buffers(
+    tuned, backend, libc, sizes, large
+):
+    calls, _ = tuned(backend, libc)
+    weights = [types.SimpleNamespace(shape=(1024, size)) for size in sizes]
+    model = types.SimpleNamespace(trainable_variables=weights)
+    process.give_back_large_buffers(model)
+    assert ((-3, 2**25) in calls) == (large and backend == "jax")
+    assert bool(calls) == bool(libc)
 
 
-def test_flags_of_xla():
+@pytest.mark.backend_free
+def test_flags_of_xla(tuned):
     """Added under JAX beside the user's, once, and never against them."""
     name = "--xla_cpu_experimental_ynn_fusion_type"
     mine = "--xla_cpu_enable_fast_math=false"
-    _, flags = _tuned(XLA_FLAGS=mine)
-    if keras.backend.backend() != "jax":
-        assert flags == mine
-        return
+    for backend in ("tensorflow", "torch"):
+        assert tuned(backend, XLA_FLAGS=mine)[1] == mine
+    _, flags = tuned("jax", XLA_FLAGS=mine)
     assert flags == f"{mine} {name}=LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
-    _, flags = _tuned(XLA_FLAGS=f"{name}=")
+    _, flags = tuned("jax", XLA_FLAGS=f"{name}=")
     assert flags == f"{name}="
-
-
-def test_training_is_what_it_was():
-    """A real process with the settings computes, and JAX knows the flag."""
-    script = (
-        "import zoo.training; zoo.training.tune_process(); import keras; "
-        "x = keras.ops.ones((64, 64)); print(float(keras.ops.sum(x @ x)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert float(done.stdout.splitlines()[-1]) == 64.0**3
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -139,7 +124,8 @@ def test_what_a_backend_says_as_it_starts_is_shown_if_it_fails(
 
 
 def test_only_tensorflow_imports_tensorflow():
-    """A command's process: KerasHub would import it wherever it is installed."""
+    """A command's process, which has all these settings and computes: KerasHub would
+    import it wherever it is installed."""
     script = (
         "import sys; from zoo.cli import main; "
         "code = main(['tag', 'birnn', 'A dog runs.']); "
