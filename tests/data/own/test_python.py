@@ -13,6 +13,9 @@ SIDES = [list(side) for side in zip(*ROWS, strict=True)]
 class Table:
     """A Hugging Face `Dataset`, as far as it is asked: columns and rows by key."""
 
+    def __repr__(self):  # the name of a case, equal in all processes
+        return f"Table({self.column_names})"
+
     def __init__(self, columns):
         self._columns, self.column_names = columns, list(columns)
 
