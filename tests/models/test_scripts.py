@@ -91,6 +91,7 @@ def records(trained):
     return trained.task.translate(SOURCES, **options)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_text_comes_back_from_its_pieces(tokenizer, language):
     ids = tokenizer.tokenize(TEXTS[language])
@@ -98,6 +99,7 @@ def test_text_comes_back_from_its_pieces(tokenizer, language):
     assert not any(tokenizer.unk_token_id in row for row in ids)
 
 
+@pytest.mark.once
 def test_the_translations_are_learned(trained, records):
     assert trained.losses[-1] < 0.1 * trained.losses[0]
     exact = [
@@ -106,6 +108,7 @@ def test_the_translations_are_learned(trained, records):
     assert np.mean(exact) >= 0.9
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("words", [True, False])
 def test_pictures_lose_no_character(records, words):
     """A font of this machine may lack one: then a warning says so, and its place shows
@@ -131,6 +134,7 @@ def test_pictures_lose_no_character(records, words):
                     assert caught and find_fonts({character})[1]
 
 
+@pytest.mark.once
 def test_a_grid_of_text_has_straight_columns(records):
     """A first mark keeps cells in their order in lines from right to left."""
     from rich.cells import cell_len

@@ -9,7 +9,7 @@ import pytest
 
 import zoo
 from tests.harness import load_recipe
-from tests.marks import proved_under
+from tests.marks import long, proved_under
 from zoo.data.dates import PATTERNS, date_pairs, write_date
 
 pytest.importorskip("babel")  # of the extra `train`
@@ -84,7 +84,7 @@ def test_the_bundled_alignments_show_year_month_and_day():
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("name", PROVED)
+@pytest.mark.parametrize("name", ["dates", long("dates_luong")])
 def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path, monkeypatch):
     """With its card: title, terms, and a score for each language."""
 

@@ -8,7 +8,7 @@ from tests.harness import load_recipe
 from tests.marks import proved_under
 from tests.recipes.few_steps import check_few_steps
 from zoo.data import reversal_pairs
-from zoo.run import translation
+from zoo.run import parallel
 
 # The share of 200 unseen sentences that must come out right, and the backend on which a
 # recipe is proved; few under torch, which takes several times as long for so small a
@@ -47,7 +47,7 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path, monkeypat
         """Few to decode: what has learned so little writes to the last step."""
         return reversal_pairs(count if count > 200 else 20, seed)
 
-    monkeypatch.setattr(translation, "reversal_pairs", few_pairs)
+    monkeypatch.setattr(parallel, "reversal_pairs", few_pairs)
     # What hard attention is trained by is no likelihood: it may rise at first.
     limit = ("--limit", "1000")
     model = check_few_steps(name, tmp_path, *limit, loss="val_perplexity")
