@@ -109,3 +109,46 @@ def test_evaluate_when_the_corpus_fails(monkeypatch, without_card, error, code):
 
     monkeypatch.setattr(data, "load", lambda *_, **__: failing(error)("x"))
     assert main(["evaluate", "fake", "--data", "multi30k", "--split", "test"]) == code
+
+
+# === Text of one's own ===
+
+
+def test_evaluate_on_two_files(task, without_card, tmp_path, capsys):
+    files = [tmp_path / "t.fr", tmp_path / "t.de"]
+    files[0].write_text("a dog\n\nthe cat\n")
+    files[1].write_text("A DOG\nNOTHING\nTHE CAT\n")
+    command = ["evaluate", "fake", "--test", *map(str, files)]
+    assert main([*command, "--limit", "2"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[2].startswith("exact 100.00") and "2 sentences" in out[3]
+
+
+def test_evaluate_on_a_table(task, without_card, tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    table.write_text("id,english,german\n1,a dog,A DOG\n2,a cat,A CAT\n")
+    command = ["evaluate", "fake", "--test", str(table)]
+    assert main([*command, "--columns", "english,german"]) == 0
+    assert "exact 100.00" in capsys.readouterr().out
+    assert main(command) == 2
+    assert "id, english, german" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give --data CORPUS and --split SPLIT, or --test FILE"),
+        (["--data", "toy"], "give --data CORPUS and --split SPLIT"),
+        (
+            ["--data", "toy", "--split", "x", "--test", "a"],
+            "takes no --data or --split",
+        ),
+        (["--data", "toy", "--split", "x", "--columns", "a,b"], "given by --test"),
+        (["--test", "no.fr", "no.de"], "no.fr does not exist"),
+        (["--test", "a", "b", "c"], "received 3"),
+    ],
+)
+def test_evaluate_says_what_it_needs(options, message, corpus, capsys, monkeypatch):
+    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
+    assert main(["evaluate", "fake", *options]) == 2
+    assert message in capsys.readouterr().err
