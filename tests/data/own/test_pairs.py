@@ -209,6 +209,20 @@ def test_the_digest_is_that_of_text_and_options(tmp_path):
     assert len({digest, *others}) == 7
 
 
+def test_the_identity_covers_the_validation_pairs_but_not_the_test():
+    pairs = sentences(40)
+    own, same, other = (
+        read_pairs(pairs, pairs[:count], test)
+        for count, test in ((3, None), (3, pairs[3:5]), (4, None))
+    )
+    assert own.digest == same.digest == other.digest
+    assert own.identity == same.identity != other.identity
+    turned = read_pairs(pairs, [pairs[1], pairs[0], pairs[2]])
+    assert len({own.identity, own.digest, turned.identity}) == 3
+    assert own.identity != read_pairs(pairs[::-1], pairs[:3]).identity
+    assert len(read_pairs(pairs, [("\ud800", "a")]).identity) == 64
+
+
 def test_a_sample_is_the_same_for_the_same_text():
     pairs = sentences(300)
     own = read_pairs(pairs, pairs[:1])

@@ -212,6 +212,23 @@ def test_what_is_no_text(data, error, message):
         read_sentences(data)
 
 
+@pytest.mark.parametrize(
+    ("read", "train", "valid"),
+    [
+        (read_sentences, ["a"], ["b", "c"]),
+        (read_tagged, Tagged([["a"]], [["X"]]), Tagged([["b"], ["c"]], [["Y"], ["Z"]])),
+        (read_labelled, (["a", "b"], ["X", "Y"]), (["a", "c"], ["X", "Y"])),
+    ],
+    ids=["sentences", "tagged", "labelled"],
+)
+def test_the_identity_covers_the_validation_texts_but_not_the_test(read, train, valid):
+    own, same, other = (
+        read(train, *sets) for sets in ((train,), (train, train), (valid,))
+    )
+    assert own.digest == same.digest == other.digest
+    assert own.identity == same.identity != other.identity
+
+
 # === A test alone ===
 
 

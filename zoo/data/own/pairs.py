@@ -47,6 +47,12 @@ class OwnPairs:
     report: list[str]
 
     @property
+    def identity(self) -> str:
+        """64 hexadecimal digits, the identity of training and validation pairs."""
+        about = [self.digest, self.valid.sources, self.valid.targets]
+        return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+    @property
     def train(self) -> "Joined":
         """The training pairs of all parts, each once: an iterable that reads anew."""
         return Joined(self.parts)

@@ -32,6 +32,12 @@ class OwnTexts:
     digest: str
     report: list[str]
 
+    @property
+    def identity(self) -> str:
+        """64 hexadecimal digits, the identity of training and validation texts."""
+        about = repr((self.digest, self.valid)).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(about).hexdigest()
+
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
