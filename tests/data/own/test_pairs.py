@@ -189,6 +189,14 @@ def test_words_are_counted_by_spaces_or_by_characters():
     assert own.words == 3 * (2 + 3)
 
 
+def test_distinct_characters_are_counted(tmp_path):
+    pairs = [("ab a", "\xe4b"), ("ac", "\u72d7"), ("a" * 2001, "z")]
+    paths = write(tmp_path, pairs)
+    for _ in range(2):  # the second time from the cache
+        own = read_pairs(paths, [("x", "y")], cache=tmp_path / "cache")
+        assert own.characters == len("ab c\xe4\u72d7")
+
+
 def test_the_digest_is_that_of_text_and_options(tmp_path):
     pairs = sentences(40)
     paths = write(tmp_path, pairs)
@@ -246,7 +254,7 @@ def test_a_second_reading_of_the_same_files_is_taken_from_the_cache(
     first = read_pairs(paths, cache=cache)
     monkeypatch.setattr("zoo.data.own.pairs.scan", None)
     again = read_pairs(paths, cache=cache)
-    for name in ("pairs", "words", "digest", "report", "languages"):
+    for name in ("pairs", "words", "characters", "digest", "report", "languages"):
         assert getattr(first, name) == getattr(again, name)
     assert list(first.valid) == list(again.valid)
     assert list(first.train) == list(again.train)

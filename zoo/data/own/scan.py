@@ -55,6 +55,7 @@ class Scan:
     Attributes:
         pairs: number of training pairs.
         words: words of them.
+        characters: number of distinct characters.
         held: pairs that are held out.
         digest: the identity of the training pairs.
         report: lines for a log.
@@ -62,6 +63,7 @@ class Scan:
 
     pairs: int
     words: int
+    characters: int
     held: list[tuple[str, str]]
     digest: str
     report: list[str]
@@ -111,7 +113,14 @@ def scan(
     if held:
         report += _hold_out(parts, keep_all, held, size, seed)
     digest.update(repr(held).encode())
-    return Scan(size.pairs, size.words(sample), held, digest.hexdigest(), report)
+    return Scan(
+        size.pairs,
+        size.words(sample),
+        len(size.distinct),
+        held,
+        digest.hexdigest(),
+        report,
+    )
 
 
 def _sides(pairs):
@@ -152,18 +161,20 @@ def _hold_out(parts, keep_all, held, size, seed):
 
 
 class _Size:
-    """Pairs, and the characters and spaces of each side."""
+    """Pairs, the characters and spaces of each side, the distinct characters."""
 
     def __init__(self):
         self.pairs = 0
         self.characters, self.spaces = [0, 0], [0, 0]
+        self.distinct: set[str] = set()
 
     def add(self, pairs, sign=1):
         self.pairs += sign * len(pairs)
         for side in (0, 1):
-            texts = [pair[side] for pair in pairs]
-            self.characters[side] += sign * sum(map(len, texts))
-            self.spaces[side] += sign * "".join(texts).count(" ")
+            text = "".join(pair[side] for pair in pairs)
+            self.characters[side] += sign * len(text)
+            self.spaces[side] += sign * text.count(" ")
+            self.distinct |= set(text)
 
     def words(self, sample):
         """Counts words by the spaces between them, or by characters; see `OwnPairs`."""
