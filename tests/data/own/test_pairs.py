@@ -102,7 +102,7 @@ def test_several_files_with_weights(tmp_path):
     ]
     own = read_pairs(files, first[:1])
     assert [list(part) for part in own.parts] == [first, second]
-    assert own.weights == [1, 3] and own.pairs == 80
+    assert [part.weight for part in own.parts] == [1, 3] and own.pairs == 80
     assert "two.de, 3 times an epoch" in own.report[1]
 
 
@@ -187,6 +187,25 @@ def test_words_are_counted_by_spaces_or_by_characters():
     assert own.words == 2 + 3 + 1 + 1
     own = read_pairs([("\u6211\u559c\u6b22\u72d7", "I like dogs")] * 3, [("x", "y")])
     assert own.words == 3 * (2 + 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ไทยไทย", 3),
+        ("ລາວລາວ", 3),
+        ("မြန်မာ", 3),
+        ("ខ្មែរ", 2),
+        ("ひらがな", 2),
+        ("ｶﾀｶﾅ", 2),
+        ("漢字", 1),
+        ("\U00020000\U00020001", 1),
+        ("한국어 말", 2),
+        ("кот и пёс", 3),
+    ],
+)
+def test_scripts_without_spaces(text, words):
+    assert read_pairs([(text, "a")], [("x", "y")]).words == words + 1
 
 
 def test_distinct_characters_are_counted(tmp_path):

@@ -60,11 +60,6 @@ class OwnPairs:
         """The training pairs of all parts, each once: an iterable that reads anew."""
         return Joined(self.parts)
 
-    @property
-    def weights(self) -> list[int]:
-        """How often an epoch has each pair of each part."""
-        return [part.weight for part in self.parts]
-
     def sample(self, count: int) -> list[str]:
         """Returns at most `count` sentences, sources and targets, for a vocabulary.
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 
 from zoo.data.download import CorpusError
@@ -12,8 +11,6 @@ from zoo.data.own.part import Part
 from zoo.data.pairs import Pairs
 
 RULES = 1  # raised whenever the rules change what is trained on
-# Thai, Lao, Burmese and Khmer, kana and Chinese characters.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff]")
 _SETS = {"valid": "validation set", "test": "test set"}
 
 
@@ -178,10 +175,12 @@ class _Size:
 
     def words(self, sample):
         """Counts words by the spaces between them, or by characters; see `OwnPairs`."""
+        from zoo.text.pieces import UNSPACED  # with Keras: not for reading alone
+
         words = 0
         for side in (0, 1):
             text = "".join(pair[side] for pair in sample)
-            unspaced = len(_UNSPACED.findall(text)) > 0.3 * len(text)
+            unspaced = len(UNSPACED.findall(text)) > 0.3 * len(text)
             words += (
                 self.characters[side] // 2
                 if unspaced
