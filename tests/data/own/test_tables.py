@@ -60,6 +60,7 @@ def test_json_lines(read):
     assert read(text + "\n \n", "a.ndjson", columns=("en", "de")) == ROWS
     more = '{"source": null, "target": 3}\n{"target": "\\ud83d", "source": "c"}\n'
     assert read(more, "a.jsonl") == [("", "3"), ("c", "\ufffd")]
+    assert read('{"source": "e\\u0301", "target": "a"}', "a.json") == [("\xe9", "a")]
     nested = '{"translation": {"en": "a", "de": "b"}}'
     assert read(nested, "a.json") == [("a", "b")]
 
@@ -133,6 +134,7 @@ def test_the_default_columns():
         ('{"en": "a", "de": "b"}\n{"en": "a"}', "a.jsonl", "line 2 .*for en and de"),
         ('{"en": "a", "de": "b"}\n{"en": 1, "de": []}', "a.jsonl", "line 2 .*strings"),
         ("", "a.jsonl", "line 1 should be JSON lines"),
+        ("\n\n\r\n", "a.csv", "there is no row in .*a.csv"),
     ],
 )
 def test_what_is_no_table(read, content, name, message):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo.data.download import CorpusError
-from zoo.data.lines import read_lines
+from zoo.data.lines import composed, read_lines
 from zoo.files import PACKED_SUFFIXES
 from zoo.strings import did_you_mean, replace_surrogates
 
@@ -50,7 +50,10 @@ class Table:
         if kind == ".csv":
             self._delimiter = max(",;\t", key=first.count)
         self._quoted = kind == ".csv"
-        self.names = next(self._cells())
+        names = next(self._cells(), None)
+        if names is None:  # of a CSV, empty lines are no rows
+            raise CorpusError(f"there is no row in {path}")
+        self.names = names
 
     def choose(
         self, columns: Sequence[Any] | None, defaults: Sequence[Sequence[str]]
@@ -221,4 +224,4 @@ def _text(value):
         return ""
     if isinstance(value, (bool, int, float)):
         return str(value)
-    return replace_surrogates(value)  # TypeError for anything but a str
+    return composed(replace_surrogates(value))  # TypeError for anything but a str
