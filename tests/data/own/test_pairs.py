@@ -47,7 +47,9 @@ def test_a_twentieth_is_held_out_without_a_validation_set(tmp_path):
 
 def test_at_most_a_thousand_and_at_least_one_are_held_out():
     assert len(read_pairs(sentences(25_000)).valid) == 1000
-    assert len(read_pairs(sentences(2)).valid) == 1
+    own = read_pairs([*sentences(2), ("s0 a", sentences(1)[0][1])])
+    assert len(own.valid) == 1
+    assert "given: held out 1 pair for it" in "\n".join(own.report)
 
 
 def test_content_and_seed_choose_not_the_order_nor_the_container(tmp_path):
@@ -70,13 +72,13 @@ def test_what_shares_a_side_with_the_held_out_pairs_is_not_trained_on():
     sources, targets = own.valid.sources, own.valid.targets
     assert not [p for p in train if p[0] in sources or p[1] in targets]
     assert len(train) == own.pairs
-    assert "that have a source or target of a held-out pair" in own.report[-1]
+    assert "with a source or target of a held-out pair" in own.report[-1]
     assert len(set(own.valid)) == len(own.valid)
 
 
 def test_nothing_would_be_left():
     pairs = [(source, "same") for source, _ in sentences(30)]
-    with pytest.raises(CorpusError, match="beside the 2 that are held out"):
+    with pytest.raises(CorpusError, match="beside the 2 held out"):
         read_pairs(pairs)
 
 

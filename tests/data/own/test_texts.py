@@ -101,6 +101,7 @@ def test_a_sentence_without_end_is_left_out(write):
 def test_tagged_data_and_what_is_none():
     own = read_tagged(Tagged([["a"], ["b", "a"]], [["X"], ["Y", "X"]]))
     assert len(own.train) == len(own.valid) == 1
+    assert "given: held out 1 sentence for it" in own.report[-1]
     with pytest.raises(TypeError, match="a path or a zoo.data.tagged.Tagged"):
         read_tagged([["a"]])
 
@@ -143,7 +144,7 @@ def test_equal_texts_are_on_one_side():
     assert len(own.valid.texts) == len(set(own.valid.texts)) == 2
     assert not set(own.valid.texts) & set(own.train.texts)
     assert len(own.train) == 84
-    assert own.report[-1] == "left out 4 that are equal to a held-out one"
+    assert own.report[-1] == "left out 4 texts equal to a held-out one"
 
 
 @pytest.mark.parametrize(

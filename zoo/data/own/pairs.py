@@ -12,7 +12,7 @@ from zoo.data.download import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
 from zoo.data.own.files import TextFiles, as_files, file_part, find_split
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
-from zoo.data.own.part import UNKNOWN
+from zoo.data.own.part import UNKNOWN, counted
 from zoo.data.own.python import as_pairs
 from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
 from zoo.data.pairs import Pairs
@@ -234,7 +234,7 @@ def _read_set(split, parts, codes, report):
     name = " and ".join(part.name for part in parts)
     if not pairs:
         raise CorpusError(f"there is no sentence pair in {name}")
-    report.append(f"read {len(pairs):,} pairs for {split} from {name}")
+    report.append(f"read {counted(len(pairs), 'pair')} for {split} from {name}")
     report += [f"left out {entry}" for entry in left_out.values()]
     return _as_set(split, pairs, codes)
 

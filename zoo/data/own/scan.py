@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from zoo.data.download import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
 from zoo.data.own.held_out import Choice, chunks, text_hashes
-from zoo.data.own.part import Part
+from zoo.data.own.part import Part, counted
 from zoo.data.pairs import Pairs
 
 RULES = 1  # raised whenever the rules change what is trained on
@@ -103,7 +103,8 @@ def scan(
     for name, count in shared.items():
         if count:
             report.append(
-                f"{count:,} training pairs have a source or target of the {_SETS[name]}"
+                f"{counted(count, 'training pair')} {'has' if count == 1 else 'have'} "
+                f"a source or target of the {_SETS[name]}"
             )
     sample = choice.smallest()
     held = [] if "valid" in sets else choice.items()
@@ -128,7 +129,7 @@ def _describe(part, count, left_out):
     """The report's lines on one part."""
     weight = f", {part.weight} times an epoch" if part.weight > 1 else ""
     lost = sum(entry.count for entry in left_out.values())
-    yield f"read {count + lost:,} pairs from {part.name}{weight}"
+    yield f"read {counted(count + lost, 'pair')} from {part.name}{weight}"
     for entry in left_out.values():
         yield f"left out {entry}"
 
@@ -144,16 +145,17 @@ def _hold_out(parts, keep_all, held, size, seed):
             lost += sum(pair not in unique for pair in found)
     if not size.pairs:
         raise CorpusError(
-            f"no pair is left to train on beside the {len(held):,} that are held out, "
-            "since all have a source or target of theirs: give validation pairs"
+            f"no pair is left to train on beside the {len(held):,} held out, since all "
+            "have a source or target in common with them: give validation pairs"
         )
     yield (
-        f"no validation set is given: held out {len(held):,} pairs for it, chosen by a "
-        f"hash of their text and the seed {seed}"
+        f"no validation set is given: held out {counted(len(held), 'pair')} for it, "
+        f"chosen by a hash of the text and the seed {seed}"
     )
     if lost:
         yield (
-            f"left out {lost:,} pairs that have a source or target of a held-out pair"
+            f"left out {counted(lost, 'pair')} with a source or target of a held-out "
+            "pair"
         )
 
 

@@ -12,6 +12,7 @@ from zoo.data.lines import check_file
 from zoo.data.own.cleaning import LeftOut
 from zoo.data.own.files import SPLITS, TextFiles, as_files, find_file
 from zoo.data.own.held_out import Choice, text_hashes
+from zoo.data.own.part import counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Kind:
     """How items of a task are read and measured.
 
     Attributes:
-        name: what several of them are called.
+        name: what one of them is called.
         read: function of a path that yields (line, item).
         check: function of Python data that yields items.
         text: function of an item to what decides whether two are the same.
@@ -92,7 +93,7 @@ def read_sets(kind: Kind, sets: Sequence[Any], keep_all: bool, seed: int) -> Own
     if "valid" not in items:
         items["train"], items["valid"] = _hold_out(kind, items["train"], seed, report)
     digest = hashlib.sha256(
-        repr((kind.name, items["train"])).encode("utf-8", "replace")
+        repr((f"{kind.name}s", items["train"])).encode("utf-8", "replace")
     )
     train_items = items["train"]
     return OwnTexts(
@@ -178,10 +179,10 @@ def _items(kind, sources, keep_all, report):
                 continue
             place = f"line {line:,} of {name}"
             left_out.setdefault(reason, LeftOut(reason, 0, place)).count += 1
-        report.append(f"read {total:,} {kind.name} from {name}")
+        report.append(f"read {counted(total, kind.name)} from {name}")
         report += [f"left out {entry}" for entry in left_out.values()]
         if not kept:
-            raise CorpusError(f"there are no {kind.name} left in {name}. {report[-1]}")
+            raise CorpusError(f"there are no {kind.name}s left in {name}. {report[-1]}")
         found += kept * weight
     return found
 
@@ -201,9 +202,9 @@ def _hold_out(kind, items, seed, report):
     # One of each: what comes again is left out.
     valid = list({text: item for text, item in rows if text in held}.values())
     report.append(
-        f"no validation set is given: held out {len(valid):,} {kind.name} for it, "
-        f"chosen by a hash of their text and the seed {seed}"
+        f"no validation set is given: held out {counted(len(valid), kind.name)} for "
+        f"it, chosen by a hash of the text and the seed {seed}"
     )
     if again := len(items) - len(train) - len(valid):
-        report.append(f"left out {again:,} that are equal to a held-out one")
+        report.append(f"left out {counted(again, kind.name)} equal to a held-out one")
     return train, valid

@@ -127,7 +127,7 @@ def sentences_kind() -> Kind:
             yield number, line.strip()
 
     return Kind(
-        "sentences",
+        "sentence",
         read,
         _plain,
         lambda item: item,
@@ -156,7 +156,7 @@ def tagged_kind(column: str | int | None = None) -> Kind:
             yield from _column_sentences(path, column)
 
     return Kind(
-        "sentences",
+        "sentence",
         read,
         _tagged_items,
         lambda item: " ".join(item[0]),
@@ -244,7 +244,7 @@ def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
             yield number, (text.strip(), label.strip())
 
     return Kind(
-        "texts",
+        "text",
         read,
         _labelled_items,
         lambda item: item[0],
