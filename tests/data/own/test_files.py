@@ -114,6 +114,14 @@ def test_a_folders_files_are_found_by_split(tmp_path, names, languages, found):
     assert [path.name for path in files.paths] == found if found else files is None
 
 
+def test_equal_languages_do_not_tell_two_files(tmp_path):
+    touch(tmp_path, "train.en", "train.de", "valid.src", "valid.tgt")
+    with pytest.raises(CorpusError, match="languages, which should differ.*en-en"):
+        find_split(tmp_path, "train", ("en", "en"))
+    found = find_split(tmp_path, "valid", ("en", "en"))  # told by other suffixes
+    assert [path.name for path in found.paths] == ["valid.src", "valid.tgt"]
+
+
 def test_the_one_file_of_a_split(tmp_path):
     touch(tmp_path, "dev.conllu", "test.txt", "test.tsv")
     assert find_file(tmp_path, "valid").name == "dev.conllu"

@@ -113,3 +113,6 @@ def test_columns_that_are_not_there():
         as_pairs({"en": ["a"], "de": ["b"]}, columns=("en", "ge"))
     with pytest.raises(CorpusError, match="3 columns: a, b, c; say which 2"):
         as_pairs([{"a": "1", "b": "2", "c": "3"}])
+    for options in ({"columns": ("en", "en")}, {"languages": ("en", "en")}):
+        with pytest.raises(CorpusError, match="the table should be different ones"):
+            as_pairs({"en": ["a"], "de": ["b"]}, **options)

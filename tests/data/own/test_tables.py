@@ -101,6 +101,9 @@ def test_numbers_are_columns_of_a_table_without_head(read):
     [
         ("en\tde\tid\n", ("en", "ge"), "no column 'ge'.*it has en, de, id"),
         ("en\tde\tid\n", ("en", "dee"), r"'dee' \(did you mean de\?\)"),
+        ("en\tde\tid\n", ("en", "en"), "different ones, received en and en"),
+        ("en\tde\tid\n", (2, "2"), "different ones, received 2 and 2"),
+        ("en\ten\na\tb\n", None, "a.tsv should be different .*en and en"),
         ("en\tde\tid\n", ("en",), r"should be given 2 columns, received \('en',\)"),
         ("en\tde\tid\n", None, "a.tsv has 3 columns: en, de, id; say which 2 to read"),
         ("en\tde\tid\n", (1, 4), "has 3 columns, received columns 1, 4"),

@@ -144,6 +144,11 @@ def find_split(
             return TextFiles((tables[0],))
         for sides in [*([languages] if languages else []), *_SIDES]:
             if {*sides} <= {*found}:
+                if sides[0] == sides[1]:
+                    raise CorpusError(
+                        f"the files in {folder} are told apart by the languages, which "
+                        f"should differ, received {'-'.join(sides)}"
+                    )
                 return TextFiles(tuple(found[side] for side in sides))
         if found:
             raise CorpusError(

@@ -77,7 +77,7 @@ class Table:
                     f"{self.path} has {len(self.names)} columns, received columns "
                     f"{', '.join(map(str, columns))}"
                 )
-            return [str(column) for column in columns], True
+            return _distinct([str(column) for column in columns], str(self.path)), True
         return choose_columns(self.names, columns, defaults, str(self.path)), False
 
     def reader(
@@ -176,7 +176,8 @@ def choose_columns(
         place: what an error calls the table.
 
     Raises:
-        CorpusError: if there are no such columns; it names those there are.
+        CorpusError: if there are no such columns; it names those there are. Also if
+            one would be taken twice.
     """
     count = len(defaults[0])
     there = ", ".join(map(str, names))
@@ -191,7 +192,7 @@ def choose_columns(
             raise CorpusError(
                 f"{place} should be given {count} columns, received {columns!r}"
             )
-        return list(columns)
+        return _distinct(columns, place)
     if len(names) < count:
         raise CorpusError(
             f"{place} should have {count} columns, received one: {there[:40]!r}; pairs "
@@ -200,9 +201,9 @@ def choose_columns(
         )
     for default in defaults:
         if {*default} <= {*names}:
-            return list(default)
+            return _distinct(default, place)
     if len(names) == count and all(map(_like_a_name, names)):
-        return list(names)
+        return _distinct(names, place)
     if len(names) == count:
         raise CorpusError(
             f"{place} should begin with the names of its columns, received {there}; "
@@ -212,6 +213,15 @@ def choose_columns(
         f"{place} has {len(names)} column{'s' * (len(names) != 1)}: {there[:200]}; say "
         f"which {count} to read"
     )
+
+
+def _distinct(columns, place):
+    if len({*columns}) < len(columns):
+        raise CorpusError(
+            f"the columns of {place} should be different ones, received "
+            f"{' and '.join(map(str, columns))}"
+        )
+    return list(columns)
 
 
 def _like_a_name(cell):
