@@ -4,7 +4,7 @@ import random
 import pytest
 
 from zoo.data import CorpusError, Pairs
-from zoo.data.own import TextFiles, read_pairs
+from zoo.data.own import TextFiles, read_pairs, read_test
 from zoo.data.own.pairs import Joined
 
 pytestmark = pytest.mark.backend_free
@@ -119,6 +119,29 @@ def test_a_folder_has_the_splits(tmp_path):
     assert own.languages == ("de", "en")
     own = read_pairs(tmp_path, pairs[:2], languages=("de", "en"))
     assert list(own.valid) == pairs[:2] and len(own.test) == 5
+
+
+def test_a_weight_is_for_training_pairs_alone(tmp_path):
+    pairs = sentences(50)
+    files = TextFiles(write(tmp_path, pairs[:5], "test"), 2)
+    for sets in ((files, None), (None, [files])):
+        with pytest.raises(CorpusError, match="only training text has a weight.*de:2"):
+            read_pairs(pairs, *sets)
+    with pytest.raises(CorpusError, match="only training text has a weight.*for test"):
+        read_test(files)
+    write(tmp_path, pairs, "train")  # a folder's weight is that of its training pairs
+    own = read_pairs(TextFiles((tmp_path,), 2), languages=("en", "de"))
+    assert own.parts[0].weight == 2 and len(own.test) == 5
+
+
+def test_columns_are_those_of_a_table(tmp_path):
+    paths = write(tmp_path, sentences(9))
+    for read in (read_pairs, read_test):
+        with pytest.raises(CorpusError, match="those of a table, received 1, 2 for"):
+            read(paths, columns=(1, 2))
+    (tmp_path / "a.tsv").write_text("x\tz\ty\na\tb\tc\n")
+    own = read_pairs(paths, tmp_path / "a.tsv", columns=("x", "y"))
+    assert list(own.valid) == [("a", "c")]
 
 
 def test_reading_twice_reads_anew(tmp_path):

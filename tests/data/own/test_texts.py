@@ -191,6 +191,11 @@ def test_several_files_with_weights_and_a_folder(write, tmp_path):
     one, two = write("train.txt", "a\nb\n"), write("dev.txt", "c\n")
     own = read_sentences([TextFiles((one,)), TextFiles((two,), 2)], ["x"])
     assert own.train == ["a", "b", "c", "c"]
+    for sets in ((TextFiles((two,), 2), None), (None, TextFiles((two,), 2))):
+        with pytest.raises(CorpusError, match="only training text has a weight"):
+            read_sentences(one, *sets)
+    own = read_sentences(TextFiles((tmp_path,), 2))
+    assert own.train == ["a", "b"] * 2 and own.valid == ["c"]
     own = read_sentences(tmp_path)
     assert own.train == ["a", "b"] and own.valid == ["c"] and own.test is None
     (one.unlink(), two.unlink())

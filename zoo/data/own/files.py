@@ -80,6 +80,15 @@ def as_files(data: Any) -> list[TextFiles] | None:
     return None
 
 
+def check_weight(files: TextFiles, split: str) -> None:
+    """Raises a `CorpusError` for a weight of files that aren't for training."""
+    if split != "train" and files.weight != 1:
+        raise CorpusError(
+            f"only training text has a weight, received {files.paths[-1]}:"
+            f"{files.weight} for {split}"
+        )
+
+
 def file_part(
     files: TextFiles, columns: Sequence[str] | None, languages: Sequence[str] | None
 ) -> Part:

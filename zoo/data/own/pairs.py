@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,13 @@ from typing import Any
 
 from zoo.data.download import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
-from zoo.data.own.files import TextFiles, as_files, file_part, find_split
+from zoo.data.own.files import (
+    TextFiles,
+    as_files,
+    check_weight,
+    file_part,
+    find_split,
+)
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
 from zoo.data.own.part import UNKNOWN, counted
 from zoo.data.own.python import as_pairs
@@ -152,6 +159,7 @@ def read_pairs(
         )
         for split, data in (("valid", valid), ("test", test))
     }
+    _check_columns(columns, [*parts, *itertools.chain(*others.values())])
     names = [languages or part.languages for part in parts]
     source, target = (
         next((code for code in side if code != UNKNOWN), UNKNOWN)
@@ -196,6 +204,7 @@ def read_test(
         CorpusError, TypeError: see `read_pairs`.
     """
     parts = _parts(data, "test", columns, languages)
+    _check_columns(columns, parts)
     codes = languages or parts[0].languages
     return _read_set("test", parts, codes, [])
 
@@ -216,12 +225,23 @@ def _parts(data, split, columns, languages, optional=False):
                     f"{folder} has no files of pairs for {split}, such as {split}.en "
                     f"and {split}.de, or {split}.tsv"
                 )
-            files = found and TextFiles(found.paths, files.weight)
+            weight = 1 if optional else files.weight
+            files = found and TextFiles(found.paths, weight)
         elif optional:
             continue
         if files:
+            check_weight(files, split)
             parts.append(file_part(files, columns, languages))
     return parts
+
+
+def _check_columns(columns, parts):
+    """Refuses columns if all sets are pairs of files."""
+    if columns and all(len(part.paths) == 2 for part in parts):
+        raise CorpusError(
+            f"columns are those of a table, received {', '.join(map(str, columns))} "
+            f"for the two files {parts[0].name}"
+        )
 
 
 # === Reading ===

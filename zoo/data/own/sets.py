@@ -10,7 +10,7 @@ from typing import Any
 from zoo.data.download import CorpusError
 from zoo.data.lines import check_file
 from zoo.data.own.cleaning import LeftOut
-from zoo.data.own.files import SPLITS, TextFiles, as_files, find_file
+from zoo.data.own.files import SPLITS, TextFiles, as_files, check_weight, find_file
 from zoo.data.own.held_out import Choice, text_hashes
 from zoo.data.own.part import counted
 
@@ -150,7 +150,8 @@ def _sources(data, split, optional=False):
             continue
         if path is not None:
             check_file(path)
-            found.append(TextFiles((path,), files.weight))
+            found.append(TextFiles((path,), 1 if optional else files.weight))
+            check_weight(found[-1], split)
     return found or None
 
 
