@@ -134,6 +134,18 @@ def test_a_weight_is_for_training_pairs_alone(tmp_path):
     assert own.parts[0].weight == 2 and len(own.test) == 5
 
 
+def test_a_first_line_that_may_be_a_pair_is_reported(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("dog\tHund\ncat\tKatze\nfox\tFuchs\n")
+    own = read_pairs(path, path)
+    note = f"columns dog and Hund of {path}, its first line taken as their names"
+    assert own.report.count(note) == 2 and own.languages == ("und", "und")
+    assert note not in read_pairs(path, columns=("dog", "Hund")).report
+    assert ("dog", "Hund") in [*read_pairs(path, [("x", "y")], columns=(1, 2)).train]
+    path.write_text("src\ttgt\ncat\tKatze\nfox\tFuchs\n")
+    assert "first line" not in "\n".join(read_pairs(path).report)
+
+
 def test_columns_are_those_of_a_table(tmp_path):
     paths = write(tmp_path, sentences(9))
     for read in (read_pairs, read_test):

@@ -138,6 +138,17 @@ def test_numbers_are_sorted_as_such_and_columns_are_chosen(write):
     assert own.valid.names == own.train.names
 
 
+def test_names_that_may_be_a_row_are_reported(write):
+    path = write("a.tsv", "label\tfilm\ngood\tyes\nbad\tno\n")
+    own = read_labelled(path, path, columns=("film", "label"))
+    assert "first line" not in "\n".join(own.report)
+    path = write("a.tsv", "yes\tgood\nfine\tgood\nno\tbad\n")
+    own = read_labelled(path, path)
+    assert own.report[0] == (
+        f"columns yes and good of {path}, its first line taken as their names"
+    )
+
+
 def test_equal_texts_are_on_one_side():
     texts = [f"text {n % 30}" for n in range(90)]
     own = read_labelled((texts, ["x"] * 90))
@@ -250,8 +261,12 @@ def test_of_a_folder_the_test_is_read_once_and_nothing_else(write, tmp_path):
     )
     assert read_one(tmp_path, sentences_kind()) == ["b Y", "a X"]
     kind, reads = sentences_kind(), []
-    counted = lambda path: reads.append(path) or kind.read(path)  # noqa: E731
-    read_one(tmp_path, dataclasses.replace(kind, read=counted))
+
+    def read(path, report):
+        reads.append(path)
+        return kind.read(path, report)
+
+    read_one(tmp_path, dataclasses.replace(kind, read=read))
     assert reads == [path]
     path.unlink()
     with pytest.raises(CorpusError, match=r"has no file for test, named test\.\*"):

@@ -10,7 +10,7 @@ from typing import Any
 from zoo.data.download import CorpusError
 from zoo.data.lines import check_file
 from zoo.data.own.alignment import read_aligned_lines
-from zoo.data.own.part import UNKNOWN, Part, language_codes
+from zoo.data.own.part import UNKNOWN, Part, column_codes, language_codes
 from zoo.data.own.tables import PAIR_COLUMNS, TABLES, Table, kind_of, unpacked_name
 from zoo.files import StrPath
 
@@ -116,12 +116,13 @@ def file_part(
     return Part(
         name,
         table.reader(chosen, headless),
-        languages=(UNKNOWN, UNKNOWN) if headless else language_codes(chosen),
+        languages=(UNKNOWN, UNKNOWN) if headless else column_codes(chosen),
         paths=files.paths,
         columns=(*chosen, str(headless)),
         weight=files.weight,
         unit="row",
         first=1 if headless else 2,
+        note=table.note,
     )
 
 

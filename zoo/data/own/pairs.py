@@ -255,6 +255,7 @@ def _read_set(split, parts, codes, report):
     if not pairs:
         raise CorpusError(f"there is no sentence pair in {name}")
     report.append(f"read {counted(len(pairs), 'pair')} for {split} from {name}")
+    report += [part.note for part in parts if part.note]
     report += [f"left out {entry}" for entry in left_out.values()]
     return _as_set(split, pairs, codes)
 

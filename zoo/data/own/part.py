@@ -4,6 +4,9 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+from zoo.data.languages import is_language
 
 UNKNOWN = "und"  # the code of a language that isn't known
 # Of two or three letters, but no languages.
@@ -23,6 +26,7 @@ class Part:
         weight: how often an epoch has each pair.
         unit: what a pair is in this place, "line" or "row".
         first: number of the first pair.
+        note: what a log should say of the columns.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Part:
     weight: int = 1
     unit: str = "line"
     first: int = 1
+    note: str = ""
 
     def place(self, index: int) -> str:
         """Names the place of a pair, counted from 0."""
@@ -45,13 +50,22 @@ def counted(number: int, name: str) -> str:
 
 
 def language_codes(names: Sequence[str]) -> tuple[str, str]:
-    """Returns the `language_code` of the two names."""
+    """Returns the `language_code` of two files' suffixes."""
     source, target = map(language_code, names)
     return source, target
 
 
+def column_codes(names: Sequence[Any]) -> tuple[str, str]:
+    """Returns the `language_code` of two columns' names that are known languages."""
+    source, target = (
+        code if is_language(code) else UNKNOWN
+        for code in map(language_code, map(str, names))
+    )
+    return source, target
+
+
 def language_code(name: str) -> str:
-    """Returns a file's suffix or a column's name if it may be a language's code.
+    """Returns a name if it may be a language's code.
 
     Example:
         >>> language_code("de"), language_code("pt_BR"), language_code("txt")

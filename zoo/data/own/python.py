@@ -6,7 +6,7 @@ from typing import Any
 
 from zoo.data.download import CorpusError
 from zoo.data.lines import composed
-from zoo.data.own.part import UNKNOWN, Part, language_code
+from zoo.data.own.part import UNKNOWN, Part, column_codes
 from zoo.data.own.tables import PAIR_COLUMNS, choose_columns
 from zoo.data.pairs import Pairs
 from zoo.strings import describe
@@ -51,8 +51,7 @@ def as_pairs(
         return _records(records, columns, defaults)
     if names is not None:
         chosen = choose_columns(names, columns, defaults, "the table")
-        codes = [language_code(str(name)) for name in chosen]
-        return _sides(data[chosen[0]], data[chosen[1]], codes)
+        return _sides(data[chosen[0]], data[chosen[1]], column_codes(chosen))
     if isinstance(data, (list, tuple)) and data:
         if isinstance(data[0], Mapping):
             if isinstance(data[0].get("translation"), Mapping):
@@ -115,7 +114,7 @@ def _records(data, columns, defaults):
                     f"{' and '.join(map(repr, chosen))}. Received: {describe(record)}"
                 ) from None
 
-    return _part(lambda: _rows(read()), map(language_code, chosen))
+    return _part(lambda: _rows(read()), column_codes(chosen))
 
 
 def _rows(rows: Any) -> Iterator[tuple[str, str]]:

@@ -130,6 +130,8 @@ def _describe(part, count, left_out):
     weight = f", {part.weight} times an epoch" if part.weight > 1 else ""
     lost = sum(entry.count for entry in left_out.values())
     yield f"read {counted(count + lost, 'pair')} from {part.name}{weight}"
+    if part.note:
+        yield part.note
     for entry in left_out.values():
         yield f"left out {entry}"
 

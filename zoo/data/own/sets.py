@@ -46,7 +46,8 @@ class Kind:
 
     Attributes:
         name: what one of them is called.
-        read: function of a path that yields (line, item).
+        read: function of a path and a report, to which it may add, that yields (line,
+            item).
         check: function of Python data that yields items.
         text: function of an item to what decides whether two are the same.
         length: function of an item to its length.
@@ -57,7 +58,7 @@ class Kind:
     """
 
     name: str
-    read: Callable[[Path], Iterator[tuple[int, Any]]]
+    read: Callable[[Path, list[str]], Iterator[tuple[int, Any]]]
     check: Callable[[Any], Iterable[Any]]
     text: Callable[[Any], str]
     length: Callable[[Any], int]
@@ -159,7 +160,11 @@ def _items(kind, sources, keep_all, report):
     """The items of a set, cleaned, each as often as its file's weight says."""
     if isinstance(sources, list) and isinstance(next(iter(sources), None), TextFiles):
         readers = [
-            (str(files.paths[0]), partial(kind.read, files.paths[0]), files.weight)
+            (
+                str(files.paths[0]),
+                partial(kind.read, files.paths[0], report),
+                files.weight,
+            )
             for files in sources
         ]
     else:

@@ -36,12 +36,18 @@ class Table:
     Args:
         path: the file; a suffix that isn't known means TSV.
 
+    Attributes:
+        names: the columns' names.
+        note: after `choose`, what a log should say of it: that the first line was taken
+            as names that nobody has named.
+
     Raises:
         CorpusError: if the file has no first line, or not that of a table.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, kind = path, kind_of(path)
+        self.note = ""
         self._json, self._delimiter = kind in _JSON, "\t"
         first = next(read_lines(path, normalize=True), "")
         if self._json:
@@ -78,7 +84,15 @@ class Table:
                     f"{', '.join(map(str, columns))}"
                 )
             return _distinct([str(column) for column in columns], str(self.path)), True
-        return choose_columns(self.names, columns, defaults, str(self.path)), False
+        chosen = choose_columns(self.names, columns, defaults, str(self.path))
+        known = columns or self._json or chosen in map(list, defaults)
+        self.note = (
+            ""
+            if known
+            else f"columns {' and '.join(chosen)} of {self.path}, its first line taken "
+            "as their names"
+        )
+        return chosen, False
 
     def reader(
         self, columns: Sequence[str], headless: bool = False

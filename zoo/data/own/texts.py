@@ -122,7 +122,7 @@ def read_sentences(
 def sentences_kind() -> Kind:
     """Returns how a text of sentences is read; see `read_sentences`."""
 
-    def read(path):
+    def read(path, report):
         for number, line in enumerate(read_lines(path, normalize=True), start=1):
             yield number, line.strip()
 
@@ -147,7 +147,7 @@ def _plain(texts):
 def tagged_kind(column: str | int | None = None) -> Kind:
     """Returns how sentences with tags are read; see `read_tagged`."""
 
-    def read(path):
+    def read(path, report):
         if kind_of(path) == ".conllu":
             name = one_of("column", column or "upos", ("upos", "xpos"))
             for line, words, tags in conllu_sentences(path, name, normalize=True):
@@ -226,10 +226,11 @@ def _as_tagged(items, _):
 def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
     """Returns how texts with labels are read; see `read_labelled`."""
 
-    def read(path):
+    def read(path, report):
         if kind_of(path) in TABLES:
             table = Table(path)
             chosen, headless = table.choose(columns, LABEL_COLUMNS)
+            report += [table.note] if table.note else []
             rows = table.reader(chosen, headless)()
             for number, (text, label) in enumerate(rows, start=1 if headless else 2):
                 yield number, (text.strip(), label.strip())
