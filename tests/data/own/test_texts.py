@@ -102,7 +102,9 @@ def test_tagged_data_and_what_is_none():
     own = read_tagged(Tagged([["a"], ["b", "a"]], [["X"], ["Y", "X"]]))
     assert len(own.train) == len(own.valid) == 1
     assert "given: held out 1 sentence for it" in own.report[-1]
-    with pytest.raises(TypeError, match="a path or a zoo.data.tagged.Tagged"):
+    with pytest.raises(
+        TypeError, match=r"data\[0\] must be a pair of sentences and tags"
+    ):
         read_tagged([["a"]])
 
 
@@ -219,6 +221,8 @@ def test_several_files_with_weights_and_a_folder(write, tmp_path):
     [
         (("a", "b"), CorpusError, "should be one file, received a and b"),
         (["a", 3], TypeError, r"texts\[1\] must be a str"),
+        ({"text": ["a", 3]}, TypeError, r"text 1 must be a str"),
+        ({"a": ["x"], "b": ["y"]}, CorpusError, "2 columns: a, b; give the one to"),
         (["a"], CorpusError, "beside the 1 held out"),
         ([], CorpusError, "there are no sentences left"),
         (["", " "], CorpusError, "there are no sentences left"),

@@ -1,4 +1,4 @@
-"""Sentence pairs that a Python program has: lists, dicts and tables."""
+"""Text that a Python program has: lists, dicts and tables."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -44,7 +44,7 @@ def as_pairs(
         return _sides(data.sources, data.targets, own)
     if isinstance(data, tuple) and len(data) == 2:
         return _sides(*data)
-    names = _column_names(data)
+    names = column_names(data)
     if names is not None and "translation" in names and not columns:
         records = data["translation"]  # a dict of languages in each row
         records = records.tolist() if hasattr(records, "tolist") else records
@@ -64,26 +64,75 @@ def as_pairs(
     )
 
 
+def as_columns(
+    data: Any,
+    names: tuple[str, str],
+    columns: Sequence[str] | None,
+    defaults: Sequence[Sequence[str]],
+) -> list[list[Any]] | None:
+    """Returns two columns of Python data as lists of equal lengths, their cells as is.
+
+    Args:
+        data: a tuple of two sequences; a list of pairs or of dicts; a dict of columns,
+            a pandas DataFrame or a Hugging Face `Dataset`.
+        names: what an error calls the columns.
+        columns: names of the columns in a dict or table. Default: see `defaults`.
+        defaults: names to look for; see `choose_columns`.
+
+    Returns:
+        The columns; None for anything else.
+
+    Raises:
+        TypeError: for a column or row that is none, with its place.
+        CorpusError: if the columns differ in length, or aren't there.
+    """
+    table = column_names(data)
+    if table:
+        chosen = choose_columns(table, columns, defaults, "the table")
+        return _equal([data[name] for name in chosen], names)
+    if isinstance(data, tuple) and len(data) == 2:
+        return _equal(data, names)
+    if not isinstance(data, (list, tuple)) or not data:
+        return None
+    rows: Iterable[Any] = data
+    if isinstance(data[0], Mapping):
+        chosen = choose_columns(list(data[0]), columns, defaults, "data[0]")
+        rows = _record_rows(data, chosen)
+    what = f"a pair of {names[0]} and {names[1]}"
+    pairs = [_pair(row, number, what) for number, row in enumerate(rows)]
+    return [list(side) for side in zip(*pairs, strict=True)]
+
+
 def _part(read, languages):
     return Part("the data", read, tuple(languages), unit="pair", first=0)
 
 
 def _sides(sources: Any, targets: Any, languages: Any = (UNKNOWN, UNKNOWN)) -> Part:
-    sides = [_column(sources, "sources"), _column(targets, "targets")]
-    if len(sides[0]) != len(sides[1]):
-        raise CorpusError(
-            "sources and targets should be equally many, received "
-            f"{len(sides[0]):,} and {len(sides[1]):,}"
-        )
+    sides = _equal([sources, targets], ("sources", "targets"))
     return _part(lambda: _rows(zip(*sides, strict=True)), languages)
 
 
-def _column_names(data):
-    """The columns of a dict, DataFrame or Dataset; None if it is none of them."""
+def _equal(values, names):
+    """Two columns as lists, which have to be equally long."""
+    sides = [as_list(side, name) for side, name in zip(values, names, strict=True)]
+    if len(sides[0]) != len(sides[1]):
+        raise CorpusError(
+            f"{names[0]} and {names[1]} should be equally many, received "
+            f"{len(sides[0]):,} and {len(sides[1]):,}"
+        )
+    return sides
+
+
+def column_names(data: Any) -> list[Any] | None:
+    """Returns the columns of a dict, DataFrame or Dataset; None if it is none of them.
+
+    Raises:
+        TypeError: for a Hugging Face `DatasetDict`.
+    """
     names = getattr(data, "column_names", None)  # Hugging Face's
     if isinstance(names, Mapping):  # a DatasetDict's
         raise TypeError(
-            "pairs must be one split of the dataset, such as "
+            "data must be one split of the dataset, such as "
             f"data[{next(iter(names))!r}]. Received: splits {', '.join(names)}"
         )
     if names is None:
@@ -91,51 +140,71 @@ def _column_names(data):
     return None if names is None else list(names)
 
 
-def _column(values, name):
-    """A side's texts as a list, which `_rows` checks."""
+def as_list(values: Any, name: str) -> list[Any]:
+    """Returns a column, or another ordered iterable, as a list; its cells as they are.
+
+    Raises:
+        TypeError: if it is none; the message calls it by the name.
+    """
     if isinstance(values, list):
         return values
     unordered = isinstance(values, (str, bytes, Mapping, Set))
     if unordered or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1:
-        raise TypeError(f"{name} must be a list of str. Received: {describe(values)}")
+        raise TypeError(f"{name} must be a list. Received: {describe(values)}")
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def _records(data, columns, defaults):
     chosen = choose_columns(list(data[0]), columns, defaults, "data[0]")
+    return _part(lambda: _rows(_record_rows(data, chosen)), column_codes(chosen))
 
-    def read():
-        for number, record in enumerate(data):
-            try:
-                yield tuple(record[name] for name in chosen)
-            except (KeyError, TypeError):
-                raise TypeError(
-                    f"data[{number}] must be a dict with the keys "
-                    f"{' and '.join(map(repr, chosen))}. Received: {describe(record)}"
-                ) from None
 
-    return _part(lambda: _rows(read()), column_codes(chosen))
+def _record_rows(records, names):
+    for number, record in enumerate(records):
+        try:
+            yield tuple(record[name] for name in names)
+        except (KeyError, TypeError):
+            raise TypeError(
+                f"data[{number}] must be a dict with the keys "
+                f"{' and '.join(map(repr, names))}. Received: {describe(record)}"
+            ) from None
 
 
 def _rows(rows: Any) -> Iterator[tuple[str, str]]:
     """Checks and composes each pair."""
     for number, row in enumerate(rows):
-        try:
-            source, target = row
-            if isinstance(row, (str, bytes)):
-                raise TypeError
-        except (TypeError, ValueError):
-            hint = "; for files, a tuple of two paths" if isinstance(row, str) else ""
-            raise TypeError(
-                f"data[{number}] must be a pair of str{hint}. Received: {describe(row)}"
-            ) from None
-        yield _text(source, number), _text(target, number)
+        source, target = _pair(row, number, "a pair of str")
+        yield text_or_empty(source, number), text_or_empty(target, number)
 
 
-def _text(value: Any, number: int) -> str:
+def _pair(row, number, what):
+    try:
+        first, second = row
+        if isinstance(row, (str, bytes)):
+            raise TypeError
+    except (TypeError, ValueError):
+        hint = "; for files, a tuple of two paths" if isinstance(row, str) else ""
+        raise TypeError(
+            f"data[{number}] must be {what}{hint}. Received: {describe(row)}"
+        ) from None
+    return first, second
+
+
+def text_or_empty(
+    value: Any, number: int, rule: str = "pair {} must be two str"
+) -> str:
+    """Returns a str in Unicode's composed form; "" for None or NaN.
+
+    Raises:
+        TypeError: for anything else: the rule with the number, and what it is.
+    """
     if isinstance(value, str):
         return composed(value)
-    # None, and NaN in a column of pandas
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if is_missing(value):
         return ""
-    raise TypeError(f"pair {number} must be two str. Received: {describe(value)}")
+    raise TypeError(f"{rule.format(number)}. Received: {describe(value)}")
+
+
+def is_missing(value: Any) -> bool:
+    """Returns whether a cell is None, or NaN as in a column of pandas."""
+    return value is None or (isinstance(value, float) and math.isnan(value))

@@ -226,6 +226,8 @@ def choose_columns(
     raise CorpusError(
         f"{place} has {len(names)} column{'s' * (len(names) != 1)}: {there[:200]}; say "
         f"which {count} to read"
+        if count > 1
+        else f"{place} has {len(names)} columns: {there[:200]}; give the one to read"
     )
 
 

@@ -1,13 +1,22 @@
 """One's own text for other tasks: tagged, labelled, or plain sentences."""
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 from zoo.checks import one_of
 from zoo.data.download import CorpusError
 from zoo.data.lines import composed, read_lines
+from zoo.data.own.part import counted
+from zoo.data.own.python import (
+    as_columns,
+    as_list,
+    column_names,
+    is_missing,
+    text_or_empty,
+)
 from zoo.data.own.sets import Kind, OwnTexts, read_sets
-from zoo.data.own.tables import TABLES, Table, kind_of
+from zoo.data.own.tables import TABLES, Table, choose_columns, kind_of
 from zoo.data.tagged import Tagged, conllu_sentences
 from zoo.data.texts import Labelled
 from zoo.strings import check_texts, describe
@@ -15,6 +24,7 @@ from zoo.strings import check_texts, describe
 LONGEST_SENTENCE = 1000  # words of a tagged sentence
 LONGEST_TEXT = 10_000  # characters of another text
 LABEL_COLUMNS = (("text", "label"), ("sentence", "label"))
+TEXT_COLUMNS = (("text",), ("sentence",))
 
 
 def read_tagged(
@@ -28,18 +38,23 @@ def read_tagged(
 ) -> OwnTexts:
     """Reads sentences with a tag for each word.
 
-    Each set is a path, or a `zoo.data.tagged.Tagged`. A file whose name ends in
-    `.conllu` is CoNLL-U. Another has a line for each word, its columns separated by
-    tabs or spaces, the first of which is the word, and an empty line behind each
-    sentence. `train` may be a folder with `train.*`, `valid.*` (or `dev.*`) and
-    `test.*`. Without `valid`, a part is held out; see `read_pairs`.
+    Each set is a path, or Python data: a `zoo.data.tagged.Tagged`, a tuple of words and
+    tags with a list for each sentence, a list of such pairs, or a table with columns
+    "words" (or "tokens") and "tags": a dict, a pandas DataFrame or a Hugging Face
+    `Dataset`. Tags may be numbers.
+
+    A file whose name ends in `.conllu` is CoNLL-U. Another has a line for each word,
+    its columns separated by tabs or spaces, the first of which is the word, and an
+    empty line behind each sentence. `train` may be a folder with `train.*`, `valid.*`
+    (or `dev.*`) and `test.*`. Without `valid`, a part is held out; see `read_pairs`.
 
     Args:
         train: the training set.
         valid: a set for validation.
         test: a set for a test.
-        column: the tags' column: "upos" (default) or "xpos" of CoNLL-U, or a number
-            from 2, which may be left out if there are only two columns.
+        column: the tags' column: "upos" (default) or "xpos" of CoNLL-U; a number from
+            2, which may be left out if there are only two columns; or its name in a
+            table of Python.
         keep_all: whether to keep sentences of more than 1,000 words.
         seed: seed of what is held out.
 
@@ -64,10 +79,13 @@ def read_labelled(
 ) -> OwnTexts:
     """Reads texts with a label each.
 
-    Each set is a path, or a tuple of texts and labels. A table (TSV, CSV, JSON lines)
-    has named columns; another file has a line for each text, with its label and a tab
-    or a space before it. `train` may be a folder, as for `read_tagged`. Without
-    `valid`, a part is held out; see `read_pairs`.
+    Each set is a path, or Python data: a tuple of texts and labels, a list of such
+    pairs, or a table: a dict of columns, a pandas DataFrame or a Hugging Face
+    `Dataset`. Labels may be numbers.
+
+    A file that is a table (TSV, CSV, JSON lines) has named columns, too; another has a
+    line for each text, with its label and a tab or a space before it. `train` may be a
+    folder, as for `read_tagged`. Without `valid`, a part is held out; see `read_pairs`.
 
     Args:
         train: the training set.
@@ -99,8 +117,10 @@ def read_sentences(
 ) -> OwnTexts:
     """Reads a text for a language model, a sentence a line.
 
-    Each set is a path, or a list of str. `train` may be a folder, as for `read_tagged`.
-    Without `valid`, a part is held out, sentence by sentence; see `read_pairs`.
+    Each set is a path, a list of str, or a table with a column "text" (or "sentence"):
+    a dict, a pandas DataFrame or a Hugging Face `Dataset`. `train` may be a folder, as
+    for `read_tagged`. Without `valid`, a part is held out, sentence by sentence; see
+    `read_pairs`.
 
     Args:
         train: the training set.
@@ -138,9 +158,19 @@ def sentences_kind() -> Kind:
     )
 
 
-def _plain(texts):
+def _plain(data):
     """The texts of Python data as those of a file."""
-    return [composed(text).strip() for text in check_texts(texts)]
+    names = column_names(data)
+    if names:
+        (name,) = choose_columns(names, None, TEXT_COLUMNS, "the table")
+        data = as_list(data[name], name)
+        return [text.strip() for text in _texts(data)]
+    return [composed(text).strip() for text in check_texts(data)]
+
+
+def _texts(values):
+    rule = "text {} must be a str"
+    return [text_or_empty(value, n, rule) for n, value in enumerate(values)]
 
 
 # === Tags ===
@@ -158,7 +188,7 @@ def tagged_kind(column: str | int | None = None) -> Kind:
     return Kind(
         "sentence",
         read,
-        _tagged_items,
+        lambda data: _tagged_items(data, column),
         lambda item: " ".join(item[0]),
         lambda item: len(item[0]),
         LONGEST_SENTENCE,
@@ -209,13 +239,31 @@ def _tags_of(rows, place):
     return [row[0].strip() for row in rows], [row[place].strip() for row in rows]
 
 
-def _tagged_items(data):
-    if not isinstance(data, Tagged):
+def _tagged_items(data, column):
+    if isinstance(data, Tagged):
+        data = data.sentences, data.tags
+    named = isinstance(column, str) and not column.isdigit()
+    defaults = [(words, column if named else "tags") for words in ("words", "tokens")]
+    sides = as_columns(data, ("sentences", "tags"), None, defaults)
+    if sides is None:
         raise TypeError(
-            "tagged sentences must be a path or a zoo.data.tagged.Tagged. "
-            f"Received: {describe(data)}"
+            "tagged sentences must be a path, a zoo.data.tagged.Tagged, a tuple of "
+            "words and tags, a list of such pairs, or a table with columns words and "
+            f"tags. Received: {describe(data)}"
         )
-    return zip(data.sentences, data.tags, strict=True)
+    for number, row in enumerate(zip(*sides, strict=True)):
+        words = as_list(row[0], f"sentences[{number}]")
+        tags = as_list(row[1], f"tags[{number}]")
+        if len(words) != len(tags):
+            raise CorpusError(
+                f"sentence {number} should have a tag for each word, received "
+                f"{counted(len(words), 'word')} and {counted(len(tags), 'tag')}"
+            )
+        words = check_texts(words, f"sentences[{number}]")
+        yield (
+            [*map(composed, words)],
+            [_label(tag, f"tags[{number}]") for tag in tags],
+        )
 
 
 def _as_tagged(items, _):
@@ -247,7 +295,7 @@ def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
     return Kind(
         "text",
         read,
-        _labelled_items,
+        lambda data: _labelled_items(data, columns),
         lambda item: item[0],
         lambda item: len(item[0]),
         LONGEST_TEXT,
@@ -256,15 +304,26 @@ def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
     )
 
 
-def _labelled_items(data):
+def _labelled_items(data, columns):
     if isinstance(data, Labelled):
         data = data.texts, [data.names[label] for label in data.labels]
-    if not isinstance(data, tuple) or len(data) != 2:
+    sides = as_columns(data, ("texts", "labels"), columns, LABEL_COLUMNS)
+    if sides is None:
         raise TypeError(
-            "labelled texts must be a path or a tuple of texts and labels. "
-            f"Received: {describe(data)}"
+            "labelled texts must be a path, a tuple of texts and labels, a list of "
+            f"such pairs, or a table of them. Received: {describe(data)}"
         )
-    return zip(_plain(data[0]), map(str, data[1]), strict=True)
+    for number, (text, label) in enumerate(
+        zip(_texts(sides[0]), sides[1], strict=True)
+    ):
+        yield text.strip(), _label(label, f"labels[{number}]")
+
+
+def _label(value, place):
+    """A label or tag as str: those of Python may be numbers."""
+    if isinstance(value, (str, Number)) and not is_missing(value):
+        return composed(str(value)).strip()
+    raise TypeError(f"{place} must be a str or number. Received: {describe(value)}")
 
 
 def _as_labelled(items, train):
