@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import zoo
-from tests.run.own_files import SMALL, options, recipe, write_pairs
+from tests.run.own_files import SMALL, options, pairs, recipe, write_pairs
 from zoo.cli import main
 from zoo.data import CorpusError
 from zoo.presets.card import UNSTATED, read_card
