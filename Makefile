@@ -9,7 +9,7 @@ TORCH ?= torch==2.13.0
 KERAS_BACKEND ?= tensorflow
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint clean
+.PHONY: help demo test test-all lint docs clean
 
 help:  ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -32,8 +32,12 @@ lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+docs: $(VENV)/.docs  ## run the lessons and build the site into build/docs, offline
+	@$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs
+	@echo "build/docs/index.html"
+
 clean:  ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \
+	rm -rf $(VENV) build dist docs/generated *.egg-info .pytest_cache .ruff_cache .mypy_cache \
 	    .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -53,4 +57,9 @@ $(VENV)/.tests: $(VENV)/.runtime
 	@echo "installing JAX, PyTorch, Ray and the test tools (some minutes, once)" >&2
 	@$(PIP) $(TORCH)
 	@$(PIP) --editable ".[test,train,plot,ray,serving,jax,torch]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.tests
+	@echo "installing Sphinx (a minute, once)" >&2
+	@$(PIP) --editable ".[docs]"
 	@touch $@

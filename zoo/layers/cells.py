@@ -73,8 +73,11 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
     the paper also read the gates of the step before. Each cell has gates of its own
     (blocks of size 1). Gradients are not truncated.
 
-    Args: those of `keras.layers.LSTMCell`, `dropout` and `recurrent_dropout` left out:
-        `RecurrentStack` and `AttentionCell` have a dropout of their own; and
+    It takes the arguments of `keras.layers.LSTMCell` except `dropout` and
+    `recurrent_dropout` (`RecurrentStack` and `AttentionCell` have a dropout of their
+    own), and two more.
+
+    Args:
         forget_gate: whether there is a forget gate. Default True.
         output_activation: h, which squashes the state on its way out; None, the
             default, for the same as `activation`.
