@@ -32,7 +32,7 @@ lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-docs: $(VENV)/.docs  ## run the lessons and build the site into build/docs, offline
+docs: $(VENV)/.tests  ## run the lessons and build the site into build/docs, offline
 	@$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs
 	@echo "build/docs/index.html"
 
@@ -54,12 +54,7 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/.created
 	@touch $@
 
 $(VENV)/.tests: $(VENV)/.runtime
-	@echo "installing JAX, PyTorch, Ray and the test tools (some minutes, once)" >&2
+	@echo "installing JAX, PyTorch, Ray, Sphinx and the test tools (some minutes, once)" >&2
 	@$(PIP) $(TORCH)
-	@$(PIP) --editable ".[test,train,plot,ray,serving,jax,torch]"
-	@touch $@
-
-$(VENV)/.docs: $(VENV)/.tests
-	@echo "installing Sphinx (a minute, once)" >&2
-	@$(PIP) --editable ".[docs]"
+	@$(PIP) --editable ".[test,train,plot,ray,serving,docs,jax,torch]"
 	@touch $@

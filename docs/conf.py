@@ -8,9 +8,8 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT))
 
-from tools.site import docstrings, pages  # noqa: E402
-
 import zoo  # noqa: E402
+from tools.site import code_links, docstrings, pages  # noqa: E402
 
 project = "attention-zoo"
 author = copyright = "The zoo authors"
@@ -53,20 +52,25 @@ html_theme = "sphinx_book_theme"
 html_title = "attention-zoo"
 html_theme_options = {"show_toc_level": 2, "home_page_in_toc": True}
 html_copy_source = False
+toc_object_entries_show_parents = "hide"
 # One file, which draws formulas as SVG and needs no fonts: nothing is fetched.
 html_static_path = [
     str(file.locate())
     for file in importlib.metadata.files("sphinx-mathjax-offline")
     if file.name == "tex-svg.js"
 ]
+html_static_path.append("site.css")
+html_css_files = ["site.css"]
 mathjax_path = "tex-svg.js"
 mathjax3_config = {"options": {"enableMenu": False}}
 
 
-def setup(app):
+def setup(app) -> None:
     """Connects what the site adds to Sphinx."""
     pages.write_cards(ROOT, DOCS)
     app.connect("autodoc-process-docstring", docstrings.process, priority=400)
+    app.connect("autodoc-process-signature", docstrings.sign)
+    app.connect("doctree-resolved", code_links.link_code)
     app.connect("source-read", _lead_links)
     app.connect("include-read", _lead_links_of_included)
 

@@ -7,6 +7,8 @@ turns the sections that are left (`Args:`, `Raises:`, …) into fields.
 
 import re
 
+from sphinx.util import inspect
+
 _FENCE = re.compile(r" *```(\w*)$")
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
 _SPECIAL = re.compile(r"[\\*|`]|_(?!\w)")
@@ -15,6 +17,19 @@ _SPECIAL = re.compile(r"[\\*|`]|_(?!\w)")
 def process(app, kind, name, thing, options, lines):
     """Rewrites `lines` in place; for Sphinx's `autodoc-process-docstring`."""
     lines[:] = convert(lines)
+
+
+def sign(app, kind, name, thing, options, signature, returned):
+    """Returns a class's arguments; for Sphinx's `autodoc-process-signature`.
+
+    Sphinx would take those of Keras's `__new__`, which are `(*args, **kwargs)`.
+    """
+    if kind == "class" and signature == "(*args, **kwargs)":
+        arguments = inspect.signature(thing.__init__, bound_method=True)
+        signature = inspect.stringify_signature(
+            arguments, show_return_annotation=False, unqualified_typehints=True
+        )
+    return signature, returned
 
 
 def convert(lines):
