@@ -50,8 +50,11 @@ napoleon_custom_sections = [("Call arguments", "params_style")]
 # === Look ===
 html_theme = "sphinx_book_theme"
 html_title = "attention-zoo"
-html_theme_options = {"show_toc_level": 2, "home_page_in_toc": True}
-html_copy_source = False
+html_theme_options = {
+    "home_page_in_toc": True,
+    "navbar_persistent": [],  # the sidebar has the search
+    "show_toc_level": 2,
+}
 toc_object_entries_show_parents = "hide"
 # One file, which draws formulas as SVG and needs no fonts: nothing is fetched.
 html_static_path = [

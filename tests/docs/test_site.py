@@ -107,6 +107,13 @@ def test_nothing_of_markdown_is_left_in_the_api_reference(site):
         assert "&gt;&gt;&gt;" not in text, page.name
 
 
+def test_a_class_is_linked_where_a_docstring_names_it(pages, site):
+    links = pages[site / "api/zoo.layers.html"].links
+    text = (site / "api/zoo.layers.html").read_text("utf-8")
+    link = '<a class="reference" href="#zoo.layers.AttentionDecoder">'
+    assert link in text and "#zoo.layers.AttentionDecoder" in links
+
+
 def test_a_card_and_the_source_are_linked_from_the_papers(pages, site):
     links = pages[site / "papers.html"].links
     assert "generated/cards/luong_local.html" in links

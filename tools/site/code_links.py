@@ -40,7 +40,11 @@ def _targets(env):
         if shown:
             path = module.replace(".", "/")
             targets[f"{path}.py"] = (f"_modules/{path}", "")
-    objects = env.get_domain("py").objects
+    objects = {
+        name: entry
+        for name, entry in env.get_domain("py").objects.items()
+        if not entry.aliased  # by the file that it is defined in
+    }
     names = Counter(name.rpartition(".")[2] for name in objects)
     for name, entry in objects.items():
         last = name.rpartition(".")[2]
