@@ -33,12 +33,13 @@ lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy
 	@$(BIN)/mypy
 
 docs: $(VENV)/.tests  ## run the lessons and build the site into build/docs, offline
-	@$(BIN)/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \
+	    -d build/doctrees docs build/docs
 	@echo "build/docs/index.html"
 
 clean:  ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) build dist docs/generated *.egg-info .pytest_cache .ruff_cache .mypy_cache \
-	    .hypothesis
+	rm -rf $(VENV) build dist docs/generated *.egg-info .pytest_cache .ruff_cache \
+	    .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp file per step, so that an interrupted step is done again and a

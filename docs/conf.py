@@ -74,8 +74,17 @@ def setup(app) -> None:
     app.connect("autodoc-process-docstring", docstrings.process, priority=400)
     app.connect("autodoc-process-signature", docstrings.sign)
     app.connect("doctree-resolved", code_links.link_code)
+    app.connect("viewcode-follow-imported", _keep_source_links)
     app.connect("source-read", _lead_links)
     app.connect("include-read", _lead_links_of_included)
+
+
+def _keep_source_links(app, module, name):
+    """Has the source of the registry lead back to the page of `zoo.presets` alone.
+
+    viewcode leads back to one page of a file, the first that shows something of it.
+    """
+    return "zoo" if (module, name) == ("zoo", "list_presets") else None
 
 
 def _lead_links(app, name, source):

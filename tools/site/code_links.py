@@ -19,12 +19,12 @@ def link_code(app, doctree, page):
         if target is None or isinstance(span.parent, nodes.reference | nodes.title):
             continue
         document, anchor = target
+        if (document, anchor) == (page, ""):
+            continue
         uri = app.builder.get_relative_uri(page, document)
-        if document == page:
-            uri = ""
-            if not anchor:
-                continue
-        link = nodes.reference("", "", refuri=f"{uri}#{anchor}" if anchor else uri)
+        if anchor:
+            uri = f"#{anchor}" if document == page else f"{uri}#{anchor}"
+        link = nodes.reference("", "", refuri=uri, internal=True)
         span.replace_self(link)
         link += span
 
