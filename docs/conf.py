@@ -12,7 +12,7 @@ import zoo  # noqa: E402
 from tools.site import code_links, docstrings, pages  # noqa: E402
 
 project = "attention-zoo"
-author = copyright = "The zoo authors"
+copyright = "The zoo authors"
 version = release = zoo.__version__
 
 extensions = [
