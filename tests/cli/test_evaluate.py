@@ -152,3 +152,14 @@ def test_evaluate_says_what_it_needs(options, message, corpus, capsys, monkeypat
     monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
     assert main(["evaluate", "fake", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_of_a_folder_the_test_is_scored(preset, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("zoo.cli.evaluate._task", lambda name: "tag")  # has no card
+    (tmp_path / "train.txt").write_text("a X\nb Y\nc Z\n")
+    command = ["evaluate", str(preset), "--test", str(tmp_path)]
+    assert main(command) == 2
+    assert "has no file for test" in capsys.readouterr().err
+    (tmp_path / "test.txt").write_text("a X\nb Y\n")
+    assert main(command) == 0
+    assert "of 2 words as the file has them" in capsys.readouterr().out

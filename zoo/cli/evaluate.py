@@ -99,13 +99,11 @@ def _read_own(read, arguments, **options):
         return read(TextFiles.parse(arguments.test), **options)
 
 
-def _read_own_texts(read, arguments, **options):
+def _read_own_texts(kind, arguments):
     """Reads one's own text of a task but translation."""
+    from zoo.data.own import read_one
 
-    def read_one(files, **options):
-        return read(files, files, keep_all=True, **options).train
-
-    return _read_own(read_one, arguments, **options)
+    return _read_own(read_one, arguments, kind=kind)
 
 
 def _task(name):
@@ -210,12 +208,12 @@ def _tagger(name, arguments):
 
 def _tagged(arguments):
     from zoo.data import DownloadError
-    from zoo.data.own import read_tagged
+    from zoo.data.own import tagged_kind
     from zoo.data.tagged import UD_ENGLISH, load_ud
 
     if arguments.test:
         column = arguments.columns and arguments.columns[0]
-        return _read_own_texts(read_tagged, arguments, column=column)
+        return _read_own_texts(tagged_kind(column), arguments)
     if arguments.data != UD_ENGLISH.name:
         raise BadInput(
             f"taggers are scored on {UD_ENGLISH.name}, or on --test FILE, received "
@@ -245,11 +243,11 @@ def _language_model(name, arguments):
 
 def _sentences(arguments):
     from zoo.data import DownloadError
-    from zoo.data.own import read_sentences
+    from zoo.data.own import sentences_kind
     from zoo.data.texts import load_ptb
 
     if arguments.test:
-        return _read_own_texts(read_sentences, arguments)
+        return _read_own_texts(sentences_kind(), arguments)
     if arguments.data != "ptb":
         raise BadInput(
             "language models are scored on ptb, or on --test FILE, received "
@@ -261,14 +259,13 @@ def _sentences(arguments):
 
 
 def _classifier(name, arguments):
-    from zoo.data.own import read_labelled
+    from zoo.data.own import labelled_kind
 
     if not arguments.test:
         raise BadInput(
             f"classifiers are scored on --test FILE, received {arguments.data!r}"
         )
-    options = {"columns": arguments.columns}
-    data = _read_own_texts(read_labelled, arguments, **options)
+    data = _read_own_texts(labelled_kind(arguments.columns), arguments)
     texts = data.texts[: arguments.limit]
     labels = [data.names[label] for label in data.labels[: arguments.limit]]
     task = load_task(name, arguments.backend, "classify")

@@ -52,8 +52,8 @@ def test_unequal_counts_are_told_with_the_place(tmp_path):
     with pytest.raises(CorpusError) as caught:
         list(read_aligned_lines(*paths))
     assert str(caught.value) == (
-        f"the two sides should have equally many lines, received 200 lines in "
-        f"{paths[0]} and 150 in {paths[1]}; their lengths part at about line 151"
+        f"the two files must have the same number of lines, received 200 lines in "
+        f"{paths[0]} and 150 in {paths[1]}; they seem to go out of step near line 151"
     )
 
 

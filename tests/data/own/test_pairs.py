@@ -102,7 +102,7 @@ def test_several_files_with_weights(tmp_path):
     ]
     own = read_pairs(files, first[:1])
     assert [list(part) for part in own.parts] == [first, second]
-    assert own.weights == [1, 3] and own.pairs == 80
+    assert [part.weight for part in own.parts] == [1, 3] and own.pairs == 80
     assert "two.de, 3 times an epoch" in own.report[1]
 
 
@@ -189,6 +189,33 @@ def test_words_are_counted_by_spaces_or_by_characters():
     assert own.words == 3 * (2 + 3)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ไทยไทย", 3),
+        ("ລາວລາວ", 3),
+        ("မြန်မာ", 3),
+        ("ខ្មែរ", 2),
+        ("ひらがな", 2),
+        ("ｶﾀｶﾅ", 2),
+        ("漢字", 1),
+        ("\U00020000\U00020001", 1),
+        ("한국어 말", 2),
+        ("кот и пёс", 3),
+    ],
+)
+def test_scripts_without_spaces(text, words):
+    assert read_pairs([(text, "a")], [("x", "y")]).words == words + 1
+
+
+def test_distinct_characters_are_counted(tmp_path):
+    pairs = [("ab a", "\xe4b"), ("ac", "\u72d7"), ("a" * 2001, "z")]
+    paths = write(tmp_path, pairs)
+    for _ in range(2):  # the second time from the cache
+        own = read_pairs(paths, [("x", "y")], cache=tmp_path / "cache")
+        assert own.characters == len("ab c\xe4\u72d7")
+
+
 def test_the_digest_is_that_of_text_and_options(tmp_path):
     pairs = sentences(40)
     paths = write(tmp_path, pairs)
@@ -207,6 +234,20 @@ def test_the_digest_is_that_of_text_and_options(tmp_path):
         read_pairs([("s", "t"), *pairs[1:]]).digest,
     ]
     assert len({digest, *others}) == 7
+
+
+def test_the_identity_covers_the_validation_pairs_but_not_the_test():
+    pairs = sentences(40)
+    own, same, other = (
+        read_pairs(pairs, pairs[:count], test)
+        for count, test in ((3, None), (3, pairs[3:5]), (4, None))
+    )
+    assert own.digest == same.digest == other.digest
+    assert own.identity == same.identity != other.identity
+    turned = read_pairs(pairs, [pairs[1], pairs[0], pairs[2]])
+    assert len({own.identity, own.digest, turned.identity}) == 3
+    assert own.identity != read_pairs(pairs[::-1], pairs[:3]).identity
+    assert len(read_pairs(pairs, [("\ud800", "a")]).identity) == 64
 
 
 def test_a_sample_is_the_same_for_the_same_text():
@@ -232,7 +273,7 @@ def test_a_second_reading_of_the_same_files_is_taken_from_the_cache(
     first = read_pairs(paths, cache=cache)
     monkeypatch.setattr("zoo.data.own.pairs.scan", None)
     again = read_pairs(paths, cache=cache)
-    for name in ("pairs", "words", "digest", "report", "languages"):
+    for name in ("pairs", "words", "characters", "digest", "report", "languages"):
         assert getattr(first, name) == getattr(again, name)
     assert list(first.valid) == list(again.valid)
     assert list(first.train) == list(again.train)

@@ -1,9 +1,19 @@
+import dataclasses
 import gzip
 
 import pytest
 
 from zoo.data import CorpusError, Labelled
-from zoo.data.own import TextFiles, read_labelled, read_sentences, read_tagged
+from zoo.data.own import (
+    TextFiles,
+    labelled_kind,
+    read_labelled,
+    read_one,
+    read_sentences,
+    read_tagged,
+    sentences_kind,
+    tagged_kind,
+)
 from zoo.data.tagged import Tagged
 
 pytestmark = pytest.mark.backend_free
@@ -200,3 +210,43 @@ def test_several_files_with_weights_and_a_folder(write, tmp_path):
 def test_what_is_no_text(data, error, message):
     with pytest.raises(error, match=message):
         read_sentences(data)
+
+
+@pytest.mark.parametrize(
+    ("read", "train", "valid"),
+    [
+        (read_sentences, ["a"], ["b", "c"]),
+        (read_tagged, Tagged([["a"]], [["X"]]), Tagged([["b"], ["c"]], [["Y"], ["Z"]])),
+        (read_labelled, (["a", "b"], ["X", "Y"]), (["a", "c"], ["X", "Y"])),
+    ],
+    ids=["sentences", "tagged", "labelled"],
+)
+def test_the_identity_covers_the_validation_texts_but_not_the_test(read, train, valid):
+    own, same, other = (
+        read(train, *sets) for sets in ((train,), (train, train), (valid,))
+    )
+    assert own.digest == same.digest == other.digest
+    assert own.identity == same.identity != other.identity
+
+
+# === A test alone ===
+
+
+def test_of_a_folder_the_test_is_read_once_and_nothing_else(write, tmp_path):
+    write("train.txt", "x Y\n")
+    path = write("test.txt", "a X\nb Y\n\n" + "c Z\n" * 1001)
+    found = read_one(tmp_path, tagged_kind())
+    assert found.sentences[0] == ["a", "b"] and len(found.sentences[1]) == 1001
+    assert read_one(path, tagged_kind()) == found
+    path.write_text("b Y\na X\n")
+    assert read_one(tmp_path, labelled_kind()) == Labelled(
+        ["Y", "X"], [1, 0], ("a", "b")
+    )
+    assert read_one(tmp_path, sentences_kind()) == ["b Y", "a X"]
+    kind, reads = sentences_kind(), []
+    counted = lambda path: reads.append(path) or kind.read(path)  # noqa: E731
+    read_one(tmp_path, dataclasses.replace(kind, read=counted))
+    assert reads == [path]
+    path.unlink()
+    with pytest.raises(CorpusError, match=r"has no file for test, named test\.\*"):
+        read_one(tmp_path, sentences_kind())

@@ -3,17 +3,28 @@
 from zoo.data.own.files import TextFiles
 from zoo.data.own.pairs import OwnPairs, read_pairs, read_test
 from zoo.data.own.python import as_pairs
-from zoo.data.own.sets import OwnTexts
-from zoo.data.own.texts import read_labelled, read_sentences, read_tagged
+from zoo.data.own.sets import OwnTexts, read_one
+from zoo.data.own.texts import (
+    labelled_kind,
+    read_labelled,
+    read_sentences,
+    read_tagged,
+    sentences_kind,
+    tagged_kind,
+)
 
 __all__ = [
     "OwnPairs",
     "OwnTexts",
     "TextFiles",
     "as_pairs",
+    "labelled_kind",
     "read_labelled",
+    "read_one",
     "read_pairs",
     "read_sentences",
     "read_tagged",
     "read_test",
+    "sentences_kind",
+    "tagged_kind",
 ]

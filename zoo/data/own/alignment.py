@@ -30,9 +30,9 @@ def _unequal(source, target):
     lengths = [_line_lengths(path) for path in (source, target)]
     counts = [len(side) for side in lengths]
     return (
-        "the two sides should have equally many lines, received "
-        f"{counts[0]:,} lines in {source} and {counts[1]:,} in {target}; their lengths "
-        f"part at about line {parting_line(*lengths):,}"
+        "the two files must have the same number of lines, received "
+        f"{counts[0]:,} lines in {source} and {counts[1]:,} in {target}; they seem to "
+        f"go out of step near line {parting_line(*lengths):,}"
     )
 
 

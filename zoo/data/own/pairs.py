@@ -32,6 +32,8 @@ class OwnPairs:
         pairs: number of training pairs, each counted once whatever its weight.
         words: words of both sides of them; of a script without spaces, half as many as
             characters.
+        characters: number of distinct characters of both sides, held-out pairs
+            included.
         digest: 64 hexadecimal digits, the identity of the training pairs: equal for
             equal texts in equal order, from whatever files, and equal options.
         report: what was read, left out and held out, as lines for a log.
@@ -43,18 +45,20 @@ class OwnPairs:
     languages: tuple[str, str]
     pairs: int
     words: int
+    characters: int
     digest: str
     report: list[str]
+
+    @property
+    def identity(self) -> str:
+        """64 hexadecimal digits, the identity of training and validation pairs."""
+        about = [self.digest, self.valid.sources, self.valid.targets]
+        return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
     @property
     def train(self) -> "Joined":
         """The training pairs of all parts, each once: an iterable that reads anew."""
         return Joined(self.parts)
-
-    @property
-    def weights(self) -> list[int]:
-        """How often an epoch has each pair of each part."""
-        return [part.weight for part in self.parts]
 
     def sample(self, count: int) -> list[str]:
         """Returns at most `count` sentences, sources and targets, for a vocabulary.
@@ -169,6 +173,7 @@ def read_pairs(
         codes,
         result.pairs,
         result.words,
+        result.characters,
         result.digest,
         [*result.report, *report],
     )

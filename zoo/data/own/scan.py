@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 
 from zoo.data.download import CorpusError
@@ -12,8 +11,6 @@ from zoo.data.own.part import Part
 from zoo.data.pairs import Pairs
 
 RULES = 1  # raised whenever the rules change what is trained on
-# Thai, Lao, Burmese and Khmer, kana and Chinese characters.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff]")
 _SETS = {"valid": "validation set", "test": "test set"}
 
 
@@ -55,6 +52,7 @@ class Scan:
     Attributes:
         pairs: number of training pairs.
         words: words of them.
+        characters: number of distinct characters.
         held: pairs that are held out.
         digest: the identity of the training pairs.
         report: lines for a log.
@@ -62,6 +60,7 @@ class Scan:
 
     pairs: int
     words: int
+    characters: int
     held: list[tuple[str, str]]
     digest: str
     report: list[str]
@@ -111,7 +110,14 @@ def scan(
     if held:
         report += _hold_out(parts, keep_all, held, size, seed)
     digest.update(repr(held).encode())
-    return Scan(size.pairs, size.words(sample), held, digest.hexdigest(), report)
+    return Scan(
+        size.pairs,
+        size.words(sample),
+        len(size.distinct),
+        held,
+        digest.hexdigest(),
+        report,
+    )
 
 
 def _sides(pairs):
@@ -152,25 +158,29 @@ def _hold_out(parts, keep_all, held, size, seed):
 
 
 class _Size:
-    """Pairs, and the characters and spaces of each side."""
+    """Pairs, the characters and spaces of each side, the distinct characters."""
 
     def __init__(self):
         self.pairs = 0
         self.characters, self.spaces = [0, 0], [0, 0]
+        self.distinct: set[str] = set()
 
     def add(self, pairs, sign=1):
         self.pairs += sign * len(pairs)
         for side in (0, 1):
-            texts = [pair[side] for pair in pairs]
-            self.characters[side] += sign * sum(map(len, texts))
-            self.spaces[side] += sign * "".join(texts).count(" ")
+            text = "".join(pair[side] for pair in pairs)
+            self.characters[side] += sign * len(text)
+            self.spaces[side] += sign * text.count(" ")
+            self.distinct |= set(text)
 
     def words(self, sample):
         """Counts words by the spaces between them, or by characters; see `OwnPairs`."""
+        from zoo.text.pieces import UNSPACED  # with Keras: not for reading alone
+
         words = 0
         for side in (0, 1):
             text = "".join(pair[side] for pair in sample)
-            unspaced = len(_UNSPACED.findall(text)) > 0.3 * len(text)
+            unspaced = len(UNSPACED.findall(text)) > 0.3 * len(text)
             words += (
                 self.characters[side] // 2
                 if unspaced

@@ -32,6 +32,12 @@ class OwnTexts:
     digest: str
     report: list[str]
 
+    @property
+    def identity(self) -> str:
+        """64 hexadecimal digits, the identity of training and validation texts."""
+        about = repr((self.digest, self.valid)).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(about).hexdigest()
+
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
@@ -45,6 +51,8 @@ class Kind:
         length: function of an item to its length.
         longest: the length beyond which it is left out.
         unit: what the length counts.
+        build: function of the items of a set and those of the training set that makes
+            the set of them.
     """
 
     name: str
@@ -54,15 +62,10 @@ class Kind:
     length: Callable[[Any], int]
     longest: int
     unit: str
+    build: Callable[[list[Any], list[Any]], Any]
 
 
-def read_sets(
-    kind: Kind,
-    sets: Sequence[Any],
-    keep_all: bool,
-    seed: int,
-    build: Callable[[list[Any], list[Any]], Any],
-) -> OwnTexts:
+def read_sets(kind: Kind, sets: Sequence[Any], keep_all: bool, seed: int) -> OwnTexts:
     """Reads, cleans and holds out.
 
     Args:
@@ -70,8 +73,6 @@ def read_sets(
         sets: the data for training, validation and test, the latter two or None.
         keep_all: whether long items are kept.
         seed: seed of what is held out.
-        build: function of the items of a set and those of the training set that makes
-            the set of them.
 
     Raises:
         CorpusError: for files that can't be read, or hold nothing.
@@ -95,12 +96,30 @@ def read_sets(
     )
     train_items = items["train"]
     return OwnTexts(
-        build(train_items, train_items),
-        build(items["valid"], train_items),
-        build(items["test"], train_items) if "test" in items else None,
+        kind.build(train_items, train_items),
+        kind.build(items["valid"], train_items),
+        kind.build(items["test"], train_items) if "test" in items else None,
         digest.hexdigest(),
         report,
     )
+
+
+def read_one(data: Any, kind: Kind) -> Any:
+    """Reads the texts of a test alone, of which only empty ones are left out.
+
+    Args:
+        data: as `test` of the kind's reader; of a folder, `test.*`.
+        kind: what `tagged_kind`, `labelled_kind` or `sentences_kind` returns.
+
+    Returns:
+        `Tagged`, `Labelled` or a list of sentences. Names of labels are those of these
+        texts.
+
+    Raises:
+        CorpusError, TypeError: as the kind's reader.
+    """
+    items = _items(kind, _sources(data, "test"), True, [])
+    return kind.build(items, items)
 
 
 def _sources(data, split, optional=False):

@@ -50,25 +50,7 @@ def read_tagged(
         CorpusError: for files that can't be read, with file and line.
         ValueError: for a column that can't be.
     """
-
-    def read(path):
-        if kind_of(path) == ".conllu":
-            name = one_of("column", column or "upos", ("upos", "xpos"))
-            for line, words, tags in conllu_sentences(path, name, normalize=True):
-                yield line, (words, tags)
-        else:
-            yield from _column_sentences(path, column)
-
-    kind = Kind(
-        "sentences",
-        read,
-        _tagged_items,
-        lambda item: " ".join(item[0]),
-        lambda item: len(item[0]),
-        LONGEST_SENTENCE,
-        "words",
-    )
-    return read_sets(kind, (train, valid, test), keep_all, seed, _as_tagged)
+    return read_sets(tagged_kind(column), (train, valid, test), keep_all, seed)
 
 
 def read_labelled(
@@ -104,34 +86,7 @@ def read_labelled(
         CorpusError: for files that can't be read, with file and line, or a label that
             no training text has.
     """
-
-    def read(path):
-        if kind_of(path) in TABLES:
-            table = Table(path)
-            chosen, headless = table.choose(columns, LABEL_COLUMNS)
-            rows = table.reader(chosen, headless)()
-            for number, (text, label) in enumerate(rows, start=1 if headless else 2):
-                yield number, (text.strip(), label.strip())
-            return
-        for number, line in enumerate(read_lines(path, normalize=True), start=1):
-            label, _, text = line.partition("\t" if "\t" in line else " ")
-            if line.strip() and not (label.strip() and text.strip()):
-                raise CorpusError(
-                    f"{path}, line {number:,} should have a label, a tab or space, and "
-                    f"a text, received {line[:40]!r}"
-                )
-            yield number, (text.strip(), label.strip())
-
-    kind = Kind(
-        "texts",
-        read,
-        _labelled_items,
-        lambda item: item[0],
-        lambda item: len(item[0]),
-        LONGEST_TEXT,
-        "characters",
-    )
-    return read_sets(kind, (train, valid, test), keep_all, seed, _as_labelled)
+    return read_sets(labelled_kind(columns), (train, valid, test), keep_all, seed)
 
 
 def read_sentences(
@@ -160,12 +115,18 @@ def read_sentences(
     Raises:
         CorpusError: for files that can't be read, with file and line.
     """
+    return read_sets(sentences_kind(), (train, valid, test), keep_all, seed)
+
+
+# === Sentences ===
+def sentences_kind() -> Kind:
+    """Returns how a text of sentences is read; see `read_sentences`."""
 
     def read(path):
         for number, line in enumerate(read_lines(path, normalize=True), start=1):
             yield number, line.strip()
 
-    kind = Kind(
+    return Kind(
         "sentences",
         read,
         _plain,
@@ -173,8 +134,8 @@ def read_sentences(
         len,
         LONGEST_TEXT,
         "characters",
+        lambda items, _: items,
     )
-    return read_sets(kind, (train, valid, test), keep_all, seed, lambda items, _: items)
 
 
 def _plain(texts):
@@ -183,6 +144,29 @@ def _plain(texts):
 
 
 # === Tags ===
+def tagged_kind(column: str | int | None = None) -> Kind:
+    """Returns how sentences with tags are read; see `read_tagged`."""
+
+    def read(path):
+        if kind_of(path) == ".conllu":
+            name = one_of("column", column or "upos", ("upos", "xpos"))
+            for line, words, tags in conllu_sentences(path, name, normalize=True):
+                yield line, (words, tags)
+        else:
+            yield from _column_sentences(path, column)
+
+    return Kind(
+        "sentences",
+        read,
+        _tagged_items,
+        lambda item: " ".join(item[0]),
+        lambda item: len(item[0]),
+        LONGEST_SENTENCE,
+        "words",
+        _as_tagged,
+    )
+
+
 def _column_sentences(path, column):
     """Yields the first line and the words and tags of each sentence."""
     rows = list[list[str]]()
@@ -239,6 +223,38 @@ def _as_tagged(items, _):
 
 
 # === Labels ===
+def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
+    """Returns how texts with labels are read; see `read_labelled`."""
+
+    def read(path):
+        if kind_of(path) in TABLES:
+            table = Table(path)
+            chosen, headless = table.choose(columns, LABEL_COLUMNS)
+            rows = table.reader(chosen, headless)()
+            for number, (text, label) in enumerate(rows, start=1 if headless else 2):
+                yield number, (text.strip(), label.strip())
+            return
+        for number, line in enumerate(read_lines(path, normalize=True), start=1):
+            label, _, text = line.partition("\t" if "\t" in line else " ")
+            if line.strip() and not (label.strip() and text.strip()):
+                raise CorpusError(
+                    f"{path}, line {number:,} should have a label, a tab or space, and "
+                    f"a text, received {line[:40]!r}"
+                )
+            yield number, (text.strip(), label.strip())
+
+    return Kind(
+        "texts",
+        read,
+        _labelled_items,
+        lambda item: item[0],
+        lambda item: len(item[0]),
+        LONGEST_TEXT,
+        "characters",
+        _as_labelled,
+    )
+
+
 def _labelled_items(data):
     if isinstance(data, Labelled):
         data = data.texts, [data.names[label] for label in data.labels]
