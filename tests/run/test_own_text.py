@@ -104,7 +104,7 @@ def test_fine_tuning_starts_from_the_presets_weights(trained, folder, capsys):
     card = read_card(folder / "more" / "preset" / "more")
     assert card.description.endswith("Fine-tuned from mine.")
     assert [corpus["name"] for corpus in card.data] == ["my.en, my.de"] * 2
-    assert "--from mine" in card.recipe and "--scale" not in card.recipe
+    assert "--from=mine" in card.recipe and "--scale" not in card.recipe
 
 
 def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):

@@ -128,9 +128,10 @@ def training_command(run: Any) -> str:
 
 def _program(run):
     """The beginning of a run's command; of files, the names without folders."""
-    arguments, recipe = run.arguments, run.recipe.name
+    recipe = run.recipe.name
     if run.text is None:
         return f"python recipes/{recipe}.py"
+    arguments = run.arguments
     if arguments.train is None:
         return f"zoo.train({recipe!r}, …), as"
     words = ["zoo", "train", recipe]
