@@ -9,7 +9,7 @@ TORCH ?= torch==2.13.0
 KERAS_BACKEND ?= tensorflow
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint clean
+.PHONY: help demo test test-all lint docs clean
 
 help:  ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -32,9 +32,14 @@ lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+docs: $(VENV)/.tests  ## run the lessons and build the site into build/docs, offline
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \
+	    -d build/doctrees docs build/docs
+	@echo "build/docs/index.html"
+
 clean:  ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache \
-	    .hypothesis
+	rm -rf $(VENV) build dist docs/generated *.egg-info .pytest_cache .ruff_cache \
+	    .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp file per step, so that an interrupted step is done again and a
@@ -50,7 +55,7 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/.created
 	@touch $@
 
 $(VENV)/.tests: $(VENV)/.runtime
-	@echo "installing JAX, PyTorch, Ray and the test tools (some minutes, once)" >&2
+	@echo "installing JAX, PyTorch, Ray, Sphinx and the test tools (some minutes, once)" >&2
 	@$(PIP) $(TORCH)
-	@$(PIP) --editable ".[test,train,plot,ray,serving,jax,torch]"
+	@$(PIP) --editable ".[test,train,plot,ray,serving,docs,jax,torch]"
 	@touch $@

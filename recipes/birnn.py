@@ -18,8 +18,8 @@ from typing import Any
 
 from zoo.run import (
     ClassArguments,
-    OwnText,
     Recipe,
+    TextTask,
     at_least,
     importer,
     run_recipe,
@@ -123,6 +123,10 @@ def _run(run):
             continue
         accuracy, words, worst = _score(tagger, data)
         results[split] = {"accuracy": accuracy, "words": words, "worst": worst}
+        if run.start is not None:
+            before = _score(run.start, data)[0]
+            results[split]["before"] = before
+            run.say(f"{split}: accuracy {accuracy:.2%} (before: {before:.2%})")
     if run.text:
         _write_own_card(run, tagger, results)
     elif run.scale_name == "small" and not run.settings.sentences:
@@ -148,17 +152,15 @@ def _write_own_card(run, tagger, results):
         )
         worst = found["worst"]
     tags = tagger.preprocessor.get_vocabularies()["tags"]
-    run.write_card(
-        tagger,
-        title="Schuster & Paliwal 1997, BiRNN, a tagger",
-        languages=run.arguments.languages or ["und"],
-        vocabulary=tagger.backbone.vocabulary_size,
-        scores=scores,
-        examples=worst,
-        **own_text_card(
-            run, f"{_ARCHITECTURE} It gives each word one of {len(tags)} tags."
-        ),
-    )
+    card = {
+        "title": "Schuster & Paliwal 1997, BiRNN, a tagger",
+        "languages": run.arguments.languages or ["und"],
+        "vocabulary": tagger.backbone.vocabulary_size,
+        "scores": scores,
+        "examples": worst,
+    }
+    words = f"{_ARCHITECTURE} It gives each word one of {len(tags)} tags."
+    run.write_card(tagger, **{**card, **own_text_card(run, words)})
 
 
 def _write_card(run, tagger, results):
@@ -288,7 +290,7 @@ RECIPE = Recipe(
         ),
     },
     train=_run,
-    own=OwnText(
+    own=TextTask(
         importer("zoo.models", "BiRNNTagger"),
         "CoNLL-U, or a word and its tag a line, an empty line after a sentence",
         importer("zoo.data.own", "read_tagged"),

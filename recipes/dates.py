@@ -7,7 +7,7 @@ Luong's in dates_luong.py, which has its choices from this file. The dates are g
 (`zoo.data.dates` says which forms, and how ambiguous ones are resolved), and those of
 the test are never seen in training.
 
-tiny:  under two minutes: the bundled preset.
+tiny:  two or three minutes on a CPU: the bundled preset.
 small: the decoder twice as wide. It reads dates as well, but its attention shows the
        year only: its state has room for day and month from the start.
 
@@ -120,6 +120,7 @@ def recipe(name: str, file: str) -> Recipe:
         card(variant, load_recipe(family).RECIPE.card),
         file,
         (__file__, str(family)),
+        own_text=False,  # single characters are for dates
     )
 
 

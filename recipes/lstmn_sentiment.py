@@ -22,8 +22,8 @@ from typing import Any
 from zoo.checks import one_of
 from zoo.run import (
     ConfigurationError,
-    OwnText,
     Recipe,
+    TextTask,
     at_least,
     importer,
     run_recipe,
@@ -173,7 +173,11 @@ def work(run: Any) -> dict[str, Any]:
     run.say(f"accuracy: {results}")
     if run.text:
         _write_card(run, task, results)
-    return {"accuracy": results}
+    if run.start is None:
+        return {"accuracy": results}
+    before = {split: accuracy(run.start, split) for split in results}
+    run.say(f"before: {before}")
+    return {"accuracy": results, "before": before}
 
 
 def _write_card(run, task, results):
@@ -267,7 +271,7 @@ RECIPE = Recipe(
     work,
     __file__,
     card=_CARD,
-    own=OwnText(
+    own=TextTask(
         importer("zoo.models", "SentimentClassifier"),
         "a label and a text a line, or a table with the columns text and label",
         importer("zoo.data.own", "read_labelled"),

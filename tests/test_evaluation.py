@@ -139,3 +139,17 @@ def test_the_worst_continuations_repeat_themselves():
         {"source": "c d", "reference": "e", "output": "x x x"},
         {"source": "e f", "reference": "g h", "output": "<unk> y <unk>"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenizer"),
+    [("de", "13a"), ("zh-CN", "zh"), ("cmn", "zh"), ("jpn", "char"), ("und", "char")],
+)
+def test_bleu_of_languages_without_spaces(language, tokenizer):
+    scores = corpus_scores(["他喜欢狗。"], [["他喜欢猫。"]], language)
+    assert f"tok:{tokenizer}" in scores["bleu"]["signature"]
+    assert (scores["bleu"]["score"] > 30) == (tokenizer != "13a")
+
+
+def test_bleu_of_an_unknown_language_with_spaces():
+    assert "tok:13a" in corpus_scores(["a dog"], [["a dog"]])["bleu"]["signature"]

@@ -1,8 +1,11 @@
 """Scores of translations and tags, and a model's worst outputs for its card."""
 
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any
+
+from zoo.text.pieces import UNSPACED
 
 TaggedSentences = Sequence[Sequence[tuple[str, str]]]
 Example = dict[str, str]  # "source", "reference" and "output"
@@ -19,10 +22,9 @@ def _is_new(record):
 
 # sacreBLEU's tokenisation for languages that put no spaces between words; of those
 # without one that needs no dictionary, the BLEU is that of characters.
-_TOKENIZERS = {
-    "zh": "zh",
-    **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo"), "char"),
-}
+_TOKENIZERS = dict.fromkeys("zh zho chi cmn yue".split(), "zh") | dict.fromkeys(
+    "ja jpn th tha lo lao km khm my mya bo bod".split(), "char"
+)
 
 
 def corpus_scores(
@@ -38,7 +40,8 @@ def corpus_scores(
     Args:
         hypotheses: the translations.
         references: one or more references for each hypothesis.
-        language: code of the language, as "de"; unknown by default.
+        language: code of the language, as "de". Without one, BLEU is that of
+            characters if most characters are of a script without spaces.
 
     Returns:
         `{"bleu": {"score", "signature"}, "chrf": {"score", "signature"}}`.
@@ -73,13 +76,22 @@ def corpus_scores(
     logger = logging.getLogger("sacrebleu")
     logger.addFilter(_is_new)
     try:
-        tokenizer = _TOKENIZERS.get(language.split("-")[0], "13a")
+        tokenizer = _tokenizer(language, references)
         for name, metric in (("bleu", BLEU(tokenize=tokenizer)), ("chrf", CHRF())):
             score = metric.corpus_score(list(hypotheses), streams).score
             scores[name] = {"score": score, "signature": str(metric.get_signature())}
     finally:
         logger.removeFilter(_is_new)
     return scores
+
+
+def _tokenizer(language, references):
+    """The name of sacreBLEU's tokenisation for a language; see `corpus_scores`."""
+    code = re.split("[-_]", language.lower())[0]
+    if code in ("", "und"):
+        text = "".join(several[0] for several in references)
+        return "char" if 2 * len(UNSPACED.findall(text)) > len(text) else "13a"
+    return _TOKENIZERS.get(code, "13a")
 
 
 def reference_streams(references: Sequence[Sequence[str]]) -> list[list[Any]]:

@@ -182,6 +182,12 @@ def test_readme_has_front_matter_and_what_the_card_says(tmp_path):
         assert part in body
 
 
+def test_a_bar_in_a_signature_or_command_ends_no_cell(tmp_path):
+    score = {**FACTS["scores"][0], "signature": "nrefs:1|tok:13a", "command": "a | b"}
+    text = readme(make_preset(tmp_path, scores=[score]))
+    assert "| `nrefs:1\\|tok:13a` | `a \\| b` |" in text
+
+
 def test_readme_of_a_preset_that_reads_dates(tmp_path):
     """Its example is a date, and the scores of its parts are one metric."""
     scores = [{**FACTS["scores"][0], "metric": m} for m in ("exact", "exact de")]

@@ -17,7 +17,8 @@ def run(plans, done=3, best=2, epochs=3, **others):
     )
     recipe = SimpleNamespace(name="tiny", scales={"small": SimpleNamespace(epochs=3)})
     fields = {"precision": "float32", "changes": (), "seed": 1, "scale_name": "small"}
-    fields |= {"limit": None, "weights": None, "text": None, "name": "tiny"}
+    fields |= {"limit": None, "weights": None, "text": None, "start": None}
+    fields["name"] = "tiny"
     loop = SimpleNamespace(checkpoint=checkpoint, epochs=epochs)
     return SimpleNamespace(**{**fields, "recipe": recipe, "loop": loop, **others})
 

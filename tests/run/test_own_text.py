@@ -2,17 +2,19 @@
 
 import csv
 import json
+import os
 import shutil
 
 import pytest
 
 import zoo
-from tests.run.own_files import SMALL, options, recipe, write_pairs
+from tests.run.own_files import SMALL, options, pairs, recipe, write_pairs
 from zoo.cli import main
 from zoo.data import CorpusError
 from zoo.presets.card import UNSTATED, read_card
 from zoo.run import Arguments, ConfigurationError, run_recipe
-from zoo.run.own_text import file_names, given_files, read_text
+from zoo.run.arguments import parse
+from zoo.run.own_text import check_text, file_names, given_files
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,7 @@ def test_its_card_says_what_is_known_and_what_is_not(trained):
     score = card.scores[0]
     assert (score["data"], score["split"]) == ("test.en, test.de", "test")
     assert score["command"] == "zoo evaluate mine --test test.en test.de"
+    assert "--test test.en test.de" in card.recipe
 
 
 def test_its_score_is_that_of_zoo_evaluate(trained, folder, capsys):
@@ -98,7 +101,10 @@ def test_fine_tuning_starts_from_the_presets_weights(trained, folder, capsys):
     assert new.backbone.hidden_dim == SMALL["model.hidden_dim"]
     results = json.loads((folder / "more" / "results.json").read_text())
     assert set(results["valid"]["before"]) == {"bleu", "chrf"}
-    assert "mine" in read_card(folder / "more" / "preset" / "more").description
+    card = read_card(folder / "more" / "preset" / "more")
+    assert card.description.endswith("Fine-tuned from mine.")
+    assert [corpus["name"] for corpus in card.data] == ["my.en, my.de"] * 2
+    assert "--from=mine" in card.recipe and "--scale" not in card.recipe
 
 
 def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
@@ -120,6 +126,7 @@ def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
         (["--valid", "a", "b"], "--valid needs --train"),
         (["--from", "luong_dot"], "--from needs --train"),
         (["--scale", "medium"], "medium is for your own text"),
+        (["--train", "a", "b", "--from", "x", "--scale", "tiny"], "takes no --scale"),
         (["--train", "a", "b", "c"], "received 3"),
         (["--train", "a.en", "b.de:0"], "a weight should be 1 or more"),
         (["--train", "a.en", "b.de"], "a.en"),
@@ -139,9 +146,36 @@ def test_what_can_not_be_is_told_before_any_work(argv, message, tmp_path, capsys
 
 
 @pytest.mark.once
+def test_a_restart_leaves_the_users_files_alone(tmp_path, monkeypatch):
+    """Even in the folder of the run, and in one that is called data."""
+    (tmp_path / "data").mkdir()
+    files = write_pairs(tmp_path / "data", "my", 40)
+    argv = ["--train", *files, *options(), "--epochs=1", f"--output={tmp_path}"]
+    assert run_recipe(recipe("luong_dot"), argv) == 0
+    assert run_recipe(recipe("luong_dot"), [*argv, "--restart"]) == 0
+    assert all(os.path.exists(file) for file in files)
+
+
+@pytest.mark.once
+def test_without_an_output_the_folder_has_the_files_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = parse(recipe("luong_dot"), ["--train", "a/my.en", "a/my.de"])
+    assert str(arguments.output) == os.path.join("runs", "luong_dot-my")
+    assert arguments.train == [[str(tmp_path / "a" / f"my.{x}") for x in ("en", "de")]]
+
+
+@pytest.mark.once
+def test_what_python_was_given_is_resumed_from_python(tmp_path, capsys):
+    output, data = tmp_path / "x", pairs(40)
+    zoo.train("luong_dot", data, output=output, choices={**SMALL, "epochs": 1})
+    assert main(["train", "--resume", str(output)]) == 2
+    assert "call zoo.train again" in capsys.readouterr().err
+
+
+@pytest.mark.once
 def test_a_recipe_of_made_up_data_takes_no_text(tmp_path):
     with pytest.raises(ConfigurationError, match="takes no text of your own"):
-        read_text(recipe("birnn_tasks"), Arguments(tmp_path), [("a", "b")])
+        check_text(recipe("birnn_tasks"), Arguments(tmp_path))
 
 
 @pytest.mark.backend_free

@@ -22,9 +22,8 @@ pytestmark = pytest.mark.backend_free
 
 
 def text(pairs, words=None, languages=("en", "fr")):
-    valid = [("a b", "c d")]
     words = 20 * pairs if words is None else words
-    return SimpleNamespace(pairs=pairs, words=words, languages=languages, valid=valid)
+    return SimpleNamespace(pairs=pairs, words=words, languages=languages, characters=60)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +33,7 @@ def text(pairs, words=None, languages=("en", "fr")):
         (10**8, 120, 8000, 8000),
         (50, 10, 8000, 100),
         (10_000, 900, 8000, 1800),  # Chinese: room for the characters
+        (10_000, 4000, 2000, 4800),
     ],
 )
 def test_a_vocabulary_grows_with_the_text(words, characters, most, size):

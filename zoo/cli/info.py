@@ -16,6 +16,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.presets import find_preset
 from zoo.presets.card import (
+    UNSTATED,
     format_bytes,
     format_speed,
     format_task,
@@ -74,10 +75,19 @@ def _state(name, folder, arguments):
         )
     card = read_card(folder).to_dict()
     del card["files"]
+    unknown = [corpus for corpus in card["data"] if corpus["terms"] == UNSTATED]
     if arguments.license is not None:
+        if card["license"] != UNSTATED:
+            raise BadInput(
+                f"the card of {name} has a licence already, {card['license']}: that of "
+                f"the preset that it started from binds it. Received: "
+                f"{arguments.license}"
+            )
         card["license"] = arguments.license
     if arguments.terms is not None:
-        for corpus in card["data"]:
+        if not unknown:
+            raise BadInput(f"the card of {name} states the terms of all data already")
+        for corpus in unknown:
             corpus["terms"] = arguments.terms
     with bad_input(presets.PresetError):
         write_card(folder, card)

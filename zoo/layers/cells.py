@@ -73,8 +73,11 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
     the paper also read the gates of the step before. Each cell has gates of its own
     (blocks of size 1). Gradients are not truncated.
 
-    Args: those of `keras.layers.LSTMCell`, `dropout` and `recurrent_dropout` left out:
-        `RecurrentStack` and `AttentionCell` have a dropout of their own; and
+    It takes the arguments of `keras.layers.LSTMCell` except `dropout` and
+    `recurrent_dropout` (`RecurrentStack` and `AttentionCell` have a dropout of their
+    own), and two more.
+
+    Args:
         forget_gate: whether there is a forget gate. Default True.
         output_activation: h, which squashes the state on its way out; None, the
             default, for the same as `activation`.
@@ -176,8 +179,10 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
     Both updates are the same class of functions (z's weights with the other sign), but
     weights, plots of the gate and initial biases differ.
 
-    Args: those of `keras.layers.GRUCell`, by name, the dropouts left out, with
-        `reset_after` False by default, and
+    It takes the arguments of `keras.layers.GRUCell`, by name, except the dropouts, with
+    `reset_after` False by default, and one more.
+
+    Args:
         update: "keep" or "replace", what the update gate does where it is open.
 
     `reset_after=True` is cuDNN's form, r * (U h): Cho et al.'s appendix has it in the
@@ -264,7 +269,7 @@ class SimpleRNNCell(ZooCell, keras.layers.SimpleRNNCell):
 
         h_t = tanh(W x_t + U h_{t-1} + b)
 
-    Args: those of `keras.layers.SimpleRNNCell`, the dropouts left out.
+    It takes the arguments of `keras.layers.SimpleRNNCell` except the dropouts.
 
     Example:
         >>> import numpy as np

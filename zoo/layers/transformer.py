@@ -171,7 +171,7 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
 
     Self-attention to the past, attention to the source, a feed-forward network.
 
-    Args: those of `TransformerEncoderLayer`.
+    It takes the arguments of `TransformerEncoderLayer`, and raises what that raises.
 
     Call arguments:
         inputs: `(B, T, d)`.
@@ -183,8 +183,6 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         `(outputs, weights)`: `(B, T, d)`, and the weights on the source, the mean of
         the heads, `(B, T, S)`. The outputs carry the inputs' Keras mask, if they have
         one.
-
-    Raises: as `TransformerEncoderLayer`.
 
     Example:
         >>> import numpy as np

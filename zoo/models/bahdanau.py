@@ -265,7 +265,9 @@ class RNNencdec(RNNEncoderDecoder):
     the last state of a forward encoder at every step, and s_0 = tanh(W_s c). Unlike
     `Bahdanau` it reads zeros for the start token, e(y_0) = 0.
 
-    Args: those of `RNNEncoderDecoder`, of which other defaults are:
+    It takes the arguments of `RNNEncoderDecoder`; these have other defaults.
+
+    Args:
         vocabulary_size: Paper: 30,000.
         embedding_dim: Paper: 620.
         output_rank: None.

@@ -87,7 +87,7 @@ def readme(card: Card) -> str:
     weaknesses = "\n".join(f"- {_words(line)}" for line in card.weaknesses)
     scores = "\n".join(
         f"| {s['data']} {s['split']} | {s['metric']} | {s['value']:.2f} "
-        f"| `{s['signature']}` | `{s['command']}` |"
+        f"| `{_code(s['signature'])}` | `{_code(s['command'])}` |"
         for s in card.scores
     )
     paper = card.paper
@@ -176,6 +176,11 @@ def _speed(card):
 def _cell(text):
     """Escapes text for a Markdown table."""
     return _words(" ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|"))
+
+
+def _code(text):
+    """Escapes code for a Markdown table, where a bar ends a cell even within code."""
+    return text.replace("|", "\\|")
 
 
 def _words(text):

@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "arguments": ["Arguments"],
         "config": ["ConfigurationError"],
-        "own_text": ["OwnText"],
+        "own_text": ["TextTask"],
         "recipe": [
             "ClassArguments",
             "Recipe",

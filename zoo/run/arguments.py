@@ -19,7 +19,7 @@ from zoo.run.config import (
 )
 
 # Sizes of a model for a user's own text; see `zoo.run.sizes`.
-SIZES = ("tiny", "small", "medium", "paper")
+SIZE_NAMES = ("tiny", "small", "medium", "paper")
 TEXT = ("train", "valid", "test", "columns", "languages", "keep_all", "start")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 
@@ -98,7 +98,9 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
         given.setdefault("scale", "small")
     scale = given.get("scale", Arguments.scale)
     if not given.get("output"):  # nor the working folder, for an empty variable
-        given["output"] = str(Path("runs") / f"{recipe.name}-{scale}")
+        files = given.get("train")
+        name = Path(files[0][0]).name.split(".")[0] if files else scale
+        given["output"] = str(Path("runs") / f"{recipe.name}-{name}")
     return Arguments(**given, changes=changes)
 
 
@@ -107,13 +109,16 @@ def _parser(recipe):
         prog=recipe.name, description=f"Runs the recipe {recipe.name}."
     )
     add = parser.add_argument
-    sizes = [*recipe.scales, *(SIZES if recipe.own else ())]
     add(
         "--scale",
-        choices=list(dict.fromkeys(sizes)),
+        choices=scale_names(recipe),
         help="default: tiny; small for your own text",
     )
-    add("--output", metavar="DIR", help="default: runs/NAME-SCALE")
+    add(
+        "--output",
+        metavar="DIR",
+        help="default: runs/NAME-SCALE; of your own text, runs/NAME-FILE",
+    )
     add(
         "--set",
         metavar="KEY=VALUE",
@@ -156,6 +161,16 @@ def _parser(recipe):
     return parser
 
 
+def scale_names(recipe: Any) -> list[str]:
+    """Returns the recipe's scales, and the sizes for a user's own text if it has any.
+
+    Args:
+        recipe: the `Recipe`.
+    """
+    sizes = [n for n in SIZE_NAMES if n != "paper" or n in recipe.scales]
+    return list(dict.fromkeys([*recipe.scales, *(sizes if recipe.own else ())]))
+
+
 def _add_text(group, files):
     add = group.add_argument
     add(
@@ -193,16 +208,18 @@ def _add_text(group, files):
     )
 
 
-def _check_text(parser, options):
+def _check_text(parser, options, scales):
     """Makes paths absolute, for a run that is resumed from elsewhere."""
     given = options.train
     for name in ("valid", "test", "columns", "languages", "keep_all", "start"):
         if getattr(options, name, None) is not None and not given:
             parser.error(f"--{_FLAGS.get(name, name)} needs --train, your own text")
     if not given:
-        if options.scale == "medium":
-            parser.error("--scale medium is for your own text: give --train")
+        if options.scale not in (None, *scales):
+            parser.error(f"--scale {options.scale} is for your own text: give --train")
         return
+    if options.start is not None and options.scale is not None:
+        parser.error("--from keeps the preset's sizes and takes no --scale")
     for name, separator in _JOINED.items():
         if text := getattr(options, name, None):
             setattr(options, name, text.split(separator))
@@ -224,10 +241,11 @@ def _options(recipe, parser, argv):
     if options.seed is not None and options.seed >= 2**32:
         parser.error(f"--seed must be below 2 ** 32. Received: {options.seed}")
     if recipe.own:
-        _check_text(parser, options)
+        _check_text(parser, options, recipe.scales)
     if options.resume is not None:
         names = {*recipe.arguments, "output"} - {"distribute"}
-        refused = sorted(name for name in names if getattr(options, name) is not None)
+        given = (name for name in names if getattr(options, name) is not None)
+        refused = sorted(_FLAGS.get(name, name) for name in given)
         refused += ["restart"] * options.restart
         refused += [
             text for text in options.set if re.split("[.=]", text)[0] not in FREE
@@ -250,6 +268,11 @@ def _resume(recipe, options):
         raise ConfigurationError(
             f"{folder} holds a run of the recipe {recipe_name}. Received: {recipe.name}"
         )
+    if str(configuration["command"]).startswith("zoo.train("):
+        raise ConfigurationError(
+            f"the text of the run in {folder} came from a Python program: call "
+            "zoo.train again with the same arguments"
+        )
     if choose_backend(backend, folder):
         _say(recipe, f"KERAS_BACKEND={backend}, as the run began")
     if configuration["recipe"]["sha256"] != source_digest(recipe):
@@ -257,17 +280,24 @@ def _resume(recipe, options):
     # Anything else in the file is ignored: it must not become an option.
     recorded = configuration["arguments"]
     arguments = {name: recorded.get(name) for name in recipe.arguments}
+    if arguments.get("start"):
+        del arguments["scale"]  # the preset's own
     if getattr(options, "distribute", None) is not None:
         arguments["distribute"] = options.distribute
     argv = [f"--output={folder}", *(["--finish"] * options.finish)]
     for name, value in arguments.items():
-        argv += _words(name, value)
+        argv += words_of(name, value)
     argv += [f"--set={text}" for text in (*configuration["set"], *options.set)]
     return argv + [f"--epochs={options.epochs}"] * bool(options.epochs)
 
 
-def _words(name, value):
-    """The words of the command line that give an argument."""
+def words_of(name: str, value: Any) -> list[str]:
+    """Returns the words of the command line that give an argument.
+
+    Args:
+        name: of the argument.
+        value: its value; None or False for none.
+    """
     flag = f"--{_FLAGS.get(name, name)}"
     if value is None or value is False:
         return []

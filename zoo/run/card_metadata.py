@@ -5,7 +5,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from zoo.presets.card import UNSTATED
+from zoo.presets.card import CARD_FILE, UNSTATED, read_card
+from zoo.presets.registry import find
+from zoo.run.arguments import TEXT, words_of
 from zoo.run.config import machine
 from zoo.run.own_text import file_names
 
@@ -34,21 +36,35 @@ def origin(run: Any) -> dict[str, Any]:
 def own_text_card(run: Any, description: str | None = None) -> dict[str, Any]:
     """Returns what a card says of a model that was trained on a user's own text.
 
+    A model that was fine-tuned has the licence, the data and the description of the
+    preset that it started from, too.
+
     Args:
         run: its `Run`.
         description: of the model; that of the recipe's card by default.
     """
-    description = description or run.recipe.card["description"]
-    if run.arguments.start:
-        start = Path(run.arguments.start).name
-        description = f"{description} Trained from the weights of {start}."
     names = ", ".join(file_names(run.arguments.train))
-    return {
-        "description": description,
+    card = {
+        "description": description or run.recipe.card["description"],
         "data": [{"name": names, "terms": UNSTATED}],
         "license": UNSTATED,
         "intended_use": f"Text like that of its training: {names}.",
         "weaknesses": ["Anything unlike the text of its training."],
+    }
+    if run.scale_name == "paper":
+        card["description"] = f"{run.recipe.card['title']}, with the paper's layers."
+    folder = run.arguments.start and find(run.arguments.start)
+    if not folder or not (folder / CARD_FILE).is_file():
+        return card
+    start = read_card(folder)
+    return {
+        **card,
+        "title": f"{start.title}, fine-tuned",
+        "description": f"{start.description} Fine-tuned from {start.name}.",
+        "equations": start.equations,
+        "paper": start.paper,
+        "data": [*start.data, *card["data"]],
+        "license": start.license,
     }
 
 
@@ -62,12 +78,19 @@ def own_test(run: Any, split: str) -> tuple[str, str, str]:
     Returns:
         The names of the files, the split, and the command that scores the preset.
     """
-    files = getattr(run.arguments, split)
+    arguments = run.arguments
+    files, train = getattr(arguments, split), arguments.train
+    folder = not files and split == "test" and train is not None  # it holds the test
+    if folder:
+        files = train[0]
+    names = ", ".join(file_names([files] if files else train))
     if not files:  # held out, or from a Python program
-        return file_names(run.arguments.train)[0], split, "none: no file of its own"
-    names = file_names([files])
-    command = shlex.join(["zoo", "evaluate", run.name, "--test", *names])
-    return ", ".join(names), split, command
+        return names, split, "none: the text is in no file of its own"
+    output = run.output.name if run.output.is_absolute() else str(run.output)
+    words = ["zoo", "evaluate", output, "--test", *file_names([files])]
+    if arguments.columns:
+        words += ["--columns", ",".join(arguments.columns)]
+    return names, split, shlex.join(words)
 
 
 def _epochs(run):
@@ -84,12 +107,10 @@ def training_command(run: Any) -> str:
     """Returns the command that trained the weights, or the commands in their order."""
     plans = run.loop.checkpoint.plans
     changed = any(text.startswith("epochs=") for text in run.changes)
+    scale = "" if run.start is not None else f" --scale {run.scale_name}"
     commands = []
     for number, (_, epochs, backend, _) in enumerate(plans):
-        command = (
-            f"KERAS_BACKEND={backend} {_program(run)} "
-            f"--scale {run.scale_name} --seed {run.seed}"
-        )
+        command = f"KERAS_BACKEND={backend} {_program(run)}{scale} --seed {run.seed}"
         if changed or len(plans) > 1:
             command += f" --epochs {epochs}"
         if run.limit:
@@ -107,11 +128,20 @@ def training_command(run: Any) -> str:
 
 def _program(run):
     """The beginning of a run's command; of files, the names without folders."""
+    recipe = run.recipe.name
     if run.text is None:
-        return f"python recipes/{run.recipe.name}.py"
-    words = ["zoo", "train", run.recipe.name]
-    if run.arguments.start:
-        words += ["--from", Path(run.arguments.start).name]
-    for files in run.arguments.train or [None]:
-        words += ["--train", *file_names([files] if files else None)]
+        return f"python recipes/{recipe}.py"
+    arguments = run.arguments
+    if arguments.train is None:
+        return f"zoo.train({recipe!r}, …), as"
+    words = ["zoo", "train", recipe]
+    for name in TEXT:
+        value = getattr(arguments, name)
+        if name == "train":
+            value = [file_names([files]) for files in value]
+        elif name in ("valid", "test"):
+            value = value and file_names([value])
+        elif name == "start":
+            value = value and Path(value).name
+        words += words_of(name, value)
     return shlex.join(words)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from zoo.run.arguments import Arguments
 
 FILE = "config.json"
-CACHE = "data"  # the folder of a user's own text, tokenised
+CACHE = "tokenised"  # the folder of a user's own text as ids
 MODELS = "models"  # holds a folder for each of several models of a run
 # These may change when a run is resumed, and are no part of its identity.
 FREE = ("epochs", "patience", "average", "samples")
@@ -58,6 +58,8 @@ def only_run_in(output: str | os.PathLike[str]) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+        with contextlib.suppress(OSError):  # it is not empty: the run has begun
+            Path(output).rmdir()
 
 
 def checkpoints(output: str | os.PathLike[str]) -> list[Path]:

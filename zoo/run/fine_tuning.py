@@ -55,11 +55,11 @@ def unknown_pieces(tokenizer: Any, texts: Sequence[str]) -> tuple[float, list[st
 def warn_of_unknown_pieces(
     tokenizer: Any, text: Any, say: Callable[[str], None]
 ) -> None:
-    """Tells if a tokenizer doesn't know more than `UNKNOWN_SHARE` of a text's pieces.
+    """Warns if a tokenizer doesn't know more than `UNKNOWN_SHARE` of a text's pieces.
 
     Args:
         tokenizer: a `zoo.text.Tokenizer`.
-        text: an `OwnPairs` of `zoo.run.parallel`.
+        text: an `UserPairs` of `zoo.run.parallel`.
         say: function that shows a text.
     """
     sources, references = text.validation["valid"]
@@ -77,7 +77,7 @@ def warn_of_unknown_pieces(
 def warn_of_languages(
     preset: str, languages: Sequence[str], say: Callable[[str], None]
 ) -> None:
-    """Tells if a preset translates between other languages than those of a text.
+    """Warns if a preset translates between other languages than those of a text.
 
     Args:
         preset: what `zoo.load` takes.
@@ -91,7 +91,7 @@ def warn_of_languages(
     if list(languages) != known:
         say(
             f"{preset} translates {'-'.join(known)}, the text is "
-            f"{'-'.join(languages)}: it has to learn another language"
+            f"{'-'.join(languages)}: expect to need more text and epochs"
         )
 
 

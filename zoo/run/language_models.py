@@ -6,7 +6,7 @@ from typing import Any
 
 from zoo.checks import one_of
 from zoo.run.card_metadata import own_test, own_text_card
-from zoo.run.own_text import OwnText
+from zoo.run.own_text import TextTask
 from zoo.run.recipe import at_least, importer, try_choices
 from zoo.run.sizes import PAPER_VOCABULARY, config_to_start, plan, widened
 from zoo.training.optimizers import Optimizer
@@ -94,7 +94,7 @@ def own_choices(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
     return dataclasses.replace(scale, **changes)
 
 
-OWN_TEXT = OwnText(
+OWN_TEXT = TextTask(
     importer("zoo.models", "RecurrentCausalLM"),
     "a file with a sentence a line, its words separated by spaces",
     importer("zoo.data.own", "read_sentences"),
@@ -191,7 +191,12 @@ def train(run: Any) -> dict[str, Any]:
     for split in list(texts)[1:]:
         value = perplexity(split, batch_size=1)
         results[split] = {"perplexity": value, **best.get(split, {})}
-        run.say(f"{split}: perplexity {value:.2f}")
+        before = ""
+        if run.start is not None:
+            options = {"carry_over": True, "length": settings.length}
+            old = perplexity_of(run.start, rows[split], 1, **options)
+            results[split]["before"], before = old, f" (before: {old:.2f})"
+        run.say(f"{split}: perplexity {value:.2f}{before}")
     if run.text or (run.scale_name == "small" and settings.corpus == "ptb"):
         worst = worst_continuations(task, texts[split][:PROMPTS])
         card = _own_card if run.text else _card

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.run.arguments import SIZES, Arguments
+from zoo.run.arguments import Arguments, scale_names
 from zoo.run.choices import change
 from zoo.run.config import CACHE, ConfigurationError
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnText:
+class TextTask:
     """How a recipe is trained on a user's own text.
 
     Attributes:
@@ -20,8 +20,8 @@ class OwnText:
         files: the files that it takes, in words.
         read: function that returns the function that reads them, such as
             `zoo.data.read_pairs`; see `importer`.
-        choices: function of (the recipe, a size of `SIZES`, what was read, the task to
-            start from or None) to the choices of a run.
+        choices: function of (the recipe, a size, what was read, the task to start from
+            or None) to the choices of a run.
         options: names of the reader's arguments that a run gives: "columns" or
             "column" (of a table), "languages", "cache" (a folder).
     """
@@ -31,6 +31,31 @@ class OwnText:
     read: Callable[[], Any]
     choices: Callable
     options: tuple[str, ...] = ()
+
+
+def check_text(recipe: Any, arguments: Arguments) -> None:
+    """Checks the choices of a run on a user's own text before that is read.
+
+    Args:
+        recipe: the `Recipe`.
+        arguments: the run's `Arguments`.
+
+    Raises:
+        ConfigurationError: if the recipe takes no such text, or for choices that are
+            invalid whatever the text.
+    """
+    if recipe.own is None:
+        raise ConfigurationError(
+            f"the recipe {recipe.name} takes no text of your own. Received: --train"
+        )
+    known = scale_names(recipe)
+    if arguments.scale not in known:
+        raise ConfigurationError(
+            f"size: allowed are {', '.join(known)}. Received: {arguments.scale!r}"
+        )
+    given_files(arguments)
+    base = recipe.scales.get(arguments.scale, recipe.scales["small"])
+    change(recipe, base, arguments.changes)
 
 
 def read_text(
@@ -52,22 +77,8 @@ def read_text(
         show: whether what was read is told on standard error.
 
     Raises:
-        ConfigurationError: if the recipe takes no such text, or for choices that no
-            text can make good.
         CorpusError, OSError: if it can't be read.
     """
-    if recipe.own is None:
-        raise ConfigurationError(
-            f"the recipe {recipe.name} takes no text of your own. Received: --train"
-        )
-    known = list(dict.fromkeys((*SIZES, *recipe.scales)))
-    if arguments.scale not in known:
-        raise ConfigurationError(
-            f"size: allowed are {', '.join(known)}. Received: {arguments.scale!r}"
-        )
-    # A wrong key or value is told before the text is read.
-    base = recipe.scales.get(arguments.scale, recipe.scales["small"])
-    change(recipe, base, arguments.changes)
     options = {
         "columns": arguments.columns,
         "column": arguments.columns and arguments.columns[0],
@@ -91,7 +102,7 @@ def given_files(arguments: Arguments) -> tuple[Any, Any, Any]:
     """Returns the files of a run's text, for training, validation and test.
 
     Raises:
-        CorpusError: for files that can be no text, or a weight of 0.
+        CorpusError: for a wrong number of files, or a weight of 0.
     """
     from zoo.data.own import TextFiles
 
@@ -127,6 +138,24 @@ def load_start(name: str | None) -> Any:
         return load(name)
     except ValueError as error:
         raise ConfigurationError(f"--from: {error}") from error
+
+
+def tell_plan(recipe: Any, arguments: Arguments, settings: Any) -> None:
+    """Shows, before the long part, what follows from a size and the amount of text.
+
+    Args:
+        recipe: the `Recipe`.
+        arguments: the run's `Arguments`.
+        settings: the choices of the run.
+    """
+    size = f"fine-tuning {arguments.start}" if arguments.start else arguments.scale
+    parts = [f"size: {size}", f"at most {settings.epochs} epochs"]
+    if vocabulary := getattr(settings, "vocabulary_size", None):
+        parts.append(f"a vocabulary of at most {vocabulary:,}")
+    if model := getattr(settings, "model", None):
+        widths = {k: v for k, v in model.items() if k.endswith("_dim")}
+        parts.append(", ".join(f"{name} {value}" for name, value in widths.items()))
+    print(f"[{recipe.name}] {'; '.join(parts)}", file=sys.stderr, flush=True)
 
 
 def scale_of(recipe: Any, arguments: Arguments, text: Any, start: Any) -> Any:

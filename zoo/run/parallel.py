@@ -8,12 +8,13 @@ from typing import Any
 
 from zoo import data
 from zoo.data.reversal import reversal_pairs
-from zoo.data.store import tokenise
+from zoo.data.store import CHUNK, tokenise
 from zoo.run.card_metadata import own_test, own_text_card
 from zoo.run.config import CACHE
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
+TOLD = 200_000  # pairs after which tokenising tells how far it is
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
 Ids = Any  # a list of lists of int, or a `zoo.data.RaggedIds`
 Sets = dict[str, tuple[list[str], list[list[str]]]]
@@ -123,7 +124,7 @@ class NamedCorpora:
         return Tested(name, corpus, entry.test_split, command, language, entry.exact)
 
 
-class OwnPairs:
+class UserPairs:
     """A user's own sentence pairs; see `NamedCorpora`, whose attributes it has.
 
     Without a test set, the pairs that choose the best epoch are the test, too.
@@ -161,8 +162,7 @@ class OwnPairs:
 
         def keep(sources, targets):
             nonlocal dropped
-            kept = (0 < sources) & (sources <= longest)
-            kept &= (0 < targets) & (targets < longest)
+            kept = _fits(sources, targets, longest)
             dropped = len(kept) - int(kept.sum())
             return kept
 
@@ -176,8 +176,13 @@ class OwnPairs:
             weights=[part.weight for part in self.text.parts],
             keep=keep,
             vocabulary_size=tokenizer.vocabulary_size(),
+            progress=self._progress,
         )
         return sources, targets, dropped
+
+    def _progress(self, done):
+        if done % TOLD < CHUNK:
+            self.run.say(f"{done:,} pairs tokenised")
 
     def card(self) -> dict[str, Any]:
         """See `NamedCorpora.card`."""
@@ -193,4 +198,5 @@ def _set(pairs, count=None):
 
 
 def _fits(source, target, longest):
-    return 0 < source <= longest and 0 < target < longest
+    """Whether a pair of these lengths is trained on; of arrays, which pairs are."""
+    return (source > 0) & (source <= longest) & (target > 0) & (target < longest)

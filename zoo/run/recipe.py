@@ -21,7 +21,15 @@ from zoo.run.config import (
     make_configuration,
     only_run_in,
 )
-from zoo.run.own_text import OwnText, given_files, load_start, read_text, scale_of
+from zoo.run.own_text import (
+    TextTask,
+    check_text,
+    given_files,
+    load_start,
+    read_text,
+    scale_of,
+    tell_plan,
+)
 from zoo.training import interrupts
 
 
@@ -100,7 +108,7 @@ class Recipe:
             `run.distribution.scope()` and saves in process 0 only.
         parts: further files that its code is in, such as that of its family.
         card: the card's metadata that no run can know: title, paper, …
-        own: its `OwnText` if `train` respects `run.text` and `run.start`.
+        own: its `TextTask` if `train` respects `run.text` and `run.start`.
 
     Example:
         ```python
@@ -133,7 +141,7 @@ class Recipe:
     options: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
-    own: OwnText | None = None
+    own: TextTask | None = None
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -262,23 +270,28 @@ def run_with(
     # An engine must start before its backend computes anything.
     distribution = distribute.start(arguments.distribute)
     start_backend()
-    start = load_start(arguments.start)
-    if arguments.train:
-        text = read_text(recipe, arguments, *given_files(arguments), distribution.main)
-    scale = scale_of(recipe, arguments, text, start)
-    settings = change(recipe, scale, arguments.changes)
-    if recipe.check:
-        recipe.check(settings, arguments.changes)
-    with distribution.single_device():  # it makes an optimizer, to describe it
-        configuration = make_configuration(recipe, settings, arguments, command)
+    if arguments.train or text is not None:
+        check_text(recipe, arguments)
     main, output = distribution.main, arguments.output
     policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(arguments.precision)
     try:
         with only_run_in(output) if main else contextlib.nullcontext():
             if arguments.restart and main:
                 clear(output)
             distribution.wait()
+            with distribution.single_device():
+                start = load_start(arguments.start)
+            if arguments.train:
+                text = _read_in_turn(recipe, arguments, distribution)
+            scale = scale_of(recipe, arguments, text, start)
+            settings = change(recipe, scale, arguments.changes)
+            if recipe.check:
+                recipe.check(settings, arguments.changes)
+            if text is not None and main:
+                tell_plan(recipe, arguments, settings)
+            with distribution.single_device():  # it makes an optimizer, to describe it
+                configuration = make_configuration(recipe, settings, arguments, command)
+            keras.config.set_dtype_policy(arguments.precision)
             material = {"text": text, "start": start}
             run = Run(
                 recipe, settings, arguments, distribution, configuration, **material
@@ -289,3 +302,13 @@ def run_with(
             distribution.stop()
     finally:
         keras.config.set_dtype_policy(policy)
+
+
+def _read_in_turn(recipe, arguments, distribution):
+    """A user's own text; of several processes the first reads, the others its cache."""
+    if not distribution.main:
+        distribution.wait()
+    text = read_text(recipe, arguments, *given_files(arguments), distribution.main)
+    if distribution.main:
+        distribution.wait()
+    return text

@@ -54,7 +54,7 @@ class Run:
         distribution: from `zoo.training.distribute.start`; one device by default.
         configuration: what to write into `config.json` once the first model is about to
             be trained, so that the folder is known to be this run's; None for nothing.
-        text: a user's own text, as the recipe's `OwnText` reads it; None for the
+        text: a user's own text, as the recipe's `TextTask` reads it; None for the
             recipe's own data.
         start: the task to start from, with its tokenizer; None for new weights.
 
@@ -109,7 +109,7 @@ class Run:
             "precision": self.precision,
             "settings": choices,
             **({"start": arguments.start} if arguments.start else {}),
-            **({"text": text.digest} if text is not None else {}),
+            **({"text": text.identity} if text is not None else {}),
         }
         tempfile.TemporaryFile(dir=self.output).close()
         for path in checkpoints(self.output):

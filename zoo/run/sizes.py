@@ -80,23 +80,25 @@ def vocabulary_size(words: int, characters: int, most: int) -> int:
     """Returns the size of a vocabulary of pieces for an amount of text.
 
     It grows with the square root of the text, as the number of different words does,
-    and leaves room for twice the characters, each of which is a piece.
+    and leaves room for twice the characters, each of which is a piece; for a fifth
+    more than these at least.
 
     Args:
         words: of all text.
         characters: number of different ones.
-        most: largest size.
+        most: largest size, if the characters fit into it.
 
     Example:
         >>> vocabulary_size(700_000, 120, most=8000)
         4180
     """
     wanted = max(5 * math.sqrt(words), 2 * characters, 100)
-    return min(int(wanted) // 10 * 10, most)
+    size = max(min(wanted, most), 1.2 * characters)
+    return int(size) // 10 * 10
 
 
 def epochs_for(sentences: int, read: int) -> int:
-    """Returns in how many epochs training has read a number of sentences.
+    """Returns the number of epochs in which training reads `read` sentences.
 
     Example:
         >>> epochs_for(29_000, 600_000)
@@ -177,19 +179,18 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
     scale, chosen = plan(recipe, size, text.pairs, PAIRS_READ, start)
     changes: dict[str, Any] = {"corpora": (), "max_length": MOST_PIECES}
     changes |= dict(zip(("source", "target"), text.languages, strict=True))
-    characters = len({c for pair in text.valid for side in pair for c in side})
     if start is not None:
         changes["model"] = config_to_start(recipe, start)
         changes["vocabulary_size"] = start.backbone.vocabulary_size
     elif chosen is None:
         most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
-        pieces = vocabulary_size(text.words, characters, most)
+        pieces = vocabulary_size(text.words, text.characters, most)
         changes |= {"vocabulary_size": pieces, "max_length": scale.max_length}
     else:
         model = widened(scale.model, chosen.width)
         if chosen.width >= 1:
             model = regularised(model, text.pairs)
-        pieces = vocabulary_size(text.words, characters, chosen.vocabulary)
+        pieces = vocabulary_size(text.words, text.characters, chosen.vocabulary)
         changes |= {"model": model, "vocabulary_size": pieces}
     if chosen is not None:
         changes["buckets"] = chosen.buckets

@@ -1,5 +1,6 @@
 """Training by a recipe from Python, and the recipes by name."""
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ def train(
     *,
     size: str = "small",
     output: StrPath | None = None,
-    start: str | None = None,
+    start: StrPath | None = None,
     columns: Sequence[str] | None = None,
     languages: Sequence[str] | None = None,
     keep_all: bool = False,
@@ -75,7 +76,7 @@ def train(
         ```
     """
     from zoo.loading import load
-    from zoo.run.own_text import read_text
+    from zoo.run.own_text import check_text, read_text
 
     found = _recipe(recipe)
     with tempfile.TemporaryDirectory() as folder:
@@ -84,12 +85,13 @@ def train(
             kept,
             scale=size,
             seed=seed,
-            columns=columns,
-            languages=languages,
+            columns=columns and list(columns),
+            languages=languages and list(languages),
             keep_all=keep_all,
-            start=start,
+            start=None if start is None else os.fspath(start),
             changes=[f"{key}={value}" for key, value in (choices or {}).items()],
         )
+        check_text(found, arguments)
         text = read_text(found, arguments, data, valid, test)
         run_with(found, arguments, f"zoo.train({recipe!r}, …)", text)
         return load(kept)

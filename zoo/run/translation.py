@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from zoo.data.languages import direction_name
+from zoo.data.store import RaggedIds
 from zoo.evaluation import (
     EXACT_SIGNATURE,
     corpus_scores,
@@ -21,7 +24,7 @@ from zoo.run.fine_tuning import (
     warn_of_languages,
     warn_of_unknown_pieces,
 )
-from zoo.run.parallel import NamedCorpora, OwnPairs
+from zoo.run.parallel import NamedCorpora, UserPairs
 from zoo.run.report import write_report
 from zoo.run.run import Run
 from zoo.text import Tokenizer, train_tokenizer
@@ -57,7 +60,7 @@ class Translation:
         self.run, self.task, self.scale = run, task, run.settings
         corpus_scores(["."], [["."]])  # fails now if sacrebleu is missing
         self._check_vocabulary()
-        self.data = OwnPairs(run) if run.text else NamedCorpora(run)
+        self.data = UserPairs(run) if run.text else NamedCorpora(run)
         self._tokenize()
         self._batch()
         self._build(augmentation)
@@ -136,7 +139,8 @@ class Translation:
                 "No pair is left to train on: all are empty or longer than max_length. "
                 f"Received: max_length={length}"
             )
-        sizes = [(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)]
+        sources, targets = RaggedIds.of(sources), RaggedIds.of(targets)
+        sizes = np.stack([sources.lengths, targets.lengths + 1], axis=1)
         self.batches = PairBatches(
             sources,
             targets,
@@ -174,6 +178,12 @@ class Translation:
 
     def _describe_start(self):
         """Tells what the preset that is fine-tuned makes of the new text."""
+        if not self.run.distribution.main:
+            return
+        with self.run.distribution.single_device():
+            self._score_start()
+
+    def _score_start(self):
         say, start = self.run.say, self.run.arguments.start
         warn_of_languages(start, self.data.languages, say)
         warn_of_unknown_pieces(self.preprocessor.tokenizer, self.data, say)

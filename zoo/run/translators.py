@@ -13,8 +13,8 @@ from typing import Any, Literal
 from zoo.run.config import ConfigurationError
 from zoo.run.recipe import (
     ClassArguments,
-    OwnText,
     Recipe,
+    TextTask,
     at_least,
     importer,
     try_choices,
@@ -98,6 +98,7 @@ def translation_recipe(
     card: dict[str, Any] | None = None,
     file: str | None = None,
     parts: tuple[str, ...] = (),
+    own_text: bool = True,
 ) -> Recipe:
     """Makes the `Recipe` of a translator.
 
@@ -109,6 +110,7 @@ def translation_recipe(
             to it), paper, description, …; None for no card.
         file: see `Recipe`.
         parts: see `Recipe`.
+        own_text: whether it can be trained on a user's own text.
     """
 
     def train(run):
@@ -130,6 +132,14 @@ def translation_recipe(
         "average": ClassArguments(importer("zoo.training", "EpochWeights")),
     }
 
+    own = TextTask(
+        translator,
+        "two files, aligned by line (my.en my.de), or one table or folder",
+        importer("zoo.data.own", "read_pairs"),
+        choices_for_pairs,
+        ("columns", "languages", "cache"),
+    )
+
     def check(scale, changes):
         _check({name: part.load() for name, part in classes.items()}, scale, changes)
 
@@ -143,13 +153,7 @@ def translation_recipe(
         options=("limit", "distribute"),
         parts=parts,
         card=card or {},
-        own=OwnText(
-            translator,
-            "two files, aligned by line (my.en my.de), or one table or folder",
-            importer("zoo.data.own", "read_pairs"),
-            choices_for_pairs,
-            ("columns", "languages", "cache"),
-        ),
+        own=own if own_text else None,
     )
 
 

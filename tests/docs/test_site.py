@@ -1,0 +1,123 @@
+"""The site builds without a warning, its links lead somewhere, it fetches nothing."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+pytestmark = [pytest.mark.long, pytest.mark.backend_free]
+
+ROOT = Path(__file__).resolve().parents[2]
+# Relations of <link> that only tell where something is: a browser fetches no such page.
+TOLD = {"canonical", "index", "search", "next", "prev", "author", "copyright"}
+
+
+class Page(HTMLParser):
+    """The anchors, links and fetched files of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.anchors, self.links, self.fetched = set(), set(), set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        if tag == "a" and "href" in given:
+            self.links.add(given["href"])
+        elif tag == "link" and not TOLD & set((given.get("rel") or "").split()):
+            self.fetched.add(given["href"])
+        self.fetched |= {given[n] for n in ("src", "srcset", "data") if given.get(n)}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d"]
+    command += [folder / "doctrees", ROOT / "docs", folder / "html"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    paths = [p for p in site.rglob("*.html") if "_static" not in p.parts]  # templates
+    return {path: Page(path.read_text("utf-8")) for path in paths}
+
+
+def is_external(target):
+    parts = urlsplit(target)
+    return bool(parts.netloc) or parts.scheme in ("http", "https")
+
+
+def test_every_link_within_the_site_leads_to_a_page_and_a_place(pages):
+    broken = []
+    for page, content in pages.items():
+        for target in content.links | content.fetched:
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            path = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            anchor = unquote(parts.fragment)
+            if not path.is_file():
+                broken.append((page.name, target))
+            elif anchor and path in pages and anchor not in pages[path].anchors:
+                broken.append((page.name, target))
+    assert len(pages) > 40
+    assert not broken
+
+
+def test_nothing_is_fetched_from_elsewhere(site, pages):
+    fetched = {
+        (page.name, target)
+        for page, content in pages.items()
+        for target in content.fetched
+        if is_external(target)
+    }
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text("utf-8")
+        for target in re.findall(r"(?:@import|url\()\s*['\"]?([^'\")\s;]+)", text):
+            if is_external(target):
+                fetched.add((sheet.name, target))
+    assert not fetched
+
+
+def test_formulas_are_typeset_by_a_file_of_the_site(site, pages):
+    scripts = {
+        Path(t).name.partition("?")[0] for t in pages[site / "papers.html"].fetched
+    }
+    assert "tex-svg.js" in scripts
+    assert (site / "_static" / "tex-svg.js").stat().st_size > 1_000_000
+
+
+def test_the_search_index_has_the_pages_and_the_api(site):
+    index = (site / "searchindex.js").read_text("utf-8")
+    for name in ("papers", "generated/cards/luong_local", "AdditiveAttention"):
+        assert name in index
+
+
+def test_nothing_of_markdown_is_left_in_the_api_reference(site):
+    for page in (site / "api").glob("*.html"):
+        text = re.sub(r"<pre>.*?</pre>", "", page.read_text("utf-8"), flags=re.DOTALL)
+        assert "```" not in text, page.name
+        assert "&gt;&gt;&gt;" not in text, page.name
+
+
+def test_a_class_is_linked_where_a_docstring_names_it(site):
+    text = (site / "api/zoo.layers.html").read_text("utf-8")
+    link = '<a class="reference internal" href="#zoo.layers.AttentionDecoder"><code'
+    assert f"faster inside {link}" in text.replace("\n", " ")
+
+
+def test_a_card_and_the_source_are_linked_from_the_papers(pages, site):
+    links = pages[site / "papers.html"].links
+    assert "generated/cards/luong_local.html" in links
+    assert "_modules/zoo/layers/scores.html" in links
+    assert any(
+        link.startswith("api/zoo.models.html#zoo.models.Luong") for link in links
+    )

@@ -1,0 +1,1 @@
+"""The documentation site: what `docs/conf.py` adds to Sphinx."""
