@@ -11,6 +11,7 @@ from sphinx.util import inspect
 
 _FENCE = re.compile(r" *```(\w*)$")
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
+_RETURNS = re.compile(r"^( *)(?:Returns|Yields):$", re.MULTILINE)
 _SPECIAL = re.compile(r"[\\*|`]|_(?!\w)")
 
 
@@ -106,9 +107,7 @@ def _text(lines):
     text = "".join(pieces)
     # A code span ends before a blank or punctuation by itself.
     text = re.sub(r"`\\ (?=[\s.,:;!?)\]}'\"/-]|$)", "`", text)
-    return re.sub(r"^( *)(?:Returns|Yields):$", r"\1:returns:", text, flags=re.M).split(
-        "\n"
-    )
+    return _RETURNS.sub(r"\1:returns:", text).split("\n")
 
 
 def _is_doctest(line):
