@@ -92,7 +92,7 @@ def diagnose(exercise: Exercise, answer: Callable[..., Any]) -> str | None:
             sizes = ", ".join(f"{k} {np.shape(v)}" for k, v in given.items())
             return f"{type(error).__name__}: {error} (called with {sizes})."
         if result is None:
-            return "the function returns None. Fill in the blank."
+            return "the function returns nothing. Fill in the blank."
         results.append(result)
     if _equal(results, wanted):
         return None
@@ -130,8 +130,10 @@ def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     copies = [x.copy() if isinstance(x, np.ndarray) else x for x in given.values()]
     with np.errstate(all="ignore"):
         result = function(*copies)
-    if result is None or isinstance(result, np.ndarray | np.generic | int | float):
-        return None if result is None else np.asarray(result)
+    if result is None or result is ...:
+        return None
+    if isinstance(result, np.ndarray | np.generic | int | float):
+        return np.asarray(result)
     from keras import ops
 
     return ops.convert_to_numpy(result)

@@ -51,9 +51,8 @@ EXERCISES = [
     Exercise(
         "xu.reinforce",
         "λ_r (log p(y, given s and a) - b) ∇ log p(s), λ_e ∇ H[s]",
-        "Write the loss of one sentence, whose gradient is minus this. drawn is log p(s) "
-        "and log_p is log p(y, given s and a); each is a vector of one number, as are "
-        "b, λ_r and λ_e.",
+        "Write the loss of one sentence, whose gradient is minus this. drawn is log "
+        "p(s) and log_p is log p(y, given s and a). All but alpha have one number.",
         {
             "log_p": "1",
             "b": "1",
