@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ORDER = (
     ("strings", "files", "checks", "warn", "backend"),
     ("layers",),
+    ("lessons",),
     ("text",),
     ("plots",),
     ("decoding",),

@@ -1,0 +1,159 @@
+"""`check` compares an answer with the reference, and names what is wrong with it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.lessons.catalogue import EXERCISES
+from zoo.lessons.exercise import Exercise, axes, values
+from zoo.strings import did_you_mean
+
+SEEDS = 1, 2, 3  # of the draws on which an answer must be right
+WORDS = {
+    "mask": "bool, true where real",
+    "ids": "integers",
+    "weights": "each row sums to 1",
+    "gates": "between 0 and 1",
+}
+
+
+def check(name: str, answer: Callable[..., Any]) -> bool:
+    """Tells whether an answer is right, and if not, what is wrong with it.
+
+    The answer is tried on random arrays of unequal sizes. A wrong one is compared with
+    the mistakes that one may well make, and the message says which it is.
+
+    Args:
+        name: the exercise's name, such as "bahdanau.score". `EXERCISES` has them all.
+        answer: a function of the arguments that `question(name)` lists, in that order,
+            written in NumPy or `keras.ops`.
+
+    Returns:
+        Whether the answer is right. The message is printed.
+
+    Raises:
+        KeyError: for an unknown name.
+        TypeError: for an answer that can't be called.
+
+    Example:
+        >>> check("lstm.forget", lambda f, s: np.tanh(f) * s)
+        Not yet: a gate is σ of its net input, not tanh: it lies between 0 and 1.
+        False
+    """
+    exercise = find(name)
+    if not callable(answer):
+        raise TypeError(
+            f"The answer must be a function of {', '.join(exercise.inputs)}. "
+            f"Received: {answer!r}"
+        )
+    problem = diagnose(exercise, answer)
+    print("Right." if problem is None else f"Not yet: {problem}")
+    return problem is None
+
+
+def question(name: str) -> None:
+    """Prints an exercise: its equation, what to write, and the arguments' shapes.
+
+    Raises:
+        KeyError: for an unknown name.
+
+    Example:
+        >>> question("luong.dot")
+        luong.dot: dot: h_t · h_s
+        Write the scores of every decoder state for every source position.
+        arguments: h_t (T, n), h_s (S, n)
+        returns: (T, S)
+    """
+    exercise = find(name)
+    print(f"{name}: {exercise.equation}")
+    print(exercise.task)
+    told = [_describe(*pair) for pair in exercise.inputs.items()]
+    print(f"arguments: {', '.join(told)}")
+    print(f"returns: {_named(exercise.output)}")
+
+
+def find(name: str) -> Exercise:
+    """Returns the exercise of a name."""
+    if name not in EXERCISES:
+        raise KeyError(f"No exercise {name!r}{did_you_mean(name, EXERCISES)}")
+    return EXERCISES[name]
+
+
+def diagnose(exercise: Exercise, answer: Callable[..., Any]) -> str | None:
+    """Says what is wrong with an answer, or returns None if it is right."""
+    draws = [exercise.draw(seed) for seed in SEEDS]
+    wanted = [_call(exercise.reference, given) for given, _ in draws]
+    results = []
+    for given, _ in draws:
+        try:
+            result = _call(answer, given)
+        except Exception as error:
+            sizes = ", ".join(f"{k} {np.shape(v)}" for k, v in given.items())
+            return f"{type(error).__name__}: {error} (called with {sizes})."
+        if result is None:
+            return "the function returns nothing. Fill in the blank."
+        results.append(result)
+    if _equal(results, wanted):
+        return None
+    for explanation, mistake in exercise.mistakes.items():
+        if _equal(results, [_call(mistake, given) for given, _ in draws]):
+            return explanation
+    return _compare(exercise, results[0], wanted[0], draws[0][1])
+
+
+def _compare(
+    exercise: Exercise, result: Any, wanted: Any, sizes: dict[str, int]
+) -> str:
+    """Says how a result that is no known mistake differs from what is wanted."""
+    names = _named(exercise.output)
+    if result.shape != wanted.shape:
+        order = sorted(result.shape) == sorted(wanted.shape)
+        begin = "the axes are in another order" if order else "the shape is wrong"
+        letters = {size: letter for letter, size in sizes.items()}
+        received = ", ".join(letters.get(n, str(n)) for n in result.shape)
+        return f"{begin}, ({received}) where {names} is wanted."
+    if np.allclose(result, -wanted, 1e-4, 1e-5):
+        return "the sign is wrong."
+    if not np.isfinite(result).all():
+        return "there is a NaN or an infinity in the result."
+    wrong = np.argwhere(~np.isclose(result, wanted, 1e-4, 1e-5))[0]
+    place = tuple(wrong.tolist())
+    return (
+        f"the shape {names} is right, the values are not: at {list(place)} stands "
+        f"{result[place]:.4f} where {wanted[place]:.4f} is wanted."
+    )
+
+
+def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """The function's value as a NumPy array; it can't change what it is given."""
+    copies = [x.copy() if isinstance(x, np.ndarray) else x for x in given.values()]
+    with np.errstate(all="ignore"):
+        result = function(*copies)
+    if result is None or result is ...:
+        return None
+    if isinstance(result, np.ndarray | np.generic | int | float):
+        return np.asarray(result)
+    from keras import ops
+
+    return ops.convert_to_numpy(result)
+
+
+def _equal(results: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    return all(
+        a.shape == b.shape and np.allclose(a, b, 1e-4, 1e-5, equal_nan=True)
+        for a, b in zip(results, wanted, strict=True)
+    )
+
+
+def _describe(name: str, spec: str) -> str:
+    kind = values(spec).partition("<")[0]
+    if kind == "size":
+        return f"{name} (an int)"
+    words = f", {WORDS[kind]}" if kind else ""
+    return f"{name} {_named(axes(spec))}{words}"
+
+
+def _named(names: str) -> str:
+    parts = names.split()
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"

@@ -1,0 +1,22 @@
+"""Small functions of the references, in NumPy."""
+
+import numpy as np
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x))."""
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    """A distribution over an axis."""
+    x = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return x / np.sum(x, axis=axis, keepdims=True)
+
+
+def chain(net: np.ndarray, U: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The states tanh(net_t + U h_{t-1}) of a plain recurrent net, `(T, n)`."""
+    states = [first]
+    for step in net:
+        states.append(np.tanh(step + states[-1] @ U))
+    return np.stack(states[1:])
