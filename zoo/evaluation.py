@@ -5,8 +5,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from zoo.text.pieces import UNSPACED
-
 TaggedSentences = Sequence[Sequence[tuple[str, str]]]
 Example = dict[str, str]  # "source", "reference" and "output"
 
@@ -87,6 +85,8 @@ def corpus_scores(
 
 def _tokenizer(language, references):
     """The name of sacreBLEU's tokenisation for a language; see `corpus_scores`."""
+    from zoo.text.pieces import UNSPACED  # it imports Keras
+
     code = re.split("[-_]", language.lower())[0]
     if code in ("", "und"):
         text = "".join(several[0] for several in references)

@@ -25,7 +25,7 @@ def public_names(name):
     return {
         n
         for n in names
-        if not n.startswith("_") and not inspect.ismodule(getattr(module, n))
+        if not n.startswith("_") and callable(getattr(module, n))
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 from zoo.lessons import EXERCISES
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "docs" / "lessons"
-LESSONS = sorted(FOLDER.glob("*.md"))
+LESSONS = sorted(FOLDER.glob("[0-9]*.md"))
 HEAD = """\
 ---
 jupytext:
