@@ -22,11 +22,7 @@ def public_names(name):
     else:
         members = inspect.getmembers(module, callable)
         names = {n for n, member in members if member.__module__ == name}
-    return {
-        n
-        for n in names
-        if not n.startswith("_") and callable(getattr(module, n))
-    }
+    return {n for n in names if not n.startswith("_") and callable(getattr(module, n))}
 
 
 def kind(thing):
