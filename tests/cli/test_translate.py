@@ -102,6 +102,51 @@ def test_translate_answers_each_typed_line(task, monkeypatch):
     assert [call["texts"] for call in task.calls] == [["a"], ["b"]]
 
 
+def type_a_line(monkeypatch):
+    """Makes the streams a terminal, at which a line is typed; gives the answers."""
+    from zoo.cli import translate
+
+    answers = []
+    monkeypatch.setattr(
+        translate,
+        "answer_typed_lines",
+        lambda work: answers.extend(work([("a dog", "line 1")])),
+    )
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    return answers
+
+
+GRID = "\n    ┌ a\n    │ ┌ dog\n  A █\nDOG   █\n"
+
+
+def test_a_terminal_without_text_is_a_prompt(task, monkeypatch, capsys):
+    answers = type_a_line(monkeypatch)
+    assert translate() == 0
+    assert answers == ["A DOG", GRID]
+    assert "no preset given" not in capsys.readouterr().err
+    assert main(["translate", "--n-best", "2"]) == 0
+    err = capsys.readouterr().err
+    assert "zoo: no preset given: using luong_local (zoo list shows others)\n" in err
+    assert "zoo: loading luong_local\n" in err
+    one, grid, other, _ = answers[2:]
+    assert (one, grid) == ("0 ||| A DOG ||| -0.5000", GRID)
+    assert other == "0 ||| A DOG! ||| -1.5000"
+
+
+def test_text_and_files_are_no_prompt(task, tmp_path, monkeypatch, capsys):
+    answers = type_a_line(monkeypatch)
+    (tmp_path / "in").write_text("a\n")
+    assert translate("a cat") == 0
+    assert translate("--input", tmp_path / "in") == 0
+    give_stdin(monkeypatch, b"b\n")
+    assert translate() == 0
+    assert answers == []
+    assert capsys.readouterr().out == "A CAT\nA\nB\n"
+    assert main(["translate"]) == 2
+    assert "name a preset" in capsys.readouterr().err
+
+
 def test_n_best(task, capsys, monkeypatch):
     give_stdin(monkeypatch, b"a b\n\nc\n")
     assert translate("--n-best", 2) == 0

@@ -5,6 +5,7 @@ Results go to standard output, everything else to standard error. Exit codes: 0 
 heavy is imported before a command needs it.
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ import zoo
 from zoo.cli import (
     classify,
     common,
+    completion,
     evaluate,
     export,
     generate,
@@ -25,26 +27,29 @@ from zoo.cli import (
     translate,
 )
 
-# Each module has `HELP`, `add_arguments(parser)`, and `run(arguments)`, which returns
-# the exit code, or None for 0.
-_COMMANDS = {
-    "list": listing,
-    "info": info,
-    "translate": translate,
-    "tag": tag,
-    "generate": generate,
-    "classify": classify,
-    "train": train,
-    "report": report,
-    "plot": plot,
-    "evaluate": evaluate,
-    "export": export,
-    "serve": serve,
+# The menu: titles, and under each the commands by name. Each module has `HELP`,
+# `EXAMPLE`, `add_arguments(parser)`, and `run(arguments)`, which returns the exit code,
+# or None for 0.
+_MENU = {
+    "use a preset": {
+        "translate": translate,
+        "tag": tag,
+        "generate": generate,
+        "classify": classify,
+    },
+    "train your own": {"train": train, "report": report, "evaluate": evaluate},
+    "serve": {"export": export, "serve": serve},
+    "look": {"list": listing, "info": info, "plot": plot},
+    "set up": {"completion": completion},
 }
+_EPILOG = """\
+zoo COMMAND --help explains a command. Exit codes: 0 success, 1 failure, 2 bad
+usage or input, 130 interrupted, 141 closed standard output.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command.
+    """Runs one command, or shows the menu.
 
     Args:
         argv: the arguments. Default: those of the process.
@@ -61,21 +66,44 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv):
-    parser = common.Parser(
-        prog="zoo", description="Classic sequence-to-sequence models on Keras 3."
-    )
-    parser.add_argument("--version", action="version", version=zoo.__version__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    for name, module in _COMMANDS.items():
-        command = commands.add_parser(name, help=module.HELP, description=module.HELP)
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
+    parser = _parser()
+    completion.complete(parser)
     if argv[:1] == ["train"]:
         argv = ["train", *train.with_recipe(argv[1:])]
-    arguments, rest = parser.parse_known_args(argv)
+    arguments, rest = parser.parse_known_args(argv or ["--help"])
     # argparse does not parse words after an option that follows other words.
     if hasattr(arguments, "words") and not any(word.startswith("-") for word in rest):
         arguments.words += rest
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     return arguments
+
+
+def _parser():
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = common.Parser(
+        prog="zoo",
+        usage="zoo [-h] [--version] COMMAND ...",
+        description="Classic sequence-to-sequence models on Keras 3.\n",
+        epilog=_EPILOG,
+        formatter_class=layout,
+    )
+    parser.add_argument("--version", action="version", version=zoo.__version__)
+    commands = parser.add_subparsers(
+        prog="zoo", required=True, dest="command", help=argparse.SUPPRESS
+    )
+    for title, modules in _MENU.items():
+        parser.description += f"\n{title}\n"
+        for name, module in modules.items():
+            parser.description += f"  {name:<11} {module.HELP}\n"
+            parser.description += f"  {'':<11} {module.EXAMPLE}\n"
+            command = commands.add_parser(
+                name,
+                help=module.HELP,
+                description=module.HELP,
+                epilog=f"example:\n  {module.EXAMPLE}",
+                formatter_class=layout,
+            )
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser

@@ -6,6 +6,7 @@ from zoo.cli.common import add_model_options, add_presets
 from zoo.cli.texts import add_texts, load_for_texts, run_answers
 
 HELP = "classify texts with a preset"
+EXAMPLE = "zoo classify runs/mine --input reviews.txt"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

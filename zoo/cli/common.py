@@ -189,7 +189,7 @@ def add_presets(
         usage: what follows PRESET in the command's usage.
         several: whether the option may be repeated.
     """
-    again = " [--preset PRESET ...]" if several else ""
+    again = " [--preset ...]" if several else ""
     command.usage = (
         f"{command.prog} PRESET {usage} [option ...]\n"
         f"       {command.prog} --preset PRESET{again} {usage} [option ...]"
@@ -202,17 +202,25 @@ def add_presets(
 
 
 def split_presets(
-    arguments: argparse.Namespace, several: bool = False
+    arguments: argparse.Namespace, several: bool = False, default: str | None = None
 ) -> tuple[list[str], list[str]]:
     """Returns the presets of a command with `add_presets`, and the words after them.
 
     Without `--preset`, the first word is the preset.
+
+    Args:
+        arguments: the command's arguments.
+        several: whether more than one preset is allowed.
+        default: the preset if none is given.
 
     Raises:
         BadInput: if there is no preset, or several where only one is allowed.
     """
     words = list(arguments.words)
     names = arguments.preset or [words.pop(0) for _ in words[:1]]
+    if not names and default:
+        progress(f"no preset given: using {default} (zoo list shows others)")
+        names = [default]
     if not names:
         raise BadInput(
             f"name a preset, as in zoo {arguments.command} NAME; zoo list shows them"

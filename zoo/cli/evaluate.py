@@ -21,15 +21,16 @@ from zoo.cli.tag import tagged_line
 from zoo.cli.texts import check_files, open_output, places_in_warnings
 from zoo.presets.card import CARD_FILE, read_card
 
-HELP = "score a preset on a corpus or on your text; several translators: an ensemble"
+HELP = "score a preset (several: an ensemble) on a corpus or your text"
+EXAMPLE = "zoo evaluate luong_local --data tatoeba --split test"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo evaluate` to its parser."""
-    add_presets(
-        command,
-        "[PRESET ...] {--data CORPUS --split SPLIT | --test FILE ...}",
-        several=True,
+    add_presets(command, "[PRESET ...]", several=True)
+    command.usage = (
+        f"{command.prog} PRESET ... --data CORPUS --split SPLIT [option ...]\n"
+        f"       {command.prog} PRESET ... --test FILE ... [option ...]"
     )
     command.add_argument("--data", metavar="CORPUS", help="as multi30k")
     command.add_argument("--split", help="as test_2016_flickr")

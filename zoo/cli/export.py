@@ -26,6 +26,7 @@ from zoo.presets.card import CARD_FILE, digest, read_card
 from zoo.serving.folder import TAKES
 
 HELP = "write a SavedModel that takes text"
+EXAMPLE = "zoo export luong_local"
 
 FOLDER = "exports"  # default folder of exported models
 # Option -> its type or choices, and help. All but the last two are arguments of

@@ -13,6 +13,7 @@ from zoo.cli.common import (
 from zoo.cli.texts import add_texts, load_for_texts, places_in_warnings, run_texts
 
 HELP = "continue texts with a language model"
+EXAMPLE = 'zoo generate lstm "the company said" --top-p 0.9 --seed 1'
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

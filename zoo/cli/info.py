@@ -26,6 +26,7 @@ from zoo.presets.card import (
 from zoo.presets.pages import write_card
 
 HELP = "print a preset's card"
+EXAMPLE = "zoo info luong_local"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from zoo.presets import list_presets
 from zoo.presets.card import SUMMARY, format_summary, format_task, short_paper
 
 HELP = "list the presets that can be loaded by name"
+EXAMPLE = "zoo list --wide"
 _WIDE = ("name", "paper", *SUMMARY)
 _WIDTH = 10_000  # no line is wrapped
 

@@ -18,15 +18,18 @@ from zoo.cli.texts import check_files, places_in_warnings
 from zoo.plots.figure import check_ending, need_matplotlib, short_names
 
 HELP = "draw alignments or training curves as a picture"
+EXAMPLE = 'zoo plot luong_local "A dog runs." --output dog.svg'
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo plot` to its parser."""
-    add_presets(command, "TEXT [TEXT ...] --output FILE", several=True)
+    add_presets(command, "TEXT ...", several=True)
     command.usage = (
-        f"{command.usage}\n       zoo plot --log DIR [--log DIR ...] --output FILE"
+        "zoo plot PRESET TEXT ... --output FILE [option ...]\n"
+        "       zoo plot --preset PRESET [--preset ...] TEXT ... --output FILE\n"
+        "       zoo plot --log DIR [--log ...] --output FILE"
     )
-    command.description = f"{HELP}: sentences below each other, presets side by side"
+    command.description = f"{HELP}:\nsentences below each other, presets side by side"
     command.add_argument(
         "--log",
         metavar="DIR",

@@ -6,6 +6,7 @@ import os
 from zoo.cli.common import BadInput, bad_input
 
 HELP = "write a run's curves, scores and samples"
+EXAMPLE = "zoo report runs/mine"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

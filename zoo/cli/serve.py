@@ -18,6 +18,7 @@ from zoo.cli.export import FOLDER, export_preset, model_name
 from zoo.cli.presets import find_preset
 
 HELP = "run a TensorFlow model server"
+EXAMPLE = "zoo serve luong_local"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

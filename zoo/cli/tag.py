@@ -7,6 +7,7 @@ from zoo.cli.common import add_model_options, add_presets
 from zoo.cli.texts import add_texts, load_for_texts, run_answers
 
 HELP = "tag each word of a text with its part of speech"
+EXAMPLE = 'zoo tag birnn "A dog runs through the snow."'
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -12,7 +12,8 @@ from zoo.run.recipe import load_recipe
 from zoo.run.train import recipes
 from zoo.strings import did_you_mean
 
-HELP = "train a model, on a recipe's text or on your own; resume a run"
+HELP = "train a model on a recipe's text or on your own; resume a run"
+EXAMPLE = "zoo train luong_local --train my.en my.de --output runs/mine"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -14,16 +14,23 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import load_translator
+from zoo.cli.prompt import answer_typed_lines, in_terminal
 from zoo.cli.texts import Chunk, add_texts, check_texts, run_texts, skip_empty
 
 HELP = "translate text with a preset, or with several as an ensemble"
+EXAMPLE = 'zoo translate luong_local "A dog runs through the snow."'
 
+_DEFAULT = "luong_local"  # preset of the interactive prompt
 _OPTIONS = ("prefix", "banned", "replace_unknown")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo translate` to its parser."""
     add_presets(command, "[TEXT ...]", several=True)
+    command.description = (
+        f"{HELP};\nin a terminal and without TEXT: a prompt that draws alignments, too "
+        f"\n(of {_DEFAULT}, if no preset is given)"
+    )
     add_texts(command)
     command.add_argument(
         "--n-best",
@@ -62,7 +69,10 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         BadInput: if the arguments contradict each other or a file cannot be used.
     """
-    names, texts = split_presets(arguments, several=True)
+    terminal = in_terminal(arguments)
+    default = _DEFAULT if terminal else None
+    names, texts = split_presets(arguments, several=True, default=default)
+    prompt = terminal and not texts
     check_texts(arguments, texts)
     check_search(arguments, arguments.n_best)
     task = load_translator(names, arguments.backend)
@@ -78,11 +88,15 @@ def run(arguments: argparse.Namespace) -> None:
             yield from _formatted(result, number, arguments)
         first += len(chunk)
 
+    arguments.alignments |= prompt
     if arguments.alignments:
         from zoo.decoding.records import SHADES_KEY
 
         progress(SHADES_KEY)
-    run_texts(arguments, texts, work)
+    if prompt:
+        answer_typed_lines(work)
+    else:
+        run_texts(arguments, texts, work)
 
 
 def translate_chunk(

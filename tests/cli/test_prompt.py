@@ -1,0 +1,193 @@
+"""Sessions at a prompt in a pseudo-terminal."""
+
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pty")
+
+pytestmark = pytest.mark.once
+
+HOME = Path(__file__).parents[2]
+# Makes standard input the terminal from which Ctrl-C comes.
+TAKE_TERMINAL = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+# Answers by upper-casing, without a model.
+UPPER = """
+import sys, time
+from zoo.cli import common, prompt
+
+def work(chunk):
+    (line, place), = chunk
+    if line == "bad":
+        raise ValueError("a bad line")
+    if line == "slow":
+        print("sleeping", flush=True)
+        time.sleep(60)
+    yield f"{place}: {line.upper()}"
+
+sys.exit(common.exit_code(lambda: prompt.answer_typed_lines(work)))
+"""
+# `zoo translate ARGUMENTS` with a fake model.
+TRANSLATE = """
+import sys, pytest
+from tests.cli.fakes import FakeTask, load
+from zoo.cli import main
+
+load(pytest.MonkeyPatch(), FakeTask)
+sys.exit(main(["translate", *sys.argv[1:]]))
+"""
+
+
+class Session:
+    """A process in a terminal, and what it has shown there."""
+
+    def __init__(self, code, *arguments, cache):
+        import pty
+
+        self.terminal, end = pty.openpty()
+        environment = {
+            **os.environ,
+            "ZOO_CACHE_DIR": str(cache),
+            "PYTHONPATH": str(HOME),
+            "PYTHONUTF8": "1",
+            "TERM": "dumb",
+            "INPUTRC": os.devnull,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", TAKE_TERMINAL + code, *arguments],
+            stdin=end,
+            stdout=end,
+            stderr=end,
+            env=environment,
+            start_new_session=True,
+        )
+        os.close(end)
+        self.unread = ""
+
+    def until(self, text):
+        """Returns what is shown up to a text, which has to come."""
+        deadline = time.monotonic() + 60
+        while text not in self.unread:
+            left = deadline - time.monotonic()
+            ready = select.select([self.terminal], [], [], max(left, 0))[0]
+            assert ready, f"no {text!r} in {self.unread!r}"
+            read = b""
+            with contextlib.suppress(OSError):  # the process has ended
+                read = os.read(self.terminal, 4096)
+            assert read, f"no {text!r} in {self.unread!r}"
+            self.unread += read.decode().replace("\r", "")
+        before, _, self.unread = self.unread.partition(text)
+        return before
+
+    def type(self, keys):
+        os.write(self.terminal, keys.encode())
+
+    def ask(self, line):
+        """Types a line at the prompt; returns what is shown until the next one."""
+        self.until("> ")
+        self.type(f"{line}\n")
+        self.until("\n")  # the echo
+        shown = self.until("\n> ")
+        self.unread = f"> {self.unread}"
+        return shown
+
+    def end(self, keys="\x04"):
+        self.until("> ")
+        self.type(keys)
+        return self.process.wait(timeout=60)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.terminal)
+
+
+@pytest.fixture
+def session(tmp_path):
+    with contextlib.ExitStack() as stack:
+
+        def begin(code, *arguments):
+            begun = Session(code, *arguments, cache=tmp_path / "cache")
+            stack.callback(begun.close)
+            return begun
+
+        yield begin
+
+
+def test_each_line_is_answered(session):
+    prompt = session(UPPER)
+    assert "zoo: type a line" in prompt.until("\n")
+    assert prompt.ask("a dog") == "line 1: A DOG"
+    assert "Ctrl-C drops the line" in prompt.ask(":help")
+    assert prompt.ask(":)") == "line 2: :)"
+    assert prompt.ask("bad") == "zoo: error: a bad line"
+    assert prompt.ask(" ü ") == "line 4: Ü"
+    assert prompt.end() == 0
+
+
+def test_quit(session):
+    assert session(UPPER).end(":quit\n") == 0
+
+
+def test_interrupts_drop_the_line(session):
+    prompt = session(UPPER)
+    prompt.until("> ")
+    prompt.type("half a li")
+    prompt.until("half a li")
+    time.sleep(0.5)  # Python overlooks a Ctrl-C while readline draws the line
+    prompt.type("\x03")
+    assert prompt.ask("a dog") == "line 1: A DOG"
+    prompt.until("> ")
+    prompt.type("slow\n")
+    prompt.until("sleeping")
+    prompt.type("\x03")
+    assert prompt.ask("a cat") == "line 3: A CAT"
+    assert prompt.end() == 0
+
+
+def test_the_history_outlives_the_prompt_and_is_bounded(session, tmp_path):
+    pytest.importorskip("readline")
+    history = tmp_path / "cache" / "history"
+    first = session(UPPER)
+    first.ask("a dog runs")
+    assert first.end(":quit\n") == 0
+    assert history.read_text().splitlines() == ["a dog runs", ":quit"]
+    assert history.stat().st_mode & 0o077 == 0
+
+    history.write_text("".join(f"line of old {n}\n" for n in range(1500)))
+    again = session(UPPER)
+    again.until("> ")
+    again.type("\x10")  # Ctrl-P, as the key Up
+    again.until("line of old 1499")
+    again.type("\n")
+    again.until("line 1: LINE OF OLD 1499")
+    assert again.end() == 0
+    assert len(history.read_text().splitlines()) == 1000
+
+
+def test_without_readline(session):
+    prompt = session('import sys; sys.modules["readline"] = None\n' + UPPER)
+    assert prompt.ask("a dog") == "line 1: A DOG"
+    assert prompt.end() == 0
+
+
+def test_a_cache_that_cannot_be_written(session, tmp_path):
+    (tmp_path / "cache").write_text("a file")
+    prompt = session(UPPER)
+    assert prompt.ask("a dog") == "line 1: A DOG"
+    assert prompt.end() == 0
+
+
+def test_translate_without_arguments(session):
+    prompt = session(TRANSLATE)
+    assert "no preset given: using luong_local" in prompt.until("\n")
+    assert "zoo: loading luong_local" in prompt.until("\n")
+    answer = prompt.ask("a dog").splitlines()
+    assert answer == ["A DOG", "", "    ┌ a", "    │ ┌ dog", "  A █", "DOG   █"]
+    assert prompt.end() == 0
