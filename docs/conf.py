@@ -33,6 +33,7 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / "build" / "lessons")
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
+nb_output_stderr = "remove"  # progress and start-up messages
 
 # === API reference ===
 autodoc_default_options = {"members": True, "show-inheritance": True}
