@@ -18,6 +18,7 @@ from typing import Any
 
 from zoo.run import (
     ClassArguments,
+    ConfigurationError,
     Recipe,
     TextTask,
     at_least,
@@ -106,9 +107,13 @@ def _run(run):
     if run.start is not None:
         copy_weights(run.start.backbone, backbone)
     tagger = BiRNNTagger(backbone, preprocessor)
+    try:
+        batches = _batches(run, preprocessor, train)
+    except ValueError as error:  # a tag that the preset doesn't have
+        raise ConfigurationError(f"--from: {error}") from error
     run.fit(
         backbone,
-        _batches(run, preprocessor, train),
+        batches,
         loss=keras.losses.SparseCategoricalCrossentropy(
             from_logits=True, reduction="mean_with_sample_weight"
         ),

@@ -87,3 +87,14 @@ def test_what_can_not_be():
     with pytest.raises(TypeError, match="pairs must be"):
         train("luong_dot", 7)
     assert zoo.train is train and "luong_dot" in recipes()
+
+
+@pytest.mark.once
+def test_tags_that_the_preset_does_not_have(tmp_path):
+    make, choices, _ = TASKS["birnn"]
+    output, data = tmp_path / "mine", make(60, 1)
+    options = {"size": "tiny", "choices": {**choices, "epochs": 1}}
+    train("birnn", data, output=output, **options)
+    other = type(data)(data.sentences, [["X"] * len(row) for row in data.tags])
+    with pytest.raises(ValueError, match="--from: A tag must be one of"):
+        train("birnn", other, start=output, **options)
