@@ -16,8 +16,13 @@ pytest.importorskip("pty")
 pytestmark = pytest.mark.once
 
 HOME = Path(__file__).parents[2]
-# Makes standard input the terminal from which Ctrl-C comes.
-TAKE_TERMINAL = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+# Makes standard input the terminal from which Ctrl-C comes, and heeds it: a job in a
+# shell's background does not.
+TAKE_TERMINAL = """
+import fcntl, signal, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
 # Answers by upper-casing, without a model.
 UPPER = """
 import sys, time
