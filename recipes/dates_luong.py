@@ -3,6 +3,10 @@
 One of the variants of dates.py, which has the choices of both.
 
     python recipes/dates_luong.py --scale tiny|small
+
+Its dates are right as often (99.7 % of the unseen ones with seed 1 under JAX, 99.9 %
+under TensorFlow), but where it looks depends on the run: with seed 1 under TensorFlow
+it never looks at the name of a month while it writes the month's number.
 """
 
 import sys
