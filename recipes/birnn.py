@@ -109,7 +109,10 @@ def _run(run):
     tagger = BiRNNTagger(backbone, preprocessor)
     try:
         batches = _batches(run, preprocessor, train)
-    except ValueError as error:  # a tag that the preset doesn't have
+    except ValueError as error:
+        if run.start is None:
+            raise
+        # A tag that the preset doesn't have.
         raise ConfigurationError(f"--from: {error}") from error
     run.fit(
         backbone,

@@ -82,3 +82,13 @@ def did_you_mean(name: Any, names: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
     return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+def counted(number: int, name: str) -> str:
+    """Formats a count with its noun.
+
+    Example:
+        >>> counted(1, "line"), counted(2000, "line")
+        ('1 line', '2,000 lines')
+    """
+    return f"{number:,} {name}" + ("" if number == 1 else "s")

@@ -1,4 +1,4 @@
-"""What TAB gives, as a shell asks for it."""
+"""Completion by TAB, as a shell asks for it."""
 
 import shutil
 import subprocess

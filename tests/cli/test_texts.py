@@ -1,3 +1,4 @@
+import argparse
 import bz2
 import gzip
 import lzma
@@ -9,6 +10,7 @@ import threading
 import pytest
 
 from tests.cli.fakes import give_stdin, translate
+from zoo.cli import texts
 from zoo.cli.common import BadInput
 from zoo.cli.texts import open_output
 
@@ -46,7 +48,20 @@ def test_who_types_is_asked(capsys, monkeypatch):
     assert translate() == 0
     captured = capsys.readouterr()
     assert captured.out == "A\nB\n"
-    assert "Ctrl-D" in captured.err and captured.err.endswith("> > > \n")
+    assert "Ctrl-D" in captured.err and "> " not in captured.out
+
+
+def test_every_command_has_the_prompt_in_a_terminal(capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr(texts, "answer_typed_lines", asked.append)
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    arguments = argparse.Namespace(input=None, output=None, batch_size=1)
+    texts.run_answers(arguments, [], lambda lines: [line.upper() for line in lines])
+    [work] = asked
+    assert work([("a dog", "line 1")]) == ["A DOG"]
+    texts.run_answers(arguments, ["a cat"], lambda lines: lines)
+    assert len(asked) == 1 and capsys.readouterr().out == "a cat\n"
 
 
 def test_empty_input_is_told(capsys, monkeypatch, tmp_path):

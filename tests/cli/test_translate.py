@@ -104,11 +104,11 @@ def test_translate_answers_each_typed_line(task, monkeypatch):
 
 def type_a_line(monkeypatch):
     """Makes the streams a terminal, at which a line is typed; gives the answers."""
-    from zoo.cli import translate
+    from zoo.cli import texts
 
     answers = []
     monkeypatch.setattr(
-        translate,
+        texts,
         "answer_typed_lines",
         lambda work: answers.extend(work([("a dog", "line 1")])),
     )

@@ -134,7 +134,7 @@ def cases():
 
 
 def arrays_of(task, kind, columns):
-    """What the preprocessor makes of texts, by its own methods."""
+    """The arrays of texts, by the preprocessor's own methods."""
     prepare, (x, *y) = task.preprocessor, columns
     if kind == "translator":
         return prepare({"source": x, "target": y[0]})

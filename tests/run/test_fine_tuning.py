@@ -1,4 +1,4 @@
-"""What a preset that is fine-tuned can't spell, and what it forgets."""
+"""Fine-tuning: copied weights, unknown pieces, other languages, old tests."""
 
 from types import SimpleNamespace
 

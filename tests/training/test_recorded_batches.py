@@ -1,23 +1,14 @@
 """A run goes on exactly, whichever version of the library began it."""
 
 import hashlib
-import random
 
 import pytest
 
+from tests.training.test_batching import make_pairs
 from zoo.data.store import RaggedIds
 from zoo.training import PairBatches
 
 pytestmark = pytest.mark.backend_free
-
-
-def make_pairs(count=203, seed=0):
-    rng = random.Random(seed)
-    sources, targets = [], []
-    for row in range(count):
-        sources.append([4 + row, *rng.choices(range(4, 50), k=rng.randint(0, 16))])
-        targets.append([4 + row, *rng.choices(range(4, 50), k=rng.randint(0, 12))])
-    return sources, targets
 
 
 def digest(batches):

@@ -128,11 +128,6 @@ def bad_input(
         raise BadInput(f"{message}: {reason}" if message else error) from error
 
 
-def counted(number: int, name: str) -> str:
-    """Formats a count with its noun: "1 line", "2 lines"."""
-    return f"{number:,} {name}" + ("" if number == 1 else "s")
-
-
 def print_json(value: Any) -> None:
     """Prints a result as JSON."""
     print(json.dumps(value, indent=2, ensure_ascii=False))

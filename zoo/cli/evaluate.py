@@ -10,7 +10,6 @@ from zoo.cli.common import (
     bad_input,
     check_search,
     count,
-    counted,
     every_preset,
     no_search,
     progress,
@@ -20,6 +19,7 @@ from zoo.cli.presets import find_preset, load_task, load_translator, read_direct
 from zoo.cli.tag import tagged_line
 from zoo.cli.texts import check_files, open_output, places_in_warnings
 from zoo.presets.card import CARD_FILE, read_card
+from zoo.strings import counted
 
 HELP = "score a preset (several: an ensemble) on a corpus or your text"
 EXAMPLE = "zoo evaluate luong_local --data tatoeba --split test"

@@ -5,8 +5,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable
 
-from zoo.cli.common import progress
-from zoo.cli.texts import Chunk
+from zoo.cli.common import BadInput, progress
 from zoo.files import cache_folder
 
 HISTORY = "history"  # a file in the cache folder
@@ -23,12 +22,12 @@ def in_terminal(arguments: argparse.Namespace) -> bool:
     return not redirected and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def answer_typed_lines(work: Callable[[Chunk], Iterable[str]]) -> None:
+def answer_typed_lines(work: Callable[[list[tuple[str, str]]], Iterable[str]]) -> None:
     """Reads lines from a terminal and prints their answers until the user ends it.
 
     Args:
-        work: see `zoo.cli.texts.run_texts`; called for one line at a time. Its
-            ValueErrors are printed and end nothing.
+        work: see `zoo.cli.texts.run_texts`; called for one line at a time. What it
+            refuses is told and ends nothing.
     """
     progress("type a line and press Enter; :help shows what else there is")
     number = 0
@@ -49,7 +48,7 @@ def answer_typed_lines(work: Callable[[Chunk], Iterable[str]]) -> None:
                 break
             except KeyboardInterrupt:
                 print()
-            except ValueError as error:
+            except (BadInput, ValueError) as error:
                 progress(f"error: {error}")
 
 

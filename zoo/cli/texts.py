@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from zoo.cli.common import BadInput, bad_input, counted, progress, split_presets
+from zoo.cli.common import BadInput, bad_input, progress, split_presets
 from zoo.cli.presets import load_task
+from zoo.cli.prompt import answer_typed_lines, in_terminal
 from zoo.files import lock, unpacked
+from zoo.strings import counted
 
 T = TypeVar("T")
 Chunk = list[tuple[str, str]]  # lines and their places
@@ -62,7 +64,7 @@ def run_texts(
     texts: Sequence[str],
     work: Callable[[Chunk], Iterable[str]],
 ) -> None:
-    """Reads lines and writes the answers in their order.
+    """Reads lines and writes the answers in their order; in a terminal, a prompt does.
 
     Args:
         arguments: arguments with `input`, `output` and `batch_size`.
@@ -70,13 +72,15 @@ def run_texts(
         work: function of `(line, place)` pairs that returns the answers, without a
             newline at the end.
     """
+    if not texts and in_terminal(arguments):
+        return answer_typed_lines(work)
     typed = not texts and not arguments.input and sys.stdin.isatty()
     if typed:
         progress("type a line and press Enter; Ctrl-D ends")
-    # At a prompt, each line is answered at once.
+    # What is typed is answered at once.
     size = 1 if typed else _BATCHES_AT_ONCE * arguments.batch_size
     done, began = 0, time.perf_counter()
-    lines = _lines(texts, arguments.input or ["-"], typed)
+    lines = _lines(texts, arguments.input or ["-"])
     with open_output(arguments.output) as output:
         while chunk := list(itertools.islice(lines, size)):
             for answer in work(chunk):
@@ -89,6 +93,7 @@ def run_texts(
     if not done and not typed:
         names = " and ".join(arguments.input or ["standard input"])
         progress(f"nothing to do: {names} is empty")
+    return None
 
 
 def run_answers(
@@ -175,7 +180,7 @@ def check_files(inputs: Sequence[str], output: str | None) -> None:
             raise BadInput(f"cannot write {output}: no permission to write {needed}")
 
 
-def _lines(texts, paths, typed):
+def _lines(texts, paths):
     """Yields the input's lines without their ends, and the place of each.
 
     Only a newline ends a line.
@@ -187,7 +192,7 @@ def _lines(texts, paths, typed):
     for path in paths:
         name = "standard input" if path == "-" else path
         with bad_input(), _open_input(path) as file:
-            for number, line in enumerate(_prompted(file) if typed else file, start=1):
+            for number, line in enumerate(file, start=1):
                 place = f"line {number} of {name}"
                 with bad_input(UnicodeDecodeError, f"{place} is not UTF-8 text"):
                     text = line.decode("utf-8").rstrip("\r\n")
@@ -202,17 +207,6 @@ def _open_input(path):
     with Path(path).open("rb") as file:
         with unpacked(file, path) as text:
             yield text
-
-
-def _prompted(file):
-    lines = iter(file)
-    while True:
-        print("> ", end="", file=sys.stderr, flush=True)
-        try:
-            yield next(lines)
-        except StopIteration:
-            print(file=sys.stderr)
-            return
 
 
 # === Output ===

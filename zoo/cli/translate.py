@@ -14,7 +14,7 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import load_translator
-from zoo.cli.prompt import answer_typed_lines, in_terminal
+from zoo.cli.prompt import in_terminal
 from zoo.cli.texts import Chunk, add_texts, check_texts, run_texts, skip_empty
 
 HELP = "translate text with a preset, or with several as an ensemble"
@@ -93,10 +93,7 @@ def run(arguments: argparse.Namespace) -> None:
         from zoo.decoding.records import SHADES_KEY
 
         progress(SHADES_KEY)
-    if prompt:
-        answer_typed_lines(work)
-    else:
-        run_texts(arguments, texts, work)
+    run_texts(arguments, texts, work)
 
 
 def translate_chunk(

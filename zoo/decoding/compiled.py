@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from zoo.backend import Tensor
+from zoo.layers.lora import sums_kept
 
 
 def compiled(
@@ -34,8 +35,20 @@ def compiled(
         functions = {}
     model.__dict__["_compiled"] = variables, functions
     if key not in functions:
-        functions[key] = _compile(variables, function)
+        functions[key] = _compile(variables, _before_loops(model, function))
     return functions[key]
+
+
+def _before_loops(model, function):
+    """The function, which computes what its steps share of LoRA but once."""
+
+    def run(*arrays):
+        members = getattr(model, "models", [model])  # of an ensemble
+        layers = [layer for task in members for layer in task._flatten_layers()]
+        with sums_kept(layers):
+            return function(*arrays)
+
+    return run
 
 
 def _compile(variables, function):

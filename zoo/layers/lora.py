@@ -1,11 +1,18 @@
 """LoRA (Hu et al. 2022) of the matrices that the zoo's own layers keep."""
 
+import contextlib
+import contextvars
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
 from keras import ops
 
 from zoo.backend import Tensor
+
+# The sums W + A B that stand for a while, by layer and name; see `sums_kept`.
+_SUMS: contextvars.ContextVar[dict[tuple[int, str], Tensor]]
+_SUMS = contextvars.ContextVar("sums")
 
 
 class Matrix:
@@ -26,6 +33,9 @@ class Matrix:
         weights = layer.__dict__[self.name]
         if not layer.lora_enabled or weights is None:
             return weights
+        kept = _SUMS.get({}).get((id(layer), self.name))
+        if kept is not None:
+            return kept
         a, b = factors(layer, self.name)
         return ops.add(weights, ops.matmul(a, b))
 
@@ -90,7 +100,7 @@ class Adaptable:
         return [n for n in self.matrices if self.__dict__.get(n) is not None]
 
     def _own(self):
-        """What the layer keeps without LoRA, in the order of its files."""
+        """The variables of the layer without LoRA, in the order of its files."""
         kept: dict[str, Tensor] = {}
         super().save_own_variables(kept)
         return [v for v in kept.values() if not v.name.startswith("lora_")]
@@ -119,6 +129,26 @@ class Adaptable:
         for name in self._present():
             _, b = factors(self, name)
             b.assign(ops.zeros(b.shape))
+
+
+@contextlib.contextmanager
+def sums_kept(layers: Iterable[keras.Layer]) -> Iterator[None]:
+    """Computes W + A B of adapted layers once, before a loop whose steps read them.
+
+    Args:
+        layers: of any kind. Their weights must not change meanwhile.
+    """
+    adapted = [x for x in layers if isinstance(x, Adaptable) and x.lora_enabled]
+    sums = {
+        (id(layer), name): getattr(layer, name)
+        for layer in adapted
+        for name in layer._present()
+    }
+    token = _SUMS.set({**_SUMS.get({}), **sums})
+    try:
+        yield
+    finally:
+        _SUMS.reset(token)
 
 
 def lora_variables(layer: keras.Layer) -> dict[str, keras.Variable]:

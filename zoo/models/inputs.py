@@ -1,4 +1,4 @@
-"""What `fit` and its like are given, in any form, as what Keras's trainer takes."""
+"""Data of `fit` and its like, in any form, turned into what Keras's trainer takes."""
 
 import types
 from collections.abc import Callable, Mapping

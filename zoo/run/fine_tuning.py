@@ -1,4 +1,4 @@
-"""Starting from a preset: its weights, what its pieces can't spell, what it forgets."""
+"""Starting from a preset: its weights, pieces it doesn't know, its old tests."""
 
 import collections
 from collections.abc import Callable, Sequence
@@ -8,10 +8,10 @@ from zoo import data
 from zoo.presets.card import CARD_FILE, read_card
 from zoo.presets.registry import find
 from zoo.run.config import ConfigurationError
+from zoo.run.parallel import Sets, as_set
 
 UNKNOWN_SHARE = 0.01  # of a text's pieces; above, a warning
 OLD_SENTENCES = 500  # of each old test set
-Sets = dict[str, tuple[list[str], list[list[str]]]]
 
 
 def copy_weights(old: Any, new: Any) -> None:
@@ -59,7 +59,7 @@ def warn_of_unknown_pieces(
 
     Args:
         tokenizer: a `zoo.text.Tokenizer`.
-        text: an `UserPairs` of `zoo.run.parallel`.
+        text: a `UserPairs` of `zoo.run.parallel`.
         say: function that shows a text.
     """
     sources, references = text.validation["valid"]
@@ -114,6 +114,5 @@ def old_tests(preset: str, say: Callable[[str], None]) -> Sets:
         except (OSError, ValueError) as error:
             say(f"what {preset} forgets of {name} is not measured: {error}")
         else:
-            count = OLD_SENTENCES
-            sets[name] = (test.sources[:count], test.references[:count])
+            sets[name] = as_set(test, OLD_SENTENCES)
     return sets

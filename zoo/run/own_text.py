@@ -53,7 +53,6 @@ def check_text(recipe: Any, arguments: Arguments) -> None:
         raise ConfigurationError(
             f"size: allowed are {', '.join(known)}. Received: {arguments.scale!r}"
         )
-    given_files(arguments)
     base = recipe.scales.get(arguments.scale, recipe.scales["small"])
     change(recipe, base, arguments.changes)
 
@@ -62,9 +61,9 @@ def read_text(
     recipe: Any,
     arguments: Arguments,
     train: Any,
-    valid: Any = None,
-    test: Any = None,
-    show: bool = True,
+    valid: Any,
+    test: Any,
+    show: bool,
 ) -> Any:
     """Reads a user's own text.
 

@@ -69,14 +69,13 @@ class NamedCorpora:
                 for split in ("train", "valid", "test")
             )
             self.pairs.append((part.sources, part.targets, repeats))
-            count = VALIDATION_SENTENCES
-            self.validation[name] = (valid.sources[:count], valid.references[:count])
-            self.tests[name] = (test.sources, test.references)
+            self.validation[name] = as_set(valid, VALIDATION_SENTENCES)
+            self.tests[name] = as_set(test)
             # What reads several languages is scored on each of them, too.
             parts = data.list_corpora()[name].parts if scale.source == "mul" else ()
             for language in parts:
                 test = data.load(name, language, scale.target, "test")
-                self.tests[f"{name} {language}"] = (test.sources, test.references)
+                self.tests[f"{name} {language}"] = as_set(test)
 
     def texts(self) -> list[str]:
         """Returns the sentences of both sides, for the vocabulary."""
@@ -136,10 +135,10 @@ class UserPairs:
     def __init__(self, run: Any):
         self.run, self.text = run, run.text
         self.languages = self.text.languages
-        self.validation = {"valid": _set(self.text.valid, VALIDATION_SENTENCES)}
-        self.tests: Sets = {"valid": _set(self.text.valid)}
+        self.validation = {"valid": as_set(self.text.valid, VALIDATION_SENTENCES)}
+        self.tests: Sets = {"valid": as_set(self.text.valid)}
         if self.text.test is not None:
-            self.tests = {"test": _set(self.text.test)}
+            self.tests = {"test": as_set(self.text.test)}
 
     def texts(self) -> list[str]:
         """See `NamedCorpora.texts`; a sample of much text."""
@@ -193,7 +192,10 @@ class UserPairs:
         return Tested(name, *own_test(self.run, name))
 
 
-def _set(pairs, count=None):
+def as_set(
+    pairs: data.Pairs, count: int | None = None
+) -> tuple[list[str], list[list[str]]]:
+    """Returns the first `count` sources and their references; all of them for None."""
     return pairs.sources[:count], pairs.references[:count]
 
 

@@ -230,7 +230,9 @@ def _start(recipe, arguments, command):
     finally:
         interrupts.release()
     try:
-        run_with(recipe, arguments, command)
+        results = run_with(recipe, arguments, command)
+        if results is not None:
+            print(results)
     except (
         CheckpointError,
         ConfigurationError,
@@ -251,15 +253,20 @@ def _report(recipe, error, code):
 
 
 def run_with(
-    recipe: Recipe, arguments: Arguments, command: str, text: Any = None
-) -> None:
+    recipe: Recipe, arguments: Arguments, command: str, given: Any = None
+) -> str | None:
     """Runs a recipe in this process, whose backend is started.
 
     Args:
         recipe: the `Recipe`.
         arguments: the run's `Arguments`.
         command: what started it, for `config.json`.
-        text: a user's own text, if `arguments.train` doesn't name its files.
+        given: a user's own text for training, validation and test, if `arguments`
+            don't name its files.
+
+    Returns:
+        The text of `results.json`; None in all processes but the first, or if the
+        recipe has written it itself.
     """
     import keras
 
@@ -270,7 +277,9 @@ def run_with(
     # An engine must start before its backend computes anything.
     distribution = distribute.start(arguments.distribute)
     start_backend()
-    if arguments.train or text is not None:
+    if arguments.train:
+        given = given_files(arguments)
+    if given is not None:
         check_text(recipe, arguments)
     main, output = distribution.main, arguments.output
     policy = keras.config.dtype_policy()
@@ -281,8 +290,7 @@ def run_with(
             distribution.wait()
             with distribution.single_device():
                 start = load_start(arguments.start)
-            if arguments.train:
-                text = _read_in_turn(recipe, arguments, distribution)
+            text = given and _read_in_turn(recipe, arguments, given, distribution)
             scale = scale_of(recipe, arguments, text, start)
             settings = change(recipe, scale, arguments.changes)
             if recipe.check:
@@ -297,18 +305,19 @@ def run_with(
                 recipe, settings, arguments, distribution, configuration, **material
             )
             results = recipe.train(run)
-            if results is not None and main:
-                print(run.write_results(results))
+            wrote = main and results is not None
+            results = run.write_results(results) if wrote else None
             distribution.stop()
+            return results
     finally:
         keras.config.set_dtype_policy(policy)
 
 
-def _read_in_turn(recipe, arguments, distribution):
+def _read_in_turn(recipe, arguments, given, distribution):
     """A user's own text; of several processes the first reads, the others its cache."""
     if not distribution.main:
         distribution.wait()
-    text = read_text(recipe, arguments, *given_files(arguments), distribution.main)
+    text = read_text(recipe, arguments, *given, distribution.main)
     if distribution.main:
         distribution.wait()
     return text

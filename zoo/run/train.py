@@ -76,7 +76,6 @@ def train(
         ```
     """
     from zoo.loading import load
-    from zoo.run.own_text import check_text, read_text
 
     found = _recipe(recipe)
     with tempfile.TemporaryDirectory() as folder:
@@ -91,9 +90,7 @@ def train(
             start=None if start is None else os.fspath(start),
             changes=[f"{key}={value}" for key, value in (choices or {}).items()],
         )
-        check_text(found, arguments)
-        text = read_text(found, arguments, data, valid, test)
-        run_with(found, arguments, f"zoo.train({recipe!r}, …)", text)
+        run_with(found, arguments, f"zoo.train({recipe!r}, …)", (data, valid, test))
         return load(kept)
 
 

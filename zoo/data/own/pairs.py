@@ -19,16 +19,17 @@ from zoo.data.own.files import (
     find_split,
 )
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
-from zoo.data.own.part import UNKNOWN, counted
+from zoo.data.own.part import UNKNOWN
 from zoo.data.own.python import as_pairs
 from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
 from zoo.data.pairs import Pairs
 from zoo.files import StrPath, sha256, write_bytes
+from zoo.strings import counted
 
 
 @dataclasses.dataclass(frozen=True)
 class OwnPairs:
-    """What a translator is trained on: sentence pairs that `read_pairs` has read.
+    """Sentence pairs that `read_pairs` has read, for the training of a translator.
 
     Attributes:
         parts: the training pairs of each file or table, as `TrainingPairs`: iterables

@@ -44,11 +44,6 @@ class Part:
         return f"{self.unit} {self.first + index:,} of {self.name}"
 
 
-def counted(number: int, name: str) -> str:
-    """Formats a count with its noun: "1 pair", "2 pairs"."""
-    return f"{number:,} {name}" + ("" if number == 1 else "s")
-
-
 def language_codes(names: Sequence[str]) -> tuple[str, str]:
     """Returns the `language_code` of two files' suffixes."""
     source, target = map(language_code, names)

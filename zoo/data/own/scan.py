@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from zoo.data.download import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
 from zoo.data.own.held_out import Choice, chunks, text_hashes
-from zoo.data.own.part import Part, counted
+from zoo.data.own.part import Part
 from zoo.data.pairs import Pairs
+from zoo.strings import counted
 
 RULES = 1  # raised whenever the rules change what is trained on
 _SETS = {"valid": "validation set", "test": "test set"}
@@ -47,7 +48,7 @@ class TrainingPairs:
 
 @dataclasses.dataclass
 class Scan:
-    """What a first reading tells; see `OwnPairs`.
+    """The result of a first reading; see `OwnPairs`.
 
     Attributes:
         pairs: number of training pairs.

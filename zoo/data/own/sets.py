@@ -12,7 +12,7 @@ from zoo.data.lines import check_file
 from zoo.data.own.cleaning import LeftOut
 from zoo.data.own.files import SPLITS, TextFiles, as_files, check_weight, find_file
 from zoo.data.own.held_out import Choice, text_hashes
-from zoo.data.own.part import counted
+from zoo.strings import counted
 
 
 @dataclasses.dataclass(frozen=True)

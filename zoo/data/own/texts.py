@@ -7,7 +7,6 @@ from typing import Any
 from zoo.checks import one_of
 from zoo.data.download import CorpusError
 from zoo.data.lines import composed, read_lines
-from zoo.data.own.part import counted
 from zoo.data.own.python import (
     as_columns,
     as_list,
@@ -19,7 +18,7 @@ from zoo.data.own.sets import Kind, OwnTexts, read_sets
 from zoo.data.own.tables import TABLES, Table, choose_columns, kind_of
 from zoo.data.tagged import Tagged, conllu_sentences
 from zoo.data.texts import Labelled
-from zoo.strings import check_texts, describe
+from zoo.strings import check_texts, counted, describe
 
 LONGEST_SENTENCE = 1000  # words of a tagged sentence
 LONGEST_TEXT = 10_000  # characters of another text
