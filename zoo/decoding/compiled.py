@@ -44,8 +44,9 @@ def _before_loops(model, function):
 
     def run(*arrays):
         members = getattr(model, "models", [model])  # of an ensemble
-        layers = [layer for task in members for layer in task._flatten_layers()]
-        with sums_kept(layers):
+        # A model of a user's own may be no Keras model.
+        tasks = [task for task in members if isinstance(task, keras.Layer)]
+        with sums_kept(layer for task in tasks for layer in task._flatten_layers()):
             return function(*arrays)
 
     return run
