@@ -211,7 +211,7 @@ def test_without_attention_the_unknown_word_stays(reader):
 
 @pytest.mark.once
 def test_banned_lists_share_a_program(terse):
-    terse.translate("ein", banned=["a", "d"], **OPTIONS)
+    terse.translate("ein", banned=["a", "d"], **DETAILS)
     _, kept = terse.__dict__["_compiled"]
     programs = len(kept)
     found = terse.translate("ein", banned=["d", "i"], **DETAILS)
