@@ -72,6 +72,7 @@ mathjax3_config = {"options": {"enableMenu": False}}
 def setup(app) -> None:
     """Connects what the site adds to Sphinx."""
     pages.write_cards(ROOT, DOCS)
+    pages.write_tables(ROOT, DOCS)
     app.connect("autodoc-process-docstring", docstrings.process, priority=400)
     app.connect("autodoc-process-signature", docstrings.sign)
     app.connect("doctree-resolved", code_links.link_code)

@@ -1,4 +1,4 @@
-"""docs/papers.md quotes lines that stand in the files that it names."""
+"""docs/papers quotes lines that stand in the files that it names."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 pytestmark = pytest.mark.backend_free
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+PAGES = sorted(Path(ROOT, "docs", "papers").glob("*.md"))
+PAGE = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.splitlines()

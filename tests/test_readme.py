@@ -1,4 +1,4 @@
-"""The Python examples of the README and of docs/own_data.md run as they stand."""
+"""The Python examples of the README and of the pages run as they stand."""
 
 import re
 from pathlib import Path
@@ -16,20 +16,26 @@ def examples(page):
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
-EXAMPLES = examples("README.md")
+PAGES = ("README.md", "docs/translate.md", "docs/building_blocks.md")
+EXAMPLES = [
+    pytest.param(text, id=f"{Path(page).stem}-{number}")
+    for page in PAGES
+    for number, text in enumerate(examples(page), start=1)
+]
 
 
-def test_there_are_examples():
-    assert len(EXAMPLES) >= 5
-
-
-@pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_example(number, capsys):
-    exec(compile(EXAMPLES[number], f"README example {number + 1}", "exec"), {})
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_example(text, capsys):
+    exec(compile(text, "example", "exec"), {})
     # What an example says that it prints, it prints.
     printed = capsys.readouterr().out
-    for wanted in re.findall(r"print\(.*\)  # (.*)", EXAMPLES[number]):
+    for wanted in re.findall(r"print\(.*\)  # (.*)", text):
         assert wanted in printed
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_there_are_examples(page):
+    assert len(examples(page)) >= 3
 
 
 def test_the_examples_of_own_data_run_one_after_the_other(tmp_path, monkeypatch):

@@ -89,7 +89,8 @@ def test_nothing_is_fetched_from_elsewhere(site, pages):
 
 def test_formulas_are_typeset_by_a_file_of_the_site(site, pages):
     scripts = {
-        Path(t).name.partition("?")[0] for t in pages[site / "papers.html"].fetched
+        Path(t).name.partition("?")[0]
+        for t in pages[site / "papers/luong.html"].fetched
     }
     assert "tex-svg.js" in scripts
     assert (site / "_static" / "tex-svg.js").stat().st_size > 1_000_000
@@ -97,7 +98,7 @@ def test_formulas_are_typeset_by_a_file_of_the_site(site, pages):
 
 def test_the_search_index_has_the_pages_and_the_api(site):
     index = (site / "searchindex.js").read_text("utf-8")
-    for name in ("papers", "generated/cards/luong_local", "AdditiveAttention"):
+    for name in ("papers/luong", "generated/cards/luong_local", "AdditiveAttention"):
         assert name in index
 
 
@@ -115,9 +116,17 @@ def test_a_class_is_linked_where_a_docstring_names_it(site):
 
 
 def test_a_card_and_the_source_are_linked_from_the_papers(pages, site):
-    links = pages[site / "papers.html"].links
-    assert "generated/cards/luong_local.html" in links
-    assert "_modules/zoo/layers/scores.html" in links
+    links = pages[site / "papers/luong.html"].links
+    assert "../generated/cards/luong_local.html" in links
+    assert "../_modules/zoo/layers/scores.html" in links
     assert any(
-        link.startswith("api/zoo.models.html#zoo.models.Luong") for link in links
+        link.startswith("../api/zoo.models.html#zoo.models.Luong") for link in links
     )
+
+
+def test_a_paper_shows_what_its_class_says_of_it_but_no_arguments(site):
+    text = (site / "papers/luong.html").read_text("utf-8")
+    assert "p_t = S · sigmoid" in text
+    assert "Call arguments" not in text
+    assert "max_source_length" not in text
+    assert "<img" in text  # what the presets attend to

@@ -29,8 +29,9 @@ def test_a_mistake_is_caught_with_its_explanation(name, explanation):
     assert diagnose(exercise, exercise.mistakes[explanation]) == explanation
 
 
-def test_every_equation_of_the_papers_page_has_an_exercise():
-    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+def test_every_equation_of_the_papers_pages_has_an_exercise():
+    pages = sorted(Path(ROOT, "docs", "papers").glob("*.md"))
+    page = "\n".join(path.read_text("utf-8") for path in pages)
     rows = re.findall(r"^\| (.*?) \| `", page, re.MULTILINE)
     assert len(rows) > 60
     # The page has them typeset, an exercise in plain signs; the search has no page.

@@ -278,7 +278,7 @@ def _alignments(results):
         "down, darker is more. Pieces are joined to words. Each preset aligns its own "
         "translation. `luong_reversed` points one word too far to the left: its "
         "encoder reads backwards only, so that the state at a word has just read the "
-        "next one ([papers.md](papers.md#luong-pham--manning-2015) has the shares).",
+        "next one ([papers/luong.md](papers/luong.md) has the shares).",
     ]
     pairs = zip(pictures["sentences"], pictures["alignments"], strict=True)
     parts += [f"![{text}](reproduction/{name})" for text, name in pairs]

@@ -1,4 +1,4 @@
-"""Writes the card of a preset, its README.md and the project's table of presets.
+"""Writes the card of a preset, its README.md and the table of docs/presets.md.
 
     python -m tools.presets.card savedmodels/NAME --facts facts.json
     python -m tools.presets.card savedmodels/NAME     # measure the files again
@@ -15,6 +15,8 @@ from pathlib import Path
 from tools import ROOT
 from zoo.presets.card import PresetError, list_files, read_card
 from zoo.presets.pages import README_FILE, readme, replace_table, write_card
+
+PRESETS_PAGE = "docs/presets.md"
 
 
 def main(argv=None, root=ROOT):
@@ -39,7 +41,7 @@ def main(argv=None, root=ROOT):
 
 
 def write(folder, facts, root):
-    """Writes a preset's card and README.md, then the project's table."""
+    """Writes a preset's card and README.md, then the table of presets."""
     if facts:
         content = json.loads(facts.read_text(encoding="utf-8"))
     else:
@@ -48,11 +50,11 @@ def write(folder, facts, root):
 
 
 def write_facts(folder, facts, root):
-    """Writes the card and README.md of a preset, and the project's table."""
+    """Writes the card and README.md of a preset, and the table of presets."""
     card = write_card(folder, {k: v for k, v in facts.items() if k != "files"})
     print(f"{folder}: {len(card.files)} files, {card.bytes:,} bytes")
-    page = root / README_FILE
-    page.write_text(project_readme(root), encoding="utf-8", newline="\n")
+    page = root / PRESETS_PAGE
+    page.write_text(presets_page(root), encoding="utf-8", newline="\n")
 
 
 def check(root):
@@ -68,15 +70,15 @@ def check(root):
         page = folder / README_FILE
         if not page.is_file() or page.read_text(encoding="utf-8") != readme(card):
             stale.append(str(page))
-    page = root / README_FILE
-    if page.read_text(encoding="utf-8") != project_readme(root):
+    page = root / PRESETS_PAGE
+    if page.read_text(encoding="utf-8") != presets_page(root):
         stale.append(f"the table of presets in {page}")
     return stale
 
 
-def project_readme(root):
-    """Returns the project's README with the table for the presets there are."""
-    text = (root / README_FILE).read_text(encoding="utf-8")
+def presets_page(root):
+    """Returns docs/presets.md with the table for the presets there are."""
+    text = (root / PRESETS_PAGE).read_text(encoding="utf-8")
     return replace_table(text, cards(root))
 
 

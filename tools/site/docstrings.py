@@ -5,6 +5,7 @@ is a quotation and `h*` begins an emphasis. `sphinx.ext.napoleon` runs after thi
 turns the sections that are left (`Args:`, `Raises:`, …) into fields.
 """
 
+import itertools
 import re
 
 from sphinx.util import inspect
@@ -12,11 +13,17 @@ from sphinx.util import inspect
 _FENCE = re.compile(r" *```(\w*)$")
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
 _RETURNS = re.compile(r"^( *)(?:Returns|Yields):$", re.MULTILINE)
+_SECTION = re.compile(r"(Args|Call arguments|Returns|Raises|Example):$")
 _SPECIAL = re.compile(r"[\\*|`]|_(?!\w)")
 
 
 def process(app, kind, name, thing, options, lines):
-    """Rewrites `lines` in place; for Sphinx's `autodoc-process-docstring`."""
+    """Rewrites `lines` in place; for Sphinx's `autodoc-process-docstring`.
+
+    A paper's page shows what a class says about the paper, up to its arguments.
+    """
+    if _is_paper(app):
+        lines[:] = itertools.takewhile(lambda line: not _SECTION.match(line), lines)
     lines[:] = convert(lines)
 
 
@@ -25,12 +32,18 @@ def sign(app, kind, name, thing, options, signature, returned):
 
     Sphinx would take those of Keras's `__new__`, which are `(*args, **kwargs)`.
     """
+    if _is_paper(app):
+        return "", None
     if kind == "class" and signature == "(*args, **kwargs)":
         arguments = inspect.signature(thing.__init__, bound_method=True)
         signature = inspect.stringify_signature(
             arguments, show_return_annotation=False, unqualified_typehints=True
         )
     return signature, returned
+
+
+def _is_paper(app):
+    return app.env.current_document.docname.startswith("papers/")
 
 
 def convert(lines):

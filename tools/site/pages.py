@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from zoo.presets.card import read_card
-from zoo.presets.pages import readme
+from zoo.presets.pages import presets_table, readme, short_paper
 
 # Where the site has files that are not in docs/, relative to docs/.
 PAGES = {
@@ -19,6 +19,7 @@ PAGES = {
     "CHANGELOG.md": "changes.md",
 }
 CARDS = "generated/cards"
+TABLES = "generated/presets"
 
 _LINK_OR_CODE = re.compile(
     r"(?P<image>!?)\[(?P<label>[^\]\n]*)\]\((?P<target>[^)\s]+)\)"
@@ -42,6 +43,29 @@ def write_cards(root, docs):
         # The name is how a reader knows the preset; its title is a sentence.
         text = text.replace(f"# {card.title}", f"# {card.name}\n\n*{card.title}*", 1)
         Path(folder, f"{card.name}.md").write_text(text, encoding="utf-8")
+
+
+def write_tables(root, docs):
+    """Writes the table of each paper's presets into `docs/generated/presets`.
+
+    The page of the paper includes it: bahdanau-et-al-2015.md and so on.
+    """
+    folder = Path(docs, TABLES)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for paper, cards in _by_paper(root).items():
+        slug = re.sub(r"\W+", "-", paper).strip("-").lower()
+        text = presets_table(cards, posixpath.relpath(".", f"docs/{TABLES}"))
+        Path(folder, f"{slug}.md").write_text(f"{text}\n", encoding="utf-8")
+
+
+def _by_paper(root):
+    """Returns the cards of each paper's presets."""
+    papers = {}
+    for path in sorted(Path(root, "savedmodels").glob("*/card.json")):
+        card = read_card(path.parent)
+        papers.setdefault(short_paper(card), []).append(card)
+    return papers
 
 
 def rewrite_links(text, file, page):

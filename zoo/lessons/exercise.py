@@ -15,7 +15,7 @@ class Exercise:
 
     Attributes:
         name: the paper's short name and the exercise's, "bahdanau.score".
-        equation: the equation in plain signs; docs/papers.md has them typeset.
+        equation: the equation in plain signs; docs/papers has them typeset.
         task: what to write, in a sentence.
         inputs: the arguments in their order, each with its axes: "S m" is an array of
             two. An axis may be a sum, a product or a multiple: "m+k", "H*k", "2*n". A

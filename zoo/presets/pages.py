@@ -188,12 +188,17 @@ def _words(text):
     return text.replace("<", "&lt;")
 
 
-def presets_table(cards: Sequence[Card]) -> str:
-    """Returns the table of presets for the project's README, as Markdown."""
+def presets_table(cards: Sequence[Card], root: str = "..") -> str:
+    """Returns a table of presets as Markdown.
+
+    Args:
+        cards: the presets.
+        root: relative path of the repository from the page's folder, for its links.
+    """
     heads = ("preset", "paper", *SUMMARY)
     rows = [heads, ("---",) * len(heads)]
     for card in cards:
-        name = f"[`{card.name}`](savedmodels/{card.name})"
+        name = f"[`{card.name}`]({root}/savedmodels/{card.name})"
         paper = f"[{short_paper(card)}]({card.paper['url']})"
         parameters = f"{card.sizes['parameters'] / 1e6:.1f} M"
         rows.append((name, paper, *format_summary(card, parameters)))
@@ -201,21 +206,21 @@ def presets_table(cards: Sequence[Card]) -> str:
 
 
 def replace_table(text: str, cards: Sequence[Card]) -> str:
-    """Replaces the table of presets between the markers of a README.
+    """Replaces the table of presets between the markers of a page in docs/.
 
     Args:
-        text: the README, with one start and one end marker.
+        text: the page, with one start and one end marker.
         cards: the presets of the table.
 
     Returns:
-        The new README.
+        The new page.
 
     Raises:
         ValueError: if the markers are not there exactly once.
     """
     if text.count(TABLE_START) != 1 or text.count(TABLE_END) != 1:
         raise ValueError(
-            f"the README needs {TABLE_START} and {TABLE_END} once each, received "
+            f"the page needs {TABLE_START} and {TABLE_END} once each, received "
             f"{text.count(TABLE_START)} and {text.count(TABLE_END)}"
         )
     before, rest = text.split(TABLE_START)

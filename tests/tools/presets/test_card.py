@@ -13,8 +13,9 @@ pytestmark = pytest.mark.backend_free
 def project(tmp_path):
     """A project with one preset whose card is up to date."""
     make_preset(tmp_path / "savedmodels" / "tiny")
-    (tmp_path / "README.md").write_text(
-        "# Project\n<!-- presets:start -->\n<!-- presets:end -->\n"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/presets.md").write_text(
+        "# Presets\n<!-- presets:start -->\n<!-- presets:end -->\n"
     )
     assert card.main([str(tmp_path / "savedmodels/tiny")], tmp_path) == 0
     return tmp_path
@@ -30,13 +31,13 @@ def test_this_project_is_up_to_date():
 
 def test_written_card_is_up_to_date(project):
     assert check(project) == 0
-    assert "savedmodels/tiny" in (project / "README.md").read_text()
+    assert "savedmodels/tiny" in (project / "docs/presets.md").read_text()
 
 
 @pytest.mark.parametrize(
     "path, what",
     [
-        ("README.md", "table of presets"),
+        ("docs/presets.md", "table of presets"),
         ("savedmodels/tiny/README.md", "savedmodels/tiny/README.md"),
         ("savedmodels/tiny/model.weights.h5", "list of files"),
     ],

@@ -1,10 +1,11 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tools import ROOT
-from tools.site.pages import rewrite_links, write_cards
+from tools.site.pages import TABLES, rewrite_links, write_cards, write_tables
 
 pytestmark = pytest.mark.backend_free
 
@@ -48,3 +49,16 @@ def test_cards_are_written_anew_and_without_front_matter(tmp_path):
     )
     assert text.lstrip().startswith(f"# luong_local\n\n*{card['title']}*\n")
     assert card["scores"][0]["command"] in text
+
+
+def test_each_paper_has_a_table_of_its_presets_whose_links_lead_to_cards(tmp_path):
+    write_tables(ROOT, tmp_path)
+    [text] = [path.read_text("utf-8") for path in tmp_path.glob(f"{TABLES}/cho-et*")]
+    linked = rewrite_links(text, f"docs/{TABLES}/cho.md", f"{TABLES}/cho.md")
+    assert "[`gru`](../cards/gru.md)" in linked
+    assert "[`rnn_encoder_decoder`](../cards/rnn_encoder_decoder.md)" in linked
+    assert len(linked.splitlines()) == 4
+    tables = {path.stem for path in Path(tmp_path, TABLES).iterdir()}
+    pages = Path(ROOT, "docs/papers").glob("*.md")
+    included = re.findall(r"presets/(.*)\.md", "".join(p.read_text() for p in pages))
+    assert sorted(included) == sorted(tables)
