@@ -9,7 +9,7 @@ ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT))
 
 import zoo  # noqa: E402
-from tools.site import code_links, docstrings, pages  # noqa: E402
+from tools.site import code_links, docstrings, notebooks, pages  # noqa: E402
 
 project = "attention-zoo"
 copyright = "The zoo authors"
@@ -76,6 +76,7 @@ def setup(app) -> None:
     app.connect("autodoc-process-docstring", docstrings.process, priority=400)
     app.connect("autodoc-process-signature", docstrings.sign)
     app.connect("doctree-resolved", code_links.link_code)
+    app.connect("html-page-context", notebooks.offer)
     app.connect("viewcode-follow-imported", _keep_source_links)
     app.connect("source-read", _lead_links)
     app.connect("include-read", _lead_links_of_included)
