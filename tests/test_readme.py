@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+import keras
 import keras_hub
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.once
@@ -50,3 +52,34 @@ def test_the_examples_of_own_data_run_one_after_the_other(tmp_path, monkeypatch)
     assert published == [("hf://you/formal", "formal")]
     assert (tmp_path / "formal" / "task.json").is_file()
     assert (tmp_path / "formal.lora.h5").is_file()
+
+
+PROGRAM, MODULE = examples("docs/from_pytorch.md")
+
+
+def test_the_pytorch_tutorials_task_is_learned(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    exec(compile(PROGRAM, "docs/from_pytorch.md", "exec"), scope)
+    assert len(scope["rows"]) == 144 and len(scope["pairs"]) == 124
+    assert not set(scope["pairs"]) & set(scope["test"])
+    # Chance, as the untrained model has it, is near 0.
+    assert scope["scores"]["bleu"]["score"] > 70
+    assert (tmp_path / "attention.png").read_bytes().startswith(b"\x89PNG")
+    *_, loaded = capsys.readouterr().out.splitlines()
+    assert loaded == scope["translations"][0]
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="a torch.nn.Module")
+def test_layers_train_within_a_torch_module():
+    scope = {}
+    exec(compile(MODULE, "docs/from_pytorch.md", "exec"), scope)
+    assert scope["losses"][0] > 1.5 and scope["losses"][-1] < 0.3
+    names = {name.split(".")[0] for name, _ in scope["model"].named_parameters()}
+    assert names == {"source", "target", "encoder", "decoder", "out"}
+    for parameter in scope["model"].parameters():
+        assert parameter.grad is not None
+    weights = scope["weights"].detach().numpy()
+    real = np.array([4, 2, 3])[:, None, None] > np.arange(4)
+    assert not weights[~np.broadcast_to(real, weights.shape)].any()
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)

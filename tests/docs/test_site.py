@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 
 pytestmark = [pytest.mark.long, pytest.mark.backend_free]
@@ -130,3 +131,13 @@ def test_a_paper_shows_what_its_class_says_of_it_but_no_arguments(site):
     assert "Call arguments" not in text
     assert "max_source_length" not in text
     assert "<img" in text  # what the presets attend to
+
+
+def test_each_lesson_is_offered_as_a_notebook(pages, site):
+    lessons = sorted((ROOT / "docs" / "lessons").glob("[0-9]*.md"))
+    assert len(lessons) >= 10
+    for path in lessons:
+        links = pages[site / "lessons" / f"{path.stem}.html"].links
+        assert f"../_sources/lessons/{path.stem}.ipynb" in links
+        nbformat.read(site / "_sources" / "lessons" / f"{path.stem}.ipynb", 4)
+    assert not any(link.endswith(".ipynb") for link in pages[site / "index.html"].links)
