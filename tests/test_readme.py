@@ -57,6 +57,7 @@ def test_the_examples_of_own_data_run_one_after_the_other(tmp_path, monkeypatch)
 PROGRAM, MODULE = examples("docs/from_pytorch.md")
 
 
+@pytest.mark.long
 def test_the_pytorch_tutorials_task_is_learned(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     scope = {}
