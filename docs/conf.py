@@ -26,6 +26,7 @@ extensions = [
 ]
 
 # === Pages ===
+exclude_patterns = [f"{pages.TABLES}/*"]  # included by the papers' pages
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 highlight_language = "none"  # an indented block is a terminal, a table or a drawing
@@ -73,6 +74,7 @@ def setup(app) -> None:
     """Connects what the site adds to Sphinx."""
     pages.write_cards(ROOT, DOCS)
     pages.write_tables(ROOT, DOCS)
+    app.add_directive("summary", docstrings.Summary)
     app.connect("autodoc-process-docstring", docstrings.process, priority=400)
     app.connect("autodoc-process-signature", docstrings.sign)
     app.connect("doctree-resolved", code_links.link_code)
@@ -96,6 +98,7 @@ def _lead_links(app, name, source):
     source[0] = pages.rewrite_links(source[0], file, f"{name}.md")
 
 
-def _lead_links_of_included(app, path, name, source):
+def _lead_links_of_included(app, path, _, source):
+    name = app.env.current_document.docname  # MyST gives no folder
     file = Path(DOCS, path).resolve().relative_to(ROOT).as_posix()
     source[0] = pages.rewrite_links(source[0], file, f"{name}.md")

@@ -1,8 +1,12 @@
 """The site builds without a warning, its links lead somewhere, it fetches nothing."""
 
+import functools
+import http.server
 import re
+import shutil
 import subprocess
 import sys
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -14,6 +18,7 @@ pytestmark = [pytest.mark.long, pytest.mark.backend_free]
 
 ROOT = Path(__file__).resolve().parents[2]
 # Relations of <link> that only tell where something is: a browser fetches no such page.
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 TOLD = {"canonical", "index", "search", "next", "prev", "author", "copyright"}
 
 
@@ -49,6 +54,28 @@ def site(tmp_path_factory):
 def pages(site):
     paths = [p for p in site.rglob("*.html") if "_static" not in p.parts]  # templates
     return {path: Page(path.read_text("utf-8")) for path in paths}
+
+
+@pytest.fixture(scope="module")
+def browse(site):
+    """Returns a function of a page's address to what a browser makes of the page."""
+    if BROWSER is None:
+        pytest.skip("needs Chromium or Chrome")
+    handler = functools.partial(
+        http.server.SimpleHTTPRequestHandler, directory=str(site)
+    )
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def dump(address):
+        command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu"]
+        command += ["--virtual-time-budget=20000", "--dump-dom"]
+        command.append(f"http://127.0.0.1:{server.server_port}/{address}")
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    yield dump
+    server.shutdown()
 
 
 def is_external(target):
@@ -141,3 +168,20 @@ def test_each_lesson_is_offered_as_a_notebook(pages, site):
         assert f"../_sources/lessons/{path.stem}.ipynb" in links
         nbformat.read(site / "_sources" / "lessons" / f"{path.stem}.ipynb", 4)
     assert not any(link.endswith(".ipynb") for link in pages[site / "index.html"].links)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("input+feeding", "lessons/05_input_feeding.html"),
+        ("AdditiveAttention", "api/zoo.layers.html"),
+        ("luong_local", "generated/cards/luong_local.html"),
+    ],
+)
+def test_the_search_finds_pages_in_a_browser(browse, query, found):
+    results = browse(f"search.html?q={query}").partition('id="search-results"')[2]
+    assert f'href="{found}' in results
+
+
+def test_formulas_are_drawn_in_a_browser(browse):
+    assert browse("papers/luong.html").count("<mjx-container") > 10

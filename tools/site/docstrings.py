@@ -5,10 +5,12 @@ is a quotation and `h*` begins an emphasis. `sphinx.ext.napoleon` runs after thi
 turns the sections that are left (`Args:`, `Raises:`, …) into fields.
 """
 
+import importlib
 import itertools
 import re
 
 from sphinx.util import inspect
+from sphinx.util.docutils import SphinxDirective
 
 _FENCE = re.compile(r" *```(\w*)$")
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
@@ -18,12 +20,7 @@ _SPECIAL = re.compile(r"[\\*|`]|_(?!\w)")
 
 
 def process(app, kind, name, thing, options, lines):
-    """Rewrites `lines` in place; for Sphinx's `autodoc-process-docstring`.
-
-    A paper's page shows what a class says about the paper, up to its arguments.
-    """
-    if _is_paper(app):
-        lines[:] = itertools.takewhile(lambda line: not _SECTION.match(line), lines)
+    """Rewrites `lines` in place; for Sphinx's `autodoc-process-docstring`."""
     lines[:] = convert(lines)
 
 
@@ -32,8 +29,6 @@ def sign(app, kind, name, thing, options, signature, returned):
 
     Sphinx would take those of Keras's `__new__`, which are `(*args, **kwargs)`.
     """
-    if _is_paper(app):
-        return "", None
     if kind == "class" and signature == "(*args, **kwargs)":
         arguments = inspect.signature(thing.__init__, bound_method=True)
         signature = inspect.stringify_signature(
@@ -42,8 +37,26 @@ def sign(app, kind, name, thing, options, signature, returned):
     return signature, returned
 
 
-def _is_paper(app):
-    return app.env.current_document.docname.startswith("papers/")
+class Summary(SphinxDirective):
+    """The directive `summary`: what classes say of themselves, up to their arguments.
+
+    .. summary:: zoo.models.Luong zoo.layers.AttentionCell
+    """
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        """Returns the nodes."""
+        lines = []
+        for name in self.arguments[0].split():
+            module, _, attribute = name.rpartition(".")
+            thing = getattr(importlib.import_module(module), attribute)
+            text = itertools.takewhile(
+                lambda line: not _SECTION.match(line), inspect.getdoc(thing).split("\n")
+            )
+            lines += [f"``{name}``", "", *convert(list(text)), ""]
+        return self.parse_text_to_nodes("\n".join(lines))
 
 
 def convert(lines):
