@@ -40,9 +40,8 @@ def make(stack, attention, feeding, **options):
     cell = AttentionCell(
         STACKS[stack](),
         ATTENTIONS[attention](),
-        units=10,
         input_feeding=feeding,
-        **options,
+        **{"units": 10, **options},
     )
     decoder = AttentionDecoder(cell)
     decoder.build(INPUTS.shape, MEMORY.shape)
@@ -112,6 +111,38 @@ def test_input_feeding_is_luongs_equations():
             fed = np.tanh(np.concatenate([context, x]) @ W_c)
             close(outputs[b, t], fed)
             close(alignments[b, t, :length], a)
+
+
+@pytest.mark.parametrize("feeding", [True, once(False)])
+@pytest.mark.parametrize("vector, units", [("linear", 10), ("context", 8)])
+def test_other_vectors_than_equation_5(vector, units, feeding):
+    decoder = make("gru", "general", feeding, vector=vector, units=units)
+    cell = decoder.cell
+    run = compiled(lambda: decoder(INPUTS, MEMORY, mask=MASK))
+    outputs, final, alignments = to_numpy(run())
+    contexts = alignments @ (MEMORY * MASK[..., None])
+    if vector == "context":
+        assert cell.W_c is None
+        close(outputs, contexts)
+    step = compiled(lambda x, states: cell(x, states, MEMORY, mask=MASK))
+    states = cell.get_initial_state(batch_size=3)
+    for t in range(INPUTS.shape[1]):
+        output, _, states = step(INPUTS[:, t], states)
+        if vector == "linear":  # of the context and h_t, the cell's state
+            joined = np.concatenate([contexts[:, t], to_numpy(states[0])], axis=-1)
+            close(output, joined @ to_numpy(cell.W_c.value))
+        close(outputs[:, t], output)
+    for got, wanted in zip(final, states, strict=True):
+        close(got, wanted)
+    same_config(decoder)
+
+
+@pytest.mark.once
+def test_vectors_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="one of.*'context'.*vector='relu'"):
+        make("gru", "general", True, vector="relu")
+    with pytest.raises(ValueError, match="units=10, a memory of size 8"):
+        make("gru", "general", True, vector="context")
 
 
 def test_initial_states_are_used():

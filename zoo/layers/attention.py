@@ -193,14 +193,16 @@ class AdditiveAttention(_GlobalAttention):
     """Bahdanau, Cho & Bengio 2015, appendix A.1.2: v_a · tanh(W_a s + U_a h_j).
 
     The query is the previous decoder state s_{i-1} in the paper; which state is
-    passed is the caller's choice. No biases.
+    passed is the caller's choice. The paper has no bias.
 
     Args:
         units: n', the size of the hidden layer of the score.
         kernel_initializer: of W_a and U_a; the paper's is N(0, 0.001²).
         vector_initializer: of v_a; the paper's is zeros.
+        use_bias: whether b_a, from zeros, is added inside the tanh. Default False.
 
-    Variables: `W_a` (d, units), `U_a` (d_m, units), `v_a` (units,).
+    Variables: `W_a` (d, units), `U_a` (d_m, units), `v_a` (units,); `b_a` (units,)
+        with `use_bias`.
 
     Raises:
         ValueError: if `units` is not a positive integer.
@@ -220,16 +222,19 @@ class AdditiveAttention(_GlobalAttention):
         units: int,
         kernel_initializer: Any = "glorot_uniform",
         vector_initializer: Any = "glorot_uniform",
+        use_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.units = positive("units", units)
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.vector_initializer = initializers.get(vector_initializer)
+        self.use_bias = bool(use_bias)
         self.score_layer = self._score_class(
             units,
             self.kernel_initializer,
             self.vector_initializer,
+            self.use_bias,
             dtype=self.dtype_policy,
         )
 
@@ -239,6 +244,7 @@ class AdditiveAttention(_GlobalAttention):
             "units": self.units,
             "kernel_initializer": initializers.serialize(self.kernel_initializer),
             "vector_initializer": initializers.serialize(self.vector_initializer),
+            "use_bias": self.use_bias,
         }
 
 
@@ -250,8 +256,10 @@ class ConcatAttention(AdditiveAttention):
         units: the size of the hidden layer of the score.
         kernel_initializer: of W_a; the paper's is U(-0.1, 0.1).
         vector_initializer: of v_a; the paper's is U(-0.1, 0.1).
+        use_bias: whether b_a, from zeros, is added inside the tanh. Default False.
 
-    Variables: `W_a` (d + d_m, units), the query's rows first; `v_a` (units,).
+    Variables: `W_a` (d + d_m, units), the query's rows first; `v_a` (units,); `b_a`
+        (units,) with `use_bias`.
 
     Raises:
         ValueError: if `units` is not a positive integer.

@@ -1,12 +1,13 @@
 """One step of a decoder of any cells and any attention (Luong et al. 2015)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive
+from zoo.checks import one_of, positive
 from zoo.layers.attention import MemoryLayer, attend_rows
 from zoo.layers.cells import ZooCell, as_list
 from zoo.layers.functional import (
@@ -17,6 +18,8 @@ from zoo.layers.functional import (
 )
 from zoo.layers.lora import Adaptable
 
+VECTORS = ("tanh", "linear", "context")
+
 
 @keras.saving.register_keras_serializable(package="zoo")
 class AttentionCell(Adaptable, MemoryLayer):
@@ -25,18 +28,22 @@ class AttentionCell(Adaptable, MemoryLayer):
     The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, asked with h_t,
     gives the weights a_t and the context c_t; the attentional vector is
     h~_t = tanh(W_c [c_t; h_t]) (equation 5). With input feeding (section 3.3) the first
-    cell's input is [x_t; h~_{t-1}].
+    cell's input is [x_t; h~_{t-1}]. The other vectors are those of
+    `tfa.seq2seq.AttentionWrapper` (docs/from_tfa.md).
 
     Args:
         cells: a Keras recurrent cell or a list of them, first to last. zoo's own run
             faster inside `AttentionDecoder`.
         attention: a `zoo.layers` attention layer.
-        units: size of h~_t; None, the default, for the size of h_t.
+        units: size of h~_t; None, the default, for the size of h_t. The memory's size
+            with `vector="context"`.
         input_feeding: whether h~_{t-1} is fed to the first cell.
         dropout: share of each cell's inputs dropped in training, drawn anew at each
             step (Zaremba et al. 2014).
         kernel_initializer: of W_c.
         seed: seed of the dropout masks.
+        vector: h~_t: "tanh", the default and equation 5; "linear", W_c [c_t; h_t];
+            "context", c_t itself, without W_c.
 
     Call arguments:
         inputs: `(B, n)`.
@@ -54,7 +61,8 @@ class AttentionCell(Adaptable, MemoryLayer):
 
     Raises:
         ValueError: when something in `cells` is not a recurrent cell, or a cell has a
-            dropout of its own (use `dropout=` here).
+            dropout of its own (use `dropout=` here); for another vector; when built,
+            if a context is not of size `units` with `vector="context"`.
 
     Example:
         >>> import numpy as np
@@ -79,6 +87,7 @@ class AttentionCell(Adaptable, MemoryLayer):
         dropout: float = 0.0,
         kernel_initializer: Any = "glorot_uniform",
         seed: Any = None,
+        vector: str = "tanh",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -90,6 +99,7 @@ class AttentionCell(Adaptable, MemoryLayer):
         self.dropout = dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.seed = seed
+        self.vector = one_of("vector", vector, VECTORS)
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
         # The state counts of the cells, to cut the flat list of states.
         self.counts = [len(as_list(cell.state_size)) for cell in self.cells]
@@ -103,11 +113,18 @@ class AttentionCell(Adaptable, MemoryLayer):
             size = cell.output_size
         if not self.attention.built:
             self.attention.build((None, size), memory_shape)
-        self.W_c = self.add_weight(
-            name="W_c",
-            shape=(memory_shape[-1] + size, self.units),
-            initializer=fresh(self.kernel_initializer),
-        )
+        self.W_c = None
+        if self.vector != "context":
+            self.W_c = self.add_weight(
+                name="W_c",
+                shape=(memory_shape[-1] + size, self.units),
+                initializer=fresh(self.kernel_initializer),
+            )
+        elif self.units != memory_shape[-1]:
+            raise ValueError(
+                '`units` must be the memory\'s size with vector="context". Received: '
+                f"units={self.units}, a memory of size {memory_shape[-1]}"
+            )
         self.built = True
 
     def get_initial_state(
@@ -161,10 +178,24 @@ class AttentionCell(Adaptable, MemoryLayer):
         fed = [output] if self.input_feeding else []
         return output, alignment, [*new_states, *fed, position + 1]
 
-    def combine(self, context: Tensor, hidden: Tensor) -> Tensor:
-        """Equation 5: h~_t = tanh(W_c [c_t; h_t])."""
+    def combine(
+        self, context: Tensor, hidden: Tensor, product: Callable | None = None
+    ) -> Tensor:
+        """Equation 5: h~_t = tanh(W_c [c_t; h_t]), or the other `vector`.
+
+        Args:
+            context: c_t.
+            hidden: h_t.
+            product: the product with W_c, where a loop has its own.
+        """
+        if self.vector == "context":
+            return context
         joined = ops.concatenate([context, hidden], axis=-1)
-        return ops.tanh(linear(joined, cast_weights(self.W_c, self.compute_dtype)))
+        if product is None:
+            net = linear(joined, cast_weights(self.W_c, self.compute_dtype))
+        else:
+            net = product(joined)
+        return ops.tanh(net) if self.vector == "tanh" else net
 
     def split_states(self, states: list[Tensor]) -> list[list[Tensor]]:
         """Each cell's own states, from the flat list's front."""
@@ -209,6 +240,7 @@ class AttentionCell(Adaptable, MemoryLayer):
             "dropout": self.dropout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "seed": self.seed,
+            "vector": self.vector,
         }
 
     @classmethod

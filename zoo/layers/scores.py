@@ -133,13 +133,17 @@ class GeneralScore(Adaptable, DotScore):
 
 
 class _TanhScore(Score):
-    """v_a · tanh(query part + key part), the form that two scores share."""
+    """v_a · tanh(query part + key part + b_a), the form that two scores share.
+
+    b_a, which the papers leave out, is there with `use_bias`.
+    """
 
     def __init__(
         self,
         units=None,
         kernel_initializer="glorot_uniform",
         vector_initializer="glorot_uniform",
+        use_bias=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -147,12 +151,21 @@ class _TanhScore(Score):
         self.units = None if units is None else positive("units", units)
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.vector_initializer = initializers.get(vector_initializer)
+        self.use_bias = bool(use_bias)
 
     def _add(self, name, shape, initializer):
         return self.add_weight(name=name, shape=shape, initializer=fresh(initializer))
 
+    def _add_vectors(self, units):
+        self.v_a = self._add("v_a", (units,), self.vector_initializer)
+        if self.use_bias:
+            self.b_a = self._add("b_a", (units,), "zeros")
+
     def call(self, query, keys):
-        query, keys = _join(self.project_query(query), keys)
+        query = self.project_query(query)
+        if self.use_bias:
+            query = query + self.b_a
+        query, keys = _join(query, keys)
         hidden = ops.tanh(query + keys)
         scores = ops.squeeze(linear(hidden, ops.expand_dims(self.v_a, -1)), -1)
         return _with_queries(scores)
@@ -163,6 +176,7 @@ class _TanhScore(Score):
             "units": self.units,
             "kernel_initializer": initializers.serialize(self.kernel_initializer),
             "vector_initializer": initializers.serialize(self.vector_initializer),
+            "use_bias": self.use_bias,
         }
 
 
@@ -177,7 +191,7 @@ class AdditiveScore(Adaptable, _TanhScore):
         initializer = self.kernel_initializer
         self.W_a = self._add("W_a", (query_shape[-1], units), initializer)
         self.U_a = self._add("U_a", (memory_shape[-1], units), initializer)
-        self.v_a = self._add("v_a", (units,), self.vector_initializer)
+        self._add_vectors(units)
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
@@ -204,7 +218,7 @@ class ConcatScore(Adaptable, _TanhScore):
         units = self.units or query_shape[-1]
         shape = (query_shape[-1] + memory_shape[-1], units)
         self.W_a = self._add("W_a", shape, self.kernel_initializer)
-        self.v_a = self._add("v_a", (units,), self.vector_initializer)
+        self._add_vectors(units)
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:

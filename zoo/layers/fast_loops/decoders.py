@@ -44,7 +44,8 @@ def run_attention_cell(
     steps = [hoist(cell.cells[0], loop, inputs, fed=sizes[0])]
     for layer, size in zip(cell.cells[1:], sizes[1:], strict=False):
         steps.append(hoist(layer, loop, fed=size))
-    combine = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
+    if cell.vector != "context":
+        product = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
     masks = _dropout_masks(cell, loop, sizes[:-1], training)
 
     def step(slices, states):
@@ -59,8 +60,7 @@ def run_attention_cell(
         context, alignment = attend_rows(
             cell.attention, x, memory, mask, keys, position, paired=True
         )
-        joined = ops.concatenate([context, x], axis=-1)
-        output = ops.tanh(combine(slices, joined))
+        output = cell.combine(context, x, lambda joined: product(slices, joined))
         states = [*new_states, output, position + 1]
         if return_alignments:
             output = ops.concatenate([output, alignment], axis=-1)
