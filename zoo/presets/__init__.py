@@ -5,6 +5,7 @@ Importing this package imports no Keras.
 
 from zoo.presets.card import Card, PresetError
 from zoo.presets.registry import cannot, find, list_presets, locate, verify
+from zoo.presets.tfa import load_tfa
 
 __all__ = [
     "Card",
@@ -12,6 +13,7 @@ __all__ = [
     "cannot",
     "find",
     "list_presets",
+    "load_tfa",
     "locate",
     "verify",
 ]

@@ -1,0 +1,245 @@
+"""`load_tfa` refuses what it can't load whole, and then changes no layer."""
+
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import to_numpy
+from tests.presets.tfa_programs import FOLDER, UNITS, make
+from zoo.layers import (
+    AdditiveAttention,
+    ConcatAttention,
+    GRUCell,
+    LSTMCell,
+    MultiplicativeAttention,
+)
+from zoo.presets import PresetError, load_tfa
+
+pytestmark = pytest.mark.once
+
+
+def refused(path, layers, error, match):
+    """Loading fails with this error and changes no layer."""
+    before = {
+        name: [to_numpy(v.value) for v in layer.variables]
+        for name, layer in layers.items()
+    }
+    with pytest.raises(error, match=match):
+        load_tfa(path, layers)
+    for name, layer in layers.items():
+        for old, variable in zip(before[name], layer.variables, strict=True):
+            np.testing.assert_array_equal(old, to_numpy(variable.value))
+
+
+@pytest.mark.parametrize(
+    "name, changed, match",
+    [
+        ("luong", {"units": 8}, r"_cell/kernel.*\(13, 24\).*\(14, 24\)"),
+        (
+            "bahdanau_normalized",
+            {"units": 8},
+            r"_attention_layers/0/kernel.*\(12, 8\).*\(12, 10\)",
+        ),
+        (
+            "bahdanau_normalized",
+            {"units": UNITS, "vector": "context"},
+            "variables at decoder/rnn that AttentionCell lacks.*_attention_layers",
+        ),
+        ("luong", {"input_feeding": False}, r"\(5, 24\).*Received: \(14, 24\)"),
+        (
+            "luong",
+            {"cells": lambda: GRUCell(UNITS, reset_after=True)},
+            r"_cell/kernel.*\(14, 18\).*Received: \(14, 24\)",
+        ),
+        (
+            "luong_scaled",
+            {"cells": lambda: GRUCell(UNITS)},
+            r"_cell/bias.*\(18,\).*Received: \(2, 18\)",
+        ),
+        (
+            "luong",
+            {"cells": lambda: LSTMCell(UNITS, use_bias=False)},
+            "lacks.*_cell/bias",
+        ),
+        (
+            "luong",
+            {"cells": lambda: [LSTMCell(UNITS), LSTMCell(UNITS)]},
+            "no 'cells' at decoder/rnn/_cell.*it has",
+        ),
+        ("stacked", {"cells": lambda: LSTMCell(UNITS)}, "1 cells. Received: 2"),
+        (
+            "luong",
+            {"attention": lambda: AdditiveAttention(7)},
+            "a MultiplicativeAttention.*Received: AdditiveAttention",
+        ),
+        (
+            "luong",
+            {"attention": lambda: MultiplicativeAttention("dot")},
+            "general.*Received: MultiplicativeAttention.*'dot'",
+        ),
+        (
+            "bahdanau",
+            {"attention": lambda: MultiplicativeAttention("general")},
+            "an AdditiveAttention. Received: Multiplicative",
+        ),
+        (
+            "bahdanau",
+            {"attention": lambda: ConcatAttention(7)},
+            "an AdditiveAttention. Received: ConcatAttention",
+        ),
+        ("bahdanau", {"vector": "linear"}, 'no attention layer.*vector="context"'),
+        (
+            "bahdanau",
+            {"attention": lambda: AdditiveAttention(7, use_bias=True)},
+            "no 'attention_b'",
+        ),
+        (
+            "bahdanau_normalized",
+            {"attention": lambda: AdditiveAttention(7)},
+            "lacks.*attention_b",
+        ),
+    ],
+)
+def test_other_layers_than_the_checkpoints_are_refused(name, changed, match):
+    refused(FOLDER / name, make(name, **changed), PresetError, match)
+
+
+def test_layers_of_other_kinds_and_places_are_refused():
+    layers, path = make("luong"), FOLDER / "luong"
+    cell = layers["decoder/rnn"]
+    refused(path, {**layers, "decoder/rnm": cell}, PresetError, "did you mean rnn")
+    refused(
+        path, {**layers, "decoder": cell}, PresetError, "must be an AttentionWrapper"
+    )
+    refused(path, {**layers, "encoder": keras.layers.LSTMCell(3)}, ValueError, "built")
+    drop = keras.layers.Dropout(0.1)
+    drop.build((None, 3))
+    refused(path, {**layers, "encoder": drop}, ValueError, "Received: encoder: Dropout")
+    for name in ("encoder/embedding", "decoder/rnn/_cell/kernel"):
+        dense = keras.layers.Dense(3)
+        dense.build((None, 4))
+        refused(path, {**layers, name: dense}, PresetError, "no 'kernel'")
+    gru_cell = GRUCell(UNITS, reset_after=True, update="replace")
+    changed = make("luong_scaled", cells=lambda: gru_cell)
+    refused(FOLDER / "luong_scaled", changed, ValueError, "update='replace'")
+    cell.enable_lora(2)
+    refused(path, layers, ValueError, "before LoRA is added")
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    index, data = (
+        (FOLDER / f"luong{end}").read_bytes()
+        for end in (".index", ".data-00000-of-00001")
+    )
+    layers = make("luong")
+
+    def write(index, data):
+        (tmp_path / "x.index").write_bytes(index)
+        (tmp_path / "x.data-00000-of-00001").write_bytes(data)
+
+    refused(tmp_path / "x", layers, FileNotFoundError, "no checkpoint at .*x")
+    refused(tmp_path, layers, FileNotFoundError, "no checkpoint")
+    for cut_index, cut_data in (
+        (index[: len(index) // 2], data),
+        (b"", data),
+        (b"PK\x03\x04" + index, data),
+        (index, data[: len(data) // 2]),
+        (index, b""),
+        (index, bytes(len(data))),
+        (index, bytes(byte ^ 1 for byte in data)),
+    ):
+        write(cut_index, cut_data)
+        refused(tmp_path / "x", layers, PresetError, "damaged or not a checkpoint")
+    write(index, data)
+    (tmp_path / "x.data-00000-of-00001").unlink()
+    refused(tmp_path / "x", layers, PresetError, "damaged or not a checkpoint")
+
+
+def write_checkpoint(path, tree):
+    """A TensorFlow checkpoint of nested dictionaries of arrays."""
+    import tensorflow as tf
+
+    def tracked(item):
+        if isinstance(item, dict):
+            module = tf.Module()
+            for name, part in item.items():
+                setattr(module, name, tracked(part))
+            return module
+        if isinstance(item, list):
+            return [tracked(part) for part in item]
+        return tf.Variable(item)
+
+    tf.train.Checkpoint(root=tracked(tree)).write(str(path))
+
+
+def wrapper(**changed):
+    """The tree of an AttentionWrapper of a LuongAttention."""
+    rng = np.random.default_rng(3)
+
+    def array(*shape):
+        return rng.normal(size=shape).astype("float32")
+
+    return {
+        "_cell": {
+            "kernel": array(14, 24),
+            "recurrent_kernel": array(6, 24),
+            "bias": array(24),
+        },
+        "_attention_mechanisms": [{"memory_layer": {"kernel": array(6, 6)}}],
+        "_attention_layers": [{"kernel": array(12, 9)}],
+        **changed,
+    }
+
+
+@pytest.mark.parametrize(
+    "changed, match",
+    [
+        (
+            {"_attention_mechanisms": [{"memory_layer": {}}] * 2},
+            "one attention mechanism. Received: 2",
+        ),
+        (
+            {"_attention_mechanisms": [{"attention_score_bias": np.float32(0)}]},
+            "monotonic attention, which zoo doesn't have",
+        ),
+        ({"_attention_layers": [{}]}, "no 'kernel'"),
+        (
+            {
+                "_attention_layers": [
+                    {
+                        "kernel": np.ones((12, 9), "float32"),
+                        "bias": np.ones(9, "float32"),
+                    }
+                ]
+            },
+            "lacks: root/_attention_layers/0/bias",
+        ),
+        ({"_attention_layers": [{"kernel": {}}]}, "no variable at .*kernel"),
+        (
+            {"_attention_layers": [{"kernel": np.ones((12, 9), "int32")}]},
+            "must hold floats. Received: int32",
+        ),
+        (
+            {"_attention_layers": [{"kernel": np.full((12, 9), np.nan, "float32")}]},
+            "finite. Received: 108 numbers",
+        ),
+    ],
+)
+def test_wrappers_that_no_cell_can_be_are_refused(changed, match, tmp_path):
+    cell = make("luong")["decoder/rnn"]
+    write_checkpoint(tmp_path / "right", wrapper())
+    load_tfa(tmp_path / "right", {"root": cell})
+    write_checkpoint(tmp_path / "wrong", wrapper(**changed))
+    refused(tmp_path / "wrong", {"root": cell}, PresetError, match)
+
+
+def test_a_checkpoint_without_a_tree_is_refused(tmp_path):
+    import tensorflow as tf
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variable = tf.compat.v1.get_variable("decoder/kernel", (2, 3))
+        session.run(variable.initializer)
+        tf.compat.v1.train.Saver().save(session, str(tmp_path / "old"))
+    refused(
+        tmp_path / "old", make("luong"), PresetError, "no tree of objects.*decoder/k"
+    )

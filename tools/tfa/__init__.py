@@ -1,0 +1,1 @@
+"""What tfa.seq2seq computed, recorded for the tests of `zoo.presets.load_tfa`."""
