@@ -1,7 +1,6 @@
 import keras
 import numpy as np
 import pytest
-import torch
 
 from tests.harness import both_close, check_layer, close, randomize, to_numpy
 from tests.marks import once
@@ -26,6 +25,8 @@ def test_a_keras_layer():
 
 @pytest.mark.parametrize("use_bias", [False, once(True)])
 def test_it_is_torchs(use_bias):
+    import torch
+
     layer = built(use_bias)
     peer = torch.nn.MultiheadAttention(
         6, 2, bias=use_bias, kdim=5, vdim=5, batch_first=True, dtype=torch.float64

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 from keras import ops
 
 from tests.harness import check_layer, close, randomize, to_numpy
@@ -18,6 +17,8 @@ OTHERS = ["bias"] * 2 + ["kernel"] * 2  # of the feed-forward network
 
 def copy_attention(layer, peer):
     """zoo's matrices into `torch.nn.MultiheadAttention`, its biases zero."""
+    import torch
+
     parts = [to_numpy(w.kernel).T for w in (layer.W_Q, layer.W_K, layer.W_V)]
     peer.in_proj_weight.copy_(torch.tensor(np.concatenate(parts)))
     peer.out_proj.weight.copy_(torch.tensor(to_numpy(layer.W_O.kernel).T.copy()))
@@ -26,12 +27,16 @@ def copy_attention(layer, peer):
 
 
 def copy_norm(layer, peer):
+    import torch
+
     peer.weight.copy_(torch.tensor(to_numpy(layer.gamma)))
     peer.bias.copy_(torch.tensor(to_numpy(layer.beta)))
 
 
 def copy_layer(layer, peer):
     """zoo's layer into `torch.nn.TransformerEncoderLayer` or `…DecoderLayer`."""
+    import torch
+
     with torch.no_grad():
         copy_attention(layer.self_attention, peer.self_attn)
         if hasattr(layer, "memory_attention"):
@@ -44,6 +49,8 @@ def copy_layer(layer, peer):
 
 
 def peer_of(layer, kind):
+    import torch
+
     peer = kind(
         6,
         2,
@@ -77,6 +84,8 @@ def test_keras_layers():
 
 @pytest.mark.parametrize("norm", ["post", once("pre")])
 def test_encoder_layer_is_torchs(norm):
+    import torch
+
     layer = TransformerEncoderLayer(**SIZES, norm=norm)
     layer.build(MEMORY.shape)
     randomize(layer)
@@ -91,6 +100,8 @@ def test_encoder_layer_is_torchs(norm):
 
 @pytest.mark.parametrize("norm", ["post", once("pre")])
 def test_decoder_layer_is_torchs_and_its_own_steps(norm):
+    import torch
+
     layer = TransformerDecoderLayer(**SIZES, norm=norm)
     layer.build(INPUTS.shape, MEMORY.shape)
     randomize(layer)

@@ -2,7 +2,6 @@ import inspect
 
 import numpy as np
 import pytest
-import torch
 
 from tests.harness import close, randomize, to_numpy
 from tests.layers.test_transformer import copy_layer, copy_norm
@@ -30,6 +29,8 @@ def test_contract(options):
 @pytest.mark.parametrize("norm", ["post", once("pre")])
 def test_the_whole_model_is_torchs(norm):
     """Against `torch.nn.Transformer` in float64 with the same weights."""
+    import torch
+
     model = randomize(Transformer(VOCABULARY, **SMALL, norm=norm))
     logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
     peer = torch.nn.Transformer(
