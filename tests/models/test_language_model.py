@@ -182,7 +182,7 @@ def test_word_by_word_it_is_the_whole(cell):
         close(found, logits[:, t])
 
 
-@pytest.mark.parametrize("cell", ["lstm", *map(once, CELLS[1:]), "lstmn"])
+@pytest.mark.parametrize("cell", ["lstm", *map(once, [*CELLS[1:], "lstmn"])])
 def test_generate_is_greedy_search_behind_the_prompt(cell):
     task = task_of(cell, seed=3)
     prompts = ["a dog", "", "runs"]

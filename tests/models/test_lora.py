@@ -13,10 +13,11 @@ from zoo.layers.lora import Adaptable, factors
 from zoo.training import SmoothedCrossEntropy, compile_for_training
 
 TIED = {"tie_embeddings": "all"}
+LOCATION = TIED | {"attention": "location"}
 TRANSLATORS = [
     (models.LuongTranslator, {}),
-    (models.TransformerTranslator, TIED),
-    once(models.LuongTranslator, TIED | {"attention": "location"}),
+    once(models.TransformerTranslator, TIED),  # all of it is Keras's own layers
+    once(models.LuongTranslator, LOCATION),
     once(models.LuongTranslator, {"attention": "global", "score": "concat"}),
     once(models.BahdanauTranslator, {}),
     once(models.RNNEncoderDecoderTranslator, {}),
@@ -86,15 +87,25 @@ def test_lora_is_a_sum_in_every_loop_and_in_files(cls, options, tmp_path):
             assert np.abs(d_left).max() > 0
 
 
-@pytest.mark.parametrize(("cls", "options"), TRANSLATORS[:3])
-@pytest.mark.parametrize("fast", [False, True], ids=["compile", "compile_for_training"])
-def test_lora_alone_is_trained_and_is_saved_by_itself(cls, options, fast, tmp_path):
+# Under each backend each way to train and each kind of layers, the four pairs once.
+TRAINED = [
+    (models.LuongTranslator, {}, "compile_for_training"),
+    (models.TransformerTranslator, TIED, "compile"),
+    once(models.LuongTranslator, {}, "compile"),
+    once(models.TransformerTranslator, TIED, "compile_for_training"),
+    once(models.LuongTranslator, LOCATION, "compile"),
+    once(models.LuongTranslator, LOCATION, "compile_for_training"),
+]
+
+
+@pytest.mark.parametrize(("cls", "options", "way"), TRAINED)
+def test_lora_alone_is_trained_and_is_saved_by_itself(cls, options, way, tmp_path):
     task, other = adapted(cls, options, drawn=False)
     close(task(INPUTS), other(INPUTS))  # LoRA starts at zero
     frozen = [(v, to_numpy(v.value)) for v in task.weights if not v.trainable]
     path = str(tmp_path / "own.lora.h5")
     trained = task
-    if fast:
+    if way == "compile_for_training":
         trained = compile_for_training(task, keras.optimizers.SGD(1.0))
     else:
         task.compile(keras.optimizers.SGD(1.0))
@@ -111,6 +122,14 @@ def test_lora_alone_is_trained_and_is_saved_by_itself(cls, options, fast, tmp_pa
     other.backbone.enable_lora(2)
     other.backbone.load_lora_weights(path)
     np.testing.assert_array_equal(to_numpy(other(INPUTS)), to_numpy(task(INPUTS)))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(("cls", "options"), TRANSLATORS[:3])
+def test_lora_of_another_model_is_refused(cls, options, tmp_path):
+    task, _ = adapted(cls, options)
+    path = str(tmp_path / "own.lora.h5")
+    task.backbone.save_lora_weights(path)
     unlike, _ = adapted(cls, options, rank=3)
     with pytest.raises(ValueError, match="LoRA of rank 2 of .* the model of rank 3"):
         unlike.backbone.load_lora_weights(path)
