@@ -288,7 +288,7 @@ def test_a_mask_with_an_axis_for_the_queries(make):
 def test_nothing_to_attend_to_gives_zeros(make, sizes):
     batch, time, length = sizes
     layer = make()
-    layer(QUERY, EQUAL)
+    layer.build(QUERY.shape, EQUAL.shape)
     query, memory = np.ones((batch, time, 6)), np.ones((batch, length, 6))
     for mask in (None, np.ones((batch, length), bool)):
         context, weights = to_numpy(compiled(layer)(query, memory, mask=mask))

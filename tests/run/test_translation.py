@@ -38,6 +38,7 @@ def corpora():
         yield
 
 
+@pytest.mark.once
 def test_a_newer_snapshot_is_asked_for(tmp_path, monkeypatch):
     asked = []
 
@@ -105,6 +106,7 @@ def test_pairs_stand_in_an_epoch_as_often_as_the_scale_says(untrained):
     assert batches.seed == 1 and len(batches.buckets) == SCALE.buckets
 
 
+@pytest.mark.once
 def test_what_is_left_out_is_told(tmp_path, capsys):
     make(tmp_path, limit=20)
     error = capsys.readouterr().err
@@ -124,6 +126,7 @@ def test_validation_is_a_part_and_the_test_sets_are_whole(untrained):
     assert len(untrained.data.tests["tatoeba"][1][0]) == 2
 
 
+@pytest.mark.once
 def test_without_corpora_text_is_generated(tmp_path):
     scale = Scale(**{**vars(SCALE), "corpora": (), "pairs": 50})
     made = make(tmp_path, scale)
@@ -180,6 +183,7 @@ def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
     )
 
 
+@pytest.mark.once
 def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monkeypatch):
     monkeypatch.setattr(WithoutLogits, "fit", None)
     path = copy_checkpoint(straight, tmp_path)
@@ -196,6 +200,7 @@ def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monke
         make(tmp_path, scale=dataclasses.replace(SCALE, patience=3)).train()
 
 
+@pytest.mark.once
 def test_an_average_of_a_run_that_kept_no_weights_is_refused(straight, tmp_path):
     copy_checkpoint(straight, tmp_path)
     scale = dataclasses.replace(SCALE, average={"which": "last", "keep": 2})
@@ -204,6 +209,7 @@ def test_an_average_of_a_run_that_kept_no_weights_is_refused(straight, tmp_path)
         made.finish()
 
 
+@pytest.mark.once
 def test_finish_needs_a_checkpoint(straight, tmp_path):
     with pytest.raises(FileNotFoundError, match="checkpoint"):
         make(tmp_path, finish=True).train()
@@ -220,6 +226,7 @@ def copy_checkpoint(straight, folder):
     return folder / "checkpoint.npz"
 
 
+@pytest.mark.once
 def test_a_truncated_checkpoint_is_refused(straight, tmp_path):
     path = copy_checkpoint(straight, tmp_path)
     path.write_bytes(path.read_bytes()[:5000])
@@ -227,6 +234,7 @@ def test_a_truncated_checkpoint_is_refused(straight, tmp_path):
         make(tmp_path).train()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("change", "seed", "name"),
     [
@@ -251,6 +259,7 @@ def test_the_checkpoint_of_another_run_is_refused_before_the_data_are_read(
         make(tmp_path, scale, seed)
 
 
+@pytest.mark.once
 def test_another_vocabulary_is_refused(straight, tmp_path):
     copy_checkpoint(straight, tmp_path)
     other_tokenizer = train_tokenizer(reversal_pairs(40, seed=8)[0], 29)
@@ -265,6 +274,7 @@ def test_another_vocabulary_is_refused(straight, tmp_path):
         made.train()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("content", [b"", b"not a model", None])
 def test_a_broken_tokenizer_is_refused_with_its_name(straight, tmp_path, content):
     copy_checkpoint(straight, tmp_path)
@@ -274,6 +284,7 @@ def test_a_broken_tokenizer_is_refused_with_its_name(straight, tmp_path, content
         make(tmp_path)
 
 
+@pytest.mark.once
 def test_nothing_is_taken_up_of_a_run_without_a_checkpoint(straight, tmp_path):
     copy_checkpoint(straight, tmp_path)
     (tmp_path / "checkpoint.npz").unlink()
