@@ -33,7 +33,7 @@ def short(monkeypatch):
     monkeypatch.setattr(batches, "POSITIONS", 8)
 
 
-@pytest.mark.parametrize("cell", ["lstm", once("gru"), "lstmn"])
+@pytest.mark.parametrize("cell", ["lstm", once("gru"), once("lstmn")])
 @pytest.mark.parametrize("batch_size", [once(1), 32])
 def test_rows_by_themselves(cell, batch_size):
     task = task_of(cell)
