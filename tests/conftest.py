@@ -1,5 +1,8 @@
 import contextlib
 import gc
+import math
+import os
+from pathlib import Path
 
 import pytest
 
@@ -37,16 +40,27 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module", autouse=True)
 def free_memory():
-    """Lets go of a file's models and of what was compiled for them."""
+    """Lets go of a file's models, and under JAX of what was compiled, if it is much.
+
+    What one file compiles of small operations, other files use again.
+    """
     gc.freeze()  # what is there now stays, and no collection looks through it
     yield
     import keras  # here, since the process that hands out the files needs none
 
     gc.collect()
-    if keras.backend.backend() == "jax":
+    if keras.backend.backend() == "jax" and _resident() > 3e9:
         import jax
 
         jax.clear_caches()
+
+
+def _resident():
+    """Returns the bytes of memory that this process holds; infinity if unknown."""
+    statm = Path("/proc/self/statm")
+    if not statm.is_file():
+        return math.inf
+    return int(statm.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.fixture(scope="session", autouse=True)

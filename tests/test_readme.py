@@ -8,6 +8,8 @@ import keras_hub
 import numpy as np
 import pytest
 
+import zoo
+
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,3 +89,24 @@ def test_layers_train_within_a_torch_module():
     real = np.array([4, 2, 3])[:, None, None] > np.arange(4)
     assert not weights[~np.broadcast_to(real, weights.shape)].any()
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
+
+
+def test_the_score_in_the_answer_of_a_server():
+    text = (ROOT / "README.md").read_text("utf-8")
+    [(translation, score)] = re.findall(
+        r'"translation": "(.*?)", "score": (.*?)}', text
+    )
+    source = "A man is riding a bicycle."
+    found = zoo.load("luong_local").translate(source, return_details=True)
+    assert found.text == translation
+    assert found.score == pytest.approx(float(score), abs=5e-4)
+
+
+def test_the_picture_shows_what_the_presets_write_today():
+    drawn = (ROOT / "docs/attention.svg").read_text("utf-8")
+    words = re.findall(r"<!-- (.*?) -->", drawn)
+    source = "A little girl is playing with a ball in the park."
+    for name in ("bahdanau", "luong_local", "transformer"):
+        record = zoo.load(name).translate(source, return_details=True).merge_words()
+        labels = re.escape(" ".join([*record.source_tokens, *record.tokens]))
+        assert re.search(rf"{labels} [\d ]+ {name}( |$)", " ".join(words))

@@ -17,8 +17,8 @@ import pytest
 pytestmark = [pytest.mark.long, pytest.mark.backend_free]
 
 ROOT = Path(__file__).resolve().parents[2]
-# Relations of <link> that only tell where something is: a browser fetches no such page.
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+# Relations of <link> that only tell where something is: a browser fetches no such page.
 TOLD = {"canonical", "index", "search", "next", "prev", "author", "copyright"}
 
 
@@ -167,7 +167,8 @@ def test_each_lesson_is_offered_as_a_notebook(pages, site):
         links = pages[site / "lessons" / f"{path.stem}.html"].links
         assert f"../_sources/lessons/{path.stem}.ipynb" in links
         nbformat.read(site / "_sources" / "lessons" / f"{path.stem}.ipynb", 4)
-    assert not any(link.endswith(".ipynb") for link in pages[site / "index.html"].links)
+    for other in ("index.html", "papers/luong.html"):
+        assert not any(link.endswith(".ipynb") for link in pages[site / other].links)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.harness import load_recipe
 
 
 def check_few_steps(name, folder, *options, loss="loss"):
-    """Trains a recipe's tiny scale for 16 steps or a few dozen: the loss, that of the
+    """Trains a recipe's tiny scale for a few dozen steps: the loss, that of the
     log's column, falls.
 
     Returns:

@@ -49,7 +49,7 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path, monkeypat
 
     monkeypatch.setattr(parallel, "reversal_pairs", few_pairs)
     # What hard attention is trained by is no likelihood: it may rise at first.
-    limit = ("--limit", "500")
+    limit = ("--limit", "1000")
     model = check_few_steps(name, tmp_path, *limit, loss="val_perplexity")
     assert type(model.backbone) is load_recipe(name).RECIPE.classes["model"].load()
     assert isinstance(model.translate("sa po", beam_size=2, max_length=3), str)

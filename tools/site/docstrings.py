@@ -38,7 +38,7 @@ def sign(app, kind, name, thing, options, signature, returned):
 
 
 class Summary(SphinxDirective):
-    """The directive `summary`: what classes say of themselves, up to their arguments.
+    """The directive `summary`: class docstrings without their sections of arguments.
 
     .. summary:: zoo.models.Luong zoo.layers.AttentionCell
     """

@@ -6,7 +6,7 @@ import nbformat
 from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
 
 INSTALL = """\
-# Installs attention-zoo where it is missing, as on Colab; elsewhere it does nothing.
+# Installs attention-zoo if it isn't installed (as on Colab).
 SOURCE = "attention-zoo[train,plot,jax]"  # or "… @ git+https://…", or a wheel's path
 
 import importlib.metadata
@@ -39,8 +39,8 @@ def convert(text):
 
 
 def offer(app, pagename, templatename, context, doctree):
-    """Writes the notebook of a page beside its source, where the theme links to it."""
-    if doctree is None:
+    """Writes the notebook of a lesson beside its source, where the theme links to it."""
+    if doctree is None or not pagename.startswith("lessons/"):
         return
     text = Path(app.env.doc2path(pagename)).read_text("utf-8")
     if is_myst_markdown_notebook(text):

@@ -107,6 +107,8 @@ def _page(path):
     folder, _, name = path.partition("/")
     if folder == "savedmodels" and name:
         return f"{CARDS}/{name}.md"
-    if folder == "docs" and posixpath.splitext(name)[1]:
+    if folder == "docs":
+        if not posixpath.splitext(name)[1]:
+            raise ValueError(f"a link must lead to a page of docs/. Received: {path}")
         return name
     return None

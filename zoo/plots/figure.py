@@ -119,7 +119,11 @@ def new_figure(width: float, height: float, **options: Any) -> Any:
 
 @one_thread
 def render(figure: Any, kind: str, dpi: int) -> bytes:
-    """Renders a figure as the bytes of a "png" or "svg" file."""
+    """Renders a figure as the bytes of a "png" or "svg" file, the same each time."""
+    from matplotlib import rc_context
+
     file = io.BytesIO()
-    figure.savefig(file, format=kind, dpi=dpi, facecolor="white")
+    metadata = {"Date": None} if kind == "svg" else None
+    with rc_context({"svg.hashsalt": "zoo"}):  # names in an SVG are random otherwise
+        figure.savefig(file, format=kind, dpi=dpi, facecolor="white", metadata=metadata)
     return file.getvalue()

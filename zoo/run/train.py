@@ -31,7 +31,7 @@ def train(
     size: str = "small",
     output: StrPath | None = None,
     start: StrPath | None = None,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str | int] | None = None,
     languages: Sequence[str] | None = None,
     keep_all: bool = False,
     seed: int = 1,
@@ -53,7 +53,7 @@ def train(
         output: folder of the run, which a second call with the same arguments resumes.
             Default: none is kept.
         start: preset to fine-tune: its weights and its tokenizer.
-        columns: names of a table's columns.
+        columns: names of a table's columns, or numbers if it has no header.
         languages: codes of source and target, for the card.
         keep_all: whether lines that look wrong are kept.
         seed: makes the training repeatable.

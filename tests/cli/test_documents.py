@@ -1,0 +1,59 @@
+"""The commands that the documents show are ones that zoo takes."""
+
+import importlib
+import pkgutil
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import zoo.cli
+from zoo.run.arguments import parse
+from zoo.run.recipe import load_recipe
+from zoo.run.train import recipes
+
+pytestmark = pytest.mark.backend_free
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]
+BLOCK = re.compile(r"^    .*(?:\n    .*)*", re.MULTILINE)
+COMMAND = re.compile(r"(?:^|(?<!cd)\s)zoo((?: (?!\\)[^&;|#\n]*)?)(?= *(?:[&;|#\n]|$))")
+
+
+def commands():
+    """Yields page and words of each command in an indented block."""
+    for page in sorted(PAGES):
+        if "generated" in page.parts:
+            continue
+        text = page.read_text("utf-8").replace("\\\n", " ")
+        for block in BLOCK.findall(text):
+            for line in block.split("\n"):
+                for words in COMMAND.findall(line):
+                    if not words.startswith(" = "):
+                        yield pytest.param(
+                            shlex.split(words), id=f"{page.stem}:{words.strip()}"
+                        )
+
+
+COMMANDS = {given.id: given for given in commands()}
+
+
+@pytest.mark.parametrize("words", COMMANDS.values())
+def test_a_command_is_taken(words, monkeypatch):
+    given = []
+    for module in pkgutil.iter_modules(zoo.cli.__path__, "zoo.cli."):
+        module = importlib.import_module(module.name)
+        if hasattr(module, "run") and hasattr(module, "HELP"):
+            monkeypatch.setattr(module, "run", given.append)
+    if not words:
+        return  # the menu
+    zoo.cli.main(words)
+    [arguments] = given
+    if words[0] == "train" and arguments.recipe in recipes():
+        recipe = load_recipe(recipes()[arguments.recipe]).RECIPE
+        parse(recipe, arguments.options)
+
+
+def test_there_are_commands():
+    assert len(COMMANDS) > 30
