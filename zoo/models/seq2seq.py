@@ -20,6 +20,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
+from zoo.decoding.keras_engine import KERAS
 from zoo.decoding.translating import Translating
 from zoo.models.base import (
     Backbone,
@@ -179,6 +180,7 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     """
 
     task_name = "translate"
+    engine = KERAS
     text_columns = ("source", "target")
     text_inputs = 2
 

@@ -27,7 +27,7 @@ from zoo.serving.words import (
     LanguageModelSignatures,
     TaggerSignatures,
 )
-from zoo.text.preprocessor import needed_preprocessor
+from zoo.text.translation import needed_preprocessor
 
 _PART = ".export-"  # prefix of an unfinished export's folder
 _YOUNG = 3600  # seconds; no export takes longer
