@@ -13,8 +13,7 @@ import pytest
 from tests.serving.conftest import TEXTS, make_tagger, needs_tensorflow
 from zoo.files import lock
 from zoo.serving import Limits, export_savedmodel, read_metadata, versions
-from zoo.serving.export import _publish, _remove_leftovers
-from zoo.serving.folder import TAKES
+from zoo.serving.folder import TAKES, _publish, _remove_leftovers
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
 SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp"}

@@ -68,8 +68,8 @@ def score_ids(
         For each translation a float32 array `(tokens + 1,)`.
     """
     results: list[Any] = [None] * len(sources)
-    run = model.engine.scores(model)
-    for i, log_probs in _read(run, sources, targets, batch_size):
+    make = model.engine.scores
+    for i, log_probs in _read(model, make, sources, targets, batch_size):
         results[i] = log_probs[0][: len(targets[i]) + 1]
     return results
 
@@ -89,16 +89,16 @@ def align_ids(
     ]
     full = [i for i in range(len(sources)) if sources[i] and targets[i]]
     pairs = [sources[i] for i in full], [targets[i] for i in full]
-    run = model.engine.alignments(model)
-    for n, (weights, *places) in _read(run, *pairs, batch_size):
+    make = model.engine.alignments
+    for n, (weights, *places) in _read(model, make, *pairs, batch_size):
         height, width = len(pairs[1][n]), len(pairs[0][n])
         weights = weights[:height, :width].astype("float32")
         results[full[n]] = weights, *(place[:height] for place in places)
     return results
 
 
-def _read(run, sources, targets, batch_size):
-    """Runs a function of `(source_ids, target_ids, labels)` in batches.
+def _read(model, make, sources, targets, batch_size):
+    """Runs a function of the model's engine in batches.
 
     Target token t is the label of step t, after the tokens before it have been read.
 
@@ -109,7 +109,7 @@ def _read(run, sources, targets, batch_size):
     sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     for chosen in batches(order, batch_size, sources, read):
-        outputs = run(
+        outputs = make(model)(
             pad_batch([sources[i] for i in chosen], batch_size),
             pad_batch([read[i] for i in chosen], batch_size),
             pad_batch([[*targets[i], END_ID] for i in chosen], batch_size),

@@ -43,6 +43,9 @@ class Seq2SeqBackbone(Backbone):
     sentence, and share its memory.
     """
 
+    window_state: int | None = None
+    """For local attention, the leaf of the state that `attention_window` reads."""
+
     def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         """Reads the source: `(B, S)` ids to a memory."""
         raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Exported models without Keras: `zoo.runtime.onnx` runs them by ONNX Runtime."""
