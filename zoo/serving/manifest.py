@@ -92,7 +92,7 @@ def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def _verified(folder, name, digest):
-    if name != Path(name).name:
+    if name != Path(name).name or name == "..":
         raise ValueError(f"{folder / MANIFEST} names a file elsewhere: {name!r}")
     try:
         content = (folder / name).read_bytes()
