@@ -18,6 +18,8 @@ from zoo.runtime.arrays import ArraySearch, log_sum_exp, trim
 from zoo.runtime.pieces import Pieces, PiecesPreprocessor
 from zoo.serving.manifest import TOKENIZER, newest, read_version
 
+__all__ = ["Translator", "load"]
+
 INSTALL = 'pip install "attention-zoo[onnx]"'
 
 
