@@ -21,6 +21,8 @@ from zoo.serving.manifest import TOKENIZER, newest, read_version
 __all__ = ["Translator", "load"]
 
 INSTALL = 'pip install "attention-zoo[onnx]"'
+_ROOM = 16  # steps for which a growing state has room at first
+_STEPS = "steps"  # in such a state: the steps made, (R,)
 
 
 def load(path: StrPath, threads: int = 1) -> "Translator":
@@ -84,6 +86,7 @@ class Graph:
             raise ImportError(
                 f"zoo.runtime.onnx needs onnxruntime: {INSTALL}", name=error.name
             ) from None
+        self.described = described
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -114,7 +117,9 @@ class Graph:
 class Graphs:
     """The contract of `zoo.models.Seq2SeqBackbone` by ONNX graphs.
 
-    Memory and state are dicts of arrays, by the names of the graphs' tensors.
+    Memory and state are dicts of arrays, by the names of the graphs' tensors. A state
+    that grows with the translation (caches, tapes) has room for a few steps at first,
+    and gets more when it is full: its products and copies take as long as it is wide.
 
     Args:
         graphs: `encode`, `start`, `step`, and for local attention `window`.
@@ -125,6 +130,12 @@ class Graphs:
         self, graphs: dict[str, Graph], window_state: str | None = None
     ) -> None:
         self.graphs, self.window_state = graphs, window_state
+        # Name -> the axis that is as long as the translation may become.
+        self._growing = {
+            tensor["name"]: tensor["shape"].index("L")
+            for tensor in graphs["step"].described["inputs"]
+            if "L" in tensor["shape"]
+        }
 
     def encode(self, source_ids: np.ndarray) -> dict[str, np.ndarray]:
         """Reads the source: `(B, S)` ids to a memory."""
@@ -133,8 +144,14 @@ class Graphs:
     def start_for(
         self, memory: dict[str, np.ndarray], length: int
     ) -> dict[str, np.ndarray]:
-        """The state before the first target token, with room for `length` steps."""
-        return self.graphs["start"]({"length": np.array(length, "int32"), **memory})
+        """The state before the first target token, for at most `length` steps."""
+        if self._growing:
+            length = min(length, _ROOM)
+        state = self.graphs["start"]({"length": np.array(length, "int32"), **memory})
+        if self._growing:
+            rows = len(state[next(iter(self._growing))])
+            state[_STEPS] = np.zeros(rows, "int32")
+        return state
 
     def step(
         self,
@@ -144,9 +161,22 @@ class Graphs:
     ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
         """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
         tokens = {"token_ids": token_ids.astype("int32")}
+        state = self._with_room(state)
         outputs = self.graphs["step"]({**tokens, **state, **memory})
-        new = {name: outputs[f"new_{name}"] for name in state}
+        new = {name: outputs[f"new_{name}"] for name in state if name != _STEPS}
+        if self._growing:
+            new[_STEPS] = state[_STEPS] + 1
         return outputs["logits"], new, outputs["weights"]
+
+    def _with_room(self, state):
+        """Doubles the room of a state that is full."""
+        for name, axis in self._growing.items():
+            values = state[name]
+            room = values.shape[axis]
+            if len(values) and state[_STEPS][0] >= room:
+                widths = [(0, room * (i == axis)) for i in range(values.ndim)]
+                state = {**state, name: np.pad(values, widths)}
+        return state
 
     def read(
         self, source_ids: np.ndarray, target_ids: np.ndarray
