@@ -186,6 +186,10 @@ def rename_input(manifest):
     manifest["graphs"]["step"]["inputs"][0]["name"] = "words"
 
 
+def forget_step(manifest):
+    del manifest["graphs"]["step"]
+
+
 SPOILERS = {
     "truncated": (truncate, "step.onnx is not the file that was exported"),
     "altered": (alter, "step.onnx is not the file that was exported"),
@@ -200,6 +204,12 @@ SPOILERS = {
     "foreign": (rewrite(lambda m: m.update(format="other")), "not that of a zoo"),
     "newer": (rewrite(lambda m: m.update(format_version=2)), "Received: 2"),
     "another_task": (rewrite(lambda m: m.update(task="tag")), "Received: 'tag'"),
+    "other_settings": (rewrite(lambda m: m["settings"].update(x=1)), "is damaged"),
+    "no_step": (rewrite(forget_step), "is damaged: .*no graph"),
+    "no_tokenizer": (
+        rewrite(lambda m: m["files"].pop("vocabulary.spm")),
+        "is damaged: 'vocabulary.spm'",
+    ),
     "other_inputs": (rewrite(rename_input), "should have the inputs and outputs"),
 }
 

@@ -58,6 +58,7 @@ class BeamSearch(Search):
         ValueError: for values out of range, before any computation.
 
     Example:
+        >>> import numpy as np
         >>> from zoo.models import Luong
         >>> model = Luong(20, num_layers=1, hidden_dim=8, embedding_dim=8)
         >>> search = BeamSearch(beam_size=3, length_penalty=0.6)

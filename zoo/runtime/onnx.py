@@ -16,7 +16,7 @@ from zoo.decoding.translating import Engine, Translating
 from zoo.files import StrPath
 from zoo.runtime.arrays import ArraySearch, log_sum_exp, trim
 from zoo.runtime.pieces import Pieces, PiecesPreprocessor
-from zoo.serving.manifest import TOKENIZER, newest, read_version
+from zoo.serving.manifest import MANIFEST, TOKENIZER, newest, read_version
 
 __all__ = ["Translator", "load"]
 
@@ -55,12 +55,17 @@ def load(path: StrPath, threads: int = 1) -> "Translator":
         raise ValueError(
             f"{version} should hold a translator. Received: {manifest['task']!r}"
         )
-    graphs = {
-        name: Graph(files[f"{name}.onnx"], described, threads, f"{version}/{name}.onnx")
-        for name, described in manifest["graphs"].items()
-    }
-    preprocessor = PiecesPreprocessor(Pieces(files[TOKENIZER]), **manifest["settings"])
-    return Translator(Graphs(graphs, manifest.get("window_state")), preprocessor)
+    try:
+        graphs = {
+            name: Graph(files[f"{name}.onnx"], described, threads, f"{version}/{name}")
+            for name, described in manifest["graphs"].items()
+        }
+        backbone = Graphs(graphs, manifest.get("window_state"))
+        pieces = Pieces(files[TOKENIZER])
+        preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
+    return Translator(backbone, preprocessor)
 
 
 class Graph:
@@ -129,6 +134,9 @@ class Graphs:
     def __init__(
         self, graphs: dict[str, Graph], window_state: str | None = None
     ) -> None:
+        missing = {"encode", "start", "step"} - set(graphs)
+        if missing or (window_state and "window" not in graphs):
+            raise KeyError(f"no graph {sorted(missing) or 'window'}")
         self.graphs, self.window_state = graphs, window_state
         # Name -> the axis that is as long as the translation may become.
         self._growing = {

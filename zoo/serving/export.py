@@ -66,7 +66,8 @@ def export_savedmodel(
 
     Raises:
         TypeError: for a task that cannot be served.
-        ValueError: for a limit that the task does not have, or without a preprocessor.
+        ValueError: for a limit that the task does not have, without a preprocessor, or
+            for a folder with versions of another format.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
     """
@@ -95,7 +96,7 @@ def export_savedmodel(
 
             write_warmup(part, metadata)
 
-    return write_version(path, write)
+    return write_version(path, f"{EXTRA}/{METADATA}", write)
 
 
 # === Parts ===

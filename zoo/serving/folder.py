@@ -42,7 +42,7 @@ def versions(path: StrPath) -> list[int]:
     return []
 
 
-def write_version(path: StrPath, write: Callable[[Path], object]) -> Path:
+def write_version(path: StrPath, marker: str, write: Callable[[Path], object]) -> Path:
     """Writes the next version of an exported model.
 
     The folder appears under its name when it is complete, so that a server that watches
@@ -50,12 +50,22 @@ def write_version(path: StrPath, write: Callable[[Path], object]) -> Path:
 
     Args:
         path: the model's folder, created if missing.
+        marker: a file of the version's format, which is in all its versions.
         write: function that writes the version into the empty folder that it is given.
 
     Returns:
         The version's folder, `path/N`: N is 1, or one more than the highest version.
+
+    Raises:
+        ValueError: if the newest version is of another format.
     """
     path = Path(path)
+    before = versions(path)[-1:]
+    if before and not (path / str(before[0]) / marker).is_file():
+        raise ValueError(
+            f"The versions in a folder must be of one format. Received: {path}, whose "
+            f"version {before[0]} has no {marker}"
+        )
     path.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     # The model server only loads folders whose name is a number.

@@ -16,7 +16,7 @@ import zoo
 from zoo.checks import one_of
 from zoo.files import StrPath
 from zoo.serving.folder import require_onnx, write_version
-from zoo.serving.manifest import TOKENIZER, write_manifest
+from zoo.serving.manifest import MANIFEST, TOKENIZER, write_manifest
 from zoo.text.translation import needed_preprocessor
 
 QUANTIZE = "int8", "float16"
@@ -66,7 +66,8 @@ def export_onnx(
 
     Raises:
         TypeError: for another task.
-        ValueError: for another precision, quantization, or without a preprocessor.
+        ValueError: for another precision, quantization, without a preprocessor, or for
+            a folder with versions of another format.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
 
@@ -122,7 +123,7 @@ def export_onnx(
         }
         write_manifest(part, described)
 
-    return write_version(path, write)
+    return write_version(path, MANIFEST, write)
 
 
 def _versions():
