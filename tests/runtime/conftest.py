@@ -8,15 +8,12 @@ import pytest
 
 import zoo
 
-needs_onnx = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow",
-    reason="ONNX graphs are written under the TensorFlow backend alone",
-)
-
 
 @pytest.fixture(scope="session")
 def export(tmp_path_factory):
     """Function that returns a bundled preset's task, and the folder of its export."""
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("ONNX graphs are written under the TensorFlow backend alone")
     for package in ("tf2onnx", "onnxruntime"):
         pytest.importorskip(package, reason="an export needs the extra `onnx`")
     base = tmp_path_factory.getbasetemp()

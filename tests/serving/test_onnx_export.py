@@ -82,8 +82,9 @@ def test_what_is_not_exported(task, tmp_path):
     with pytest.raises(ValueError, match=r"must be float32.*\['float16'\]"):
         export_onnx(LuongTranslator(half, task.preprocessor), tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    (tmp_path / "out/3/assets.extra").mkdir(parents=True)  # as of a SavedModel
-    with pytest.raises(ValueError, match="must be of one format.*version 3 has no man"):
+    (tmp_path / "out/3").mkdir(parents=True)
+    (tmp_path / "out/3/saved_model.pb").touch()
+    with pytest.raises(ValueError, match="must be of one format.*version 3 has saved"):
         export_onnx(task, tmp_path / "out")
 
 

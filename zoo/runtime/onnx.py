@@ -22,7 +22,7 @@ __all__ = ["Translator", "load"]
 
 INSTALL = 'pip install "attention-zoo[onnx]"'
 _ROOM = 16  # steps for which a growing state has room at first
-_STEPS = "steps"  # in such a state: the steps made, (R,)
+_LEFT = "left"  # in such a state: the steps for which it has room yet, (R,)
 
 
 def load(path: StrPath, threads: int = 1) -> "Translator":
@@ -158,7 +158,7 @@ class Graphs:
         state = self.graphs["start"]({"length": np.array(length, "int32"), **memory})
         if self._growing:
             rows = len(state[next(iter(self._growing))])
-            state[_STEPS] = np.zeros(rows, "int32")
+            state[_LEFT] = np.full(rows, length, "int32")
         return state
 
     def step(
@@ -171,19 +171,21 @@ class Graphs:
         tokens = {"token_ids": token_ids.astype("int32")}
         state = self._with_room(state)
         outputs = self.graphs["step"]({**tokens, **state, **memory})
-        new = {name: outputs[f"new_{name}"] for name in state if name != _STEPS}
+        new = {name: outputs[f"new_{name}"] for name in state if name != _LEFT}
         if self._growing:
-            new[_STEPS] = state[_STEPS] + 1
+            new[_LEFT] = state[_LEFT] - 1
         return outputs["logits"], new, outputs["weights"]
 
     def _with_room(self, state):
-        """Doubles the room of a state that is full."""
+        """Returns a state with room for a step: one that is full becomes larger."""
+        if not self._growing or not len(state[_LEFT]) or state[_LEFT][0]:
+            return state
+        name, axis = next(iter(self._growing.items()))
+        more = state[name].shape[axis]
+        state = {**state, _LEFT: state[_LEFT] + more}
         for name, axis in self._growing.items():
-            values = state[name]
-            room = values.shape[axis]
-            if len(values) and state[_STEPS][0] >= room:
-                widths = [(0, room * (i == axis)) for i in range(values.ndim)]
-                state = {**state, name: np.pad(values, widths)}
+            widths = [(0, more * (i == axis)) for i in range(state[name].ndim)]
+            state[name] = np.pad(state[name], widths)
         return state
 
     def read(

@@ -17,6 +17,7 @@ from zoo.serving.folder import (
     write_version,
 )
 from zoo.serving.limits import Limits
+from zoo.serving.manifest import MANIFEST
 from zoo.serving.translator import TranslatorSignatures
 from zoo.serving.words import (
     ClassifierSignatures,
@@ -96,7 +97,7 @@ def export_savedmodel(
 
             write_warmup(part, metadata)
 
-    return write_version(path, f"{EXTRA}/{METADATA}", write)
+    return write_version(path, MANIFEST, write)
 
 
 # === Parts ===

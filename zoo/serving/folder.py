@@ -42,7 +42,7 @@ def versions(path: StrPath) -> list[int]:
     return []
 
 
-def write_version(path: StrPath, marker: str, write: Callable[[Path], object]) -> Path:
+def write_version(path: StrPath, foreign: str, write: Callable[[Path], object]) -> Path:
     """Writes the next version of an exported model.
 
     The folder appears under its name when it is complete, so that a server that watches
@@ -50,7 +50,7 @@ def write_version(path: StrPath, marker: str, write: Callable[[Path], object]) -
 
     Args:
         path: the model's folder, created if missing.
-        marker: a file of the version's format, which is in all its versions.
+        foreign: a file that only versions of the other format have.
         write: function that writes the version into the empty folder that it is given.
 
     Returns:
@@ -61,10 +61,10 @@ def write_version(path: StrPath, marker: str, write: Callable[[Path], object]) -
     """
     path = Path(path)
     before = versions(path)[-1:]
-    if before and not (path / str(before[0]) / marker).is_file():
+    if before and (path / str(before[0]) / foreign).is_file():
         raise ValueError(
             f"The versions in a folder must be of one format. Received: {path}, whose "
-            f"version {before[0]} has no {marker}"
+            f"version {before[0]} has {foreign}"
         )
     path.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)

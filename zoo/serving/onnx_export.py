@@ -16,7 +16,7 @@ import zoo
 from zoo.checks import one_of
 from zoo.files import StrPath
 from zoo.serving.folder import require_onnx, write_version
-from zoo.serving.manifest import MANIFEST, TOKENIZER, write_manifest
+from zoo.serving.manifest import TOKENIZER, write_manifest
 from zoo.text.translation import needed_preprocessor
 
 QUANTIZE = "int8", "float16"
@@ -123,7 +123,7 @@ def export_onnx(
         }
         write_manifest(part, described)
 
-    return write_version(path, MANIFEST, write)
+    return write_version(path, "saved_model.pb", write)
 
 
 def _versions():
