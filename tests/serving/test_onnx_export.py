@@ -7,6 +7,7 @@ from zoo.models import LuongTranslator
 from zoo.runtime import onnx as runtime
 from zoo.serving import export_onnx
 from zoo.serving.manifest import read_version
+from zoo.serving.onnx_export import _check_loads
 
 TEXTS = ["a brown dog", "the old man sits down", "", "dog"]
 
@@ -66,6 +67,12 @@ def test_smaller_graphs_still_translate(task, tmp_path, quantize):
     np.testing.assert_allclose(found, wanted, rtol=0.1)
     assert found != wanted
     assert len(smaller.translate(TEXTS, beam_size=2, max_length=6)) == 4
+
+
+def test_a_graph_that_does_not_load_is_refused(task, tmp_path):
+    (tmp_path / "encode.onnx").write_bytes(b"no graph")
+    with pytest.raises(ValueError, match="cannot be exported in float16.*encode.onnx"):
+        _check_loads(tmp_path / "encode.onnx")
 
 
 @needs_tensorflow

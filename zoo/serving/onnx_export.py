@@ -66,7 +66,8 @@ def export_onnx(
 
     Raises:
         TypeError: for another task.
-        ValueError: for another precision, quantization, without a preprocessor, or for
+        ValueError: for another precision, quantization, or one that ONNX Runtime cannot
+            convert the model to (an LSTMN's float16), without a preprocessor, or for
             a folder with versions of another format.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
@@ -333,6 +334,7 @@ def _quantize(path, kind):
 
         model = convert_float_to_float16(onnx.load(str(path)), keep_io_types=True)
         onnx.save(model, str(path))
+        _check_loads(path)
         return
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -345,6 +347,22 @@ def _quantize(path, kind):
             # The weights in loops too; of products, only those with a weight.
             extra_options={"EnableSubgraph": True, "MatMulConstBOnly": True},
         )
+
+
+def _check_loads(path):
+    """Rejects a graph that ONNX Runtime can't load.
+
+    Its converter to float16 spoils loops with weights of their own, an LSTMN's encoder.
+    """
+    import onnxruntime
+
+    try:
+        onnxruntime.InferenceSession(str(path))
+    except Exception as error:  # of a dozen classes without a common one
+        raise ValueError(
+            f"This model cannot be exported in float16: ONNX Runtime's converter gives "
+            f"a wrong {path.name}; use int8 or float32"
+        ) from error
 
 
 @contextlib.contextmanager
