@@ -99,7 +99,7 @@ def batches(run: Any, rows: list[list[int]], labels: Any) -> ArrayBatches:
     """Returns batches of few lengths."""
     import numpy as np
 
-    from zoo.text.preprocessor import pad_rows
+    from zoo.text.rows import pad_rows
 
     labels, parts = np.array(labels, "int32"), []
     lengths = [len(row) for row in rows]

@@ -20,6 +20,7 @@ ORDER = (
     ("decoding",),
     ("presets",),
     ("serving",),
+    ("runtime",),
     ("models",),
     ("loading",),
     ("data",),

@@ -85,6 +85,42 @@ def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
     assert reason in capfd.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_onnx_is_exported_from_any_backend(tmp_path, monkeypatch, capfd):
+    for package in ("tf2onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    from zoo.runtime import onnx
+
+    folder = save_translator(tmp_path / "tiny")
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", str(folder), "--format", "onnx"]) == 0
+    out, err = capfd.readouterr()
+    assert out == f"{Path('exports/onnx/tiny/1')}\n"
+    switched = "exporting in a process with tensorflow" in err
+    assert switched == (keras.backend.backend() != "tensorflow")
+    texts = ["a dog", "", "two men"]
+    options = {"beam_size": 3, "max_length": 5}
+    found = onnx.load("exports/onnx/tiny").translate(texts, **options)
+    assert found == zoo.load(folder).translate(texts, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["luong_dot", "--format=onnx", "--no-warmup"], "with --format savedmodel"),
+        (["luong_dot", "--format=onnx", "--beam-size=3"], "received --beam-size"),
+        (["luong_dot", "--quantize=float16"], "use --dtype float16"),
+        (["birnn", "--format=onnx"], "takes translators, received birnn (tag)"),
+    ],
+)
+def test_options_of_another_format_are_refused_at_once(
+    monkeypatch, capsys, tmp_path, options, reason
+):
+    monkeypatch.setattr(zoo.loading, "load", lambda *_, **__: pytest.fail("loaded"))
+    assert main(["export", options[0], str(tmp_path), *options[1:]]) == 2
+    assert reason in capsys.readouterr().err
+
+
 def test_limits_of_another_task_are_refused_at_once(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(zoo.loading, "load", lambda *_, **__: pytest.fail("loaded"))
     options = ["--max-source-length", "9", "--n-best", "3", "--dtype", "float16"]

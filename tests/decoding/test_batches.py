@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from zoo.decoding.batches import batches, pad_batch
-from zoo.text.preprocessor import bucket
+from zoo.text.rows import bucket
 
 pytestmark = pytest.mark.backend_free
 

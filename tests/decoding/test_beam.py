@@ -14,7 +14,7 @@ from tests.decoding.reference import (
 )
 from tests.marks import once
 from zoo.decoding import BeamSearch
-from zoo.decoding.translate import compile_search
+from zoo.decoding.compiled import compile_search
 from zoo.models import Luong, LuongTranslator
 
 # === With a trained architecture's four methods ===

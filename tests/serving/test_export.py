@@ -13,8 +13,7 @@ import pytest
 from tests.serving.conftest import TEXTS, make_tagger, needs_tensorflow
 from zoo.files import lock
 from zoo.serving import Limits, export_savedmodel, read_metadata, versions
-from zoo.serving.export import _publish, _remove_leftovers
-from zoo.serving.folder import TAKES
+from zoo.serving.folder import TAKES, _publish, _remove_leftovers
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
 SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp"}
@@ -237,7 +236,7 @@ def test_a_version_that_another_export_took_is_not_replaced(tmp_path, monkeypatc
             (tmp_path / "1" / "file").touch()
         return found
 
-    monkeypatch.setattr("zoo.serving.export.os.listdir", late)
+    monkeypatch.setattr("zoo.serving.folder.os.listdir", late)
     assert _publish(part, tmp_path) == tmp_path / "2"
     assert (tmp_path / "1" / "file").is_file()
 
@@ -321,3 +320,11 @@ def test_a_folder_of_others_has_no_metadata(tmp_path):
     with pytest.raises(ValueError, match="zoo.json"):
         read_metadata(tmp_path)
     assert versions(tmp_path / "nothing") == []
+
+
+@needs_tensorflow
+def test_versions_of_two_formats_do_not_mix(tasks, tmp_path):
+    (tmp_path / "3").mkdir()
+    (tmp_path / "3/manifest.json").touch()  # as of an export to ONNX
+    with pytest.raises(ValueError, match="must be of one format.*has manifest.json"):
+        export_savedmodel(tasks["tagger"], tmp_path, warmup=False)

@@ -20,7 +20,7 @@ import numpy as np
 
 import zoo
 from tools.bench.core import timed
-from zoo.decoding.beam import longest_translation
+from zoo.decoding.search import longest_translation
 from zoo.text.tokenizer import END_ID
 
 

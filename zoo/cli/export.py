@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -25,10 +26,11 @@ from zoo.files import StrPath
 from zoo.presets.card import CARD_FILE, digest, read_card
 from zoo.serving.folder import TAKES
 
-HELP = "write a SavedModel that takes text"
+HELP = "write a SavedModel that takes text, or ONNX graphs"
 EXAMPLE = "zoo export luong_local"
 
 FOLDER = "exports"  # default folder of exported models
+FORMATS = "savedmodel", "onnx"
 # Option -> its type or choices, and help. All but the last two are arguments of
 # `zoo.serving.Limits`.
 _OPTIONS = {
@@ -38,7 +40,10 @@ _OPTIONS = {
     "n_best": (count, "results of translate_n_best (default: the beam size)"),
     "max_length": (count, "longest output (default: twice the source's, plus 10)"),
     "max_source_length": (count, "longer inputs are cut (default: the preset's)"),
-    "quantize": (("int8",), "of the weights of word vectors and dense layers"),
+    "quantize": (
+        ("int8", "float16"),
+        "of the weights of word vectors and dense layers (float16: with onnx)",
+    ),
     "dtype": (("float32", "float16"), "of weights and computation"),
 }
 
@@ -46,7 +51,11 @@ _OPTIONS = {
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo export` to its parser."""
     add_presets(command, "[OUT]")
-    command.description = f"{HELP}, OUT/NAME/VERSION (default exports/NAME/1)"
+    command.description = (
+        f"{HELP}, OUT/NAME/VERSION (default exports/NAME/1, exports/onnx/NAME/1)"
+    )
+    text = "a SavedModel (the default), or graphs for zoo.runtime.onnx"
+    command.add_argument("--format", choices=FORMATS, default=FORMATS[0], help=text)
     for name, (kind, text) in _OPTIONS.items():
         choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
         command.add_argument(f"--{name.replace('_', '-')}", help=text, **choice)
@@ -68,6 +77,11 @@ def run(arguments: argparse.Namespace) -> int | None:
     no_words(words[1:], arguments)
     given = {option: getattr(arguments, option) for option in _OPTIONS}
     given = {option: value for option, value in given.items() if value is not None}
+    if arguments.format == "onnx":
+        if arguments.no_warmup:
+            raise BadInput("--no-warmup goes with --format savedmodel")
+        (out,) = words or [f"{FOLDER}/onnx"]
+        return _export_onnx(name, out, given)
     (out,) = words or [FOLDER]
     return export_preset(name, out, not arguments.no_warmup, **given)
 
@@ -87,14 +101,16 @@ def export_preset(
 
     preset = find_preset(name)
     _check_limits(name, preset, options)
+    if options.get("quantize") == "float16":
+        raise BadInput(
+            "--quantize float16 goes with --format onnx; use --dtype float16"
+        )
     folder.require_tensorflow()
     if warmup:
         folder.require_serving_api()
-    backend = configured_backend()
-    if backend != "tensorflow":
-        progress(f"Keras uses {backend}: exporting in a process with tensorflow")
-        return _export_elsewhere(name, out, warmup, options)
-    os.environ["KERAS_BACKEND"] = "tensorflow"
+    if _elsewhere():
+        words = ["--no-warmup"] * (not warmup)
+        return _export_elsewhere(name, out, words, options)
     dtype, quantize = options.pop("dtype", None), options.pop("quantize", None)
     task = load_task(name, None, **({"dtype": dtype} if dtype else {}))
     if quantize:
@@ -113,6 +129,52 @@ def export_preset(
     except ImportError as error:  # the export is done
         progress(f"no label was changed in {file}: {error}")
     return None
+
+
+def _export_onnx(name, out, options):
+    """Exports a preset as ONNX graphs."""
+    from zoo.serving import folder
+
+    preset = find_preset(name)
+    card = read_card(preset) if (preset / CARD_FILE).is_file() else None
+    if card and card.task != "translate":
+        raise BadInput(
+            f"--format onnx takes translators, received {name} ({card.task})"
+        )
+    if wrong := [option for option in options if option != "quantize"]:
+        raise BadInput(
+            "--format onnx takes the option --quantize, since limits are given to each "
+            f"call; received {as_options(wrong)}"
+        )
+    folder.require_onnx()
+    if _elsewhere():
+        return _export_elsewhere(name, out, ["--format", "onnx"], options)
+    task = load_task(name, None)
+    from zoo.serving import export_onnx
+
+    progress(f"exporting {name}")
+    content = json.loads((preset / CARD_FILE).read_text("utf-8")) if card else None
+    with bad_input():
+        print(
+            export_onnx(
+                task,
+                Path(out) / model_name(name, preset),
+                preset=digest(preset),
+                card=content,
+                **options,
+            )
+        )
+    return None
+
+
+def _elsewhere():
+    """Whether another process has to export, since Keras uses another backend."""
+    backend = configured_backend()
+    if backend != "tensorflow":
+        progress(f"Keras uses {backend}: exporting in a process with tensorflow")
+        return True
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    return False
 
 
 def _check_limits(name, found, options):
@@ -141,8 +203,8 @@ def model_name(name: str, folder: Path) -> str:
     return Path(name).resolve().name
 
 
-def _export_elsewhere(name, out, warmup, options):
-    words = ["export", name, str(out), *["--no-warmup"] * (not warmup)]
+def _export_elsewhere(name, out, words, options):
+    words = ["export", name, str(out), *words]
     for option, value in options.items():
         words += [f"--{option.replace('_', '-')}", str(value)]
     # The package may be importable in this process only.

@@ -1,18 +1,26 @@
-"""Search, forced decoding, ensembles, translation records, alignments as text."""
+"""Search, forced decoding, ensembles, translation records, alignments as text.
 
-from zoo.decoding.beam import BeamSearch
-from zoo.decoding.ensemble import Ensemble
-from zoo.decoding.forced import align_ids, score_ids
-from zoo.decoding.records import Translation, format_alignment
-from zoo.decoding.translate import search_ids, translate
+Each name is loaded on first use, so that the parts that need no Keras run without it.
+"""
 
-__all__ = [
-    "BeamSearch",
-    "Ensemble",
-    "Translation",
-    "align_ids",
-    "format_alignment",
-    "score_ids",
-    "search_ids",
-    "translate",
-]
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from zoo.decoding.beam import BeamSearch
+    from zoo.decoding.ensemble import Ensemble
+    from zoo.decoding.forced import align_ids, score_ids
+    from zoo.decoding.records import Translation, format_alignment
+    from zoo.decoding.translation import search_ids, translate
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "beam": ["BeamSearch"],
+        "ensemble": ["Ensemble"],
+        "forced": ["align_ids", "score_ids"],
+        "records": ["Translation", "format_alignment"],
+        "translation": ["search_ids", "translate"],
+    },
+)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.text.preprocessor import LONGEST_BUCKET, bucket
+from zoo.text.rows import LONGEST_BUCKET, bucket
 from zoo.warn import warn_caller
 
 Rows = Sequence[Sequence[Any]]  # of ids or words

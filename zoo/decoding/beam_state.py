@@ -1,4 +1,6 @@
-"""One step of beam search, as functions of a `BeamState`.
+"""One step of beam search, as functions of a `BeamState`. Imports no Keras.
+
+Arrays are of any library: the search's `ops` has its functions.
 
 Shapes: B sentences of K hypotheses each, S source positions, T steps, V words. A
 missing hypothesis has the score `LOW`.
@@ -6,11 +8,8 @@ missing hypothesis has the score `LOW`.
 
 from typing import Any, NamedTuple
 
-from keras import ops, tree
-
 from zoo.backend import Tensor
-from zoo.decoding.ties import top_k
-from zoo.text.tokenizer import PAD_ID
+from zoo.text.rows import PAD_ID
 
 LOW = -1e9
 _UNCOVERED = 1e-10  # minimum attention of a source token
@@ -73,30 +72,34 @@ class Sentences(NamedTuple):
     places: Any
 
 
-def first_of_beam(batch: Any, beams: int) -> Tensor:
+def first_of_beam(search: Any, batch: Any) -> Tensor:
     """Returns the initial `live` scores: one hypothesis per sentence, (B, K)."""
-    first = ops.tile(ops.arange(beams, dtype="int32")[None] == 0, (batch, 1))
+    ops = search.ops
+    first = ops.tile(ops.arange(search.beam_size, dtype="int32")[None] == 0, (batch, 1))
     return ops.cast(ops.where(first, 0.0, LOW), "float32")
 
 
 def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> BeamState:
     """Returns the `BeamState` after one more step of a `BeamSearch`."""
+    ops = search.ops
     outputs = model.step(beam.tokens, beam.state, sentences.memory)
     # Under torch, a search outside `no_grad` would keep every step for gradients.
-    logits, state, weights = tree.map_structure(_without_gradient, outputs)
+    logits, state, weights = search.map_structure(
+        lambda x: None if x is None else ops.stop_gradient(x), outputs
+    )
     scores, words, parents = extend(search, logits, beam, sentences)
     # Finished hypotheses keep their places, which the beam loses.
-    finished = _count(beam.done > LOW / 2)
+    finished = _count(ops, beam.done > LOW / 2)
     free = sentences.rank < search.beam_size - finished
     valid = ops.logical_and(free, scores > LOW / 2)
     words = ops.where(valid, words, PAD_ID)
     ends = ops.logical_and(valid, words == search.end_id)
     rows, here = sentences.rows, sentences.places == beam.step
-    ids = ops.where(here, words[..., None], _pick(beam.ids, parents, rows))
+    ids = ops.where(here, words[..., None], _pick(ops, beam.ids, parents, rows))
     coverage = beam.coverage
     if search.coverage_penalty:
         weights = ops.cast(ops.reshape(weights, ops.shape(coverage)), "float32")
-        coverage = _pick(coverage + weights, parents, rows)
+        coverage = _pick(ops, coverage + weights, parents, rows)
     length = ops.cast(beam.step + 1, "float32")
     ranked = score(search, scores, length, coverage, sentences)
     done_ids, done = finish(search, beam, ends, ids, ranked, finished, sentences)
@@ -104,7 +107,7 @@ def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> Beam
     live = prune(search, ops.where(alive, scores, LOW), done, sentences)
     return BeamState(
         beam.step + 1,
-        tree.map_structure(lambda x: _pick_rows(x, parents, rows), state),
+        search.map_structure(lambda x: _pick_rows(ops, x, parents, rows), state),
         ops.reshape(words, (-1,)),
         ids,
         live,
@@ -125,7 +128,8 @@ def extend(
         `(scores, words, parents)`, each (B, K), best first: log-probabilities, the new
         words, and the hypotheses that they extend (None with a beam of 1).
     """
-    beams, batch = search.beam_size, ops.shape(beam.live)[0]
+    ops, beams = search.ops, search.beam_size
+    batch = ops.shape(beam.live)[0]
     logits = ops.cast(logits, "float32")
     total = ops.logsumexp(logits, axis=-1, keepdims=True)
     # Other words do not get the probability of words that are ruled out.
@@ -138,7 +142,7 @@ def extend(
     log_probs = ops.reshape(best - total, (batch, beams, width))
     log_probs = log_probs + beam.live[..., None]
     flat = ops.reshape(log_probs, (batch, beams * width))
-    scores, picks = top_k(flat, beams, LOW / 2)  # (B, K)
+    scores, picks = search.top_k(flat, beams, LOW / 2)  # (B, K)
     picks = ops.cast(picks, "int32")
     words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
     return scores, ops.take_along_axis(words, picks, axis=1), picks // width
@@ -151,7 +155,7 @@ def candidates(
 
     A single top-k over beams times vocabulary would be slow under XLA.
     """
-    vocabulary = logits.shape[-1]
+    ops, vocabulary = search.ops, logits.shape[-1]
     # Banned words are the same at every step, but the vocabulary size is only known
     # here. Searches that ban no words do not pay for it.
     words, free = ops.arange(vocabulary, dtype="int32")[None], logits
@@ -163,7 +167,7 @@ def candidates(
         early = ops.logical_and(words == search.end_id, here < sentences.min_length)
         free = ops.where(early, LOW, free)
     width = min(search.beam_size, vocabulary)
-    best, words = top_k(free, width, LOW / 2)
+    best, words = search.top_k(free, width, LOW / 2)
     # At its limit a sentence takes the end token; a prefix is taken as it is (-1:
     # free).
     forced = ops.where(step + 1 >= sentences.limits, search.end_id, -1)  # (B, 1)
@@ -195,6 +199,7 @@ def score(
 
     s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)     (Wu et al. 2016, equation 14)
     """
+    ops = search.ops
     ranked = log_probs / length_norm(search, length, sentences.length_penalty)
     if search.coverage_penalty:
         # cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
@@ -211,7 +216,7 @@ def length_norm(search: Any, length: Tensor, penalty: Tensor) -> Any:
         return 1.0
     if search.length_normalization == "gnmt":
         length = (5.0 + length) / 6.0
-    return ops.power(length, penalty)
+    return search.ops.power(length, penalty)
 
 
 def finish(
@@ -237,6 +242,7 @@ def finish(
     Returns:
         `(done_ids, done)`.
     """
+    ops = search.ops
     if search.beam_size == 1:
         moved, taken = ends, ids
     else:
@@ -246,7 +252,7 @@ def finish(
         )
         moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
         source = ops.cast(ops.argmax(ops.cast(move, "int32"), axis=-1), "int32")
-        taken = _pick(ids, source, sentences.rows)
+        taken = _pick(ops, ids, source, sentences.rows)
         ranked = ops.take_along_axis(ranked, source, axis=1)
     done_ids = ops.where(moved[..., None], taken, beam.done_ids)
     return done_ids, ops.where(moved, ranked, beam.done)
@@ -258,6 +264,7 @@ def prune(search: Any, live: Tensor, done: Tensor, sentences: Sentences) -> Tens
     Log-probabilities only fall, and the length penalty is mildest at the limit, so no
     live hypothesis of a sentence can end above max log P / lp(limit).
     """
+    ops = search.ops
     bound = ops.max(live, axis=1, keepdims=True) / sentences.mildest
     if search.n_best == 1:
         settled = ops.max(done, axis=1, keepdims=True)
@@ -269,24 +276,20 @@ def prune(search: Any, live: Tensor, done: Tensor, sentences: Sentences) -> Tens
 # === Rows ===
 
 
-def _without_gradient(x):
-    return None if x is None else ops.stop_gradient(x)
-
-
-def _count(places):
+def _count(ops, places):
     """Counts the true places of each sentence, int (B, 1)."""
     return ops.sum(ops.cast(places, "int32"), axis=1, keepdims=True)
 
 
-def _pick(values, index, first):
+def _pick(ops, values, index, first):
     """Returns values (B, K, n) of the hypotheses `index` (B, K)."""
     if index is None:
         return values
     rows = ops.reshape(values, (-1, ops.shape(values)[2]))
-    return ops.reshape(_pick_rows(rows, index, first), ops.shape(values))
+    return ops.reshape(_pick_rows(ops, rows, index, first), ops.shape(values))
 
 
-def _pick_rows(values, index, first):
+def _pick_rows(ops, values, index, first):
     """Returns values `(B * K, ...)` of the hypotheses `index` (B, K).
 
     They count from the row `first` (B, 1); an `index` of None keeps all values.

@@ -39,6 +39,25 @@ def compiled(
     return functions[key]
 
 
+def compile_search(
+    model: Any, search: Any, steps: int, prefixed: bool = False
+) -> Callable[..., list[np.ndarray]]:
+    """Returns the search as a function of arrays, `steps` wide.
+
+    Its arguments are `(source_ids, limits)`, or with `prefixed` `(source_ids, limits,
+    prefix)`. Searches of equal arguments share one program.
+    """
+    names = ["prefix"] * prefixed + ["settings"] + ["banned"] * bool(search.banned_ids)
+
+    def run(source_ids, limits, *options):
+        options = dict(zip(names, options, strict=True))
+        return search(model, source_ids, limits, steps, **options)
+
+    program = compiled(model, (search.key(), steps, prefixed), run)
+    settings = [search.settings()] + ([search.banned()] if search.banned_ids else [])
+    return lambda *arrays: program(*arrays, *settings)
+
+
 def _before_loops(model, function):
     """The function, which computes what its steps share of LoRA but once."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from zoo.decoding.batches import LONGEST
 from zoo.strings import check_texts
 from zoo.text.pieces import words_of
-from zoo.text.tokenizer import UNKNOWN_ID
+from zoo.text.rows import UNKNOWN_ID
 
 _UNKNOWN = "<unk>"
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it

@@ -7,6 +7,7 @@ from typing import Any
 
 from keras import ops
 
+from zoo.decoding.keras_engine import KERAS
 from zoo.decoding.translating import Translating
 
 
@@ -48,6 +49,8 @@ class Ensemble(Translating):
         >>> len(ensemble.translate(["a dog", "a hund"], beam_size=2, max_length=5))
         2
     """
+
+    engine = KERAS
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = _checked(models)

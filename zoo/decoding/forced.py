@@ -1,18 +1,16 @@
-"""Forced decoding: scores and alignments of given translations."""
+"""Forced decoding: scores and alignments of given translations. Imports no Keras."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, Rows, batches, pad_batch
-from zoo.decoding.compiled import compiled
 from zoo.decoding.records import Translation
-from zoo.decoding.score import label_log_probs, perplexity_from
 from zoo.strings import check_texts
-from zoo.text.preprocessor import bucket, needed_preprocessor
-from zoo.text.tokenizer import END_ID, START_ID
-from zoo.text.words import cut_rows
+from zoo.text.rows import END_ID, START_ID, bucket, cut_rows
+from zoo.text.translation import needed_preprocessor
 
 
 def score(
@@ -69,13 +67,9 @@ def score_ids(
     Returns:
         For each translation a float32 array `(tokens + 1,)`.
     """
-
-    def function(source_ids, target_ids, labels):
-        inputs = {"source_ids": source_ids, "target_ids": target_ids}
-        return (label_log_probs(model.backbone(inputs), labels),)
-
     results: list[Any] = [None] * len(sources)
-    for i, log_probs in _read(model, "force", function, sources, targets, batch_size):
+    make = model.engine.scores
+    for i, log_probs in _read(model, make, sources, targets, batch_size):
         results[i] = log_probs[0][: len(targets[i]) + 1]
     return results
 
@@ -89,27 +83,22 @@ def align_ids(
         For each translation a tuple of arrays with one row per token; for an empty
         source or target only weights.
     """
-
-    def function(source_ids, target_ids, labels):
-        return model.backbone.align_details(source_ids, target_ids)
-
     results: list[tuple[np.ndarray, ...]] = [
         (np.zeros((len(target), len(source)), "float32"),)
         for source, target in zip(sources, targets, strict=True)
     ]
     full = [i for i in range(len(sources)) if sources[i] and targets[i]]
     pairs = [sources[i] for i in full], [targets[i] for i in full]
-    for n, (weights, *places) in _read(
-        model, "align_details", function, *pairs, batch_size
-    ):
+    make = model.engine.alignments
+    for n, (weights, *places) in _read(model, make, *pairs, batch_size):
         height, width = len(pairs[1][n]), len(pairs[0][n])
         weights = weights[:height, :width].astype("float32")
         results[full[n]] = weights, *(place[:height] for place in places)
     return results
 
 
-def _read(model, key, function, sources, targets, batch_size):
-    """Runs a function of `(source_ids, target_ids, labels)` in batches.
+def _read(model, make, sources, targets, batch_size):
+    """Runs a function of the model's engine in batches.
 
     Target token t is the label of step t, after the tokens before it have been read.
 
@@ -120,13 +109,19 @@ def _read(model, key, function, sources, targets, batch_size):
     sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     for chosen in batches(order, batch_size, sources, read):
-        outputs = compiled(model, key, function)(
+        outputs = make(model)(
             pad_batch([sources[i] for i in chosen], batch_size),
             pad_batch([read[i] for i in chosen], batch_size),
             pad_batch([[*targets[i], END_ID] for i in chosen], batch_size),
         )
         for row, i in enumerate(chosen):
             yield i, [output[row] for output in outputs]
+
+
+def perplexity_from(total: float, count: int) -> float:
+    """Returns the perplexity for `count` log-probabilities whose sum is `total`."""
+    mean = -total / count
+    return math.exp(mean) if mean < 700 else math.inf
 
 
 def _read_pairs(model, sources, targets, batch_size):

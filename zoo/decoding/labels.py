@@ -16,7 +16,7 @@ from zoo.decoding.batches import (
     warn_of_parts,
 )
 from zoo.decoding.compiled import compiled
-from zoo.text.words import cut_rows
+from zoo.text.rows import cut_rows
 
 _BESIDE = LONGEST // 8  # words of context on either side of those tagged
 

@@ -4,7 +4,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from rich.cells import cell_len
 
 from zoo.plots.alignment import plot_alignment
 from zoo.text.pieces import labels, right_to_left, words_of
@@ -116,6 +115,8 @@ def format_alignment(record: Translation) -> str:
     take two places. A line with letters that are written from right to left begins
     with U+200E, an invisible mark by which a terminal leaves its cells in their order.
     """
+    from rich.cells import cell_len  # records need no rich
+
     if not record.tokens or not record.source_tokens:
         return "(nothing to align)"
     columns, rows = labels(record.source_tokens), labels(record.tokens)

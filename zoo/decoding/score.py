@@ -1,6 +1,5 @@
 """Log-probabilities of texts under a language model, and of given labels."""
 
-import math
 from typing import Any
 
 import keras
@@ -11,8 +10,9 @@ from zoo.backend import Tensor
 from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch, warn_of_parts
 from zoo.decoding.compiled import compiled
+from zoo.decoding.forced import perplexity_from
 from zoo.text.generation import lay_out
-from zoo.text.tokenizer import END_ID, PAD_ID
+from zoo.text.rows import END_ID, PAD_ID
 
 SEGMENT = 35  # words read at once if the state is carried over
 
@@ -66,12 +66,6 @@ def perplexity_of(
     else:
         total = np.sum(score_rows(task, rows, batch_size))
     return perplexity_from(total, sum(len(row) + 1 for row in rows))
-
-
-def perplexity_from(total: float, count: int) -> float:
-    """Returns the perplexity for `count` log-probabilities whose sum is `total`."""
-    mean = -total / count
-    return math.exp(mean) if mean < 700 else math.inf
 
 
 def document_scores(

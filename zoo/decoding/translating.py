@@ -1,17 +1,33 @@
-"""`Translating`, the methods of a translator that take text."""
+"""`Translating`, the methods of a translator that take text. Imports no Keras."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from zoo.backend import Tensor
 from zoo.decoding import forced
-from zoo.decoding.translate import translate
+from zoo.decoding.translation import translate
+
+
+class Engine(NamedTuple):
+    """The functions of arrays with which `Translating` computes.
+
+    Attributes:
+        search: the class of its searches, a `zoo.decoding.search.Search`.
+        scores: function of a model that returns a function `(source_ids, target_ids,
+            labels) -> [log_probs]` of int arrays `(B, S)`, `(B, T)` and `(B, T)`.
+        alignments: the same with `[weights]`, or `[weights, focus, windows]`; see
+            `zoo.models.Seq2SeqBackbone.align_details`.
+    """
+
+    search: Any
+    scores: Callable[[Any], Callable[..., list[Any]]]
+    alignments: Callable[[Any], Callable[..., list[Any]]]
 
 
 class Translating:
     """The text methods of a `zoo.models.Translator` or `zoo.decoding.Ensemble`.
 
-    They need a `backbone` and a `preprocessor`.
+    They need a `backbone`, a `preprocessor` and an `engine`.
 
     Example:
         >>> from zoo.models import Luong, LuongPreprocessor, LuongTranslator
@@ -34,6 +50,7 @@ class Translating:
 
     backbone: Any
     preprocessor: Any
+    engine: Engine
 
     def translate(
         self,

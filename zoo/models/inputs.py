@@ -10,7 +10,7 @@ import numpy as np
 from zoo.backend import Tensor
 from zoo.strings import describe
 from zoo.text import graph
-from zoo.text.preprocessor import bucket
+from zoo.text.rows import bucket
 
 BATCH_SIZE = 32  # Keras's own
 # The ids that labels stand beside, by which they are cut.

@@ -286,11 +286,11 @@ class Luong(Seq2SeqBackbone):
     def align_details(
         self, source_ids: Tensor, target_ids: Tensor
     ) -> tuple[Tensor, ...]:
-        if self.attention not in ("local_m", "local_p"):
+        if self.window_state is None:
             return super().align_details(source_ids, target_ids)
         memory, cell = self.encode(source_ids), self.decoder.cell
         arguments = [memory[name] for name in ("annotations", "mask", "keys")]
-        top = sum(cell.counts[:-1])  # the state h_t of the last cell
+        top = self.window_state
 
         def step(x, states):
             _, weights, states = cell(x, states, *arguments)
@@ -304,7 +304,17 @@ class Luong(Seq2SeqBackbone):
         )
         # A source of unknown length leaves the state's size unknown to TensorFlow.
         hidden = ops.reshape(hidden, (*ops.shape(words)[:2], self.hidden_dim))
-        return (weights, *cell.attention.attention_window(hidden, memory["mask"]))
+        return (weights, *self.attention_window(hidden, memory["mask"]))
+
+    @property
+    def window_state(self) -> int | None:
+        """For local attention, the place of h_t, the last cell's, in the state."""
+        local = self.attention in ("local_m", "local_p")
+        return sum(self.decoder.cell.counts[:-1]) if local else None
+
+    def attention_window(self, hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns p_t `(B, T)` and windows `(B, T, 2)` for h_t `(B, T, d)`."""
+        return self.decoder.cell.attention.attention_window(hidden, mask)
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -20,6 +20,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
+from zoo.decoding.keras_engine import KERAS
 from zoo.decoding.translating import Translating
 from zoo.models.base import (
     Backbone,
@@ -41,6 +42,9 @@ class Seq2SeqBackbone(Backbone):
     multiple of the rows of `memory`: K consecutive rows then are K hypotheses for one
     sentence, and share its memory.
     """
+
+    window_state: int | None = None
+    """For local attention, the leaf of the state that `attention_window` reads."""
 
     def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         """Reads the source: `(B, S)` ids to a memory."""
@@ -179,6 +183,7 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
     """
 
     task_name = "translate"
+    engine = KERAS
     text_columns = ("source", "target")
     text_inputs = 2
 

@@ -11,9 +11,9 @@ from zoo.checks import positive
 from zoo.models.base import Backbone
 from zoo.models.birnn import CELLS, BiRNN
 from zoo.models.words import TextTask
-from zoo.text.preprocessor import needed_preprocessor
 from zoo.text.tags import TaggerPreprocessor
 from zoo.text.tokenizer import PAD_ID, UNKNOWN_ID
+from zoo.text.translation import needed_preprocessor
 
 
 @keras.saving.register_keras_serializable(package="zoo")

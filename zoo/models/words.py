@@ -4,7 +4,7 @@ from typing import Any
 
 from zoo.backend import Shape, Tensor
 from zoo.models.base import Presets, TaskMethods
-from zoo.text.preprocessor import needed_preprocessor
+from zoo.text.translation import needed_preprocessor
 
 
 class TextTask(TaskMethods, Presets):

@@ -1,36 +1,31 @@
 """Exports a preset as a SavedModel for TensorFlow Serving: text in, text out."""
 
-import contextlib
 import json
-import os
-import shutil
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import keras
 
 import zoo
-from zoo.files import StrPath, lock
+from zoo.files import StrPath
 from zoo.serving.folder import (
     EXTRA,
     METADATA,
     TAKES,
     require_serving_api,
     require_tensorflow,
+    write_version,
 )
 from zoo.serving.limits import Limits
+from zoo.serving.manifest import MANIFEST
 from zoo.serving.translator import TranslatorSignatures
 from zoo.serving.words import (
     ClassifierSignatures,
     LanguageModelSignatures,
     TaggerSignatures,
 )
-from zoo.text.preprocessor import needed_preprocessor
+from zoo.text.translation import needed_preprocessor
 
-_PART = ".export-"  # prefix of an unfinished export's folder
-_YOUNG = 3600  # seconds; no export takes longer
 _SIGNATURES = {
     kind.task_name: kind
     for kind in (
@@ -72,7 +67,8 @@ def export_savedmodel(
 
     Raises:
         TypeError: for a task that cannot be served.
-        ValueError: for a limit that the task does not have, or without a preprocessor.
+        ValueError: for a limit that the task does not have, without a preprocessor, or
+            for a folder with versions of another format.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
     """
@@ -88,15 +84,11 @@ def export_savedmodel(
     if warmup:
         require_serving_api()
     signatures = signatures(task, limits)
-    path = Path(path)
-    path.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(path)
-    # The model server only loads folders whose name is a number.
-    part = Path(tempfile.mkdtemp(prefix=_PART, dir=path))
-    descriptor = lock(part)
-    try:
+    name = Path(path).name
+
+    def write(part):
         _write(signatures, part)
-        metadata = _metadata(signatures, path.name, preset)
+        metadata = _metadata(signatures, name, preset)
         (part / EXTRA).mkdir()
         text = json.dumps(metadata, indent=2, ensure_ascii=False)
         (part / EXTRA / METADATA).write_text(f"{text}\n", encoding="utf-8")
@@ -104,26 +96,11 @@ def export_savedmodel(
             from zoo.serving.warmup import write_warmup
 
             write_warmup(part, metadata)
-        part.chmod(0o755)  # the server may be another user
-        return _publish(part, path)
-    finally:
-        os.close(descriptor)
-        shutil.rmtree(part, ignore_errors=True)
+
+    return write_version(path, MANIFEST, write)
 
 
 # === Parts ===
-
-
-def _remove_leftovers(path):
-    """Removes the folders of exports that were killed.
-
-    A running export holds a lock on its folder, which is young if there are no locks.
-    """
-    for part in path.glob(f"{_PART}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - part.stat().st_mtime > _YOUNG:
-                os.close(lock(part))
-                shutil.rmtree(part)
 
 
 def _limits(given):
@@ -242,16 +219,3 @@ def _metadata(signatures, name, preset):
 def _quantized(model):
     dtypes = {keras.backend.standardize_dtype(v.dtype) for v in model.variables}
     return "int8" if "int8" in dtypes else None
-
-
-def _publish(part, path):
-    """Renames a finished folder to its version."""
-    while True:
-        # Files count too, since their names are taken.
-        taken = [int(item.name) for item in path.iterdir() if item.name.isdecimal()]
-        folder = path / str(max(taken, default=0) + 1)
-        try:
-            return part.rename(folder)
-        except OSError:  # another export was faster
-            if not folder.exists():
-                raise

@@ -4,10 +4,14 @@ import contextlib
 import importlib.util
 import json
 import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from zoo.files import StrPath
+from zoo.files import StrPath, lock
 
 EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
 METADATA = "zoo.json"
@@ -25,6 +29,8 @@ TAKES = {
     "tag": ("max_source_length",),
     "classify": ("max_source_length",),
 }
+_PART = ".export-"  # prefix of an unfinished export's folder
+_YOUNG = 3600  # seconds; no export takes longer
 INSTALL = 'pip install "attention-zoo[serving]"'
 
 
@@ -34,6 +40,69 @@ def versions(path: StrPath) -> list[int]:
         names = [entry.name for entry in os.scandir(path) if entry.is_dir()]
         return sorted(int(name) for name in names if name.isdecimal())
     return []
+
+
+def write_version(path: StrPath, foreign: str, write: Callable[[Path], object]) -> Path:
+    """Writes the next version of an exported model.
+
+    The folder appears under its name when it is complete, so that a server that watches
+    `path` never sees half a model.
+
+    Args:
+        path: the model's folder, created if missing.
+        foreign: a file that only versions of the other format have.
+        write: function that writes the version into the empty folder that it is given.
+
+    Returns:
+        The version's folder, `path/N`: N is 1, or one more than the highest version.
+
+    Raises:
+        ValueError: if the newest version is of another format.
+    """
+    path = Path(path)
+    before = versions(path)[-1:]
+    if before and (path / str(before[0]) / foreign).is_file():
+        raise ValueError(
+            f"The versions in a folder must be of one format. Received: {path}, whose "
+            f"version {before[0]} has {foreign}"
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
+    # The model server only loads folders whose name is a number.
+    part = Path(tempfile.mkdtemp(prefix=_PART, dir=path))
+    descriptor = lock(part)
+    try:
+        write(part)
+        part.chmod(0o755)  # the server may be another user
+        return _publish(part, path)
+    finally:
+        os.close(descriptor)
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _remove_leftovers(path):
+    """Removes the folders of exports that were killed.
+
+    A running export holds a lock on its folder, which is young if there are no locks.
+    """
+    for part in path.glob(f"{_PART}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > _YOUNG:
+                os.close(lock(part))
+                shutil.rmtree(part)
+
+
+def _publish(part, path):
+    """Renames a finished folder to its version."""
+    while True:
+        # Files count too, since their names are taken.
+        taken = [int(item.name) for item in path.iterdir() if item.name.isdecimal()]
+        folder = path / str(max(taken, default=0) + 1)
+        try:
+            return part.rename(folder)
+        except OSError:  # another export was faster
+            if not folder.exists():
+                raise
 
 
 def read_metadata(path: StrPath) -> dict[str, Any]:
@@ -64,6 +133,14 @@ def require_tensorflow() -> None:
     for name in ("tensorflow", "tensorflow_text"):
         if importlib.util.find_spec(name) is None:
             raise ImportError(f"export needs {name}: {INSTALL}", name=name)
+
+
+def require_onnx() -> None:
+    """Raises an `ImportError` that names the extra if a package for ONNX is missing."""
+    for name in ("tensorflow", "tf2onnx", "onnx", "onnxruntime"):
+        if importlib.util.find_spec(name) is None:
+            extra = INSTALL.replace("serving", "onnx")
+            raise ImportError(f"an export to ONNX needs {name}: {extra}", name=name)
 
 
 def require_serving_api() -> None:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from zoo.backend import Tensor
-from zoo.decoding.beam import longest_translation
 from zoo.decoding.beam_state import LOW
 from zoo.decoding.score import label_log_probs
+from zoo.decoding.search import longest_translation
 from zoo.serving.limits import Limits
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
@@ -146,7 +146,7 @@ class TranslatorSignatures:
         import tensorflow as tf
 
         lengths = _lengths(source)
-        # As in `zoo.decoding.translate`, other rows do not change a row's limit.
+        # As in `zoo.decoding.translation`, other rows do not change a row's limit.
         longest = longest_translation(lengths)
         if self.limits.max_length:
             longest = tf.fill(tf.shape(lengths), self.limits.max_length)

@@ -11,9 +11,9 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.strings import check_texts
 from zoo.text import graph
-from zoo.text.preprocessor import pad_rows, python_ids
-from zoo.text.tokenizer import END_ID, PAD_ID, read_texts
-from zoo.text.words import SPECIAL_WORDS, WordTokenizer, check_words, cut_rows
+from zoo.text.rows import END_ID, PAD_ID, cut_rows, pad_rows, python_ids
+from zoo.text.tokenizer import read_texts
+from zoo.text.words import SPECIAL_WORDS, WordTokenizer, check_words
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -1,26 +1,22 @@
 """Preprocessing for translators: strings to ids and back, also inside a graph."""
 
 import reprlib
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 
 from zoo.backend import Tensor
 from zoo.checks import integer
-from zoo.strings import check_texts, describe
+from zoo.strings import describe
 from zoo.text import graph
+from zoo.text.rows import bucket, pad_rows, python_ids
 from zoo.text.tokenizer import Tokenizer, read_texts
-from zoo.warn import warn_caller
-
-_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-LONGEST_BUCKET = _BUCKETS[-1]
+from zoo.text.translation import TranslationText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class TranslatorPreprocessor(keras_hub.models.Preprocessor):
+class TranslatorPreprocessor(TranslationText, keras_hub.models.Preprocessor):
     """Converts strings to the ids that a translator reads, and ids back to strings.
 
     Called with `{"source": strings, "target": strings}`, it returns `(x, y,
@@ -156,94 +152,6 @@ class TranslatorPreprocessor(keras_hub.models.Preprocessor):
         y = pad_rows([[*row, end] for row in target_rows], self.target_length)
         return x, y, (y != self.tokenizer.pad_token_id).astype("float32")
 
-    # === Translation, without TensorFlow ===
-    def encode(self, texts: Any, length: int | None = None) -> list[list[int]]:
-        """Returns the source pieces of each text, unpadded.
-
-        Args:
-            texts: a str, or a list of str.
-            length: maximum pieces of a text, its end token included. Default:
-                `source_length`.
-
-        Raises:
-            TypeError: for a text that is not a str; the message gives its position.
-            ValueError: for a length without room for a piece.
-        """
-        length = self.source_length if length is None else length
-        integer("length", length, 1 + bool(self.source_end))
-        return self._source_rows(check_texts(texts), length, "texts")
-
-    def encode_targets(self, texts: Any, length: int | None = None) -> list[list[int]]:
-        """Returns the target pieces of each text, without start and end tokens.
-
-        Args:
-            texts: a str, or a list of str.
-            length: one more than the maximum pieces, leaving room for the start or end
-                token. Default: `target_length`.
-
-        Raises:
-            TypeError: for a text that is not a str; the message gives its position.
-            ValueError: for a length without room for a piece.
-        """
-        length = self.target_length if length is None else length
-        integer("length", length, 2)
-        return self._cut(check_texts(texts), length - 1, "texts")
-
-    def decode(self, ids: Any) -> list[str]:
-        """Converts target ids to strings.
-
-        Args:
-            ids: rows of ids: lists of int, or a `(B, T)` array or tensor. Padding,
-                start tokens and all that follows a row's first end token are ignored.
-
-        Returns:
-            B strings. The unknown piece reads " ⁇ ".
-
-        Raises:
-            ValueError: for an id that is not in the vocabulary.
-        """
-        end, size = self.tokenizer.end_token_id, self.tokenizer.vocabulary_size()
-        ignored = (self.tokenizer.pad_token_id, self.tokenizer.start_token_id)
-        rows = []
-        for position, row in enumerate(python_ids(ids)):
-            row = row[: row.index(end)] if end in row else row
-            wrong = [token_id for token_id in row if not 0 <= token_id < size]
-            if wrong:
-                raise ValueError(
-                    f"ids[{position}] must hold ids from 0 to {size - 1}. "
-                    f"Received: {wrong[0]}"
-                )
-            rows.append([token_id for token_id in row if token_id not in ignored])
-        return self.tokenizer.detokenize(rows) if rows else []
-
-    def pieces(self, ids: Any) -> list[str]:
-        """Returns the piece of each id of one row, special ones included."""
-        return [self.tokenizer.id_to_token(token_id) for token_id in python_ids(ids)]
-
-    def _source_rows(self, texts, length, name):
-        if not self.source_end:
-            return self._cut(texts, length, name)
-        end = self.tokenizer.end_token_id
-        rows = self._cut(texts, length - 1, name)
-        return [[*row, end] if row else row for row in rows]
-
-    def _cut(self, texts, limit, name):
-        """Splits texts into at most `limit` pieces, with one warning for all cuts."""
-        characters = limit * graph.CHARACTERS_PER_PIECE
-        rows = self.tokenizer.tokenize([text[:characters] for text in texts])
-        cut = [
-            position
-            for position, (text, row) in enumerate(zip(texts, rows, strict=True))
-            if len(row) > limit or len(text) > characters
-        ]
-        if cut:
-            warn_caller(
-                f"{len(cut)} of {len(texts)} texts have more than {limit} pieces and "
-                f"were cut. The first is {name}[{cut[0]}], of {len(texts[cut[0]])} "
-                "characters"
-            )
-        return [row[:limit] for row in rows]
-
     # === In a TensorFlow graph ===
     def encode_graph(self, text: Tensor) -> Tensor:
         """`encode`, padded, with TensorFlow operations only.
@@ -337,49 +245,3 @@ def _check_tokenizer(tokenizer):
             f"Received: dtype={dtype!r}, sequence_length={length}, "
             f"(add_bos, add_eos)={extras}"
         )
-
-
-def python_ids(ids: Any) -> Any:
-    """Returns ids as (nested) lists of Python ints."""
-    if isinstance(ids, (list, tuple)):
-        return [python_ids(part) for part in ids]
-    if keras.ops.is_tensor(ids):
-        ids = keras.ops.convert_to_numpy(ids)
-    elif hasattr(ids, "numpy"):  # another backend's
-        ids = ids.numpy()
-    return ids.tolist() if hasattr(ids, "tolist") else ids
-
-
-def bucket(length: int) -> int:
-    """Returns the length that rows of this length are padded to.
-
-    Buckets keep the number of shapes small. Beyond the last one, multiples of it serve.
-    """
-    whole = -(-length // LONGEST_BUCKET) * LONGEST_BUCKET
-    return next((size for size in _BUCKETS if size >= length), whole)
-
-
-def pad_rows(rows: Sequence[Sequence[int]], length: int) -> np.ndarray:
-    """Pads rows of ids with 0 to an int32 array `(B, length)`."""
-    ids = np.zeros((len(rows), length), "int32")
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = row
-    return ids
-
-
-def needed_preprocessor(task: Any, use: str) -> Any:
-    """Returns the preprocessor of a task.
-
-    Args:
-        task: a task.
-        use: what needs the preprocessor; the error begins with it.
-
-    Raises:
-        ValueError: if the task has none.
-    """
-    if task.preprocessor is None:
-        raise ValueError(
-            f"{use} needs a preprocessor. "
-            f"Received: {type(task).__name__} with preprocessor=None"
-        )
-    return task.preprocessor

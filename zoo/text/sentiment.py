@@ -9,9 +9,9 @@ import keras_hub
 from zoo.checks import integer
 from zoo.strings import check_texts
 from zoo.text import graph
-from zoo.text.preprocessor import pad_rows
+from zoo.text.rows import cut_rows, pad_rows
 from zoo.text.tokenizer import read_texts
-from zoo.text.words import WordTokenizer, check_words, cut_rows
+from zoo.text.words import WordTokenizer, check_words
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -12,10 +12,10 @@ import sentencepiece
 
 from zoo.strings import check_texts, replace_surrogates
 from zoo.text import unigram
+from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.warn import warn_caller
 
 LONGEST_LINE = 16_384  # bytes; SentencePiece's training time is quadratic in it
-PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 
 
 def read_texts(texts: Any, name: str = "texts") -> tuple[list[str], bool]:

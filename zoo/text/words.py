@@ -1,7 +1,7 @@
 """Words as tokens: a vocabulary of whole words, for corpora already split."""
 
 import collections
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import keras_hub
 
 from zoo.strings import check_texts
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.warn import warn_caller
 
 SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
 _FILE = "vocabulary.txt"
@@ -58,15 +57,6 @@ def check_words(tokenizer: Any) -> None:
             "tokenizer must be a zoo.text.WordTokenizer. "
             f"Received: {type(tokenizer).__name__}"
         )
-
-
-def cut_rows(rows: Sequence[Any], limit: int, unit: str = "words") -> list[Any]:
-    """Cuts rows of words or other units to `limit`, with one warning."""
-    if cut := sum(len(row) > limit for row in rows):
-        warn_caller(
-            f"{cut} of {len(rows)} texts have more than {limit} {unit} and were cut"
-        )
-    return [row[:limit] for row in rows]
 
 
 @keras.saving.register_keras_serializable(package="zoo")

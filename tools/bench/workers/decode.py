@@ -17,8 +17,7 @@ import keras
 from tools.bench.core import peak_memory, versions
 from tools.bench.workers.decode_peer import BATCH, add_arguments, measure
 from tools.bench.workers.train import FIRST_WORD_ID, UNKNOWN_ID, make_model
-from zoo.decoding import BeamSearch
-from zoo.decoding.translate import search_ids
+from zoo.decoding import BeamSearch, search_ids
 from zoo.models import Transformer, TransformerTranslator
 from zoo.training import tune_process
 

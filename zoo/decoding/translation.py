@@ -1,15 +1,13 @@
 """From strings to translations: sort, batch, search, align, restore the order."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from zoo.checks import positive
 from zoo.decoding.batches import Rows, batches, pad_batch
-from zoo.decoding.beam import BeamSearch, longest_translation
 from zoo.decoding.beam_state import LOW
-from zoo.decoding.compiled import compiled
 from zoo.decoding.constraints import (
     put_words_in,
     read_banned,
@@ -19,9 +17,10 @@ from zoo.decoding.constraints import (
 )
 from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
+from zoo.decoding.search import Search, longest_translation
 from zoo.strings import check_texts
-from zoo.text.preprocessor import bucket, needed_preprocessor
-from zoo.text.tokenizer import UNKNOWN_ID
+from zoo.text.rows import UNKNOWN_ID, bucket
+from zoo.text.translation import needed_preprocessor
 
 
 def translate(
@@ -41,7 +40,9 @@ def translate(
     `**options` are further arguments of a `BeamSearch`.
     """
     preprocessor = needed_preprocessor(model, "`translate`")
-    search = BeamSearch(**options, banned_ids=read_banned(preprocessor, banned))
+    search = model.engine.search(
+        **options, banned_ids=read_banned(preprocessor, banned)
+    )
     positive("batch_size", batch_size)
     if max_length is not None and search.min_length > positive(
         "max_length", max_length
@@ -70,7 +71,7 @@ def translate(
 def search_ids(
     model: Any,
     sources: Rows,
-    search: BeamSearch,
+    search: Search,
     max_length: int | None = None,
     batch_size: int = 64,
     prefixes: Rows | None = None,
@@ -127,7 +128,7 @@ def search_ids(
         # Rows that only pad the batch end at once.
         limits = np.array(longest + [1] * (len(batch) - len(rows)), "int32")
         prefix = [pad_batch(starts, batch_size, steps)] if any(starts) else []
-        run = compile_search(model, search, steps, bool(prefix))
+        run = search.program(model, steps, bool(prefix))
         ids, scores = run(batch, limits, *prefix)
         for row, i in enumerate(rows):
             results[i] = [
@@ -186,25 +187,6 @@ def _records(
                 text = Translation(text, score, tokens, pieces, *alignment)
         results[i].append(text)
     return results
-
-
-def compile_search(
-    model: Any, search: BeamSearch, steps: int, prefixed: bool = False
-) -> Callable[..., list[np.ndarray]]:
-    """Returns the search as a function of arrays, `steps` wide.
-
-    Its arguments are `(source_ids, limits)`, or with `prefixed` `(source_ids, limits,
-    prefix)`. Searches of equal arguments share one program.
-    """
-    names = ["prefix"] * prefixed + ["settings"] + ["banned"] * bool(search.banned_ids)
-
-    def run(source_ids, limits, *options):
-        options = dict(zip(names, options, strict=True))
-        return search(model, source_ids, limits, steps, **options)
-
-    program = compiled(model, (search.key(), steps, prefixed), run)
-    settings = [search.settings()] + ([search.banned()] if search.banned_ids else [])
-    return lambda *arrays: program(*arrays, *settings)
 
 
 def _until_end(ids, end_id):

@@ -1,0 +1,101 @@
+import keras
+import numpy as np
+import pytest
+
+from tests.serving.conftest import make_tagger, make_translator, needs_tensorflow
+from zoo.models import LuongTranslator
+from zoo.runtime import onnx as runtime
+from zoo.serving import export_onnx
+from zoo.serving.manifest import read_version
+from zoo.serving.onnx_export import _check_loads
+
+TEXTS = ["a brown dog", "the old man sits down", "", "dog"]
+
+
+@pytest.fixture(scope="module")
+def task():
+    for package in ("tf2onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    return make_translator()
+
+
+@needs_tensorflow
+def test_the_manifest_describes_the_graphs(task, tmp_path):
+    import onnx
+
+    version = export_onnx(task, tmp_path / "tiny", preset="01ab", card={"name": "x"})
+    assert version == tmp_path / "tiny/1"
+    assert [path.name for path in (tmp_path / "tiny").iterdir()] == ["1"]
+    manifest, files = read_version(version)
+    wanted = {
+        "name": "tiny",
+        "task": "translate",
+        "architecture": "LuongTranslator",
+        "parameters": task.count_params(),
+        "preset": "01ab",
+        "card": {"name": "x"},
+        "quantize": None,
+        "settings": {"source_length": 24, "target_length": 20, "source_end": False},
+    }
+    assert {key: manifest[key] for key in wanted} == wanted
+    assert files["vocabulary.spm"] == task.preprocessor.tokenizer.proto
+    assert set(files) == {"vocabulary.spm"} | {f"{x}.onnx" for x in manifest["graphs"]}
+    for name, described in manifest["graphs"].items():
+        graph = onnx.load_from_string(files[f"{name}.onnx"]).graph
+        for key, tensors in (("inputs", graph.input), ("outputs", graph.output)):
+            assert [x["name"] for x in described[key]] == [t.name for t in tensors]
+        assert all(node.domain in ("", "ai.onnx") for node in graph.node)
+    encode = manifest["graphs"]["encode"]
+    ids = {"name": "source_ids", "dtype": "int32", "shape": ["B", "S"]}
+    assert encode["inputs"] == [ids]
+    step = manifest["graphs"]["step"]["inputs"]
+    shapes = {x["name"]: x["shape"] for x in step}
+    assert shapes["token_ids"] == ["R"] and shapes["memory.0"] == ["B", "S", 8]
+    assert shapes["state.0"] == ["R", 8]
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("quantize", ["float16", "int8"])
+def test_smaller_graphs_still_translate(task, tmp_path, quantize):
+    whole = runtime.load(export_onnx(task, tmp_path / "whole"))
+    version = export_onnx(task, tmp_path / quantize, quantize=quantize)
+    smaller = runtime.load(version)
+    assert read_version(version)[0]["quantize"] == quantize
+    targets = ["ein brauner Hund", "er rennt", "ein", "er"]
+    sources = [text or "a" for text in TEXTS]
+    wanted, found = (x.score(sources, targets) for x in (whole, smaller))
+    np.testing.assert_allclose(found, wanted, rtol=0.1)
+    assert found != wanted
+    assert len(smaller.translate(TEXTS, beam_size=2, max_length=6)) == 4
+
+
+def test_a_graph_that_does_not_load_is_refused(task, tmp_path):
+    (tmp_path / "encode.onnx").write_bytes(b"no graph")
+    with pytest.raises(ValueError, match="cannot be exported in float16.*encode.onnx"):
+        _check_loads(tmp_path / "encode.onnx")
+
+
+@needs_tensorflow
+def test_what_is_not_exported(task, tmp_path):
+    with pytest.raises(TypeError, match="a Translator of zoo.models. Received: BiRNN"):
+        export_onnx(make_tagger(), tmp_path / "out")
+    with pytest.raises(ValueError, match="`quantize` must be one of"):
+        export_onnx(task, tmp_path / "out", quantize="int4")
+    with pytest.raises(ValueError, match="Translating text needs a preprocessor"):
+        export_onnx(LuongTranslator(task.backbone), tmp_path / "out")
+    half = type(task.backbone).from_config(
+        {**task.backbone.get_config(), "dtype": "float16"}
+    )
+    with pytest.raises(ValueError, match=r"must be float32.*\['float16'\]"):
+        export_onnx(LuongTranslator(half, task.preprocessor), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out/3").mkdir(parents=True)
+    (tmp_path / "out/3/saved_model.pb").touch()
+    with pytest.raises(ValueError, match="must be of one format.*version 3 has saved"):
+        export_onnx(task, tmp_path / "out")
+
+
+@pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="the others'")
+def test_other_backends_are_told_what_to_do(task, tmp_path):
+    with pytest.raises(RuntimeError, match="`zoo export FOLDER --format onnx`"):
+        export_onnx(task, tmp_path / "out")

@@ -1,0 +1,27 @@
+"""The `Engine` of Keras models."""
+
+from collections.abc import Callable
+from typing import Any
+
+from zoo.decoding.beam import BeamSearch
+from zoo.decoding.compiled import compiled
+from zoo.decoding.score import label_log_probs
+from zoo.decoding.translating import Engine
+
+
+def _scores(model: Any) -> Callable[..., list[Any]]:
+    def function(source_ids, target_ids, labels):
+        inputs = {"source_ids": source_ids, "target_ids": target_ids}
+        return (label_log_probs(model.backbone(inputs), labels),)
+
+    return compiled(model, "force", function)
+
+
+def _alignments(model: Any) -> Callable[..., list[Any]]:
+    def function(source_ids, target_ids, labels):
+        return model.backbone.align_details(source_ids, target_ids)
+
+    return compiled(model, "align_details", function)
+
+
+KERAS = Engine(BeamSearch, _scores, _alignments)

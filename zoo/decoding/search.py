@@ -1,0 +1,236 @@
+"""Batched beam search over the four-method contract. Imports no Keras."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.backend import Tensor
+from zoo.checks import integer, one_of, positive, zero_or_above
+from zoo.decoding.beam_state import (
+    LOW,
+    BeamState,
+    Sentences,
+    first_of_beam,
+    length_norm,
+    step,
+)
+from zoo.text.rows import END_ID, PAD_ID, START_ID
+
+# Arguments of a compiled program.
+SETTINGS = "length_penalty", "coverage_penalty", "min_length"
+
+
+def longest_translation(length: Any) -> Any:
+    """Returns the default maximum length of a translation, end token included.
+
+    Args:
+        length: pieces of the source, an int or a tensor.
+    """
+    return 2 * length + 10
+
+
+class Search:
+    """Beam search over any library of arrays, whose operations a subclass names.
+
+    `BeamSearch` documents the search and its arguments.
+
+    Attributes:
+        ops: the library's functions, with the names and arguments of `keras.ops`.
+        top_k: function `(values, k, floor)`; see `zoo.decoding.ties.top_k`.
+        map_structure: function `(function, structure)`, which applies a function to
+            each array of a model's state.
+        values_of: function that returns an array's values as NumPy's, or None while a
+            graph is traced.
+    """
+
+    ops: Any
+    top_k: Callable[[Tensor, int, float], tuple[Tensor, Tensor]]
+    map_structure: Callable[[Callable[..., Any], Any], Any]
+    values_of: Callable[[Tensor], Any]
+
+    def __init__(
+        self,
+        beam_size: int = 5,
+        length_penalty: float = 1.0,
+        coverage_penalty: float = 0.0,
+        n_best: int = 1,
+        length_normalization: str = "gnmt",
+        min_length: int = 0,
+        banned_ids: Sequence[int] | None = (),
+        start_id: int = START_ID,
+        end_id: int = END_ID,
+    ) -> None:
+        self.beam_size = positive("beam_size", beam_size)
+        self.length_penalty = float(zero_or_above("length_penalty", length_penalty))
+        self.coverage_penalty = float(
+            zero_or_above("coverage_penalty", coverage_penalty)
+        )
+        self.n_best = positive("n_best", n_best)
+        if n_best > beam_size:
+            raise ValueError(
+                "`n_best` must not exceed `beam_size`. "
+                f"Received: n_best={n_best}, beam_size={beam_size}"
+            )
+        self.length_normalization = one_of(
+            "length_normalization", length_normalization, ("gnmt", "plain")
+        )
+        self.min_length = integer("min_length", min_length, 0)
+        self.start_id = integer("start_id", start_id, 0)
+        self.end_id = integer("end_id", end_id, 0)
+        self.banned_ids = tuple(integer("banned_ids", x, 0) for x in banned_ids or ())
+        if self.end_id in self.banned_ids:
+            raise ValueError(
+                f"`banned_ids` must not hold that of the end token, {end_id}; "
+                f"`min_length` puts the end off. Received: banned_ids={banned_ids}"
+            )
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        names = (
+            *("beam_size", "length_penalty", "coverage_penalty", "n_best"),
+            *("length_normalization", "min_length", "banned_ids"),
+            *("start_id", "end_id"),
+        )
+        return {name: getattr(self, name) for name in names}
+
+    def settings(self) -> np.ndarray:
+        """Returns the penalties and the minimum length, an argument of a program."""
+        return np.array([getattr(self, name) for name in SETTINGS], "float32")
+
+    def banned(self) -> np.ndarray:
+        """Returns `banned_ids` as int32, padded with -1 to one of few lengths."""
+        width = 1 << max(len(self.banned_ids) - 1, 0).bit_length()
+        return np.pad(
+            np.array(self.banned_ids, "int32"),
+            (0, width - len(self.banned_ids)),
+            constant_values=-1,
+        )
+
+    def program(self, model: Any, steps: int, prefixed: bool = False) -> Any:
+        """Returns the search as a function of NumPy arrays, `steps` wide.
+
+        Its arguments are `(source_ids, limits)`, or with `prefixed` `(source_ids,
+        limits, prefix)`; it returns `(ids, scores)`; see `__call__`.
+        """
+        raise NotImplementedError
+
+    def __call__(
+        self,
+        model: Any,
+        source_ids: Tensor,
+        limits: Tensor | None = None,
+        steps: int | None = None,
+        prefix: Tensor | None = None,
+        banned: Tensor | None = None,
+        settings: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Searches for the best translations of a batch.
+
+        Args:
+            model: any object with the contract's `encode`, `start` and `step` (see
+                `zoo.models.Seq2SeqBackbone`); if it has `start_for`, that is called
+                with `steps` instead of `start`.
+            source_ids: int `(B, S)`, padded with 0.
+            limits: int `(B,)`, the maximum length of each translation, end token
+                included. Default: twice its pieces plus 10, or `min_length` if higher.
+            steps: the width of the result, at least every limit. Default: the highest
+                limit, given or possible for S pieces.
+            prefix: int `(B, steps)`: tokens that every hypothesis has in their places,
+                0 where it is free. Their log-probabilities count. At the limit the end
+                token is taken anyway.
+            banned: int `(n,)`: replaces the search's `banned_ids`; -1 for none.
+            settings: float `(3,)`: replaces the search's `settings()`; its zeros stay.
+
+        Returns:
+            `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 after the
+            end token, and float32 `(B, K)`; a missing hypothesis scores -1e9. They have
+            no gradient.
+
+        Raises:
+            ValueError: without `steps` if a graph is traced for unknown lengths.
+        """
+        ops = self.ops
+        source_ids = ops.convert_to_tensor(source_ids)
+        if limits is None:
+            limits = self._limits(source_ids)
+            if steps is None and source_ids.shape[1] is not None:
+                steps = self._most_steps(source_ids.shape[1])
+        elif steps is None and self.values_of(limits) is not None:
+            steps = int(self.values_of(limits).max(initial=1))
+        if steps is None:
+            raise ValueError(
+                "`steps` must be given where the lengths are not known. Received: "
+                f"source_ids {tuple(source_ids.shape)}, steps=None"
+            )
+        beams = self.beam_size
+        batch = ops.shape(source_ids)[0]
+        memory = model.encode(source_ids)
+        if hasattr(model, "start_for"):
+            state = model.start_for(memory, steps)
+        else:
+            state = model.start(memory)
+        # Only the state has a row per hypothesis; the memory is not copied.
+        state = self.map_structure(lambda x: ops.repeat(x, beams, axis=0), state)
+        if banned is None and self.banned_ids:
+            banned = self.banned()
+        if settings is None:
+            settings = self.settings()
+        settings = ops.convert_to_tensor(settings, dtype="float32")
+        limits = ops.cast(limits, "int32")[:, None]
+        sentences = Sentences(
+            memory,
+            limits,
+            prefix,
+            None if banned is None else ops.cast(banned, "int32"),
+            ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None],
+            settings[0],
+            settings[1],
+            settings[2],
+            length_norm(self, ops.cast(limits, "float32"), settings[0]),
+            ops.arange(beams, dtype="int32")[None],
+            ops.arange(batch, dtype="int32")[:, None] * beams,
+            ops.arange(steps, dtype="int32")[None, None],
+        )
+        initial = BeamState(
+            step=ops.zeros((), dtype="int32"),
+            state=state,
+            tokens=ops.full((batch * beams,), self.start_id, dtype="int32"),
+            ids=ops.zeros((batch, beams, steps), dtype="int32"),
+            live=first_of_beam(self, batch),
+            done_ids=ops.zeros((batch, beams, steps), dtype="int32"),
+            done=ops.full((batch, beams), LOW, dtype="float32"),
+            coverage=ops.zeros((batch, beams, ops.shape(source_ids)[1]), "float32")
+            if self.coverage_penalty
+            else (),
+        )
+
+        beam = self.run(model, initial, sentences, steps)
+        scores, order = self.top_k(beam.done, beams, LOW / 2)
+        ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
+        return ids, scores
+
+    def run(
+        self, model: Any, initial: BeamState, sentences: Sentences, steps: int
+    ) -> BeamState:
+        """Returns the state when all sentences are done, after `steps` at most."""
+        ops = self.ops
+
+        def unfinished(*values):
+            beam = BeamState(*values)
+            return ops.logical_and(beam.step < steps, ops.any(beam.live > LOW / 2))
+
+        def advance(*values):
+            return tuple(step(self, model, BeamState(*values), sentences))
+
+        return BeamState(*ops.while_loop(unfinished, advance, tuple(initial)))
+
+    def _limits(self, source_ids):
+        """Returns each sentence's default maximum length, int32 `(B,)`."""
+        ops = self.ops
+        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
+        return ops.maximum(longest_translation(ops.sum(real, axis=1)), self.min_length)
+
+    def _most_steps(self, length):
+        """Returns the default maximum length for a source of `length` pieces."""
+        return max(longest_translation(length), self.min_length)

@@ -1,0 +1,139 @@
+"""The search over NumPy arrays."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from zoo.decoding.beam_state import LOW, BeamState, Sentences, step
+from zoo.decoding.search import Search
+
+_SAME = """
+    any arange argmax clip cumsum full log logical_and logical_not max maximum not_equal
+    power repeat reshape shape sum take take_along_axis tile where zeros
+""".split()
+_FEW = 16  # from so many on, one sort is faster than a pass for each
+_FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
+
+
+def top_k(values: np.ndarray, k: int, floor: float = LOW) -> Any:
+    """Returns the k largest values and their indices; see `zoo.decoding.ties.top_k`."""
+    if k > _FEW:
+        order = np.argsort(-values, axis=-1, kind="stable")[..., :k]
+        return np.take_along_axis(values, order, axis=-1), order
+    order = np.empty((*values.shape[:-1], k), "int64")
+    order[..., 0] = values.argmax(-1)  # the first of equals
+    left = values
+    for place in range(1, k):
+        left = left.copy() if left is values else left
+        np.put_along_axis(left, order[..., place - 1 : place], -np.inf, axis=-1)
+        order[..., place] = left.argmax(-1)
+    return np.take_along_axis(values, order, axis=-1), order
+
+
+def log_sum_exp(values: np.ndarray, axis: int = -1, keepdims: bool = False) -> Any:
+    """Returns log Σ exp(values), without overflow."""
+    most = values.max(axis, keepdims=True)
+    total = np.log(np.exp(values - most).sum(axis, keepdims=True)) + most
+    return total if keepdims else np.squeeze(total, axis)
+
+
+def map_structure(function: Any, structure: Any) -> Any:
+    """Applies a function to the leaves of nested tuples, lists and dicts."""
+    if isinstance(structure, dict):
+        return {key: map_structure(function, x) for key, x in structure.items()}
+    if isinstance(structure, (tuple, list)):
+        return type(structure)(map_structure(function, x) for x in structure)
+    return function(structure)
+
+
+_OPS = SimpleNamespace(
+    **{name: getattr(np, name) for name in _SAME},
+    cast=lambda x, dtype: np.asarray(x).astype(dtype, copy=False),
+    convert_to_tensor=np.asarray,
+    logsumexp=log_sum_exp,
+    stop_gradient=lambda x: x,
+    top_k=top_k,
+)
+
+
+class ArraySearch(Search):
+    """`zoo.decoding.BeamSearch` over NumPy arrays, for models that compute with them.
+
+    Sentences that are done leave the batch. It takes the arguments of a `BeamSearch`,
+    and gives its results.
+
+    Example:
+        >>> ArraySearch(beam_size=3).beam_size
+        3
+    """
+
+    ops = _OPS
+    top_k = staticmethod(top_k)
+    map_structure = staticmethod(map_structure)
+    values_of = staticmethod(np.asarray)
+
+    def program(self, model: Any, steps: int, prefixed: bool = False) -> Any:
+        """See `Search.program`; the padding of batches is left out."""
+
+        def run(source_ids, limits, prefix=None):
+            source_ids = trim(source_ids)
+            limits = limits[: len(source_ids)]
+            width = int(limits.max())
+            if prefix is not None:
+                prefix = prefix[: len(source_ids), :width]
+            return self(model, source_ids, limits, width, prefix)
+
+        return run
+
+    def run(
+        self, model: Any, initial: BeamState, sentences: Sentences, steps: int
+    ) -> BeamState:
+        """See `Search.run`."""
+        beam, count = initial, len(initial.live)
+        places = np.arange(count)  # of the batch's sentences among all
+        done_ids, done = initial.done_ids.copy(), initial.done.copy()
+        while beam.step < steps and len(places):
+            beam = step(self, model, beam, sentences)
+            live = (beam.live > LOW / 2).any(axis=1)
+            if live.sum() <= _FULL * len(places):
+                done_ids[places], done[places] = beam.done_ids, beam.done
+                beam, sentences = self._keep(np.flatnonzero(live), beam, sentences)
+                places = places[live]
+        done_ids[places], done[places] = beam.done_ids, beam.done
+        return beam._replace(done_ids=done_ids, done=done)
+
+    def _keep(self, chosen, beam, sentences):
+        """Returns the state and the constants of some sentences of the batch."""
+        beams = self.beam_size
+        rows = (chosen[:, None] * beams + np.arange(beams)).reshape(-1)
+
+        def keep(x):
+            return x[chosen]
+
+        beam = beam._replace(
+            state=map_structure(lambda x: x[rows], beam.state),
+            tokens=beam.tokens[rows],
+            ids=keep(beam.ids),
+            live=keep(beam.live),
+            done_ids=keep(beam.done_ids),
+            done=keep(beam.done),
+            coverage=keep(beam.coverage) if self.coverage_penalty else (),
+        )
+        mildest, prefix = sentences.mildest, sentences.prefix
+        return beam, sentences._replace(
+            memory=map_structure(keep, sentences.memory),
+            limits=keep(sentences.limits),
+            prefix=prefix if prefix is None else keep(prefix),
+            real=keep(sentences.real),
+            mildest=keep(mildest) if np.ndim(mildest) else mildest,
+            rows=sentences.rows[: len(chosen)],
+        )
+
+
+def trim(ids: np.ndarray) -> np.ndarray:
+    """Leaves the rows and columns without ids at the end of `(B, T)` out."""
+    real = ids != 0
+    height = 1 + int(np.flatnonzero(real.any(axis=1)).max(initial=0))
+    width = 1 + int(np.flatnonzero(real.any(axis=0)).max(initial=0))
+    return ids[:height, :width]

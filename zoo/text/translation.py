@@ -1,0 +1,130 @@
+"""A translator's text to ids and back, without Keras."""
+
+from typing import Any
+
+from zoo.checks import integer
+from zoo.strings import check_texts
+from zoo.text.graph import CHARACTERS_PER_PIECE
+from zoo.text.rows import python_ids
+from zoo.warn import warn_caller
+
+
+class TranslationText:
+    """The methods of a translator's preprocessor that need no tensors.
+
+    Attributes:
+        tokenizer: an object with the methods of a `zoo.text.Tokenizer`.
+        source_length: maximum pieces of a source, its end token included.
+        target_length: maximum pieces of a target, its start or end token included.
+        source_end: whether the source gets an end token.
+    """
+
+    tokenizer: Any
+    source_length: int
+    target_length: int
+    source_end: bool
+
+    def encode(self, texts: Any, length: int | None = None) -> list[list[int]]:
+        """Returns the source pieces of each text, unpadded.
+
+        Args:
+            texts: a str, or a list of str.
+            length: maximum pieces of a text, its end token included. Default:
+                `source_length`.
+
+        Raises:
+            TypeError: for a text that is not a str; the message gives its position.
+            ValueError: for a length without room for a piece.
+        """
+        length = self.source_length if length is None else length
+        integer("length", length, 1 + bool(self.source_end))
+        return self._source_rows(check_texts(texts), length, "texts")
+
+    def encode_targets(self, texts: Any, length: int | None = None) -> list[list[int]]:
+        """Returns the target pieces of each text, without start and end tokens.
+
+        Args:
+            texts: a str, or a list of str.
+            length: one more than the maximum pieces, leaving room for the start or end
+                token. Default: `target_length`.
+
+        Raises:
+            TypeError: for a text that is not a str; the message gives its position.
+            ValueError: for a length without room for a piece.
+        """
+        length = self.target_length if length is None else length
+        integer("length", length, 2)
+        return self._cut(check_texts(texts), length - 1, "texts")
+
+    def decode(self, ids: Any) -> list[str]:
+        """Converts target ids to strings.
+
+        Args:
+            ids: rows of ids: lists of int, or a `(B, T)` array or tensor. Padding,
+                start tokens and all that follows a row's first end token are ignored.
+
+        Returns:
+            B strings. The unknown piece reads " ⁇ ".
+
+        Raises:
+            ValueError: for an id that is not in the vocabulary.
+        """
+        end, size = self.tokenizer.end_token_id, self.tokenizer.vocabulary_size()
+        ignored = (self.tokenizer.pad_token_id, self.tokenizer.start_token_id)
+        rows = []
+        for position, row in enumerate(python_ids(ids)):
+            row = row[: row.index(end)] if end in row else row
+            wrong = [token_id for token_id in row if not 0 <= token_id < size]
+            if wrong:
+                raise ValueError(
+                    f"ids[{position}] must hold ids from 0 to {size - 1}. "
+                    f"Received: {wrong[0]}"
+                )
+            rows.append([token_id for token_id in row if token_id not in ignored])
+        return self.tokenizer.detokenize(rows) if rows else []
+
+    def pieces(self, ids: Any) -> list[str]:
+        """Returns the piece of each id of one row, special ones included."""
+        return [self.tokenizer.id_to_token(token_id) for token_id in python_ids(ids)]
+
+    def _source_rows(self, texts, length, name):
+        if not self.source_end:
+            return self._cut(texts, length, name)
+        end = self.tokenizer.end_token_id
+        rows = self._cut(texts, length - 1, name)
+        return [[*row, end] if row else row for row in rows]
+
+    def _cut(self, texts, limit, name):
+        """Splits texts into at most `limit` pieces, with one warning for all cuts."""
+        characters = limit * CHARACTERS_PER_PIECE
+        rows = self.tokenizer.tokenize([text[:characters] for text in texts])
+        cut = [
+            position
+            for position, (text, row) in enumerate(zip(texts, rows, strict=True))
+            if len(row) > limit or len(text) > characters
+        ]
+        if cut:
+            warn_caller(
+                f"{len(cut)} of {len(texts)} texts have more than {limit} pieces and "
+                f"were cut. The first is {name}[{cut[0]}], of {len(texts[cut[0]])} "
+                "characters"
+            )
+        return [row[:limit] for row in rows]
+
+
+def needed_preprocessor(task: Any, use: str) -> Any:
+    """Returns the preprocessor of a task.
+
+    Args:
+        task: a task.
+        use: what needs the preprocessor; the error begins with it.
+
+    Raises:
+        ValueError: if the task has none.
+    """
+    if task.preprocessor is None:
+        raise ValueError(
+            f"{use} needs a preprocessor. "
+            f"Received: {type(task).__name__} with preprocessor=None"
+        )
+    return task.preprocessor
