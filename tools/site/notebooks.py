@@ -39,7 +39,7 @@ def convert(text):
 
 
 def offer(app, pagename, templatename, context, doctree):
-    """Writes the notebook of a lesson beside its source, where the theme links to it."""
+    """Writes a lesson's notebook beside its source, where the theme links to it."""
     if doctree is None or not pagename.startswith("lessons/"):
         return
     text = Path(app.env.doc2path(pagename)).read_text("utf-8")

@@ -56,7 +56,7 @@ class Arguments:
     train: Sequence[Sequence[str]] | None = None
     valid: Sequence[str] | None = None
     test: Sequence[str] | None = None
-    columns: Sequence[str] | None = None
+    columns: Sequence[str | int] | None = None
     languages: Sequence[str] | None = None
     keep_all: bool = False
     start: str | None = None

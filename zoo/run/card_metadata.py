@@ -89,7 +89,7 @@ def own_test(run: Any, split: str) -> tuple[str, str, str]:
     output = run.output.name if run.output.is_absolute() else str(run.output)
     words = ["zoo", "evaluate", output, "--test", *file_names([files])]
     if arguments.columns:
-        words += ["--columns", ",".join(arguments.columns)]
+        words += ["--columns", ",".join(map(str, arguments.columns))]
     return names, split, shlex.join(words)
 
 
