@@ -306,7 +306,7 @@ def words_of(name: str, value: Any) -> list[str]:
     if name == "train":
         return [word for files in value for word in (flag, *files)]
     if name in _JOINED:
-        value = _JOINED[name].join(value)
+        value = _JOINED[name].join(map(str, value))
     return [flag, *value] if isinstance(value, list) else [f"{flag}={value}"]
 
 
