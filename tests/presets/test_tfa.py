@@ -5,6 +5,7 @@ tools/tfa/record.py wrote the checkpoints and results under tensorflow-addons 0.
 
 import shutil
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -86,9 +87,10 @@ def test_a_cell_of_a_stack_is_loaded():
     stack = RecurrentStack(UNITS)
     stack.build((None, None, EMBEDDING))
     wanted = make("luong")
-    load_tfa(FOLDER / "luong", {"encoder/rnn": wanted["encoder/rnn"]})
+    load_tfa(FOLDER / "luong", wanted)
     [[cell]] = stack.cells
-    load_tfa(FOLDER / "luong", {"encoder/rnn/cell": cell})
+    with pytest.warns(UserWarning, match="names no layer for"):
+        load_tfa(FOLDER / "luong", {"encoder/rnn/cell": cell})
     for got, variable in zip(
         cell.weights, wanted["encoder/rnn"].cell.weights, strict=True
     ):
@@ -110,3 +112,52 @@ def test_a_folder_gives_its_last_checkpoint_and_a_saved_model_its_variables(tmp_
         layers = make("luong")
         load_tfa(path, layers)
         close(layers["decoder/rnn"].W_c, wanted["decoder/rnn"].W_c)
+
+
+def warned(recwarn):
+    return [one for one in recwarn.list if one.category is UserWarning]
+
+
+@pytest.mark.once
+def test_variables_that_nobody_named_are_warned_of(recwarn):
+    layers = make("luong")
+    load_tfa(FOLDER / "luong", layers)  # the optimizer is in the file, too
+    assert not warned(recwarn)
+    del layers["encoder/embedding"], layers["decoder/output_layer"]
+    load_tfa(FOLDER / "luong", layers)
+    [warning] = warned(recwarn)
+    assert warning.filename == __file__
+    assert str(warning.message).endswith(
+        "luong has variables that `layers` names no layer for: "
+        "decoder/output_layer/bias, decoder/output_layer/kernel, "
+        "encoder/embedding/embeddings"
+    )
+
+
+@pytest.mark.once
+def test_optimizers_and_metrics_are_not_warned_of(tmp_path, recwarn):
+    import tensorflow as tf
+
+    def module(**parts):
+        made = tf.Module()
+        for name, part in parts.items():
+            setattr(made, name, part)
+        return made
+
+    def number():
+        return tf.Variable(1.0)
+
+    dense = keras.layers.Dense(3)
+    dense.build((None, 4))
+    checkpoint = tf.train.Checkpoint(
+        dense=module(kernel=tf.Variable(tf.ones((4, 3))), bias=tf.Variable(tf.ones(3))),
+        trainer=module(_iterations=tf.Variable(1), _variables=[number()]),
+        legacy=module(iter=tf.Variable(1), beta_1=number()),
+        keras_api=module(metrics=[module(total=number())]),
+        steps=tf.Variable(3),
+        iterative=module(weight=number()),
+    )
+    checkpoint.write(str(tmp_path / "x"))
+    load_tfa(tmp_path / "x", {"dense": dense})
+    [warning] = warned(recwarn)
+    assert str(warning.message).endswith(": iterative/weight")

@@ -1,15 +1,19 @@
 """`load_tfa` refuses what it can't load whole, and then changes no layer."""
 
+import importlib.util
+
 import keras
 import numpy as np
 import pytest
 
-from tests.harness import to_numpy
+from tests.harness import close, to_numpy
 from tests.presets.tfa_programs import FOLDER, UNITS, make
 from zoo.layers import (
     AdditiveAttention,
     ConcatAttention,
     GRUCell,
+    HardAttention,
+    LocalPredictiveAttention,
     LSTMCell,
     MultiplicativeAttention,
 )
@@ -87,7 +91,21 @@ def refused(path, layers, error, match):
             {"attention": lambda: ConcatAttention(7)},
             "an AdditiveAttention. Received: ConcatAttention",
         ),
-        ("bahdanau", {"vector": "linear"}, 'no attention layer.*vector="context"'),
+        (
+            "luong",
+            {"attention": lambda: HardAttention(MultiplicativeAttention("general"))},
+            r"Attention\(general\). Received: HardAttention$",
+        ),
+        (
+            "luong",
+            {"attention": lambda: LocalPredictiveAttention()},
+            r"Received: LocalPredictiveAttention\(score='general'\)$",
+        ),
+        (
+            "bahdanau",
+            {"units": 8, "vector": "linear"},
+            'no attention layer.*vector="context"',
+        ),
         (
             "bahdanau",
             {"attention": lambda: AdditiveAttention(7, use_bias=True)},
@@ -114,7 +132,8 @@ def test_layers_of_other_kinds_and_places_are_refused():
     refused(path, {**layers, "encoder": keras.layers.LSTMCell(3)}, ValueError, "built")
     drop = keras.layers.Dropout(0.1)
     drop.build((None, 3))
-    refused(path, {**layers, "encoder": drop}, ValueError, "Received: encoder: Dropout")
+    wanted = "Received: 'encoder': Dropout"
+    refused(path, {**layers, "encoder": drop}, ValueError, wanted)
     for name in ("encoder/embedding", "decoder/rnn/_cell/kernel"):
         dense = keras.layers.Dense(3)
         dense.build((None, 4))
@@ -124,6 +143,38 @@ def test_layers_of_other_kinds_and_places_are_refused():
     refused(FOLDER / "luong_scaled", changed, ValueError, "update='replace'")
     cell.enable_lora(2)
     refused(path, layers, ValueError, "before LoRA is added")
+
+
+def test_the_root_is_called_so():
+    cell, path = make("luong")["decoder/rnn"], FOLDER / "luong"
+    refused(path, {"": cell}, PresetError, "^the root of .*luong must be an Attention")
+    refused(path, {"": cell.cells[0]}, PresetError, "no 'kernel' at its root")
+    drop = keras.layers.Dropout(0.1)
+    refused(path, {"": drop}, ValueError, "Received: '': Dropout")
+    with pytest.raises(ValueError, match="Received: '': <Dense"):
+        load_tfa(path, {"": keras.layers.Dense(3)})
+
+
+def test_no_layers_are_refused():
+    with pytest.raises(ValueError, match=r"a layer for each place.*Received: \{\}"):
+        load_tfa(FOLDER / "luong", {})
+
+
+@pytest.mark.parametrize("name", ["decoder/output_layer", "decoder/embedding"])
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_quantized_layers_are_refused(name, mode):
+    layers = make("luong")
+    layers[name].quantize(mode)
+    wanted = f"before quantization. Received: .*int8 for {name}/(kernel|embeddings)"
+    refused(FOLDER / "luong", layers, ValueError, wanted)
+
+
+def test_without_tensorflow_the_error_says_what_needs_it(monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda n: None if n == "tensorflow" else real(n)
+    )
+    refused(FOLDER / "luong", make("luong"), ImportError, "checkpoint.*needs Tensor")
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
@@ -221,7 +272,7 @@ def wrapper(**changed):
         ),
         (
             {"_attention_layers": [{"kernel": np.full((12, 9), np.nan, "float32")}]},
-            "finite. Received: 108 numbers",
+            "kernel of .*finite in float32.* Received: 108 that",
         ),
     ],
 )
@@ -231,6 +282,61 @@ def test_wrappers_that_no_cell_can_be_are_refused(changed, match, tmp_path):
     load_tfa(tmp_path / "right", {"root": cell})
     write_checkpoint(tmp_path / "wrong", wrapper(**changed))
     refused(tmp_path / "wrong", {"root": cell}, PresetError, match)
+
+
+def bahdanau(v, g):
+    """The tree of a `BahdanauAttention(7, normalize=True)`."""
+    rng = np.random.default_rng(4)
+    return {
+        "query_layer": {"kernel": rng.normal(size=(6, 7)).astype("float32")},
+        "memory_layer": {"kernel": rng.normal(size=(6, 7)).astype("float32")},
+        "attention_v": np.asarray(v, "float32"),
+        "attention_g": np.float32(g),
+        "attention_b": np.zeros(7, "float32"),
+    }
+
+
+V = np.array([3, 0, 0, 4, 0, 0, 0], "float32")
+
+
+@pytest.mark.parametrize(
+    "mechanism, dtype, match",
+    [
+        (bahdanau(0 * V, 2), "float32", "attention_v of .*finite in float32.*: 7 that"),
+        (bahdanau(V, np.inf), "float32", "attention_v of .*finite.*: 7 that"),
+        (bahdanau(V, 1e6), "float16", "attention_v of .*finite in float16.*: 2 that"),
+        (
+            {
+                "memory_layer": {"kernel": np.full((6, 6), 1e20, "float32")},
+                "attention_g": np.float32(1e20),
+            },
+            "float32",
+            "memory_layer/kernel of .*finite.*: 36 that",
+        ),
+    ],
+    ids=["zero", "infinite", "float16", "overflow"],
+)
+def test_factors_that_give_no_finite_weights_are_refused(
+    mechanism, dtype, match, tmp_path
+):
+    if "attention_v" in mechanism:
+        attention = AdditiveAttention(7, use_bias=True, dtype=dtype)
+    else:
+        attention = MultiplicativeAttention("general", dtype=dtype)
+    cell = make("luong", attention=lambda: attention)["decoder/rnn"]
+    tree = wrapper(_attention_mechanisms=[mechanism])
+    write_checkpoint(tmp_path / "x", tree)
+    refused(tmp_path / "x", {"root": cell}, PresetError, match)
+
+
+@pytest.mark.parametrize("size", [1, 1e25, 1e-25])
+def test_a_vector_of_any_size_is_normalized(size, tmp_path):
+    attention = AdditiveAttention(7, use_bias=True)
+    cell = make("luong", attention=lambda: attention)["decoder/rnn"]
+    tree = wrapper(_attention_mechanisms=[bahdanau(size * V, 2)])
+    write_checkpoint(tmp_path / "x", tree)
+    load_tfa(tmp_path / "x", {"root": cell})
+    close(attention.score_layer.v_a, [1.2, 0, 0, 1.6, 0, 0, 0])
 
 
 def test_a_checkpoint_without_a_tree_is_refused(tmp_path):

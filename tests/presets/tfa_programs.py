@@ -45,7 +45,7 @@ PROGRAMS = {
         8,
         lambda: keras.layers.LSTMCell(UNITS),
         lambda: AdditiveAttention(7),
-        {"units": 8, "vector": "context"},
+        {"vector": "context"},
     ),
     "bahdanau_normalized": (
         gru,

@@ -35,8 +35,8 @@ class AttentionCell(Adaptable, MemoryLayer):
         cells: a Keras recurrent cell or a list of them, first to last. zoo's own run
             faster inside `AttentionDecoder`.
         attention: a `zoo.layers` attention layer.
-        units: size of h~_t; None, the default, for the size of h_t. The memory's size
-            with `vector="context"`.
+        units: size of h~_t. Default: the size of h_t; with `vector="context"` the
+            memory's size, None until the cell is built.
         input_feeding: whether h~_{t-1} is fed to the first cell.
         dropout: share of each cell's inputs dropped in training, drawn anew at each
             step (Zaremba et al. 2014).
@@ -93,8 +93,9 @@ class AttentionCell(Adaptable, MemoryLayer):
         super().__init__(**kwargs)
         self.cells = _flat_cells(cells)
         self.attention = attention
-        size = self.cells[-1].output_size
-        self.units = size if units is None else positive("units", units)
+        if units is None and vector != "context":
+            units = self.cells[-1].output_size
+        self.units = units if units is None else positive("units", units)
         self.input_feeding = input_feeding
         self.dropout = dropout
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
@@ -106,6 +107,8 @@ class AttentionCell(Adaptable, MemoryLayer):
         self.output_size = self.units
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
+        if self.units is None:
+            self.units = self.output_size = memory_shape[-1]
         size = inputs_shape[-1] + (self.units if self.input_feeding else 0)
         for cell in self.cells:
             if not cell.built:

@@ -5,6 +5,7 @@ A checkpoint of TensorFlow 2 holds its program's objects as a tree of attribute 
 is executed.
 """
 
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import numpy as np
 from zoo.files import StrPath
 from zoo.presets.card import PresetError
 from zoo.strings import did_you_mean
+from zoo.warn import warn_caller
 
 _TREE = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "VARIABLE_VALUE"
+_KEY = f"/.ATTRIBUTES/{_VALUE}"  # the end of a variable's key
 
 
 def load_tfa(path: StrPath, layers: dict[str, Any]) -> None:
@@ -23,9 +26,10 @@ def load_tfa(path: StrPath, layers: dict[str, Any]) -> None:
     Each layer then computes what its counterpart did, up to rounding. An
     `AttentionWrapper` becomes a `zoo.layers.AttentionCell`, `LuongAttention` a
     `MultiplicativeAttention("general")`, `BahdanauAttention` an `AdditiveAttention`
-    (with `use_bias=True` if it was normalized); factors g are multiplied in. What a
-    checkpoint doesn't tell, such as `vector` and `input_feeding`, is said to their
-    constructors: docs/from_tfa.md has the arguments.
+    (with `use_bias=True` if it was normalized); factors g are multiplied in. Pass what
+    a checkpoint doesn't record (`vector`, `input_feeding`) to the constructors:
+    docs/from_tfa.md has the arguments. Warns of variables that no layer was named for,
+    other than an optimizer's and metrics'.
 
     Args:
         path: prefix or folder of a checkpoint by `tf.train.Checkpoint` or by
@@ -38,10 +42,14 @@ def load_tfa(path: StrPath, layers: dict[str, Any]) -> None:
 
     Raises:
         FileNotFoundError: if there is no checkpoint.
+        ImportError: without TensorFlow, which reads the checkpoint, whatever Keras's
+            backend.
         PresetError: for a file that is damaged or no such checkpoint, or holds at these
-            places something else than the layers have: another kind or size, a variable
-            too few or too many, a number that is not finite. No layer is changed then.
-        ValueError: for a layer that is not built or of another kind.
+            places something else than the layers have: another kind or size, a missing
+            or extra variable, a number that is not finite, factors included. No layer
+            is changed then.
+        ValueError: without layers; for a layer that is not built, is quantized or has
+            LoRA, or is of another kind.
 
     Example:
         >>> from zoo.layers import AttentionCell, LSTMCell, MultiplicativeAttention
@@ -51,6 +59,11 @@ def load_tfa(path: StrPath, layers: dict[str, Any]) -> None:
         Traceback (most recent call last):
         FileNotFoundError: no checkpoint at old/ckpt-7
     """
+    if not layers:
+        raise ValueError(
+            "`layers` must have a layer for each place to load, such as "
+            f'{{"decoder/rnn": cell}}. Received: {layers!r}'
+        )
     checkpoint = _Checkpoint(path)
     assignments: list[tuple[Any, np.ndarray]] = []
     for name, layer in layers.items():
@@ -59,23 +72,34 @@ def load_tfa(path: StrPath, layers: dict[str, Any]) -> None:
             node = node.child(part)
         if not getattr(layer, "built", False):
             raise ValueError(
-                f"Layers must be built before they are loaded. Received: {name}: "
+                f"Layers must be built before they are loaded. Received: {name!r}: "
                 f"{layer!r}"
             )
         assignments += _read(layer, node)
         if unread := node.unread():
             raise PresetError(
-                f"{path} has variables at {name} that {type(layer).__name__} lacks: "
-                f"{', '.join(unread)}"
+                f"{path} has variables at {node.name or 'its root'} that "
+                f"{type(layer).__name__} lacks: {', '.join(unread)}"
             )
     for variable, array in assignments:
         variable.assign(array)
+    if ignored := checkpoint.unread():
+        warn_caller(
+            f"{path} has variables that `layers` names no layer for: "
+            f"{', '.join(ignored)}"
+        )
 
 
 class _Checkpoint:
     """A checkpoint that is open for reading, and the tree of its objects."""
 
     def __init__(self, path):
+        if importlib.util.find_spec("tensorflow") is None:
+            raise ImportError(
+                "reading a checkpoint of tfa.seq2seq needs TensorFlow, under each of "
+                "Keras's backends: pip install tensorflow",
+                name="tensorflow",
+            )
         import tensorflow as tf
         from tensorflow.core.protobuf import trackable_object_graph_pb2
 
@@ -90,6 +114,7 @@ class _Checkpoint:
         try:
             self.reader = tf.train.load_checkpoint(prefix)
             self.shapes = self.reader.get_variable_to_shape_map()
+            self.dtypes = self.reader.get_variable_to_dtype_map()
         except self.errors as error:
             raise self.damaged(error) from error
         if _TREE not in self.shapes:
@@ -106,7 +131,7 @@ class _Checkpoint:
         if not tree.nodes:
             raise self.damaged("its tree of objects is empty")
         self.nodes = tree.nodes
-        self.read = set()
+        self.read = set()  # keys
         self.root = _Node(self, 0, "")
 
     def get(self, key):
@@ -114,6 +139,26 @@ class _Checkpoint:
             return self.reader.get_tensor(key)
         except self.errors as error:
             raise self.damaged(error) from error
+
+    def is_float(self, key):
+        return key in self.dtypes and self.dtypes[key].is_floating
+
+    def unread(self):
+        """Names of the float variables that nobody read, whatever the layer.
+
+        Without those of optimizers (Keras 2's, new and legacy) and of metrics.
+        """
+        names = [key.removesuffix(_KEY) for key in self.shapes if key.endswith(_KEY)]
+        counters = ("/_iterations", "/iter")
+        skipped = {n.rpartition("/")[0] for n in names if n.endswith(counters)}
+        return sorted(
+            name
+            for name in names
+            if self.is_float(name + _KEY)
+            and name + _KEY not in self.read
+            and not name.startswith(tuple(f"{place}/" for place in skipped))
+            and not {".OPTIMIZER_SLOT", "keras_api"} & set(name.split("/"))
+        )
 
     def damaged(self, error):
         return PresetError(f"{self.path} is damaged or not a checkpoint: {error}")
@@ -153,42 +198,37 @@ class _Node:
         """The value, of this shape, as float32."""
         key, checkpoint = self.keys.get(_VALUE), self.checkpoint
         if key not in checkpoint.shapes:
-            raise PresetError(f"{checkpoint.path} has no variable at {self.name}")
+            raise PresetError(
+                f"{checkpoint.path} has no variable at {self.name or 'its root'}"
+            )
         # From the index alone: a file that declares too much costs no memory.
         received = tuple(checkpoint.shapes[key])
         if received != tuple(shape):
-            raise PresetError(
-                f"{self.name} of {checkpoint.path} must have the shape {tuple(shape)}. "
-                f"Received: {received}"
+            raise self.refused(
+                f"must have the shape {tuple(shape)}. Received: {received}"
             )
         array = np.asarray(checkpoint.get(key))
         # Half precisions too: bfloat16 is of a kind of its own in NumPy.
         if array.dtype.kind not in "fV":
-            raise PresetError(
-                f"{self.name} of {checkpoint.path} must hold floats. "
-                f"Received: {array.dtype}"
-            )
-        array = array.astype("float32")
-        if not np.isfinite(array).all():
-            raise PresetError(
-                f"{self.name} of {checkpoint.path} must be finite. Received: "
-                f"{int((~np.isfinite(array)).sum())} numbers that are NaN or infinite"
-            )
-        checkpoint.read.add(self.number)
-        return array
+            raise self.refused(f"must hold floats. Received: {array.dtype}")
+        checkpoint.read.add(key)
+        return array.astype("float32")
+
+    def refused(self, message):
+        return PresetError(
+            f"{self.name or 'the root'} of {self.checkpoint.path} {message}"
+        )
 
     def unread(self):
         """Names of the float variables at and below this object that nobody read."""
         found, waiting, seen = [], [self], set()
-        kinds = self.checkpoint.reader.get_variable_to_dtype_map()
         while waiting:
             node = waiting.pop()
             if node.number in seen:
                 continue
             seen.add(node.number)
             key = node.keys.get(_VALUE)
-            is_float = key in kinds and kinds[key].is_floating
-            if is_float and node.number not in self.checkpoint.read:
+            if self.checkpoint.is_float(key) and key not in self.checkpoint.read:
                 found.append(node.name)
             waiting += [node.child(name) for name in node.children]
         return sorted(found)
@@ -228,7 +268,7 @@ def _read(layer, node):
         raise ValueError(
             "A layer must be an AttentionCell, Embedding, Dense, LSTM, GRU, SimpleRNN, "
             "a cell of these, StackedRNNCells or Bidirectional. Received: "
-            f"{node.name}: {type(layer).__name__}"
+            f"{node.name!r}: {type(layer).__name__}"
         )
 
 
@@ -241,20 +281,36 @@ def _variables(layer, node, names):
 
 
 def _assigned(variable, node, change=lambda array: array):
+    """The variable, and its array: the checkpoint's after `change`."""
+    import keras
+    from keras import ops
+
+    dtype = keras.backend.standardize_dtype(variable.dtype)
+    if not keras.backend.is_float_dtype(dtype):
+        raise ValueError(
+            "Weights are loaded before quantization. Received: a layer with weights of "
+            f"{dtype} for {node.name}"
+        )
     if not hasattr(variable, "assign"):
         raise ValueError(
             f"Weights are loaded before LoRA is added. Received: {node.name} with LoRA"
         )
-    return variable, change(node.array(variable.shape))
+    with np.errstate(all="ignore"):
+        array = change(node.array(variable.shape)).astype("float32")
+    # In the variable's type: float16 ends at 65504.
+    finite = ops.convert_to_numpy(ops.isfinite(ops.cast(array, dtype)))
+    if not finite.all():
+        raise node.refused(
+            f"must give weights that are finite in {dtype}, factors multiplied in. "
+            f"Received: {(~finite).sum()} that are NaN or infinite"
+        )
+    return variable, array
 
 
 def _read_cells(cells, node):
     nodes = node.child("cells").items()
     if len(nodes) != len(cells):
-        raise PresetError(
-            f"{node.name} of {node.checkpoint.path} must have {len(cells)} cells. "
-            f"Received: {len(nodes)}"
-        )
+        raise node.refused(f"must have {len(cells)} cells. Received: {len(nodes)}")
     for cell, inner in zip(cells, nodes, strict=True):
         yield from _read(cell, inner)
 
@@ -262,9 +318,9 @@ def _read_cells(cells, node):
 def _read_wrapper(cell, node):
     """`AttentionCell` of a `tfa.seq2seq.AttentionWrapper`."""
     if "_attention_mechanisms" not in node or "_cell" not in node:
-        raise PresetError(
-            f"{node.name} of {node.checkpoint.path} must be an AttentionWrapper. "
-            f"Received: an object of {', '.join(sorted(node.children)) or 'nothing'}"
+        raise node.refused(
+            "must be an AttentionWrapper. Received: an object of "
+            f"{', '.join(sorted(node.children)) or 'nothing'}"
         )
     inner = node.child("_cell")
     if len(cell.cells) > 1 or "cells" in inner:
@@ -273,17 +329,16 @@ def _read_wrapper(cell, node):
         yield from _read(cell.cells[0], inner)
     mechanisms = node.child("_attention_mechanisms").items()
     if len(mechanisms) != 1:
-        raise PresetError(
-            f"{node.name} of {node.checkpoint.path} must have one attention mechanism. "
-            f"Received: {len(mechanisms)}"
+        raise node.refused(
+            f"must have one attention mechanism. Received: {len(mechanisms)}"
         )
     yield from _read_mechanism(cell.attention, mechanisms[0])
     if cell.vector == "context":
         return
     if "_attention_layers" not in node:
-        raise PresetError(
-            f"{node.name} of {node.checkpoint.path} has no attention layer, its output "
-            f'is the context: vector="context". Received: vector={cell.vector!r}'
+        raise node.refused(
+            'has no attention layer, its output is the context: vector="context". '
+            f"Received: vector={cell.vector!r}"
         )
     size = cell.cells[-1].output_size  # tfa has [h_t; c_t]
     layer = node.child("_attention_layers").child("0").child("kernel")
@@ -297,35 +352,29 @@ def _read_mechanism(attention, node):
     from zoo.layers import AdditiveAttention, MultiplicativeAttention
 
     if "attention_score_bias" in node:
-        raise PresetError(
-            f"{node.name} of {node.checkpoint.path} is a monotonic attention, which "
-            "zoo doesn't have"
-        )
+        raise node.refused("is a monotonic attention, which zoo doesn't have")
     additive = "attention_v" in node
-    score = getattr(attention, "score_layer", None)
-    if additive and type(attention) is AdditiveAttention:
-        yield _assigned(score.W_a, node.child("query_layer").child("kernel"))
-        yield _assigned(score.U_a, node.child("memory_layer").child("kernel"))
-        scale = node.child("attention_g").array(()) if "attention_g" in node else None
-
-        def normalize(v):
-            return v if scale is None else scale * v / np.sqrt(np.sum(np.square(v)))
-
-        yield _assigned(score.v_a, node.child("attention_v"), normalize)
-        if score.use_bias:
-            yield _assigned(score.b_a, node.child("attention_b"))
-    elif (
-        not additive
-        and isinstance(attention, MultiplicativeAttention)
-        and attention.score == "general"
-    ):
-        scale = node.child("attention_g").array(()) if "attention_g" in node else 1.0
-        kernel = node.child("memory_layer").child("kernel")
-        yield _assigned(score.W_a, kernel, lambda W: scale * W)
-    else:
-        raise PresetError(
-            f"{node.name} of {node.checkpoint.path} is for "
-            f"{'an Additive' if additive else 'a Multiplicative'}Attention"
+    kind = AdditiveAttention if additive else MultiplicativeAttention
+    score = getattr(attention, "score", None)
+    # A subclass may compute something else, as ConcatAttention does.
+    if type(attention) is not kind or score not in (None, "general"):
+        raise node.refused(
+            f"is for {'an' if additive else 'a'} {kind.__name__}"
             f"{'' if additive else '(general)'}. Received: {type(attention).__name__}"
-            f"(score={getattr(attention, 'score', 'additive')!r})"
+            f"{f'(score={score!r})' if score else ''}"
         )
+    layer = attention.score_layer
+    g = node.child("attention_g").array(()) if "attention_g" in node else None
+    memory = node.child("memory_layer").child("kernel")
+    if not additive:
+        yield _assigned(layer.W_a, memory, lambda W: W if g is None else g * W)
+        return
+
+    def normalize(v):
+        return v if g is None else g * (v / np.linalg.norm(v.astype("float64")))
+
+    yield _assigned(layer.W_a, node.child("query_layer").child("kernel"))
+    yield _assigned(layer.U_a, memory)
+    yield _assigned(layer.v_a, node.child("attention_v"), normalize)
+    if layer.use_bias:
+        yield _assigned(layer.b_a, node.child("attention_b"))

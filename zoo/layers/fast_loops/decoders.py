@@ -1,5 +1,6 @@
 """Decoders with attention over whole targets, their products taken out of the loop."""
 
+from functools import partial
 from typing import Any
 
 from keras import ops
@@ -44,7 +45,8 @@ def run_attention_cell(
     steps = [hoist(cell.cells[0], loop, inputs, fed=sizes[0])]
     for layer, size in zip(cell.cells[1:], sizes[1:], strict=False):
         steps.append(hoist(layer, loop, fed=size))
-    if cell.vector != "context":
+    product = None
+    if cell.W_c is not None:
         product = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
     masks = _dropout_masks(cell, loop, sizes[:-1], training)
 
@@ -60,7 +62,7 @@ def run_attention_cell(
         context, alignment = attend_rows(
             cell.attention, x, memory, mask, keys, position, paired=True
         )
-        output = cell.combine(context, x, lambda joined: product(slices, joined))
+        output = cell.combine(context, x, product and partial(product, slices))
         states = [*new_states, output, position + 1]
         if return_alignments:
             output = ops.concatenate([output, alignment], axis=-1)
