@@ -1,6 +1,8 @@
 """Trains small tfa.seq2seq programs; saves their checkpoints and what they compute.
 
-It runs in an environment of its own, since tensorflow-addons ends with TensorFlow 2.13:
+It runs in an environment of its own, since tensorflow-addons has ended: its last
+release, 0.23.0, was built for TensorFlow 2.15 and Keras 2. The committed files were
+recorded with 0.21 under TensorFlow 2.13:
 
     python3.11 -m venv tfa-venv
     tfa-venv/bin/pip install tensorflow-cpu==2.13.1 tensorflow-addons==0.21.0

@@ -25,8 +25,8 @@ VECTORS = ("tanh", "linear", "context")
 class AttentionCell(Adaptable, MemoryLayer):
     """One step of a recurrent decoder with attention (Luong et al. 2015, section 3).
 
-    The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, asked with h_t,
-    gives the weights a_t and the context c_t; the attentional vector is
+    The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, queried with
+    h_t, gives the weights a_t and the context c_t; the attentional vector is
     h~_t = tanh(W_c [c_t; h_t]) (equation 5). With input feeding (section 3.3) the first
     cell's input is [x_t; h~_{t-1}]. The other vectors are those of
     `tfa.seq2seq.AttentionWrapper` (docs/from_tfa.md).

@@ -1,4 +1,4 @@
-"""Loads what a `tfa.seq2seq` program learned: TensorFlow checkpoints of its layers.
+"""Loads the trained weights of `tfa.seq2seq` programs from TensorFlow checkpoints.
 
 A checkpoint of TensorFlow 2 holds its program's objects as a tree of attribute names
 (`decoder`, `rnn`, `_cell`, …) with a tensor at each variable. It is data: nothing in it
