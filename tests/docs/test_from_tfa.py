@@ -29,6 +29,7 @@ NAMES = """
 
 def test_the_program_runs_and_loads_what_the_old_one_learned(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
+    keras.utils.set_random_seed(1)
     scope = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     assert len(blocks) == 2
