@@ -27,6 +27,7 @@ NAMES = """
 """.split()
 
 
+@pytest.mark.once
 def test_the_program_runs_and_loads_what_the_old_one_learned(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     keras.utils.set_random_seed(1)

@@ -3,17 +3,13 @@
 Importing this package imports no Keras.
 """
 
-from zoo.presets.card import Card, PresetError
-from zoo.presets.registry import cannot, find, list_presets, locate, verify
-from zoo.presets.tfa import load_tfa
+import lazy_loader
 
-__all__ = [
-    "Card",
-    "PresetError",
-    "cannot",
-    "find",
-    "list_presets",
-    "load_tfa",
-    "locate",
-    "verify",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "card": ["Card", "PresetError"],
+        "registry": ["cannot", "find", "list_presets", "locate", "verify"],
+        "tfa": ["load_tfa"],
+    },
+)
