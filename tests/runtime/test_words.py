@@ -162,15 +162,16 @@ def test_classes_are_those_of_keras(cell, tmp_path):
         num_layers=2,
         cell=cell,
     )
-    randomize(backbone, seed=4)
+    randomize(backbone, seed=4, scale=2)
     preprocessor = RecurrentClassifierPreprocessor(WordTokenizer(words, lowercase=True))
     task = SentimentClassifier(backbone, preprocessor)
-    found = onnx.load(export_onnx(task, tmp_path / "classifier"))
     texts = [*TEXTS, *(text.upper() for text in TEXTS), " ".join(["a man"] * 300)]
+    ids = preprocessor(texts)
+    backbone.output_layer.bias.assign_sub(np.median(task.logits(ids), axis=0))
     wanted = task.classify(texts)
     assert len(set(wanted)) > 1
+    found = onnx.load(export_onnx(task, tmp_path / "classifier"))
     assert found.classify(texts) == wanted
     assert found.classify(texts, batch_size=5) == wanted
     assert found.classify("a man") == task.classify("a man")
-    ids = {"token_ids": np.array([[4, 5, 6, 0], [7, 0, 0, 0]], "int32")}
     np.testing.assert_allclose(found.logits(ids), task.logits(ids), atol=1e-4)

@@ -136,11 +136,6 @@ def _export_onnx(name, out, options):
     from zoo.serving import folder
 
     preset = find_preset(name)
-    card = read_card(preset) if (preset / CARD_FILE).is_file() else None
-    if card and card.task != "translate":
-        raise BadInput(
-            f"--format onnx takes translators, received {name} ({card.task})"
-        )
     if wrong := [option for option in options if option != "quantize"]:
         raise BadInput(
             "--format onnx takes the option --quantize, since limits are given to each "
@@ -153,7 +148,8 @@ def _export_onnx(name, out, options):
     from zoo.serving import export_onnx
 
     progress(f"exporting {name}")
-    content = json.loads((preset / CARD_FILE).read_text("utf-8")) if card else None
+    card = preset / CARD_FILE
+    content = json.loads(card.read_text("utf-8")) if card.is_file() else None
     with bad_input():
         print(
             export_onnx(

@@ -65,7 +65,7 @@ def export_onnx(
         zoo.serving.export_onnx(model, "exports/onnx/luong_local")
         ```
     """
-    kind = _KINDS.get(getattr(task, "task_name", None))
+    kind = _KINDS.get(getattr(task, "task_name", ""))
     if kind is None:
         raise TypeError(
             "What is exported to ONNX must be a Translator, RecurrentCausalLM, "
