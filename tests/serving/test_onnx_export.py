@@ -2,13 +2,19 @@ import keras
 import numpy as np
 import pytest
 
+from tests.harness import randomize
 from tests.serving.conftest import (
     make_language_model,
     make_tagger,
     make_translator,
     needs_tensorflow,
 )
-from zoo.models import LuongTranslator
+from zoo.models import (
+    LuongTranslator,
+    ShowAttendTell,
+    ShowAttendTellPreprocessor,
+    ShowAttendTellTranslator,
+)
 from zoo.runtime import onnx as runtime
 from zoo.serving import export_onnx
 from zoo.serving.manifest import read_version
@@ -56,6 +62,35 @@ def test_the_manifest_describes_the_graphs(task, tmp_path):
     shapes = {x["name"]: x["shape"] for x in step}
     assert shapes["token_ids"] == ["R"] and shapes["memory.0"] == ["B", "S", 8]
     assert shapes["state.0"] == ["R", 8]
+
+
+def make_captioner(task, attention):
+    sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4}
+    backbone = ShowAttendTell(30, attention_dim=5, attention=attention, **sizes)
+    preprocessor = ShowAttendTellPreprocessor(task.preprocessor.tokenizer, 24, 20)
+    return ShowAttendTellTranslator(randomize(backbone, seed=5), preprocessor)
+
+
+@needs_tensorflow
+def test_a_captioner_is_a_translator(task, tmp_path):
+    captioner = make_captioner(task, "soft")
+    found = runtime.load(export_onnx(captioner, tmp_path / "captioner"))
+    options = {"beam_size": 3, "max_length": 9, "return_details": True}
+    wanted = captioner.translate(TEXTS, **options)
+    assert len({record.text for record in wanted}) > 1
+    for record, other in zip(found.translate(TEXTS, **options), wanted, strict=True):
+        assert record.tokens == other.tokens
+        assert record.score == pytest.approx(other.score, abs=1e-3)
+        np.testing.assert_allclose(record.alignment, other.alignment, atol=1e-4)
+
+
+@needs_tensorflow
+def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
+    with pytest.raises(
+        ValueError, match="cannot be exported to ONNX: .*'step'.*Bitc"
+    ):
+        export_onnx(make_captioner(task, "hard"), tmp_path / "captioner")
+    assert not list((tmp_path / "captioner").iterdir())
 
 
 @needs_tensorflow

@@ -54,8 +54,9 @@ def export_onnx(
     Raises:
         TypeError: for another task.
         ValueError: for another precision, quantization, or one that ONNX Runtime cannot
-            convert the model to (an LSTMN's float16), without a preprocessor, or for
-            a folder with versions of another format.
+            convert the model to (float16 of an LSTMN or a language model), for a model
+            with an operation that ONNX lacks (hard attention), without a preprocessor,
+            or for a folder with versions of another format.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
 

@@ -55,7 +55,8 @@ def write_graphs(
         dynamic sizes.
 
     Raises:
-        ValueError: if ONNX Runtime cannot convert a graph to float16.
+        ValueError: if a function has operations that ONNX lacks, or ONNX Runtime cannot
+            convert a graph to float16.
     """
     import onnx
 
@@ -65,7 +66,14 @@ def write_graphs(
         _remove_unused_inputs(model)
         path = folder / f"{name}.onnx"
         onnx.save(model, str(path))
-        onnx.checker.check_model(str(path))
+        try:
+            onnx.checker.check_model(str(path))
+        except onnx.checker.ValidationError as error:  # tf2onnx let it through
+            reason = str(error).partition("\n")[0]
+            raise ValueError(
+                f"This model cannot be exported to ONNX: its graph {name!r} has an "
+                f"operation that ONNX lacks: {reason}"
+            ) from error
         if quantize:
             _quantize(path, quantize)
         described[name] = {
