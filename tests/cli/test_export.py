@@ -102,6 +102,9 @@ def test_onnx_is_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     options = {"beam_size": 3, "max_length": 5}
     found = onnx.load("exports/onnx/tiny").translate(texts, **options)
     assert found == zoo.load(folder).translate(texts, **options)
+    search = ["--beam=3", "--max-length=5"]
+    assert main(["translate", "exports/onnx/tiny", *search, *texts]) == 0
+    assert capfd.readouterr().out.splitlines() == found
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ def test_onnx_is_exported_from_any_backend(tmp_path, monkeypatch, capfd):
         (["luong_dot", "--format=onnx", "--no-warmup"], "with --format savedmodel"),
         (["luong_dot", "--format=onnx", "--beam-size=3"], "received --beam-size"),
         (["luong_dot", "--quantize=float16"], "use --dtype float16"),
-        (["birnn", "--format=onnx"], "takes translators, received birnn (tag)"),
+        (["birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
     ],
 )
 def test_options_of_another_format_are_refused_at_once(

@@ -1,3 +1,5 @@
+import types
+
 import pytest
 
 import zoo
@@ -90,3 +92,43 @@ def test_presets_of_unlike_directions_are_not_loaded(saved, monkeypatch, capsys)
         assert "one translates from en to de, " in err and "two from de to en" in err
         assert command(saved, "one", "stranger") == 2
         assert "stranger has ['en']" in capsys.readouterr().err
+
+
+# === Exports to ONNX ===
+
+
+@pytest.fixture
+def exported(tmp_path, monkeypatch):
+    """The folder of a model's versions, of which nothing may be loaded."""
+    monkeypatch.setattr(loading, "load", lambda *_, **__: pytest.fail("loaded"))
+    (tmp_path / "exported/2").mkdir(parents=True)
+    (tmp_path / "exported/2/manifest.json").write_text("{}")
+    return str(tmp_path / "exported")
+
+
+def test_what_an_export_cannot_do_is_refused_at_once(exported, saved, capsys):
+    one = str(saved / "one")
+    for words, reason in (
+        (["tag", exported, "a", "--backend=jax"], "received --backend jax"),
+        (["translate", "--preset", one, "--preset", exported, "a"], "without exports"),
+        (["generate", exported, "a", "--top-p=0.9"], "alone, received --top-p"),
+        (["generate", f"{exported}/2", "a", "--temperature=2"], "--temperature"),
+        (["evaluate", exported, "--data=x", "--split=y"], "is not a preset"),
+        (["export", exported], "is not a preset"),
+    ):
+        assert main(words) == 2, words
+        assert reason in capsys.readouterr().err
+
+
+def test_a_damaged_export_is_named(exported, capsys):
+    assert main(["tag", exported, "a"]) == 1
+    assert "manifest.json is not that of a zoo export" in capsys.readouterr().err
+
+
+def test_an_export_of_another_task_is_refused(exported, capsys, monkeypatch):
+    from zoo.runtime import onnx
+
+    model = types.SimpleNamespace(task_name="classify")
+    monkeypatch.setattr(onnx, "load", lambda path: model)
+    assert main(["tag", exported, "a"]) == 2
+    assert f"{exported} cannot tag; the presets for it" in capsys.readouterr().err

@@ -2,11 +2,27 @@
 
 import fcntl
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import keras
 import pytest
 
 import zoo
+
+ROOT = Path(__file__).resolve().parents[2]
+WITHOUT_KERAS = """
+import importlib.machinery, json, sys
+names = "keras keras_hub tensorflow tensorflow_text jax torch onnx tf2onnx".split()
+finder = importlib.machinery.PathFinder
+real = finder.find_spec
+def find_spec(name, path=None, target=None):
+    return None if name.split(".")[0] in names else real(name, path, target)
+finder.find_spec = staticmethod(find_spec)
+{code}
+assert not set(names) & set(sys.modules)
+"""
 
 
 @pytest.fixture(scope="session")
@@ -32,3 +48,27 @@ def export(tmp_path_factory):
         return tasks[name], out
 
     return exported
+
+
+@pytest.fixture
+def alone():
+    """Function that runs code with arguments in a process in which neither Keras nor a
+    backend can be imported, and returns what it printed."""
+
+    def run(code, *arguments):
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                WITHOUT_KERAS.format(code=code),
+                *map(str, arguments),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "KERAS_BACKEND": "none"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

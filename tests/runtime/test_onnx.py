@@ -1,17 +1,13 @@
 import json
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.marks import long
+from zoo.decoding import format_alignment
 from zoo.runtime import onnx
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXTS = [
     "A man in a blue shirt is standing on a ladder cleaning a window.",
     "",
@@ -119,79 +115,49 @@ def test_bad_values_get_the_same_errors(pair, options, message):
             model.translate(TEXTS, **options)
 
 
-WITHOUT_KERAS = """
-import importlib.machinery, json, sys
-names = "keras keras_hub tensorflow tensorflow_text jax torch onnx tf2onnx rich".split()
-finder = importlib.machinery.PathFinder
-real = finder.find_spec
-def find_spec(name, path=None, target=None):
-    return None if name.split(".")[0] in names else real(name, path, target)
-finder.find_spec = staticmethod(find_spec)
+TRANSLATE = """
 import zoo
 model = zoo.runtime.onnx.load(sys.argv[1])
 texts = json.loads(sys.argv[2])
-found = [model.translate(texts, beam_size=beams) for beams in (1, 5)]
-assert not set(names) & set(sys.modules)
-print(json.dumps(found))
+print(json.dumps([model.translate(texts, beam_size=beams) for beams in (1, 5)]))
+"""
+COMMANDS = """
+from zoo.cli import main
+for words in json.loads(sys.argv[1]):
+    assert main(words) == 0
 """
 
 
-def test_a_process_without_keras_translates(export):
+def test_a_process_without_keras_translates(export, alone):
     task, folder = export("luong_local")
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_KERAS, str(folder), json.dumps(TEXTS)],
-        cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": "none"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    wanted = [task.translate(TEXTS, beam_size=beams) for beams in (1, 5)]
-    assert json.loads(done.stdout) == wanted
+    found = json.loads(alone(TRANSLATE, folder, json.dumps(TEXTS)))
+    assert found == [task.translate(TEXTS, beam_size=beams) for beams in (1, 5)]
 
 
-# === A state that grows ===
-
-
-class FakeGraph:
-    """A function of a dict of arrays, in the place of a graph."""
-
-    def __init__(self, function, inputs=()):
-        self.function, self.described = function, {"inputs": list(inputs)}
-
-    def __call__(self, arrays):
-        return self.function(arrays)
-
-
-@pytest.mark.backend_free
-def test_a_state_that_is_full_becomes_larger():
-    """Tapes are one place longer than the steps that were asked for, as an LSTMN's."""
-
-    def start(arrays):
-        tape = np.zeros((2, int(arrays["length"]) + 1, 3), "float32")
-        return {"state.0": tape, "state.1": np.zeros(2, "int32")}
-
-    def step(arrays):
-        tape, place = arrays["state.0"].copy(), arrays["state.1"]
-        assert place[0] + 1 < tape.shape[1]  # else a graph gives NaN
-        tape[:, place[0] + 1] = arrays["token_ids"][:, None]
-        new = {"new_state.0": tape, "new_state.1": place + 1}
-        return {"logits": tape.sum((1, 2)), "weights": None, **new}
-
-    tape = {"name": "state.0", "shape": ["R", "L", 3]}
-    place = {"name": "state.1", "shape": ["R"]}
-    graphs = onnx.Graphs(
-        {
-            "encode": FakeGraph(lambda arrays: {}),
-            "start": FakeGraph(start),
-            "step": FakeGraph(step, [place, tape]),
-        }
-    )
-    target = np.arange(2 * 75).reshape(2, 75)
-    logits = [step[0] for step in graphs.read(np.ones((2, 4)), target)]
-    wanted = 3 * np.cumsum(target, axis=1)
-    np.testing.assert_array_equal(np.transpose(logits), wanted)
-    assert graphs.start_for({}, 75)["state.0"].shape[1] < 30
+def test_the_commands_take_an_export_without_keras(export, alone):
+    translator, folder = export("luong_local")
+    tagger, tagging = export("birnn")
+    writer, writing = export("lstm")
+    texts = ["A dog runs.", "Two men sit."]
+    runs = [
+        ["translate", str(folder), *texts, "--beam", "3", "--replace-unknown"],
+        ["translate", str(folder / "1"), texts[0], "--alignments", "--prefix=Ein"],
+        ["tag", str(tagging), *texts],
+        ["generate", str(writing), "the company", "--max-length", "9"],
+    ]
+    lines = alone(COMMANDS, json.dumps(runs)).splitlines()
+    wanted = translator.translate(texts, beam_size=3, replace_unknown=True)
+    assert lines[:2] == wanted
+    record = translator.translate(texts[0], prefix="Ein", return_details=True)
+    assert lines[2] == record.text
+    drawn = format_alignment(record).rstrip().splitlines()
+    assert [line.rstrip() for line in lines[4 : 4 + len(drawn)]] == [
+        line.rstrip() for line in drawn
+    ]
+    tagged = [" ".join(map("/".join, row)) for row in tagger.tag(texts)]
+    writer.compile(sampler="greedy")
+    written = writer.generate("the company", max_length=9)
+    assert lines[-3:] == [*tagged, written]
 
 
 # === Folders ===
@@ -245,7 +211,7 @@ SPOILERS = {
     ),
     "foreign": (rewrite(lambda m: m.update(format="other")), "not that of a zoo"),
     "newer": (rewrite(lambda m: m.update(format_version=2)), "Received: 2"),
-    "another_task": (rewrite(lambda m: m.update(task="tag")), "Received: 'tag'"),
+    "another_task": (rewrite(lambda m: m.update(task="sing")), "Received: 'sing'"),
     "other_settings": (rewrite(lambda m: m["settings"].update(x=1)), "is damaged"),
     "no_step": (rewrite(forget_step), "is damaged: .*no graph"),
     "no_tokenizer": (

@@ -251,7 +251,7 @@ class Work:
         def run():
             print(f"{name}: perplexity", flush=True)
             model = self.model([name])
-            rows = model.encoded(texts)
+            rows = model.preprocessor.encode(texts)
             scores = document_scores(model, rows)[:, 0].tolist()
             return {"scores": scores, "words": sum(len(row) + 1 for row in rows)}
 

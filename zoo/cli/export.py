@@ -52,7 +52,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo export` to its parser."""
     add_presets(command, "[OUT]")
     command.description = (
-        f"{HELP}, OUT/NAME/VERSION (default exports/NAME/1, exports/onnx/NAME/1)"
+        f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/onnx/NAME/1)"
     )
     text = "a SavedModel (the default), or graphs for zoo.runtime.onnx"
     command.add_argument("--format", choices=FORMATS, default=FORMATS[0], help=text)
@@ -136,11 +136,6 @@ def _export_onnx(name, out, options):
     from zoo.serving import folder
 
     preset = find_preset(name)
-    card = read_card(preset) if (preset / CARD_FILE).is_file() else None
-    if card and card.task != "translate":
-        raise BadInput(
-            f"--format onnx takes translators, received {name} ({card.task})"
-        )
     if wrong := [option for option in options if option != "quantize"]:
         raise BadInput(
             "--format onnx takes the option --quantize, since limits are given to each "
@@ -153,7 +148,8 @@ def _export_onnx(name, out, options):
     from zoo.serving import export_onnx
 
     progress(f"exporting {name}")
-    content = json.loads((preset / CARD_FILE).read_text("utf-8")) if card else None
+    card = preset / CARD_FILE
+    content = json.loads(card.read_text("utf-8")) if card.is_file() else None
     with bad_input():
         print(
             export_onnx(

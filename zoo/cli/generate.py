@@ -6,10 +6,13 @@ from zoo.cli.common import (
     BadInput,
     add_model_options,
     add_presets,
+    as_options,
     bad_input,
     count,
     number,
+    split_presets,
 )
+from zoo.cli.presets import is_export
 from zoo.cli.texts import add_texts, load_for_texts, places_in_warnings, run_texts
 
 HELP = "continue texts with a language model"
@@ -43,14 +46,22 @@ def run(arguments: argparse.Namespace) -> None:
     An empty line is continued too: the model starts a text.
 
     Raises:
-        BadInput: if the preset does not exist or is no language model, or a file cannot
-            be used.
+        BadInput: if the preset does not exist or is no language model, a file cannot be
+            used, or an export to ONNX should draw words.
     """
     if arguments.top_k and arguments.top_p:
         raise BadInput("give --top-k or --top-p, not both")
+    (name,), _ = split_presets(arguments)
+    given = [x for x in ("top_k", "top_p", "temperature") if getattr(arguments, x)]
+    export = is_export(name)
+    if export and given:
+        raise BadInput(
+            f"{name} is an export to ONNX and writes the most probable words alone, "
+            f"received {as_options(given)}"
+        )
     task, texts = load_for_texts(arguments, "generate")
-    size = task.backbone.vocabulary_size
-    task.compile(sampler=_sampler(arguments, size))
+    if not export:
+        task.compile(sampler=_sampler(arguments, task.backbone.vocabulary_size))
     options = {"max_length": arguments.max_length} if arguments.max_length else {}
     size = arguments.batch_size
 

@@ -10,6 +10,7 @@ from zoo import loading, presets
 from zoo.backend import check_backend, configured_backend
 from zoo.cli.common import BadInput, bad_input, progress
 from zoo.presets.card import CARD_FILE, read_card
+from zoo.serving.manifest import MANIFEST, newest
 
 
 def find_preset(name: str, task: str | None = None) -> Path:
@@ -32,13 +33,34 @@ def find_preset(name: str, task: str | None = None) -> Path:
     return folder
 
 
+def is_export(name: str) -> bool:
+    """Returns whether a name is the folder of an export to ONNX, or of its versions."""
+    return (newest(Path(name).expanduser()) / MANIFEST).is_file()
+
+
+def _load_export(name, backend, task):
+    """Loads an export to ONNX, which needs no Keras."""
+    if backend:
+        raise BadInput(
+            f"{name} is an export to ONNX and runs without Keras, received "
+            f"--backend {backend}"
+        )
+    from zoo.runtime import onnx
+
+    progress(f"loading {name}")
+    model = onnx.load(Path(name).expanduser())
+    if model.task_name != task:
+        raise BadInput(presets.cannot(name, task))
+    return model
+
+
 def load_task(
     name: str, backend: str | None, task: str | None = None, **options: Any
 ) -> Any:
     """Loads a preset for a command, checking all it can before importing Keras.
 
     Args:
-        name: what `zoo.load` accepts.
+        name: what `zoo.load` accepts, or with a task the folder of an export to ONNX.
         backend: the backend to select; None for the configured one.
         task: the required task, as in cards; None for any.
         **options: further arguments of `zoo.load`.
@@ -48,8 +70,10 @@ def load_task(
 
     Raises:
         BadInput: if there is no such preset, it does something else, the backend is not
-            available, or another one is already active.
+            available, another one is already active, or an export is given one.
     """
+    if task and is_export(name):
+        return _load_export(name, backend, task)
     folder = find_preset(name, task)
     _choose_backend(backend)
     from zoo.training.process import spare_threads, start_backend, tune_process
@@ -80,16 +104,24 @@ def load_translator(names: Sequence[str], backend: str | None) -> Any:
     """Loads a preset that translates, or several as an ensemble.
 
     Args:
-        names: each what `zoo.load` accepts.
+        names: each what `zoo.load` accepts, or one folder of an export to ONNX.
         backend: see `load_task`.
 
     Returns:
-        A `zoo.models.Translator` or a `zoo.decoding.Ensemble`.
+        A `zoo.models.Translator`, a `zoo.runtime.onnx.Translator` or a
+        `zoo.decoding.Ensemble`.
 
     Raises:
         BadInput: if one does not translate, or they cannot form an ensemble.
     """
-    read_direction(names)
+    exports = [name for name in names if is_export(name)]
+    if exports and len(names) > 1:
+        raise BadInput(
+            "an ensemble is made of presets, without exports to ONNX, received "
+            f"{', '.join(exports)}"
+        )
+    if not exports:
+        read_direction(names)
     tasks = [load_task(name, backend, "translate") for name in names]
     if len(tasks) == 1:
         return tasks[0]

@@ -3,10 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
+from keras import ops
+
+from zoo.backend import Tensor
 from zoo.decoding.beam import BeamSearch
 from zoo.decoding.compiled import compiled
-from zoo.decoding.score import label_log_probs
 from zoo.decoding.translating import Engine
+
+
+def label_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
+    """Returns float32 log-probabilities of labels `(...)` under logits `(..., V)`."""
+    logits = ops.cast(logits, "float32")
+    gold = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return gold - ops.logsumexp(logits, axis=-1)
 
 
 def _scores(model: Any) -> Callable[..., list[Any]]:

@@ -1,9 +1,8 @@
-"""Labels of texts: the class of each, or the tag of each word."""
+"""Labels of texts: the class of each, or the tag of each word. Imports no Keras."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import keras
 import numpy as np
 
 from zoo.checks import positive
@@ -15,10 +14,76 @@ from zoo.decoding.batches import (
     pad_batch,
     warn_of_parts,
 )
-from zoo.decoding.compiled import compiled
 from zoo.text.rows import cut_rows
+from zoo.text.translation import needed_preprocessor
 
 _BESIDE = LONGEST // 8  # words of context on either side of those tagged
+
+
+class Labelling:
+    """A task that computes logits of a text or of its words."""
+
+    backbone: Any
+    preprocessor: Any
+
+    def logits(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
+        """Returns the logits of the preprocessor's arrays, an array."""
+        raise NotImplementedError
+
+
+class Classifying(Labelling):
+    """The method of a classifier that takes text."""
+
+    def classify(self, texts: str | list[str], batch_size: int = 32) -> Any:
+        """The most probable class of each text.
+
+        Args:
+            texts: a str, or a list of str. One of more than 512 words is cut, with a
+                warning.
+            batch_size: texts read together. It never changes a result.
+
+        Returns:
+            The class's name for a str, a list of them for a list.
+
+        Raises:
+            TypeError: for a text that is not a str.
+            ValueError: without a preprocessor.
+        """
+        rows = needed_preprocessor(self, "Reading text").encode(texts)
+        classes = classify_ids(self, rows, batch_size)
+        names = [self.backbone.classes[index] for index in classes]
+        return names[0] if isinstance(texts, str) else names
+
+
+class Tagging(Labelling):
+    """The method of a tagger that takes text."""
+
+    def tag(self, sentences: Any, batch_size: int = 64) -> Any:
+        """The part of speech of each word.
+
+        Args:
+            sentences: a str, or a list of sentences, each a str or a list of words. A
+                str is cut into words by `zoo.text.split_words`; words are taken as
+                they are. One of more than 512 words is read in parts that overlap, with
+                a warning.
+            batch_size: sentences read together. It never changes a result.
+
+        Returns:
+            For a str a list of `(word, tag)`, for a list a list of such lists.
+
+        Raises:
+            TypeError: for a sentence that is neither; its position is named.
+            ValueError: without a preprocessor, or for a batch size that is not a
+                positive integer.
+        """
+        positive("batch_size", batch_size)
+        single = isinstance(sentences, str)
+        rows = needed_preprocessor(self, "`tag`").split(
+            [sentences] if single else sentences
+        )
+        tags = tag_words(self, rows, batch_size)
+        tagged = [list(zip(*row, strict=True)) for row in zip(rows, tags, strict=True)]
+        return tagged[0] if single else tagged
 
 
 def classify_ids(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
@@ -33,10 +98,10 @@ def classify_ids(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
     """
     positive("batch_size", batch_size)
     rows = cut_rows(rows, LONGEST)
-    backbone, classes = task.backbone, np.zeros(len(rows), "int32")
-    run = compiled(task, "classify", lambda ids: (backbone({"token_ids": ids}),))
+    classes = np.zeros(len(rows), "int32")
     for chosen in by_length(rows, batch_size):
-        [logits] = run(pad_batch([rows[i] for i in chosen], batch_size))
+        ids = pad_batch([rows[i] for i in chosen], batch_size)
+        logits = task.logits({"token_ids": ids})
         classes[chosen] = logits[: len(chosen)].argmax(-1)
     return classes
 
@@ -64,7 +129,7 @@ def tag_words(
         height, length = batch_shape(batch, batch_size)
         batch += [[]] * (height - len(batch))
         inputs = task.preprocessor.arrays(batch, length)
-        logits = keras.Model.predict_on_batch(task, inputs)
+        logits = task.logits(inputs)
         for n, scores in zip(chosen, logits, strict=False):
             tags[n] = task.preprocessor.decode(scores.argmax(-1)[: len(words[n])])
     results: list[list[str]] = [[] for _ in rows]

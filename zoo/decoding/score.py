@@ -1,20 +1,84 @@
-"""Log-probabilities of texts under a language model, and of given labels."""
+"""Log-probabilities of texts under a language model. Imports no Keras."""
 
 from typing import Any
 
-import keras
 import numpy as np
-from keras import ops
 
-from zoo.backend import Tensor
 from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch, warn_of_parts
-from zoo.decoding.compiled import compiled
 from zoo.decoding.forced import perplexity_from
-from zoo.text.generation import lay_out
-from zoo.text.rows import END_ID, PAD_ID
+from zoo.text.prompts import lay_out
+from zoo.text.rows import END_ID
+from zoo.text.translation import needed_preprocessor
 
 SEGMENT = 35  # words read at once if the state is carried over
+
+
+class Scoring:
+    """The methods of a language model that score text.
+
+    They need a `preprocessor`, a `backbone` with its `cell`, and `segment`.
+    """
+
+    backbone: Any
+    preprocessor: Any
+
+    def segment(
+        self, inputs: np.ndarray, labels: np.ndarray, states: Any = None
+    ) -> tuple[np.ndarray, Any]:
+        """Sums the log-probabilities of the real labels of each row.
+
+        Args:
+            inputs: word ids int `(B, T)`, padded with 0.
+            labels: the words that follow them, likewise.
+            states: those that the segment before returned; None at the beginning.
+
+        Returns:
+            Sums `(B,)` and the states behind the segment, arrays both.
+        """
+        raise NotImplementedError
+
+    def score(self, texts: str | list[str], batch_size: int = 32) -> Any:
+        """Log-probability of each text, its end token included, each by itself.
+
+        A text of more than 511 words is read in parts, the state going on from one to
+        the next. That changes an LSTMN's result alone, whose tapes start
+        anew with each part, with a warning.
+
+        Args:
+            texts: a str or a list of str.
+            batch_size: texts scored together. It never changes a result.
+
+        Returns:
+            A float for a str, a list of floats for a list.
+
+        Raises:
+            TypeError: for a text that is not a str.
+            ValueError: without a preprocessor.
+        """
+        rows = needed_preprocessor(self, "Reading text").encode(texts)
+        totals = [float(x) for x in score_rows(self, rows, batch_size)]
+        return totals[0] if isinstance(texts, str) else totals
+
+    def perplexity(
+        self, texts: str | list[str], batch_size: int = 32, carry_over: bool = False
+    ) -> Any:
+        """Returns exp of the mean negative log-likelihood of words and end tokens.
+
+        Args:
+            texts: a list of str.
+            batch_size: texts scored together.
+            carry_over: whether each text is read with the state that the one before
+                left. They are cut into `batch_size` parts of equal length, read at the
+                same time, each of which starts from the state zero. They are read 35
+                words at a time; each such segment starts an LSTMN's tapes anew, too.
+
+        Raises:
+            TypeError: for a text that is not a str.
+            ValueError: without texts or a preprocessor.
+        """
+        rows = needed_preprocessor(self, "Reading text").encode(texts)
+        return perplexity_of(self, rows, batch_size, carry_over)
 
 
 def score_rows(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
@@ -91,35 +155,9 @@ def _segment_sums(task, inputs, labels, length):
 
     The first segment starts from states of zeros.
     """
-    backbone, scores = task.backbone, []
-    start = keras.tree.map_structure(
-        ops.convert_to_numpy, backbone.initial_states(len(inputs))
-    )
-
-    def segment(inputs, labels, *states):
-        states = keras.tree.pack_sequence_as(start, states)
-        logits, states = backbone(
-            {"token_ids": inputs, "states": states}, return_states=True
-        )
-        return _sum(logits, labels), *keras.tree.flatten(states)
-
-    states = keras.tree.flatten(start)
-    run = compiled(task, "segment", segment)
+    scores, states = [], None
     for place in range(0, inputs.shape[1], length):
         part = slice(place, place + length)
-        sums, *states = run(inputs[:, part], labels[:, part], *states)
+        sums, states = task.segment(inputs[:, part], labels[:, part], states)
         scores.append(np.asarray(sums, "float64"))
     return np.stack(scores)
-
-
-def _sum(logits, labels):
-    """Sums the log-probabilities of the real labels of each row."""
-    real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
-    return ops.sum(label_log_probs(logits, labels) * real, axis=-1)
-
-
-def label_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
-    """Returns float32 log-probabilities of labels `(...)` under logits `(..., V)`."""
-    logits = ops.cast(logits, "float32")
-    gold = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    return gold - ops.logsumexp(logits, axis=-1)

@@ -12,6 +12,9 @@ import keras_hub
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.decoding.compiled import compiled
+from zoo.decoding.keras_engine import label_log_probs
+from zoo.decoding.score import Scoring
 from zoo.layers import LSTMN, RecurrentStack, recurrent
 from zoo.models.base import Backbone, until_stop
 from zoo.models.words import WordTask
@@ -224,7 +227,7 @@ class RecurrentLMPreprocessor(WordPreprocessor):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
+class RecurrentCausalLM(Scoring, WordTask, keras_hub.models.CausalLM):
     """Continues and scores text with a `RecurrentLM`.
 
     A sentence begins behind the end token of the one before, which is what the model
@@ -322,48 +325,25 @@ class RecurrentCausalLM(WordTask, keras_hub.models.CausalLM):
         counts = until_stop(token_ids, ops.logical_not(mask), stop_token_ids)
         return {"token_ids": token_ids, "padding_mask": counts}
 
-    def score(self, texts: str | list[str], batch_size: int = 32) -> Any:
-        """Log-probability of each text, its end token included, each by itself.
+    def label_sums(self, inputs: Tensor, labels: Tensor, states: Any) -> Any:
+        """`segment` of tensors, from states as `backbone.initial_states` gives them."""
+        logits, states = self.backbone(
+            {"token_ids": inputs, "states": states}, return_states=True
+        )
+        real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
+        return ops.sum(label_log_probs(logits, labels) * real, axis=-1), states
 
-        A text of more than 511 words is read in parts, the state going on from one to
-        the next. That changes an LSTMN's result alone, whose tapes start
-        anew with each part, with a warning.
+    def segment(self, inputs: Any, labels: Any, states: Any = None) -> tuple[Any, Any]:
+        if states is None:
+            states = keras.tree.map_structure(
+                ops.convert_to_numpy, self.backbone.initial_states(len(inputs))
+            )
 
-        Args:
-            texts: a str or a list of str.
-            batch_size: texts scored together. It never changes a result.
+        def function(inputs, labels, *leaves):
+            given = keras.tree.pack_sequence_as(states, leaves)
+            sums, after = self.label_sums(inputs, labels, given)
+            return sums, *keras.tree.flatten(after)
 
-        Returns:
-            A float for a str, a list of floats for a list.
-
-        Raises:
-            TypeError: for a text that is not a str.
-            ValueError: without a preprocessor.
-        """
-        from zoo.decoding.score import score_rows
-
-        rows = self.encoded(texts)
-        totals = [float(x) for x in score_rows(self, rows, batch_size)]
-        return totals[0] if isinstance(texts, str) else totals
-
-    def perplexity(
-        self, texts: str | list[str], batch_size: int = 32, carry_over: bool = False
-    ) -> Any:
-        """Returns exp of the mean negative log-likelihood of words and end tokens.
-
-        Args:
-            texts: a list of str.
-            batch_size: texts scored together.
-            carry_over: whether each text is read with the state that the one before
-                left. They are cut into `batch_size` parts of equal length, read at the
-                same time, each of which starts from the state zero. They are read 35
-                words at a time; each such segment starts an LSTMN's tapes anew, too.
-
-        Raises:
-            TypeError: for a text that is not a str.
-            ValueError: without texts or a preprocessor.
-        """
-        from zoo.decoding.score import perplexity_of
-
-        rows = self.encoded(texts)
-        return perplexity_of(self, rows, batch_size, carry_over)
+        run = compiled(self, "segment", function)
+        sums, *leaves = run(inputs, labels, *keras.tree.flatten(states))
+        return sums, keras.tree.pack_sequence_as(states, leaves)

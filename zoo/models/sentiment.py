@@ -9,6 +9,8 @@ import numpy as np
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.decoding.compiled import compiled
+from zoo.decoding.labels import Classifying
 from zoo.models.base import Backbone
 from zoo.models.language_model import CELLS, recurrent_layer
 from zoo.models.words import WordTask
@@ -150,7 +152,7 @@ class RecurrentClassifierPreprocessor(SentimentPreprocessor):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
+class SentimentClassifier(Classifying, WordTask, keras_hub.models.TextClassifier):
     """Classifies sentences with a `RecurrentClassifier`.
 
     Args:
@@ -203,23 +205,8 @@ class SentimentClassifier(WordTask, keras_hub.models.TextClassifier):
             y = np.array([names.index(label) for label in y])
         return super().preprocess_samples(x, y, sample_weight)
 
-    def classify(self, texts: str | list[str], batch_size: int = 32) -> Any:
-        """The most probable class of each text.
-
-        Args:
-            texts: a str, or a list of str. One of more than 512 words is cut, with a
-                warning.
-            batch_size: texts read together. It never changes a result.
-
-        Returns:
-            The class's name for a str, a list of them for a list.
-
-        Raises:
-            TypeError: for a text that is not a str.
-            ValueError: without a preprocessor.
-        """
-        from zoo.decoding.labels import classify_ids
-
-        classes = classify_ids(self, self.encoded(texts), batch_size)
-        names = [self.backbone.classes[index] for index in classes]
-        return names[0] if isinstance(texts, str) else names
+    def logits(self, inputs: Any) -> Any:
+        backbone = self.backbone
+        run = compiled(self, "classify", lambda ids: (backbone({"token_ids": ids}),))
+        [logits] = run(inputs["token_ids"])
+        return logits

@@ -7,13 +7,12 @@ import keras_hub
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive
+from zoo.decoding.labels import Tagging
 from zoo.models.base import Backbone
 from zoo.models.birnn import CELLS, BiRNN
 from zoo.models.words import TextTask
 from zoo.text.tags import TaggerPreprocessor
 from zoo.text.tokenizer import PAD_ID, UNKNOWN_ID
-from zoo.text.translation import needed_preprocessor
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -182,7 +181,7 @@ class BiRNNWords(Backbone):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class BiRNNTagger(TextTask, keras_hub.models.Task):
+class BiRNNTagger(Tagging, TextTask, keras_hub.models.Task):
     """Tags the words of sentences with a `BiRNNWords`.
 
     Args:
@@ -252,31 +251,5 @@ class BiRNNTagger(TextTask, keras_hub.models.Task):
                     f"{size}. Received: {name}={received}"
                 )
 
-    def tag(self, sentences: Any, batch_size: int = 64) -> Any:
-        """The part of speech of each word.
-
-        Args:
-            sentences: a str, or a list of sentences, each a str or a list of words. A
-                str is cut into words by `zoo.text.split_words`; words are taken as
-                they are. One of more than 512 words is read in parts that overlap, with
-                a warning.
-            batch_size: sentences read together. It never changes a result.
-
-        Returns:
-            For a str a list of `(word, tag)`, for a list a list of such lists.
-
-        Raises:
-            TypeError: for a sentence that is neither; its position is named.
-            ValueError: without a preprocessor, or for a batch size that is not a
-                positive integer.
-        """
-        from zoo.decoding.labels import tag_words
-
-        positive("batch_size", batch_size)
-        single = isinstance(sentences, str)
-        rows = needed_preprocessor(self, "`tag`").split(
-            [sentences] if single else sentences
-        )
-        tags = tag_words(self, rows, batch_size)
-        tagged = [list(zip(*row, strict=True)) for row in zip(rows, tags, strict=True)]
-        return tagged[0] if single else tagged
+    def logits(self, inputs: Any) -> Any:
+        return keras.Model.predict_on_batch(self, inputs)

@@ -4,7 +4,6 @@ from typing import Any
 
 from zoo.backend import Shape, Tensor
 from zoo.models.base import Presets, TaskMethods
-from zoo.text.translation import needed_preprocessor
 
 
 class TextTask(TaskMethods, Presets):
@@ -46,7 +45,3 @@ class WordTask(TextTask):
                 "The backbone's `vocabulary_size` must be that of the tokenizer, "
                 f"{size}. Received: vocabulary_size={backbone.vocabulary_size}"
             )
-
-    def encoded(self, texts: str | list[str]) -> Any:
-        """The words' ids of each text: a list of lists of int."""
-        return needed_preprocessor(self, "Reading text").encode(texts)

@@ -5,7 +5,7 @@ from typing import Any
 
 from zoo.backend import Tensor
 from zoo.decoding.beam_state import LOW
-from zoo.decoding.score import label_log_probs
+from zoo.decoding.keras_engine import label_log_probs
 from zoo.decoding.search import longest_translation
 from zoo.serving.limits import Limits
 from zoo.text import graph

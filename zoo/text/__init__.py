@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from zoo.text.generation import WordPreprocessor
     from zoo.text.preprocessor import TranslatorPreprocessor
     from zoo.text.sentiment import SentimentPreprocessor
-    from zoo.text.tags import TaggerPreprocessor, split_words
+    from zoo.text.tagging import split_words
+    from zoo.text.tags import TaggerPreprocessor
     from zoo.text.tokenizer import Tokenizer, train_tokenizer
-    from zoo.text.words import WordTokenizer, count_words
+    from zoo.text.vocabulary import count_words
+    from zoo.text.words import WordTokenizer
 
 __getattr__, __dir__, _lazy = lazy_loader.attach(
     __name__,
@@ -23,9 +25,11 @@ __getattr__, __dir__, _lazy = lazy_loader.attach(
         "generation": ["WordPreprocessor"],
         "preprocessor": ["TranslatorPreprocessor"],
         "sentiment": ["SentimentPreprocessor"],
-        "tags": ["TaggerPreprocessor", "split_words"],
+        "tagging": ["split_words"],
+        "tags": ["TaggerPreprocessor"],
         "tokenizer": ["Tokenizer", "train_tokenizer"],
-        "words": ["WordTokenizer", "count_words"],
+        "vocabulary": ["count_words"],
+        "words": ["WordTokenizer"],
     },
 )
 

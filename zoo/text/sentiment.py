@@ -7,15 +7,15 @@ import keras
 import keras_hub
 
 from zoo.checks import integer
-from zoo.strings import check_texts
 from zoo.text import graph
 from zoo.text.rows import cut_rows, pad_rows
 from zoo.text.tokenizer import read_texts
+from zoo.text.vocabulary import WordText
 from zoo.text.words import WordTokenizer, check_words
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
+class SentimentPreprocessor(WordText, keras_hub.models.TextClassifierPreprocessor):
     """Converts strings to word ids, padded with 0.
 
     Called with strings, and optionally labels, it returns `{"token_ids"}`, int32
@@ -75,11 +75,3 @@ class SentimentPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         rows = cut_rows(self.encode(texts), self.sequence_length)
         ids = pad_rows(rows, self.sequence_length)
         return {"token_ids": ids[0] if single else ids}
-
-    def encode(self, texts: Any) -> list[list[int]]:
-        """Returns the word ids of each text, uncut.
-
-        Raises:
-            TypeError: for a text that is not a str; the message gives its position.
-        """
-        return self.tokenizer.tokenize(check_texts(texts))

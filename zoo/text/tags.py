@@ -2,90 +2,23 @@
 
 import collections
 import json
-import unicodedata
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import keras_hub
 import numpy as np
-import regex
 
 from zoo.checks import integer
-from zoo.strings import describe
 from zoo.text import graph
-from zoo.text.tokenizer import UNKNOWN_ID, read_texts
+from zoo.text.tagging import TAGGER_FILE, TaggingText, Vocabulary, Words, composed
+from zoo.text.tokenizer import read_texts
 
-FIRST_ID = UNKNOWN_ID + 1  # the ids below are padding and unknown
-_FOLDER, _FILE = "assets", "tagger.json"
-Vocabulary = Sequence[str]
-Words = Sequence[Sequence[str]]
-
-# Character sets in a notation that TensorFlow's RE2 reads too (graph_words.py).
-SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-LETTERS = r"\p{L}\p{N}_"  # a word begins with one
-MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners, inside a word
-_SIGNS = f"^{LETTERS}{SPACE}'’"  # all but letters and apostrophes
-_ON_SIGNS = "\\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags
-
-
-def sign_pattern(excluded: str = "") -> str:
-    """Returns the pattern of a sign as a reader perceives it.
-
-    A sign is one character with its marks, skin tone or tag, and characters joined to
-    it; a flag is two characters.
-
-    Args:
-        excluded: further characters that are not signs.
-    """
-    one = f"[{_SIGNS}{excluded}][{_ON_SIGNS}]*"
-    return f"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{one}(?:\u200d{one})*)"
-
-
-_WORDS = regex.compile(
-    rf"""
-      (?:https?://|www\.)[^{SPACE}]*[{LETTERS}][{MARKS}]*      # addresses
-    | [{LETTERS}{MARKS}.+-]+@[{LETTERS}{MARKS}-]+(?:\.[{LETTERS}{MARKS}-]+)+
-    | (?:[\p{{L}}\p{{Nl}}\p{{No}}]\.){{2,}}                     # U.S.
-    | \d+(?:[.,:]\d+)+(?![{LETTERS}{MARKS}])                   # 3.50, 10:30
-    | [{LETTERS}][{LETTERS}{MARKS}]*?(?=n['’]t(?![{LETTERS}{MARKS}]))
-    | n['’]t(?![{LETTERS}{MARKS}])                             # do n't
-    | ['’](?:s|m|d|re|ve|ll)(?![{LETTERS}{MARKS}])             # it 's
-    | [{LETTERS}][{LETTERS}{MARKS}]*
-    | (['’])\1*
-    # punctuation, repeated
-    | ({sign_pattern()})(?:\2(?![{_ON_SIGNS}]|\u200d[{_SIGNS}]))*
-    """,
-    regex.VERBOSE | regex.IGNORECASE,
-)
-
-
-def split_words(text: str) -> list[str]:
-    """Splits a text into words, approximately like the English treebanks.
-
-    Words are runs of letters and digits, with the marks on them. Separate words are:
-    "n't", "'s", "'m", "'d", "'re", "'ve" and "'ll"; signs ("..." is one, as is an emoji
-    of several characters). Numbers like 3.50 and 10:30, abbreviations like U.S., and
-    addresses stay whole.
-
-    Returns:
-        The words; joined, they are the NFC-normalized text without white space.
-
-    Example:
-        >>> split_words("I don't know, it's 3.50...")
-        ['I', 'do', "n't", 'know', ',', 'it', "'s", '3.50', '...']
-    """
-    return [match[0] for match in _WORDS.finditer(_composed(text))]
-
-
-def _composed(text):
-    """Returns text in normal form C: an accent is one character with its letter."""
-    return unicodedata.normalize("NFC", text)
+_FOLDER = "assets"
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class TaggerPreprocessor(keras_hub.models.Preprocessor):
+class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
     """Converts words to the ids that a tagger reads, and ids to tags.
 
     Called with sentences, it returns `{"word_ids", "character_ids"}`; with their tags,
@@ -129,7 +62,6 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
     ) -> None:
         super().__init__(**kwargs)
         self.word_length = integer("word_length", word_length, 2)
-        self._vocabularies: dict[str, list[str]] | None = None
         if (words, characters, tags) != (None, None, None):
             self.set_vocabularies(words, characters, tags)  # type: ignore[arg-type]
         self.built = True  # there are no weights
@@ -146,9 +78,9 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             least: minimum count of a word.
             **options: arguments of the class.
         """
-        composed = [_composed(word) for row in sentences for word in row]
-        words = collections.Counter(word.lower() for word in composed)
-        characters = collections.Counter(c for word in composed for c in word)
+        found = [composed(word) for row in sentences for word in row]
+        words = collections.Counter(word.lower() for word in found)
+        characters = collections.Counter(c for word in found for c in word)
         return cls(
             sorted(word for word, count in words.items() if count >= least),
             sorted(characters),
@@ -156,83 +88,7 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             **options,
         )
 
-    def set_vocabularies(
-        self, words: Vocabulary, characters: Vocabulary, tags: Vocabulary
-    ) -> None:
-        """Sets the three vocabularies; see the class."""
-        vocabularies = {"words": words, "characters": characters, "tags": tags}
-        for name, entries in vocabularies.items():
-            strings = isinstance(entries, (list, tuple)) and all(
-                isinstance(entry, str) and entry for entry in entries
-            )
-            if not strings or not entries or len(set(entries)) != len(entries):
-                raise ValueError(
-                    f"The {name} must be a list of different strings, none of them "
-                    f"empty. Received: {str(entries)[:60]}"
-                )
-        self._vocabularies = {
-            name: list(entries) for name, entries in vocabularies.items()
-        }
-        self._word_ids, self._character_ids = (
-            {
-                _composed(x): place
-                for place, x in enumerate(vocabularies[name], start=FIRST_ID)
-            }
-            for name in ("words", "characters")
-        )
-        self._tag_ids = {tag: place for place, tag in enumerate(tags)}
-
-    @property
-    def empty(self) -> bool:
-        """Whether the vocabularies are not set yet."""
-        return self._vocabularies is None
-
-    def get_vocabularies(self) -> dict[str, list[str]]:
-        """Returns the words, characters and tags.
-
-        Raises:
-            ValueError: if they are not set yet.
-        """
-        if self._vocabularies is None:
-            raise ValueError("The preprocessor has no vocabularies. Received: None")
-        return self._vocabularies
-
-    def sizes(self) -> dict[str, int]:
-        """Returns the arguments of a `BiRNNWords` that the vocabularies determine."""
-        vocabularies = self.get_vocabularies()
-        return {
-            "vocabulary_size": len(vocabularies["words"]) + FIRST_ID,
-            "character_size": len(vocabularies["characters"]) + FIRST_ID,
-            "output_dim": len(vocabularies["tags"]),
-        }
-
     # === Sentences ===
-    def split(self, sentences: Sequence[str | Sequence[str]]) -> list[list[str]]:
-        """Splits sentences into words.
-
-        Args:
-            sentences: each a str, which `split_words` splits, or a list of words.
-
-        Raises:
-            TypeError: for anything else; the message gives its position.
-        """
-        if not isinstance(sentences, (list, tuple)):
-            raise TypeError(
-                "sentences must be a str or a list of sentences. "
-                f"Received: {describe(sentences)}"
-            )
-        rows = []
-        for place, sentence in enumerate(sentences):
-            row = split_words(sentence) if isinstance(sentence, str) else sentence
-            words = isinstance(row, (list, tuple))
-            if not words or not all(isinstance(w, str) and w for w in row):
-                raise TypeError(
-                    f"sentences[{place}] must be a str or a list of words. "
-                    f"Received: {describe(sentence)}"
-                )
-            rows.append(list(row))
-        return rows
-
     def call(self, x: Any, y: Any = None, sample_weight: None = None) -> Any:
         """Returns the ids of sentences `x`; with tags `y`, also labels and weights."""
         if sample_weight is not None:
@@ -290,24 +146,6 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
             return tf.nest.map_structure(lambda batch: batch[0], outputs)
         return outputs
 
-    def arrays(self, rows: Words, length: int) -> dict[str, np.ndarray]:
-        """Returns int32 `word_ids` (B, length) and `character_ids` (B, length, C)."""
-        self.get_vocabularies()
-        words = np.zeros((len(rows), length), "int32")
-        characters = np.zeros((len(rows), length, self.word_length), "int32")
-        for b, row in enumerate(rows):
-            for t, word in enumerate(map(_composed, row)):
-                words[b, t] = self._word_ids.get(word.lower(), UNKNOWN_ID)
-                ids = [self._character_ids.get(c, UNKNOWN_ID) for c in self._cut(word)]
-                characters[b, t, : len(ids)] = ids
-        return {"word_ids": words, "character_ids": characters}
-
-    def _cut(self, word):
-        if len(word) <= self.word_length:
-            return word
-        half = self.word_length // 2
-        return word[: self.word_length - half] + word[-half:]
-
     def labels(self, tags: Words, length: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns tag ids and weights `(B, length)`; weights are 1 where a tag is real.
 
@@ -325,11 +163,6 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
                     )
                 ids[b, t], weights[b, t] = self._tag_ids[tag], 1
         return ids, weights
-
-    def decode(self, ids: Iterable[int]) -> list[str]:
-        """Returns the tags of a row of ids."""
-        tags = self.get_vocabularies()["tags"]
-        return [tags[i] for i in ids]
 
     # === Presets ===
     def get_config(self) -> dict[str, Any]:
@@ -350,7 +183,7 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
     def save_assets(self, dir_path: str) -> None:
         """Writes the vocabularies into a folder, as in a `.keras` file."""
         text = json.dumps(self.get_vocabularies(), ensure_ascii=False, indent=0)
-        Path(dir_path, _FILE).write_text(text, encoding="utf-8")
+        Path(dir_path, TAGGER_FILE).write_text(text, encoding="utf-8")
 
     def load_assets(self, dir_path: str) -> None:
         """Reads the vocabularies from a folder.
@@ -358,15 +191,5 @@ class TaggerPreprocessor(keras_hub.models.Preprocessor):
         Raises:
             ValueError: if the file is not one that `save_assets` wrote.
         """
-        path = Path(dir_path, _FILE)
-        vocabularies = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(vocabularies, dict) or set(vocabularies) != {
-            "words",
-            "characters",
-            "tags",
-        }:
-            raise ValueError(
-                f"{path} must hold words, characters and tags. "
-                f"Received: {str(vocabularies)[:60]}"
-            )
-        self.set_vocabularies(**vocabularies)
+        path = Path(dir_path, TAGGER_FILE)
+        self.read_vocabularies(path.read_bytes(), path)

@@ -1,6 +1,5 @@
 """Words as tokens: a vocabulary of whole words, for corpora already split."""
 
-import collections
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -8,46 +7,8 @@ from typing import Any
 import keras
 import keras_hub
 
-from zoo.strings import check_texts
-from zoo.text.tokenizer import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-
-SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
-_FILE = "vocabulary.txt"
-
-
-def count_words(
-    texts: Iterable[str], vocabulary_size: int | None = None, least: int = 1
-) -> list[str]:
-    """Returns a corpus's vocabulary for `WordTokenizer`, most frequent words first.
-
-    Args:
-        texts: words separated by white space.
-        vocabulary_size: maximum number of ids, the four special ones included; None
-            for all.
-        least: minimum count of a word.
-
-    Returns:
-        The words without special ones; equally frequent ones in alphabetical order.
-
-    Raises:
-        TypeError: for texts that are not strings.
-        ValueError: for a vocabulary size without room for a word.
-
-    Example:
-        >>> count_words(["a dog and a cat", "a dog"], vocabulary_size=6)
-        ['a', 'dog']
-    """
-    room = len(SPECIAL_WORDS)
-    if vocabulary_size is not None and vocabulary_size <= room:
-        raise ValueError(
-            f"vocabulary_size must be above {room}. Received: {vocabulary_size!r}"
-        )
-    counts = collections.Counter(w for text in check_texts(texts) for w in text.split())
-    for word in SPECIAL_WORDS:
-        counts.pop(word, None)
-    words = sorted(counts, key=lambda word: (-counts[word], word))
-    words = [word for word in words if counts[word] >= least]
-    return words if vocabulary_size is None else words[: vocabulary_size - room]
+from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
+from zoo.text.vocabulary import SPECIAL_WORDS, WORDS_FILE, WordVocabulary
 
 
 def check_words(tokenizer: Any) -> None:
@@ -60,7 +21,7 @@ def check_words(tokenizer: Any) -> None:
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class WordTokenizer(keras_hub.tokenizers.Tokenizer):
+class WordTokenizer(WordVocabulary, keras_hub.tokenizers.Tokenizer):
     """Converts strings to ids and back, one id per white-space-separated word.
 
     The special ids are those of the whole zoo: 0 `pad_token_id`, 1 `unk_token_id`, 2
@@ -86,11 +47,6 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
         ['a dog', 'a <unk>']
     """
 
-    pad_token_id = PAD_ID
-    unk_token_id = UNKNOWN_ID
-    start_token_id = START_ID
-    end_token_id = END_ID
-
     def __init__(
         self,
         vocabulary: Iterable[str] | None = None,
@@ -99,7 +55,7 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
     ) -> None:
         super().__init__(**kwargs)
         self.lowercase = bool(lowercase)
-        self.file_assets = [_FILE]
+        self.file_assets = [WORDS_FILE]
         self.set_vocabulary(vocabulary)
         self.built = True  # there are no weights
 
@@ -113,71 +69,6 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
         """The ids of no word of text: 0 to 3."""
         return [PAD_ID, UNKNOWN_ID, START_ID, END_ID]
 
-    def set_vocabulary(self, vocabulary: Iterable[str] | None) -> None:
-        """Sets the words after the special ones, or None."""
-        self._words: list[str] | None = None
-        self._ids: dict[str, int] = {}
-        if vocabulary is None:
-            return
-        words = [*SPECIAL_WORDS, *check_texts(vocabulary, "vocabulary")]
-        ids = {}
-        for place, word in enumerate(words):
-            if word in ids or word.split() != [word]:
-                raise ValueError(
-                    "The vocabulary must be of different words without white space, "
-                    f"none of them special ({', '.join(SPECIAL_WORDS)}). Received: "
-                    f"{word!r} at {place - len(SPECIAL_WORDS)}"
-                )
-            ids[word] = place
-        self._words, self._ids = words, ids
-
-    @property
-    def empty(self) -> bool:
-        """Whether the vocabulary is not set yet."""
-        return self._words is None
-
-    def _ready(self):
-        if self._words is None:
-            raise ValueError("The tokenizer has no vocabulary. Received: None")
-        return self._words
-
-    def get_vocabulary(self) -> list[str]:
-        """Returns all words by id, the special ones included."""
-        return list(self._ready())
-
-    def vocabulary_size(self) -> int:
-        """Returns the number of ids."""
-        return len(self._ready())
-
-    def id_to_token(self, id: int) -> str:
-        """Returns the word of an id."""
-        return self._ready()[id]
-
-    def token_to_id(self, token: str) -> int:
-        """Returns the id of a word, special ones included, or that of "<unk>"."""
-        self._ready()
-        return self._ids.get(token, UNKNOWN_ID)
-
-    def tokenize(self, inputs: Any) -> Any:
-        """Returns the ids of a str, or a list of those of each str of a list."""
-        texts = check_texts(inputs, "inputs")
-        if self.lowercase:
-            texts = [text.lower() for text in texts]
-        rows = [[self._text_id(word) for word in text.split()] for text in texts]
-        return rows[0] if isinstance(inputs, str) else rows
-
-    def _text_id(self, word):
-        token_id = self.token_to_id(word)
-        return UNKNOWN_ID if token_id < len(SPECIAL_WORDS) else token_id
-
-    def detokenize(self, inputs: Any) -> Any:
-        """Returns the text of a row of ids, or of each of several rows."""
-        words = self._ready()
-        single = not len(inputs) or not hasattr(inputs[0], "__len__")
-        rows = [inputs] if single else inputs
-        texts = [" ".join(words[int(i)] for i in row) for row in rows]
-        return texts[0] if single else texts
-
     def call(self, inputs: Any) -> Any:
         """Calls `tokenize`."""
         return self.tokenize(inputs)
@@ -185,7 +76,7 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
     def save_assets(self, dir_path: str) -> None:
         """Writes the vocabulary into a folder."""
         text = "".join(f"{word}\n" for word in self._ready())
-        Path(dir_path, _FILE).write_text(text, encoding="utf-8")
+        Path(dir_path, WORDS_FILE).write_text(text, encoding="utf-8")
 
     def load_assets(self, dir_path: str) -> None:
         """Reads the vocabulary from a folder.
@@ -193,14 +84,8 @@ class WordTokenizer(keras_hub.tokenizers.Tokenizer):
         Raises:
             ValueError: if the file does not begin with the special words.
         """
-        path, room = Path(dir_path, _FILE), len(SPECIAL_WORDS)
-        words = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-        if tuple(words[:room]) != SPECIAL_WORDS:
-            raise ValueError(
-                f"{path} must begin with the lines {', '.join(SPECIAL_WORDS)}. "
-                f"Received: {words[:room]}"
-            )
-        self.set_vocabulary(words[room:])
+        path = Path(dir_path, WORDS_FILE)
+        self.read_vocabulary(path.read_bytes(), path)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the vocabulary."""

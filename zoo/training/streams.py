@@ -9,7 +9,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.functional import cast_weights
-from zoo.text.generation import lay_out
+from zoo.text.prompts import lay_out
 from zoo.text.tokenizer import PAD_ID
 
 

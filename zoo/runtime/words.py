@@ -1,0 +1,249 @@
+"""Language models, taggers and classifiers by ONNX Runtime."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.checks import positive
+from zoo.decoding.labels import Classifying, Tagging
+from zoo.decoding.score import Scoring
+from zoo.runtime.graphs import Arrays, Graph, StepGraphs
+from zoo.strings import check_texts
+from zoo.text.prompts import PromptText
+from zoo.text.rows import END_ID
+from zoo.text.tagging import TAGGER_FILE, TaggingText
+from zoo.text.vocabulary import WORDS_FILE, WordText, WordVocabulary
+
+
+# === Text ===
+class Words(WordVocabulary):
+    """A `zoo.text.WordTokenizer`.
+
+    Args:
+        content: its file's content.
+        lowercase: whether texts are lower-cased.
+    """
+
+    def __init__(self, content: bytes, lowercase: bool) -> None:
+        self.lowercase = lowercase
+        self.read_vocabulary(content)
+
+
+class WordsPreprocessor(WordText):
+    """A `zoo.text.SentimentPreprocessor` for classification alone.
+
+    Args:
+        tokenizer: a `Words`.
+    """
+
+    def __init__(self, tokenizer: Words) -> None:
+        self.tokenizer = tokenizer
+
+
+class PromptPreprocessor(PromptText):
+    """A `zoo.text.WordPreprocessor` for writing and scoring alone.
+
+    Args:
+        tokenizer: a `Words`.
+        sequence_length: default length of what is written, in words.
+    """
+
+    def __init__(self, tokenizer: Words, sequence_length: int) -> None:
+        self.tokenizer, self.sequence_length = tokenizer, sequence_length
+
+
+class TaggingPreprocessor(TaggingText):
+    """A `zoo.text.TaggerPreprocessor` for tagging alone.
+
+    Args:
+        content: its file's content.
+        word_length: maximum characters read of a word.
+    """
+
+    def __init__(self, content: bytes, word_length: int) -> None:
+        self.word_length = word_length
+        self.read_vocabularies(content)
+
+
+# === Language models ===
+class LanguageModelGraphs(StepGraphs):
+    """The graphs `start`, `step` and `read` of a language model.
+
+    Args:
+        graphs: the graphs by name.
+        cell: the kind of the recurrent cell.
+
+    Raises:
+        KeyError: if one is missing.
+    """
+
+    def __init__(self, graphs: dict[str, Graph], cell: str) -> None:
+        super().__init__(graphs, "read")
+        self.cell = cell
+
+    def read(
+        self, token_ids: np.ndarray, labels: np.ndarray, states: Arrays | None
+    ) -> tuple[np.ndarray, Arrays]:
+        """See `zoo.decoding.score.Scoring.segment`."""
+        if states is None:
+            states = self._first_states(len(token_ids))
+        outputs = self.graphs["read"](
+            {"token_ids": token_ids, "labels": labels, **states}
+        )
+        return outputs["sums"], {name: outputs[f"new_{name}"] for name in states}
+
+    def _first_states(self, rows):
+        return {
+            tensor["name"]: np.zeros((rows, *tensor["shape"][1:]), tensor["dtype"])
+            for tensor in self.graphs["read"].described["inputs"]
+            if tensor["name"] not in ("token_ids", "labels")
+        }
+
+
+class LanguageModel(Scoring):
+    """A language model by ONNX Runtime, from `zoo.runtime.onnx.load`.
+
+    `score` and `perplexity` are those of a `zoo.models.RecurrentCausalLM`. `generate`
+    is greedy: a sampler's draws depend on the backend.
+
+    Args:
+        backbone: the graphs.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "generate"
+
+    def __init__(
+        self, backbone: LanguageModelGraphs, preprocessor: PromptPreprocessor
+    ) -> None:
+        self.backbone, self.preprocessor = backbone, preprocessor
+
+    @classmethod
+    def of(cls, graphs: Any, files: Any, manifest: Any) -> "LanguageModel":
+        """Makes it of a version's graphs, files and manifest."""
+        settings = manifest["settings"]
+        words = Words(files[WORDS_FILE], settings["lowercase"])
+        preprocessor = PromptPreprocessor(words, settings["sequence_length"])
+        return cls(LanguageModelGraphs(graphs, settings["cell"]), preprocessor)
+
+    def segment(
+        self, inputs: np.ndarray, labels: np.ndarray, states: Any = None
+    ) -> tuple[np.ndarray, Any]:
+        """See `zoo.decoding.score.Scoring.segment`."""
+        return self.backbone.read(inputs, labels, states)
+
+    def generate(
+        self,
+        texts: str | list[str],
+        max_length: int | None = None,
+        batch_size: int = 64,
+    ) -> Any:
+        """Continues texts, each with the most probable word at each step.
+
+        Args:
+            texts: a str, or a list of str. "" starts a text. One that leaves no room
+                within `max_length` is cut, with a warning.
+            max_length: maximum words of a result plus one. Default: the preset's.
+            batch_size: texts continued together. It never changes a result.
+
+        Returns:
+            The text with its continuation: a str for a str, a list for a list.
+
+        Raises:
+            TypeError: for a text that is not a str; the message gives its position.
+            ValueError: for a `max_length` below 2, or a batch size that is not a
+                positive integer.
+        """
+        positive("batch_size", batch_size)
+        prompts = self.preprocessor.prompts(check_texts(texts), max_length)
+        written = []
+        for first in range(0, len(prompts["token_ids"]), batch_size):
+            part = slice(first, first + batch_size)
+            ids, mask = (prompts[x][part] for x in ("token_ids", "padding_mask"))
+            rows = zip(*self._continue(ids, mask), strict=True)
+            written += [self.preprocessor.written(*row) for row in rows]
+        return written[0] if isinstance(texts, str) else written
+
+    def _continue(self, ids, given):
+        """Fills `(B, T)` ids up where they are not given; returns the words' mask too.
+
+        A row ends with its first end token that is not given.
+        """
+        (rows, length), ids = ids.shape, ids.copy()
+        state = self.backbone.begin(length, {"batch": np.array(rows, "int32")})
+        for place in range(1, length):
+            outputs, state = self.backbone.advance(ids[:, place - 1], state, {})
+            best = outputs["logits"].argmax(-1)
+            ids[:, place] = np.where(given[:, place], ids[:, place], best)
+            ended = ~given[:, : place + 1] & (ids[:, : place + 1] == END_ID)
+            if ended.any(axis=1).all():
+                break
+        ended = np.cumsum(~given & (ids == END_ID), axis=1) > 0
+        return ids.tolist(), (~ended).tolist()
+
+
+# === Labels ===
+class LabelGraph(NamedTuple):
+    """The graph of a tagger or classifier, and what it chooses from.
+
+    Attributes:
+        graph: the graph; it gives `logits`.
+        classes: the names of a classifier's classes.
+    """
+
+    graph: Graph
+    classes: list[str]
+
+
+class Tagger(Tagging):
+    """A tagger by ONNX Runtime, from `zoo.runtime.onnx.load`.
+
+    `tag` is that of a `zoo.models.BiRNNTagger`.
+
+    Args:
+        backbone: the graph.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "tag"
+
+    def __init__(self, backbone: LabelGraph, preprocessor: TaggingPreprocessor) -> None:
+        self.backbone, self.preprocessor = backbone, preprocessor
+
+    @classmethod
+    def of(cls, graphs: Any, files: Any, manifest: Any) -> "Tagger":
+        """Makes it of a version's graphs, files and manifest."""
+        preprocessor = TaggingPreprocessor(files[TAGGER_FILE], **manifest["settings"])
+        return cls(LabelGraph(graphs["tag"], []), preprocessor)
+
+    def logits(self, inputs: Arrays) -> np.ndarray:
+        """See `zoo.decoding.labels.Labelling.logits`."""
+        return self.backbone.graph(inputs)["logits"]
+
+
+class Classifier(Classifying):
+    """A classifier by ONNX Runtime, from `zoo.runtime.onnx.load`.
+
+    `classify` is that of a `zoo.models.SentimentClassifier`.
+
+    Args:
+        backbone: the graph and the classes.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "classify"
+
+    def __init__(self, backbone: LabelGraph, preprocessor: WordsPreprocessor) -> None:
+        self.backbone, self.preprocessor = backbone, preprocessor
+
+    @classmethod
+    def of(cls, graphs: Any, files: Any, manifest: Any) -> "Classifier":
+        """Makes it of a version's graphs, files and manifest."""
+        settings = manifest["settings"]
+        words = Words(files[WORDS_FILE], settings["lowercase"])
+        graph = LabelGraph(graphs["classify"], settings["classes"])
+        return cls(graph, WordsPreprocessor(words))
+
+    def logits(self, inputs: Arrays) -> np.ndarray:
+        """See `zoo.decoding.labels.Labelling.logits`."""
+        return self.backbone.graph(inputs)["logits"]

@@ -1,0 +1,158 @@
+"""A vocabulary of whole words: texts to ids and back, without Keras."""
+
+import collections
+from collections.abc import Iterable
+from typing import Any
+
+from zoo.strings import check_texts
+from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
+
+SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
+WORDS_FILE = "vocabulary.txt"
+
+
+def count_words(
+    texts: Iterable[str], vocabulary_size: int | None = None, least: int = 1
+) -> list[str]:
+    """Returns a corpus's vocabulary for `WordTokenizer`, most frequent words first.
+
+    Args:
+        texts: words separated by white space.
+        vocabulary_size: maximum number of ids, the four special ones included; None
+            for all.
+        least: minimum count of a word.
+
+    Returns:
+        The words without special ones; equally frequent ones in alphabetical order.
+
+    Raises:
+        TypeError: for texts that are not strings.
+        ValueError: for a vocabulary size without room for a word.
+
+    Example:
+        >>> count_words(["a dog and a cat", "a dog"], vocabulary_size=6)
+        ['a', 'dog']
+    """
+    room = len(SPECIAL_WORDS)
+    if vocabulary_size is not None and vocabulary_size <= room:
+        raise ValueError(
+            f"vocabulary_size must be above {room}. Received: {vocabulary_size!r}"
+        )
+    counts = collections.Counter(w for text in check_texts(texts) for w in text.split())
+    for word in SPECIAL_WORDS:
+        counts.pop(word, None)
+    words = sorted(counts, key=lambda word: (-counts[word], word))
+    words = [word for word in words if counts[word] >= least]
+    return words if vocabulary_size is None else words[: vocabulary_size - room]
+
+
+class WordVocabulary:
+    """The methods of a `WordTokenizer` that need no tensors.
+
+    Attributes:
+        lowercase: whether texts are lower-cased.
+    """
+
+    pad_token_id = PAD_ID
+    unk_token_id = UNKNOWN_ID
+    start_token_id = START_ID
+    end_token_id = END_ID
+    lowercase: bool
+
+    def set_vocabulary(self, vocabulary: Iterable[str] | None) -> None:
+        """Sets the words after the special ones, or None."""
+        self._words: list[str] | None = None
+        self._ids: dict[str, int] = {}
+        if vocabulary is None:
+            return
+        words = [*SPECIAL_WORDS, *check_texts(vocabulary, "vocabulary")]
+        ids = {}
+        for place, word in enumerate(words):
+            if word in ids or word.split() != [word]:
+                raise ValueError(
+                    "The vocabulary must be of different words without white space, "
+                    f"none of them special ({', '.join(SPECIAL_WORDS)}). Received: "
+                    f"{word!r} at {place - len(SPECIAL_WORDS)}"
+                )
+            ids[word] = place
+        self._words, self._ids = words, ids
+
+    @property
+    def empty(self) -> bool:
+        """Whether the vocabulary is not set yet."""
+        return self._words is None
+
+    def _ready(self):
+        if self._words is None:
+            raise ValueError("The tokenizer has no vocabulary. Received: None")
+        return self._words
+
+    def get_vocabulary(self) -> list[str]:
+        """Returns all words by id, the special ones included."""
+        return list(self._ready())
+
+    def vocabulary_size(self) -> int:
+        """Returns the number of ids."""
+        return len(self._ready())
+
+    def id_to_token(self, id: int) -> str:
+        """Returns the word of an id."""
+        return self._ready()[id]
+
+    def token_to_id(self, token: str) -> int:
+        """Returns the id of a word, special ones included, or that of "<unk>"."""
+        self._ready()
+        return self._ids.get(token, UNKNOWN_ID)
+
+    def tokenize(self, inputs: Any) -> Any:
+        """Returns the ids of a str, or a list of those of each str of a list."""
+        texts = check_texts(inputs, "inputs")
+        if self.lowercase:
+            texts = [text.lower() for text in texts]
+        rows = [[self._text_id(word) for word in text.split()] for text in texts]
+        return rows[0] if isinstance(inputs, str) else rows
+
+    def _text_id(self, word):
+        token_id = self.token_to_id(word)
+        return UNKNOWN_ID if token_id < len(SPECIAL_WORDS) else token_id
+
+    def detokenize(self, inputs: Any) -> Any:
+        """Returns the text of a row of ids, or of each of several rows."""
+        words = self._ready()
+        single = not len(inputs) or not hasattr(inputs[0], "__len__")
+        rows = [inputs] if single else inputs
+        texts = [" ".join(words[int(i)] for i in row) for row in rows]
+        return texts[0] if single else texts
+
+    def read_vocabulary(self, content: bytes, name: Any = WORDS_FILE) -> None:
+        """Sets the vocabulary of a file's content; `name` is what an error calls it.
+
+        Raises:
+            ValueError: if the content does not begin with the special words.
+        """
+        room = len(SPECIAL_WORDS)
+        words = content.decode("utf-8").removesuffix("\n").split("\n")
+        if tuple(words[:room]) != SPECIAL_WORDS:
+            raise ValueError(
+                f"{name} must begin with the lines {', '.join(SPECIAL_WORDS)}. "
+                f"Received: {words[:room]}"
+            )
+        self.set_vocabulary(words[room:])
+
+
+class WordText:
+    """The methods of a preprocessor over words that need no tensors.
+
+    Attributes:
+        tokenizer: an object with the methods of a `WordVocabulary`.
+    """
+
+    tokenizer: Any
+
+    def encode(self, texts: Any) -> list[list[int]]:
+        """Returns the word ids of each text, uncut.
+
+        Raises:
+            TypeError: for a text that is not a str; the message gives its position.
+        """
+        return self.tokenizer.tokenize(check_texts(texts))
