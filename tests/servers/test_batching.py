@@ -77,13 +77,38 @@ def test_functions_are_not_mixed_and_keep_their_order(make):
     assert gate.batches[1:] == [["a", "c"]] and other.batches == [["b", "d"]]
 
 
-def test_a_batch_has_a_size_and_a_request_is_never_divided(make):
+def test_a_batch_has_a_size_and_a_larger_request_runs_in_parts(make):
     batcher = make(batch_size=3)
     gate, _ = busy(batcher)
-    futures = [ask(batcher, gate, *texts) for texts in ("ab", "cd", "e", "fghi")]
+    futures = [ask(batcher, gate, *texts) for texts in ("ab", "cd", "e", "fghijkl")]
     gate.gate.set()
-    assert [upper(f) for f in futures] == [list(t) for t in ("AB", "CD", "E", "FGHI")]
-    assert gate.batches[1:] == [["a", "b"], ["c", "d", "e"], ["f", "g", "h", "i"]]
+    found = ["".join(upper(future)) for future in futures]
+    assert found == ["AB", "CD", "E", "FGHIJKL"]
+    batches = ["".join(batch) for batch in gate.batches[1:]]
+    assert batches == ["ab", "cde", "fgh", "ijk", "l"]
+
+
+def test_a_part_that_fails_ends_the_rest(make):
+    batcher = make(batch_size=1)
+    gate, _ = busy(batcher)
+    future = ask(batcher, gate, "a", "bad", "b", "c")
+    gate.gate.set()
+    with pytest.raises(ValueError, match="a bad text"):
+        future.result(10)
+    upper(ask(batcher, gate, "d"))
+    assert "c" not in sum(gate.batches, [])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_request_that_nobody_waits_for_is_not_run(make, count):
+    batcher = make(batch_size=1)
+    gate, _ = busy(batcher)
+    future = ask(batcher, gate, *["a"] * count)
+    assert future.cancel()
+    kept = ask(batcher, gate, "b")
+    gate.gate.set()
+    assert upper(kept) == ["B"]
+    assert gate.batches == [["first"], ["b"]]
 
 
 def test_a_bad_request_fails_alone(make):

@@ -42,12 +42,12 @@ class Batcher:
     Requests for the same function that wait at the same time are run together: their
     inputs are joined, and the rows of the outputs are divided. Where a batch fails,
     each of its requests runs alone, so that one cannot spoil another. Requests are
-    begun in the order in which they came.
+    begun in the order in which they came. One of more texts than a batch runs in parts,
+    so that it does not go on for long when nobody waits for it any more.
 
     Args:
         workers: threads, each of which runs one batch at a time.
-        batch_size: texts of a batch. A request is never divided, so a batch of one may
-            have more, up to `MAX_BATCH_SIZE`.
+        batch_size: texts of a batch.
         queue: texts that may wait; a request for which there is no room is refused.
         wait: seconds that an idle worker waits for more texts than the first request's.
         timeout: seconds in which a request has to be answered. One that is still
@@ -107,30 +107,45 @@ class Batcher:
                 "INVALID_ARGUMENT",
                 f"a request may have {MAX_BATCH_SIZE} texts, received {count}",
             )
+        deadline = time.monotonic() + self.timeout
+        parts = [
+            _Request(
+                run,
+                {key: texts[n : n + self.batch_size] for key, texts in inputs.items()},
+                min(self.batch_size, count - n),
+                deadline,
+            )
+            for n in range(0, max(count, 1), self.batch_size)
+        ]
         with self._changed:
             if self._closed:
                 raise Refusal("UNAVAILABLE", "the server is stopping")
-            waiting = sum(request.count for request in self._waiting)
-            if waiting and waiting + count > self.queue:
+            if self._texts() + count > self.queue:
                 self._drop_late()
-                waiting = sum(request.count for request in self._waiting)
-            if waiting and waiting + count > self.queue:
+            # Where nothing waits, any request has room.
+            if (waiting := self._texts()) and waiting + count > self.queue:
                 raise Refusal(
                     "RESOURCE_EXHAUSTED",
                     f"{waiting} texts are waiting, and at most {self.queue} may",
                 )
-            request = _Request(run, inputs, count, time.monotonic() + self.timeout)
-            self._waiting.append(request)
-            self._changed.notify()
-        return request.future
+            self._waiting.extend(parts)
+            self._changed.notify(len(parts))
+        return _joined([part.future for part in parts])
 
-    def close(self) -> None:
-        """Refuses further requests, and ends the threads once the queue is empty."""
+    def _texts(self):
+        return sum(request.count for request in self._waiting)
+
+    def close(self, seconds: float | None = None) -> None:
+        """Refuses further requests, and ends the threads once the queue is empty.
+
+        Args:
+            seconds: how long to wait for them. Default: until they have ended.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         for thread in self._threads:
-            thread.join()
+            thread.join(seconds)
 
     # === Workers ===
     def _work(self):
@@ -184,6 +199,41 @@ class Batcher:
                     Refusal("DEADLINE_EXCEEDED", f"not begun within {self.timeout:g} s")
                 )
         self._waiting = kept
+
+
+def _joined(futures: Sequence["Future[Rows]"]) -> "Future[Rows]":
+    """Returns the future of a request whose parts have futures of their own."""
+    if len(futures) == 1:
+        return futures[0]
+    whole: Future[Rows] = Future()
+    missing = [len(futures)]
+    lock = threading.RLock()  # to cancel one calls `end` at once
+
+    def end(future):
+        with lock:
+            missing[0] -= 1
+            if whole.done():
+                return
+            if future.cancelled():
+                whole.cancel()
+            elif error := future.exception():
+                whole.set_exception(error)
+            elif not missing[0]:
+                results = [part.result() for part in futures]
+                rows = {
+                    name: [row for result in results for row in result[name]]
+                    for name in results[0]
+                }
+                whole.set_result(rows)
+
+    def stop(_):
+        for future in futures:
+            future.cancel()
+
+    for future in futures:
+        future.add_done_callback(end)
+    whole.add_done_callback(stop)
+    return whole
 
 
 def _run(batch):

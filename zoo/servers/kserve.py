@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     end = watch(models.values())
     _serve(models, port, rest_port, batcher.timeout)
     end()
-    batcher.close()
+    batcher.close(seconds=1.0)  # what still runs is for nobody
 
 
 _OPTIONS = {

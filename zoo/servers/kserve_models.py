@@ -36,7 +36,8 @@ class Refused(GrpcException):
     """A `Refusal` that KServe's servers understand."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(getattr(grpc.StatusCode, refusal.code), str(refusal))
+        code = getattr(grpc.StatusCode, refusal.code)
+        super().__init__(status_code=code, details=str(refusal))
         self.code = refusal.code
 
 
@@ -118,7 +119,8 @@ def _texts(tensor):
     """Returns the texts of an input of the shape `(B,)` or `(B, 1)`."""
     expected = f"{tensor.name} must be BYTES of the shape (B,) or (B, 1)"
     shape = list(tensor.shape)
-    if tensor.datatype != "BYTES" or shape[1:] not in ([], [1]) or min(shape) < 0:
+    fits = len(shape) == 1 or shape[1:] == [1]
+    if tensor.datatype != "BYTES" or not fits or shape[0] < 0:
         received = f"received {tensor.datatype} of {shape}"
         raise Refusal("INVALID_ARGUMENT", f"{expected}, {received}")
     try:
@@ -147,4 +149,4 @@ class FolderRepository(ModelRepositoryExtension):
     async def unload(self, model_name: str) -> dict[str, Any]:
         """Refuses."""
         text = "a model is served as long as its folder has a version"
-        raise Refused(Refusal("FAILED_PRECONDITION", text))
+        raise Refused(Refusal("UNIMPLEMENTED", text))
