@@ -201,8 +201,10 @@ def test_a_closed_batcher_answers_what_waits(make):
     with pytest.raises(Refusal, match="stopping") as refused:
         ask(batcher, gate, "b")
     assert refused.value.code == "UNAVAILABLE"
+    assert not batcher.close(seconds=0.01)
     gate.gate.set()
     closing.join(10)
+    assert batcher.close()
     assert upper(first) == ["FIRST"] and upper(waiting) == ["A"]
 
 

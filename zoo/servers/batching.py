@@ -135,17 +135,21 @@ class Batcher:
     def _texts(self):
         return sum(request.count for request in self._waiting)
 
-    def close(self, seconds: float | None = None) -> None:
+    def close(self, seconds: float | None = None) -> bool:
         """Refuses further requests, and ends the threads once the queue is empty.
 
         Args:
-            seconds: how long to wait for them. Default: until they have ended.
+            seconds: how long to wait for each. Default: until it has ended.
+
+        Returns:
+            Whether all have ended.
         """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         for thread in self._threads:
             thread.join(seconds)
+        return not any(thread.is_alive() for thread in self._threads)
 
     # === Workers ===
     def _work(self):

@@ -66,7 +66,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     end = watch(models.values())
     _serve(models, port, rest_port, batcher.timeout)
     end()
-    batcher.close(seconds=1.0)  # what still runs is for nobody
+    if not batcher.close(seconds=1.0):
+        # What still runs is for nobody, and aborts a process that ends meanwhile.
+        logging.shutdown()
+        os._exit(0)
 
 
 _OPTIONS = {
