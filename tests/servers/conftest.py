@@ -3,6 +3,8 @@
 import pytest
 
 from tests.runtime.conftest import export  # noqa: F401
+from tests.servers.process import serving
+from zoo.runtime import onnx
 from zoo.servers.batching import Batcher
 from zoo.servers.models import ServedModel
 from zoo.servers.signatures import DEFAULT, Signature
@@ -58,3 +60,22 @@ def model(folder, batcher):
     model = ServedModel("made", folder, batcher, fake_signatures)
     assert model.refresh()
     return model
+
+
+# === The real servers ===
+
+
+@pytest.fixture(scope="module")
+def exported(export):  # noqa: F811
+    return export("luong_local")[1]
+
+
+@pytest.fixture(scope="module")
+def translator(exported):
+    return onnx.load(exported)
+
+
+@pytest.fixture(scope="module")
+def server(exported, tmp_path_factory):
+    with serving(exported, tmp_path_factory.mktemp("served")) as server:
+        yield server

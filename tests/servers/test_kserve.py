@@ -1,130 +1,31 @@
-"""The real server, in an environment that has kserve: `ZOO_KSERVE_PYTHON`, or this."""
+"""KServe's server, started for real: REST, hostile requests, load."""
 
 import contextlib
-import importlib.util
 import json
-import os
 import re
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.runtime.conftest import needs_onnx
-from zoo.runtime import onnx
-from zoo.serving import Client, ServingError
+from tests.servers.process import ROOT, marks, serving, still_there
+from zoo.serving import ServingError
 
-ROOT = Path(__file__).resolve().parents[2]
-PYTHON = os.environ.get("ZOO_KSERVE_PYTHON") or (
-    sys.executable if importlib.util.find_spec("kserve") else None
-)
-pytestmark = [
-    needs_onnx,
-    pytest.mark.long,
-    pytest.mark.skipif(
-        PYTHON is None,
-        reason="kserve is not here, and ZOO_KSERVE_PYTHON names no other",
-    ),
-]
+pytestmark = marks
 TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
 
 
-class Server:
-    """The server in a process of its own."""
-
-    def __init__(self, folder, *options):
-        self.folder = folder / "luong_local"
-        with contextlib.ExitStack() as stack:
-            sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in "ab"]
-            port, rest_port = (found.getsockname()[1] for found in sockets)
-        self.address, self.url = f"localhost:{port}", f"http://localhost:{rest_port}"
-        command = [PYTHON, "-m", "zoo.servers.kserve", f"luong_local={self.folder}"]
-        command += ["--port", str(port), "--rest-port", str(rest_port), *options]
-        self.log = folder / "log"
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=log
-            )
-        deadline = time.monotonic() + 120
-        while True:
-            with contextlib.suppress(OSError):
-                socket.create_connection(("localhost", rest_port), 1).close()
-                socket.create_connection(("localhost", port), 1).close()
-                break
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.1)
-
-    def client(self, **options):
-        return Client(self.url, "luong_local", timeout=60, retries=0, **options)
-
-    def ask(self, path, body=None, **options):
-        """The status and the JSON that answer a request."""
-        import requests
-
-        method = "GET" if body is None else "POST"
-        if not isinstance(body, bytes | None):
-            body = json.dumps(body)
-        answer = requests.request(
-            method, f"{self.url}{path}", data=body, timeout=60, **options
-        )
-        return answer.status_code, answer.json()
-
-    def stop(self):
-        """The exit code; SIGTERM is what Kubernetes sends."""
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(40)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            pytest.fail(f"it did not stop: {self.log.read_text()}")
-
-
-@contextlib.contextmanager
-def serving(exported, folder, *options):
-    shutil.copytree(exported / "1", folder / "luong_local" / "1")
-    server = Server(folder, *options)
-    try:
-        yield server
-    finally:
-        code = server.stop()
-    assert code in (0, -signal.SIGTERM)
-
-
-@pytest.fixture(scope="module")
-def exported(export):
-    return export("luong_local")[1]
-
-
-@pytest.fixture(scope="module")
-def model(exported):
-    return onnx.load(exported)
-
-
-@pytest.fixture(scope="module")
-def server(exported, tmp_path_factory):
-    with serving(exported, tmp_path_factory.mktemp("served")) as server:
-        yield server
-
-
-def still_there(server):
-    assert server.client().translate("A dog runs.") == "Ein Hund rennt."
-
-
 # === Answers ===
-def test_the_client_gets_what_the_runtime_gives(server, model):
+def test_the_client_gets_what_the_runtime_gives(server, translator):
     with server.client() as client:
-        assert client.translate(TEXTS) == model.translate(TEXTS)
-        assert client.greedy(TEXTS) == model.translate(TEXTS, beam_size=1)
-        records = model.translate(TEXTS, n_best=5, return_details=True)
+        assert client.translate(TEXTS) == translator.translate(TEXTS)
+        assert client.greedy(TEXTS) == translator.translate(TEXTS, beam_size=1)
+        records = translator.translate(TEXTS, n_best=5, return_details=True)
         for found, wanted in zip(client.translate_n_best(TEXTS), records, strict=True):
             wanted = wanted if wanted[0].tokens else wanted[:1]
             assert [text for text, _ in found] == [record.text for record in wanted]
@@ -135,7 +36,7 @@ def test_the_client_gets_what_the_runtime_gives(server, model):
             assert found["source_tokens"] == wanted.source_tokens
             np.testing.assert_allclose(found["alignment"], wanted.alignment, atol=1e-4)
         sources, targets = TEXTS[::2], ["Ein Hund rennt.", ""]
-        wanted = model.score(sources, targets)
+        wanted = translator.score(sources, targets)
         np.testing.assert_allclose(client.score(sources, targets), wanted, atol=1e-4)
 
 
@@ -175,90 +76,6 @@ def test_the_readmes_curl_lines(server):
     texts = [row["translation"] for row in found[0]["predictions"]]
     assert texts == ["Ein Mann fährt Fahrrad.", "Zwei Hunde laufen."]
     assert found[1]["outputs"]["translations"][0][0] == "Zwei Hunde laufen."
-
-
-# === Open Inference Protocol ===
-def test_v2_over_rest(server, model):
-    tensor = {"name": "text", "datatype": "BYTES", "shape": [4], "data": TEXTS}
-    path = "/v2/models/luong_local"
-    for headers in ({}, {"Content-Type": "application/json"}):
-        status, answer = server.ask(
-            f"{path}/infer", {"id": "7", "inputs": [tensor]}, headers=headers
-        )
-        assert status == 200 and (answer["id"], answer["model_version"]) == ("7", "1")
-    outputs = {output["name"]: output for output in answer["outputs"]}
-    assert outputs["translation"]["data"] == model.translate(TEXTS)
-    assert outputs["score"]["datatype"] == "FP32" and outputs["score"]["shape"] == [4]
-    request = {
-        "inputs": [{**tensor, "name": "source"}, {**tensor, "name": "target"}],
-        "parameters": {"signature_name": "score", "label": "stable"},
-    }
-    for part in request["inputs"]:
-        part.update(shape=[1, 1], data=["A dog runs."])
-    status, answer = server.ask(f"{path}/infer", request)
-    [output] = answer["outputs"]
-    wanted = model.score(["A dog runs."], ["A dog runs."])
-    np.testing.assert_allclose(output["data"], wanted, atol=1e-4)
-    assert server.ask("/v2/health/ready") == (200, {"ready": True})
-    assert server.ask(f"{path}/ready")[0] == 200
-    status, answer = server.ask(path)
-    assert answer["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
-    assert server.ask("/v2/repository/models/luong_local/load", {})[0] == 200
-    for place, body, wanted in (
-        (f"{path}/infer", {}, 400),
-        (f"{path}/infer", b"{", 400),
-        (f"{path}/infer", "é".encode("latin-1"), 400),
-        (f"{path}/infer", {"inputs": [{**tensor, "shape": [3]}]}, 400),
-        (f"{path}/infer", {"inputs": [{**tensor, "data": [1, 2, 3, 4]}]}, 400),
-        (f"{path}/infer", {"inputs": [{**tensor, "datatype": "FP32"}]}, 400),
-        (f"{path}/infer", {"inputs": [{**tensor, "data": ["a" * 10_000_000]}]}, 400),
-        ("/v2/models/other/infer", {"inputs": [tensor]}, 404),
-        (f"{path}/nothing", {}, 404),
-        ("/v2/repository/models/luong_local/unload", {}, 501),
-    ):
-        status, answer = server.ask(place, body)
-        assert status == wanted and list(answer) == ["error"], (place, answer)
-    still_there(server)
-
-
-CODES = {
-    "unknown model": "NOT_FOUND",
-    "unknown version": "NOT_FOUND",
-    "no version": "INVALID_ARGUMENT",
-    "unknown label": "INVALID_ARGUMENT",
-    "unknown signature": "INVALID_ARGUMENT",
-    "unknown input": "INVALID_ARGUMENT",
-    "wrong type": "INVALID_ARGUMENT",
-    "wrong size": "INVALID_ARGUMENT",
-    "negative size": "INVALID_ARGUMENT",
-    "no size": "INVALID_ARGUMENT",
-    "cut off": "INVALID_ARGUMENT",
-    "length of gigabytes": "INVALID_ARGUMENT",
-    "many texts": "INVALID_ARGUMENT",
-    "10 MB": "RESOURCE_EXHAUSTED",
-    "unload": "UNIMPLEMENTED",
-}
-
-
-def test_v2_over_grpc(server, model):
-    script = Path(__file__).with_name("open_inference.py")
-    done = subprocess.run(
-        [PYTHON, script, server.address, "luong_local"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["live"] and found["ready"]
-    assert found["metadata"][0] == [["text", "BYTES", [-1]]]
-    assert found["metadata"][1][0] == ["translation", "BYTES", [-1]]
-    wanted = model.translate(TEXTS[:3])
-    for name in ("translate", "column", "raw", "version", "label", "still there"):
-        assert found[name]["translation"] == [[3], wanted], name
-        assert found[name]["version"] == "1" and found[name]["score"][0] == [3]
-    assert found["none"]["translation"] == [[0], []]
-    assert found["signature"]["translations"][0] == [3, 5]
-    assert found["signature"]["translations"][1][::5] == wanted
-    assert found["invalid UTF-8"]["translation"][0] == [1]
-    assert {name: found[name] for name in CODES} == CODES
 
 
 # === Hostile requests ===
@@ -373,9 +190,9 @@ def test_a_new_version_takes_over_without_a_lost_request(server, exported):
     assert error.value.code == "NOT_FOUND"
 
 
-def test_overload_is_refused_while_health_answers(exported, tmp_path, model):
+def test_overload_is_refused_while_health_answers(exported, tmp_path, translator):
     with serving(exported, tmp_path, "--queue", "8", "--workers", "1") as server:
-        wanted = model.translate(TEXTS)
+        wanted = translator.translate(TEXTS)
         found, refused, others, health = [], [], [], []
 
         def load():

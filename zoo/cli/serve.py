@@ -93,9 +93,12 @@ def run(arguments: argparse.Namespace) -> int | None:
     command = _command(arguments, folder, names) if startable else None
     if arguments.dry_run:
         return _tell(arguments, command, missing, folder)
-    export = {"onnx": export_onnx_preset, "savedmodel": export_preset}[kind]
     for name in missing.values():
-        if code := export(name, folder):
+        if kind == "onnx":
+            code = export_onnx_preset(name, folder)
+        else:  # KServe's server needs no warm-up requests
+            code = export_preset(name, folder, arguments.engine == "tensorflow")
+        if code:
             return code
     if arguments.engine == "tensorflow":
         from zoo.serving import server

@@ -1,5 +1,6 @@
 """The signatures of an exported version: functions of texts, by ONNX or TensorFlow."""
 
+import contextlib
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -183,7 +184,7 @@ def _saved_model_signatures(folder, threads):
             "onnx` writes translators for which ONNX Runtime is enough",
             name=error.name,
         ) from None
-    if tf.config.threading.get_intra_op_parallelism_threads() != threads:
+    with contextlib.suppress(RuntimeError):  # once at work, it keeps its number
         tf.config.threading.set_intra_op_parallelism_threads(threads)
     loaded = tf.saved_model.load(str(folder))
     signatures = {}
