@@ -68,14 +68,12 @@ def test_the_readmes_curl_lines(server):
         pytest.skip("curl is not here")
     text = (ROOT / "README.md").read_text("utf-8").replace("\\\n", "")
     commands = re.findall(r"^ +(curl http://localhost:8501.*)$", text, re.MULTILINE)
-    assert len(commands) == 2
-    found = []
+    assert commands
     for command in commands:
         words = shlex.split(command.replace("http://localhost:8501", server.url))
-        found.append(json.loads(subprocess.check_output([words[0], "-s", *words[1:]])))
-    texts = [row["translation"] for row in found[0]["predictions"]]
-    assert texts == ["Ein Mann fährt Fahrrad.", "Zwei Hunde laufen."]
-    assert found[1]["outputs"]["translations"][0][0] == "Zwei Hunde laufen."
+        found = json.loads(subprocess.check_output([words[0], "-s", *words[1:]]))
+        texts = [row["translation"] for row in found["predictions"]]
+        assert texts == ["Ein Mann fährt Fahrrad.", "Zwei Hunde laufen."]
 
 
 # === Hostile requests ===

@@ -62,6 +62,7 @@ class Batcher:
         >>> batcher.submit(double, {"text": ["a", "b"]}).result()
         {'twice': ['aa', 'bb']}
         >>> batcher.close()
+        True
     """
 
     def __init__(
