@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -31,6 +34,15 @@ def test_rows_are_stacked():
 def test_a_folder_without_a_model(tmp_path):
     with pytest.raises(ValueError, match=r"manifest.json or saved_model.pb in it"):
         load_version(tmp_path)
+
+
+@pytest.mark.backend_free
+def test_the_servers_parts_import_no_keras():
+    code = "import sys, zoo.servers.rest, zoo.servers.bodies, zoo.servers.launch\n"
+    code += (
+        "print({'keras', 'tensorflow', 'jax', 'torch', 'kserve'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"set()\n"
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo export` to its parser."""
     add_presets(command, "[OUT]")
     command.description = (
-        f"{HELP}, OUT/NAME/VERSION (default exports/NAME/1, exports/onnx/NAME/1)"
+        f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/onnx/NAME/1)"
     )
     text = "a SavedModel (the default), or graphs for zoo.runtime.onnx"
     command.add_argument("--format", choices=FOLDERS, default="savedmodel", help=text)
