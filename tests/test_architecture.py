@@ -21,6 +21,7 @@ ORDER = (
     ("presets",),
     ("serving",),
     ("runtime",),
+    ("servers",),
     ("models",),
     ("loading",),
     ("data",),

@@ -16,6 +16,9 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(zoo.__path__, "zoo.")
     if not module.name.endswith("__main__")
 )
+# Module -> the package without which it cannot be imported, of an extra that has an
+# environment of its own.
+NEEDS = dict.fromkeys(("zoo.servers.kserve", "zoo.servers.kserve_models"), "kserve")
 
 
 class Checker(doctest.OutputChecker):
@@ -29,6 +32,8 @@ class Checker(doctest.OutputChecker):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name], reason=f"it needs {NEEDS[name]}")
     module = importlib.import_module(name)
     runner = doctest.DocTestRunner(Checker(), verbose=False)
     for example in doctest.DocTestFinder().find(module):

@@ -1,3 +1,4 @@
+import importlib.util
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import pytest
 from zoo.cli import main
 from zoo.presets.card import digest
 from zoo.serving import versions
+from zoo.serving.manifest import write_manifest
 
 pytestmark = pytest.mark.once
 
@@ -110,7 +112,8 @@ def test_a_path_is_no_models_name(version, preset, monkeypatch):
 def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
     calls = []
 
-    def export(name, out):
+    def export(name, out, warmup):
+        assert warmup
         calls.append((name, out))
         found = versions(Path(out) / "tiny_tagger")
         exported_from(name, Path(out) / "tiny_tagger" / str(len(found) + 1))
@@ -148,3 +151,99 @@ def test_serve_stops_where_an_export_fails(version, preset, monkeypatch):
     options = ["--folder", str(version), "--no-start"]
     assert main(["serve", str(preset), *options]) == 1
     assert not (version / "models.config").exists()
+
+
+# === KServe's server ===
+
+
+@pytest.fixture
+def kserve(monkeypatch):
+    """kserve is here; gives the commands that replace this process."""
+    found, started = importlib.util.find_spec, []
+
+    def find_spec(name, *given):
+        return name if name == "kserve" else found(name, *given)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    monkeypatch.setattr("os.execvp", lambda program, command: started.append(command))
+    return started
+
+
+def test_kserve_starts_with_what_is_exported(version, kserve, capsys):
+    options = ["--folder", str(version), "--engine", "kserve", "--port", "9"]
+    assert main(["serve", "made", *options, "--no-batching"]) == 0
+    [command] = kserve
+    assert command[1:4] == ["-m", "zoo.servers.kserve", f"made={version}/made"]
+    assert command[4:] == [
+        *("--port", "9", "--rest-port", "8501", "--threads", "1", "--batch-size", "1")
+    ]
+    assert capsys.readouterr().out.split() == command
+    assert [path.name for path in version.iterdir()] == ["made"]  # no server's files
+    assert main(["serve", "made", *options, "--no-start"]) == 0
+    assert len(kserve) == 1
+
+
+@pytest.mark.parametrize("form", ["onnx", "savedmodel"])
+def test_kserve_exports_what_is_missing(preset, kserve, form, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
+    )
+    monkeypatch.setattr(
+        "zoo.cli.serve.export_preset", lambda *given: calls.append(given)
+    )
+    choice = ["--format", form] if form == "savedmodel" else []
+    assert main(["serve", str(preset), "--engine", "kserve", *choice]) == 0
+    folder = {"onnx": "exports/onnx", "savedmodel": "exports"}[form]
+    # Without the warm-up requests, for which there may be no package.
+    assert calls == [(str(preset), folder, *[False] * (form == "savedmodel"))]
+    assert f"tiny_tagger={tmp_path}/{folder}/tiny_tagger" in kserve[0]
+
+
+def test_an_onnx_export_of_another_preset_is_replaced(
+    version, preset, kserve, monkeypatch
+):
+    calls = []
+    monkeypatch.setattr(
+        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
+    )
+    exported = version / "tiny_tagger" / "1"
+    exported.mkdir(parents=True)
+    described = {"task": "translate", "settings": {}, "graphs": {}}
+    options = ["serve", str(preset), "--engine", "kserve", "--folder", str(version)]
+    for found, count in ((digest(preset), 0), ("another", 1)):
+        (exported / "manifest.json").unlink(missing_ok=True)
+        write_manifest(exported, {**described, "preset": found})
+        assert main(options) == 0
+        assert len(calls) == count
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--format", "onnx"], "--engine tensorflow serves the formats savedmodel"),
+        (["--engine", "kserve", "--image", "mine:1"], "--image goes with --engine"),
+        (["--engine", "kserve", "--intra-op-threads", "0"], "goes with --engine"),
+        (
+            ["--engine", "kserve", "--allowed-batch-sizes", "8"],
+            "--allowed-batch-sizes goes with --engine tensorflow, received",
+        ),
+    ],
+)
+def test_options_of_the_other_engine(version, options, message, kserve, capsys):
+    assert main(["serve", "made", "--folder", str(version), *options]) == 2
+    assert message in capsys.readouterr().err and not kserve
+
+
+def test_without_kserve_the_error_names_the_extra(version, monkeypatch, capsys):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *given: None if name == "kserve" else found(name, *given),
+    )
+    options = ["serve", "made", "--folder", str(version), "--engine", "kserve"]
+    assert main(options) == 1
+    assert 'pip install "attention-zoo[kserve]"' in capsys.readouterr().err
+    assert main([*options, "--dry-run"]) == 0

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import zoo
 from tests.serving.conftest import needs_tensorflow
 from zoo.serving import Client, ServingError, server_command, write_server_files
+from zoo.serving.manifest import FORMAT, FORMAT_VERSION
 from zoo.serving.server import (
     BINARY,
     IMAGE,
@@ -265,10 +267,15 @@ def test_the_examples_are_of_this_version():
     [container] = kinds["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert container["image"] == IMAGE
     assert "replicas" not in kinds["Deployment"]["spec"]  # the autoscaler's
-    service = yaml.safe_load((folder / "kserve.yaml").read_text())
-    assert service["kind"] == "InferenceService"
+    runtime, service = yaml.safe_load_all((folder / "kserve.yaml").read_text())
+    assert (runtime["kind"], service["kind"]) == ("ServingRuntime", "InferenceService")
     model = service["spec"]["predictor"]["model"]
-    assert model["runtimeVersion"] == IMAGE.split(":")[1]
+    assert model["runtime"] == runtime["metadata"]["name"]
+    [kind] = runtime["spec"]["supportedModelFormats"]
+    assert model["modelFormat"] == kind
+    assert kind == {"name": FORMAT, "version": str(FORMAT_VERSION)}
+    [container] = runtime["spec"]["containers"]
+    assert container["image"].endswith(f":{zoo.__version__}")
 
 
 # === The real server ===

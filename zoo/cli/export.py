@@ -29,8 +29,8 @@ from zoo.serving.folder import TAKES
 HELP = "write a SavedModel that takes text, or ONNX graphs"
 EXAMPLE = "zoo export luong_local"
 
-FOLDER = "exports"  # default folder of exported models
-FORMATS = "savedmodel", "onnx"
+# Format -> the default folder of models in it.
+FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
 # Option -> its type or choices, and help. All but the last two are arguments of
 # `zoo.serving.Limits`.
 _OPTIONS = {
@@ -55,7 +55,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/onnx/NAME/1)"
     )
     text = "a SavedModel (the default), or graphs for zoo.runtime.onnx"
-    command.add_argument("--format", choices=FORMATS, default=FORMATS[0], help=text)
+    command.add_argument("--format", choices=FOLDERS, default="savedmodel", help=text)
     for name, (kind, text) in _OPTIONS.items():
         choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
         command.add_argument(f"--{name.replace('_', '-')}", help=text, **choice)
@@ -80,9 +80,9 @@ def run(arguments: argparse.Namespace) -> int | None:
     if arguments.format == "onnx":
         if arguments.no_warmup:
             raise BadInput("--no-warmup goes with --format savedmodel")
-        (out,) = words or [f"{FOLDER}/onnx"]
-        return _export_onnx(name, out, given)
-    (out,) = words or [FOLDER]
+        (out,) = words or [FOLDERS["onnx"]]
+        return export_onnx_preset(name, out, **given)
+    (out,) = words or [FOLDERS["savedmodel"]]
     return export_preset(name, out, not arguments.no_warmup, **given)
 
 
@@ -131,8 +131,14 @@ def export_preset(
     return None
 
 
-def _export_onnx(name, out, options):
-    """Exports a preset as ONNX graphs."""
+def export_onnx_preset(name: str, out: StrPath, **options: Any) -> int | None:
+    """Exports a preset as ONNX graphs; see `run`.
+
+    Args:
+        name: what `zoo.load` accepts.
+        out: the folder for the model's folder.
+        **options: options of `zoo export` by name.
+    """
     from zoo.serving import folder
 
     preset = find_preset(name)

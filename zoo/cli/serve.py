@@ -9,24 +9,32 @@ from typing import Any
 from zoo.cli.common import (
     BadInput,
     add_presets,
+    as_options,
     bad_input,
     count,
     every_preset,
     progress,
 )
-from zoo.cli.export import FOLDER, export_preset, model_name
+from zoo.cli.export import FOLDERS, export_onnx_preset, export_preset, model_name
 from zoo.cli.presets import find_preset
 
-HELP = "run a TensorFlow model server"
+HELP = "run a model server"
 EXAMPLE = "zoo serve luong_local"
+
+# Engine -> the formats that it can serve, the default first.
+FORMATS = {"tensorflow": ("savedmodel",), "kserve": ("onnx", "savedmodel")}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo serve` to its parser."""
     add_presets(command, "[PRESET ...]", several=True)
     command.description = f"{HELP}; presets are exported if necessary"
-    text = "folder of the exported models (default exports)"
-    command.add_argument("--folder", default=FOLDER, help=text)
+    text = "TensorFlow Serving (the default), or KServe's Python server from PyPI"
+    command.add_argument("--engine", choices=FORMATS, default="tensorflow", help=text)
+    text = "of exports (default: onnx for kserve, whose other choice is savedmodel)"
+    command.add_argument("--format", choices=FOLDERS, help=text)
+    text = "folder of the exported models (default exports, exports/onnx)"
+    command.add_argument("--folder", help=text)
     command.add_argument("--port", type=count, default=8500, help="gRPC (default 8500)")
     command.add_argument(
         "--rest-port", type=count, default=8501, help="REST (default 8501)"
@@ -54,27 +62,21 @@ def run(arguments: argparse.Namespace) -> int | None:
 
     Raises:
         BadInput: if a name is not a preset.
-        FileNotFoundError: with neither the server's binary nor Docker, if the server is
-            to be started.
+        FileNotFoundError: with neither the server's binary nor Docker, if that server
+            is to be started.
+        ImportError: without kserve, if that server is to be started.
     """
-    from zoo.serving import server
-
-    given, names, folder = every_preset(arguments), [], arguments.folder
+    kind = _format(arguments)
+    folder = arguments.folder or FOLDERS[kind]
+    given, names = every_preset(arguments), list[str]()
     # First, since the rest is useless without a server.
     try:
-        command = server.server_command(
-            folder,
-            arguments.port,
-            arguments.rest_port,
-            batching=not arguments.no_batching,
-            intra_op_threads=arguments.intra_op_threads,
-            image=arguments.image or server.IMAGE,
-        )
-    except FileNotFoundError as error:
+        startable = bool(_command(arguments, folder, names))
+    except (FileNotFoundError, ImportError) as error:
         if not arguments.no_start and not arguments.dry_run:
             raise
         progress(str(error))
-        command = None
+        startable = False
     missing = {}  # served name -> preset to export
     for name in given:
         served, reason = _to_serve(name, Path(folder))
@@ -88,14 +90,22 @@ def run(arguments: argparse.Namespace) -> int | None:
             missing[served] = name
         if served not in names:
             names.append(served)
+    command = _command(arguments, folder, names) if startable else None
     if arguments.dry_run:
-        return _tell(command, missing, folder)
+        return _tell(arguments, command, missing, folder)
     for name in missing.values():
-        if code := export_preset(name, folder):
+        if kind == "onnx":
+            code = export_onnx_preset(name, folder)
+        else:  # KServe's server needs no warm-up requests
+            code = export_preset(name, folder, arguments.engine == "tensorflow")
+        if code:
             return code
-    path = server.write_server_files(folder, names, arguments.allowed_batch_sizes)
-    if command is None:
+    if arguments.engine == "tensorflow":
+        from zoo.serving import server
+
+        path = server.write_server_files(folder, names, arguments.allowed_batch_sizes)
         progress(f"wrote {path}")
+    if command is None:
         return None
     progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
     print(shlex.join(command), flush=True)
@@ -104,11 +114,54 @@ def run(arguments: argparse.Namespace) -> int | None:
     return None
 
 
-def _tell(command, missing, folder):
+def _format(arguments):
+    """Returns the format of the exports that the engine is to serve."""
+    formats = FORMATS[arguments.engine]
+    if arguments.format and arguments.format not in formats:
+        raise BadInput(
+            f"--engine {arguments.engine} serves the formats {' '.join(formats)}, "
+            f"received {arguments.format}"
+        )
+    if arguments.engine != "tensorflow":
+        options = ("image", "allowed_batch_sizes")
+        if given := [option for option in options if getattr(arguments, option)]:
+            raise BadInput(
+                f"{as_options(given)} goes with --engine tensorflow, received --engine "
+                f"{arguments.engine}"
+            )
+        if not arguments.intra_op_threads:
+            raise BadInput("--intra-op-threads 0 goes with --engine tensorflow")
+    return arguments.format or formats[0]
+
+
+def _command(arguments, folder, names):
+    """Returns the command that starts the server."""
+    common = {
+        "port": arguments.port,
+        "rest_port": arguments.rest_port,
+        "batching": not arguments.no_batching,
+    }
+    threads = arguments.intra_op_threads
+    if arguments.engine == "kserve":
+        from zoo.servers.launch import kserve_command
+
+        return kserve_command(folder, names, threads=threads, **common)
+    from zoo.serving import server
+
+    return server.server_command(
+        folder,
+        intra_op_threads=threads,
+        image=arguments.image or server.IMAGE,
+        **common,
+    )
+
+
+def _tell(arguments, command, missing, folder):
     """Prints what would be done."""
     for served, name in missing.items():
         progress(f"would export {name} to {Path(folder) / served}")
-    progress(f"would write the server's files to {folder}")
+    if arguments.engine == "tensorflow":
+        progress(f"would write the server's files to {folder}")
     if command:
         print(shlex.join(command), flush=True)
 
@@ -116,7 +169,7 @@ def _tell(command, missing, folder):
 def _to_serve(name, folder):
     """Returns the served name, and why it has to be exported first, or None."""
     from zoo.presets.card import digest
-    from zoo.serving import read_metadata, versions
+    from zoo.serving import versions
 
     # An exported name is served as it is; a path always means a preset.
     if Path(name).name == name and versions(folder / name):
@@ -128,12 +181,21 @@ def _to_serve(name, folder):
         return served, f"{served} is not in {folder} yet"
     newest = folder / served / str(existing[-1])
     with bad_input():
-        exported_preset = read_metadata(newest).get("preset")
-    if exported_preset is None:  # by `export_savedmodel`
+        exported_preset = _preset_of(newest)
+    if exported_preset is None:  # by `export_savedmodel` or `export_onnx`
         progress(f"{newest} doesn't say what preset it is of: serving it as it is")
     if exported_preset in (None, digest(preset)):
         return served, None
     return served, f"{newest} was not exported from {name}"
+
+
+def _preset_of(version):
+    """Returns the digest of the preset that a version was exported from, or None."""
+    from zoo.serving import manifest, read_metadata
+
+    if (version / manifest.MANIFEST).is_file():
+        return manifest.read_version(version)[0].get("preset")
+    return read_metadata(version).get("preset")
 
 
 def _threads(text):

@@ -12,6 +12,7 @@ BINARY = "tensorflow_model_server"
 IMAGE = "tensorflow/serving:2.21.0"
 MODELS, BATCHING, MONITORING = "models.config", "batching.config", "monitoring.config"
 LABELS = "stable", "previous"  # for the newest version, and the one before it
+VERSIONS = len(LABELS) + 1  # that are served: labels move some time after an export
 MAX_BATCH_SIZE = 512  # also of a request: larger ones are rejected
 INSTALL = (
     f"no {BINARY} on PATH and no docker. Either is enough: Docker "
@@ -58,8 +59,7 @@ def write_server_files(
         model = config.model_config_list.config.add(
             name=name, base_path=str(folder / name), model_platform="tensorflow"
         )
-        # One more than labels, since they only move some time after an export.
-        model.model_version_policy.latest.num_versions = len(LABELS) + 1
+        model.model_version_policy.latest.num_versions = VERSIONS
         _label(model)
     # Atomically, since the server may be reading them.
     write_bytes(folder / MODELS, text_format.MessageToString(config).encode())

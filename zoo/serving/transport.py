@@ -28,7 +28,7 @@ _HEADERS = 2**17  # maximum bytes of headers
 # more, during which each retry fails without being sent.
 _FIRST_RECONNECT, _LAST_RECONNECT = 100, 1000
 # HTTP status -> gRPC code, as in the model server.
-_CODES = {
+CODES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",
@@ -222,7 +222,7 @@ class RESTTransport:
         request = {"signature_name": signature, "inputs": inputs}
         url = f"{self.address}{place}:predict"
         status, body = self._post(url, request, most, timeout)
-        code = _CODES.get(status, "UNKNOWN")
+        code = CODES.get(status, "UNKNOWN")
         beginning = body[:80].decode("utf-8", "replace")
         try:
             answer = json.loads(body.decode("utf-8", "replace"))

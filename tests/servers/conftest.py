@@ -1,0 +1,81 @@
+"""Fakes of served models, and the export that the real servers serve."""
+
+import pytest
+
+from tests.runtime.conftest import export  # noqa: F401
+from tests.servers.process import serving
+from zoo.runtime import onnx
+from zoo.servers.batching import Batcher
+from zoo.servers.models import ServedModel
+from zoo.servers.signatures import DEFAULT, Signature
+
+BEST = {"translation": ("text", 1), "score": ("number", 1)}
+
+
+def fake_signatures(folder):
+    """Upper-cases texts and says which version did it; `pair` has two inputs."""
+    if (folder / "broken").exists():
+        raise ValueError(f"{folder} is broken")
+    number = float(folder.name)
+
+    def upper(inputs):
+        texts = [text.upper() for text in inputs["text"]]
+        return {"translation": texts, "score": [number] * len(texts)}
+
+    def pair(inputs):
+        both = zip(inputs["source"], inputs["target"], strict=True)
+        return {"log_probability": [-float(len(s + t)) for s, t in both]}
+
+    def fail(inputs):
+        raise RuntimeError("no translation today")
+
+    translate = Signature(upper, ("text",), BEST)
+    return {
+        DEFAULT: translate,
+        "translate": translate,
+        "score": Signature(
+            pair, ("source", "target"), {"log_probability": ("number", 1)}
+        ),
+        "fail": Signature(fail, ("text",), BEST),
+    }
+
+
+@pytest.fixture
+def batcher():
+    batcher = Batcher(timeout=5.0)
+    yield batcher
+    batcher.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of a model with the versions 1 and 2."""
+    for number in (1, 2):
+        (tmp_path / "made" / str(number)).mkdir(parents=True)
+    return tmp_path / "made"
+
+
+@pytest.fixture
+def model(folder, batcher):
+    model = ServedModel("made", folder, batcher, fake_signatures)
+    assert model.refresh()
+    return model
+
+
+# === The real servers ===
+
+
+@pytest.fixture(scope="module")
+def exported(export):  # noqa: F811
+    return export("luong_local")[1]
+
+
+@pytest.fixture(scope="module")
+def translator(exported):
+    return onnx.load(exported)
+
+
+@pytest.fixture(scope="module")
+def server(exported, tmp_path_factory):
+    with serving(exported, tmp_path_factory.mktemp("served")) as server:
+        yield server

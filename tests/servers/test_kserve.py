@@ -1,0 +1,216 @@
+"""KServe's server, started for real: REST, hostile requests, load."""
+
+import contextlib
+import json
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tests.servers.process import ROOT, marks, serving, still_there
+from zoo.serving import ServingError
+
+pytestmark = marks
+TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
+
+
+# === Answers ===
+def test_the_client_gets_what_the_runtime_gives(server, translator):
+    with server.client() as client:
+        assert client.translate(TEXTS) == translator.translate(TEXTS)
+        assert client.greedy(TEXTS) == translator.translate(TEXTS, beam_size=1)
+        records = translator.translate(TEXTS, n_best=5, return_details=True)
+        for found, wanted in zip(client.translate_n_best(TEXTS), records, strict=True):
+            wanted = wanted if wanted[0].tokens else wanted[:1]
+            assert [text for text, _ in found] == [record.text for record in wanted]
+            scores = [record.score for record in wanted]
+            np.testing.assert_allclose([score for _, score in found], scores, atol=1e-4)
+        for found, (wanted, *_) in zip(client.align(TEXTS), records, strict=True):
+            assert (found["text"], found["tokens"]) == (wanted.text, wanted.tokens)
+            assert found["source_tokens"] == wanted.source_tokens
+            np.testing.assert_allclose(found["alignment"], wanted.alignment, atol=1e-4)
+        sources, targets = TEXTS[::2], ["Ein Hund rennt.", ""]
+        wanted = translator.score(sources, targets)
+        np.testing.assert_allclose(client.score(sources, targets), wanted, atol=1e-4)
+
+
+def test_versions_labels_and_errors_are_those_of_the_model_server(server):
+    for place in ({"version": 1}, {"label": "stable"}):
+        assert server.client(**place).translate(["A dog runs."]) == ["Ein Hund rennt."]
+    for place, code in (
+        ({"version": 9}, "NOT_FOUND"),
+        ({"label": "previous"}, "INVALID_ARGUMENT"),
+    ):
+        with pytest.raises(ServingError) as error:
+            server.client(**place).translate("a")
+        assert error.value.code == code
+    with pytest.raises(ServingError) as error:
+        server.client().translate("a", model="other")
+    assert error.value.code == "NOT_FOUND"
+    with pytest.raises(ServingError, match="must not be blank") as error:
+        server.client().score(["", "a"], ["b", "c"])
+    assert error.value.code == "INVALID_ARGUMENT"
+    status, answer = server.ask("/v1/models/luong_local")
+    assert status == 200
+    assert answer["model_version_status"][0]["state"] == "AVAILABLE"
+    status, answer = server.ask("/v1/models/luong_local/metadata")
+    assert "align" in answer["metadata"]["signature_def"]["signature_def"]
+
+
+def test_the_readmes_curl_lines(server):
+    if not shutil.which("curl"):
+        pytest.skip("curl is not here")
+    text = (ROOT / "README.md").read_text("utf-8").replace("\\\n", "")
+    commands = re.findall(r"^ +(curl http://localhost:8501.*)$", text, re.MULTILINE)
+    assert commands
+    for command in commands:
+        words = shlex.split(command.replace("http://localhost:8501", server.url))
+        found = json.loads(subprocess.check_output([words[0], "-s", *words[1:]]))
+        texts = [row["translation"] for row in found["predictions"]]
+        assert texts == ["Ein Mann fährt Fahrrad.", "Zwei Hunde laufen."]
+
+
+# === Hostile requests ===
+PREDICT = "/v1/models/luong_local:predict"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"\xff\xfe", 400),
+        ('{"instances": ["é"]}'.encode("latin-1"), 400),
+        (b"[" * 1_000_000, 400),
+        (b'{"instances": [' + b"1" * 100_000 + b"]}", 400),
+        (b'{"instances": ["' + b"a" * 10_000_000 + b'"]}', 400),
+        ({"instances": [1, None, {}]}, 400),
+        ({"instances": ["a"] * 513}, 400),
+        ({"signature_name": "nothing", "instances": ["a"]}, 400),
+        ({"instances": ["a" * 5_000_000]}, 200),
+        ({"instances": ["日" * 100_000, "\x00\x1b[31m", "\u202e", "👩‍👩‍👧"]}, 200),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_hostile_bodies(server, body, status):
+    found, answer = server.ask(PREDICT, body)
+    assert found == status, answer
+    assert ("error" in answer) == (status != 200)
+    still_there(server)
+
+
+def test_hostile_connections(server):
+    """Nothing after the head, a wrong length, no HTTP, thousands of headers."""
+    port = int(server.url.rsplit(":", 1)[1])
+    head = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\n".encode()
+    opened = []
+    for content in (
+        b"",
+        b"\x00" * 1000,
+        head,
+        head + b"Content-Length: 1000\r\n\r\n{",
+        head + b"Content-Length: -1\r\n\r\n{}",
+        head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        head + b"X: " + b"a" * 1_000_000,
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+    ):
+        connection = socket.create_connection(("localhost", port), 10)
+        with contextlib.suppress(OSError):
+            connection.sendall(content)
+        opened.append(connection)
+    still_there(server)
+    for connection in opened:
+        connection.close()
+    still_there(server)
+
+
+def test_a_slow_sender_is_refused_and_delays_nobody(exported, tmp_path):
+    with serving(exported, tmp_path, "--timeout", "2") as server:
+        port = int(server.url.rsplit(":", 1)[1])
+        head = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
+        slow = [socket.create_connection(("localhost", port), 10) for _ in range(50)]
+        for connection in slow:
+            connection.sendall(head.encode() + b"{")
+        still_there(server)
+        for connection in slow:
+            assert b" 408 " in connection.recv(1000)
+            connection.close()
+        # More than can be translated in the time.
+        long = ["A man in a blue shirt stands on a ladder. " * 10] * 512
+        with pytest.raises(ServingError) as error:
+            server.client(batch_size=512).translate(long)
+        assert error.value.code == "DEADLINE_EXCEEDED"
+
+
+# === Load ===
+def test_a_new_version_takes_over_without_a_lost_request(server, exported):
+    stop, found, errors = threading.Event(), [], []
+
+    def load(**place):
+        with server.client(**place) as client:
+            while not stop.is_set():
+                try:
+                    found.append(client.greedy("A dog runs."))
+                except ServingError as error:
+                    errors.append(error)
+
+    threads = [threading.Thread(target=load) for _ in range(6)]
+    threads.append(threading.Thread(target=load, kwargs={"label": "stable"}))
+    for thread in threads:
+        thread.start()
+    for number in (2, 3, 4):
+        shutil.copytree(exported / "1", server.folder / ".part")
+        (server.folder / ".part").rename(server.folder / str(number))
+        deadline = time.monotonic() + 60
+        while True:
+            states = server.ask("/v1/models/luong_local")[1]["model_version_status"]
+            if states[0] == {
+                "version": str(number),
+                "state": "AVAILABLE",
+                "status": {"error_code": "OK", "error_message": ""},
+            }:
+                break
+            assert time.monotonic() < deadline, states
+            time.sleep(0.05)
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+    assert not errors and len(found) > 50 and set(found) == {"Ein Hund rennt."}
+    assert [state["version"] for state in states] == ["4", "3", "2"]
+    assert server.client(label="previous").greedy("A dog runs.") == "Ein Hund rennt."
+    with pytest.raises(ServingError) as error:
+        server.client(version=1).greedy("a")
+    assert error.value.code == "NOT_FOUND"
+
+
+def test_overload_is_refused_while_health_answers(exported, tmp_path, translator):
+    with serving(exported, tmp_path, "--queue", "8", "--workers", "1") as server:
+        wanted = translator.translate(TEXTS)
+        found, refused, others, health = [], [], [], []
+
+        def load():
+            with server.client() as client:
+                for _ in range(10):
+                    try:
+                        found.append(client.translate(TEXTS))
+                    except ServingError as error:
+                        kind = refused if error.code == "RESOURCE_EXHAUSTED" else others
+                        kind.append(error)
+
+        threads = [threading.Thread(target=load) for _ in range(24)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            start = time.monotonic()
+            assert server.ask("/v2/health/live") == (200, {"live": True})
+            health.append(time.monotonic() - start)
+            time.sleep(0.05)
+        assert found and refused and not others
+        assert all(answer == wanted for answer in found)
+        assert np.median(health) < 1
+        still_there(server)

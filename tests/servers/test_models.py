@@ -1,0 +1,177 @@
+import asyncio
+import gc
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+from tests.servers.conftest import fake_signatures
+from zoo.servers.batching import Batcher, Refusal
+from zoo.servers.models import ServedModel, watch
+from zoo.servers.signatures import Signature
+
+pytestmark = pytest.mark.backend_free
+BEST = {"upper": ("text", 1)}
+
+
+def export(folder, number, broken=False):
+    """A version as it appears: under its name when it is complete."""
+    part = folder / f".part{number}"
+    part.mkdir()
+    if broken:
+        (part / "broken").touch()
+    part.rename(folder / str(number))
+
+
+def test_the_newest_three_are_served(model, folder):
+    assert model.versions == [1, 2] and not model.refresh()
+    for number in (10, 3):
+        export(folder, number)
+    assert model.refresh()
+    assert model.versions == [2, 3, 10]
+    assert (model.find(), model.find(label="previous"), model.find(3)) == (10, 3, 3)
+    with pytest.raises(Refusal, match=r"versions \[2, 3, 10\], received 1") as refused:
+        model.find(1)
+    assert refused.value.code == "NOT_FOUND"
+
+
+def test_a_label_needs_a_version(folder, batcher):
+    (folder / "2").rmdir()
+    model = ServedModel("made", folder, batcher, fake_signatures)
+    model.refresh()
+    assert model.find(label="stable") == 1
+    with pytest.raises(Refusal, match="'previous'") as refused:
+        model.find(label="previous")
+    assert refused.value.code == "INVALID_ARGUMENT"
+
+
+def test_without_a_version_nothing_is_found(tmp_path, batcher):
+    model = ServedModel("made", tmp_path / "none", batcher, fake_signatures)
+    assert not model.refresh()
+    for given in ({}, {"version": 1}):
+        with pytest.raises(Refusal, match=r"versions \[\]") as refused:
+            model.find(**given)
+        assert refused.value.code == "NOT_FOUND"
+
+
+def test_a_folder_that_is_away_takes_nothing_down(model, folder):
+    folder.rename(folder.parent / "away")
+    assert not model.refresh() and model.versions == [1, 2]
+
+
+def test_a_version_that_is_gone_is_served_no_longer(model, folder):
+    (folder / "2").rmdir()
+    assert model.refresh() and model.versions == [1]
+
+
+def test_a_broken_version_is_passed_over_until_it_changes(model, folder):
+    loads = []
+
+    def load(path):
+        loads.append(path.name)
+        return fake_signatures(path)
+
+    model._load = load
+    export(folder, 3, broken=True)
+    assert not model.refresh() and not model.refresh()
+    assert model.versions == [1, 2] and loads == ["3"]
+    assert "3 is broken" in model.failures()[3]
+    (folder / "3" / "broken").unlink()  # now the copy is complete
+    assert model.refresh()
+    assert model.versions == [1, 2, 3] and not model.failures()
+
+
+def test_an_unloaded_version_leaves_memory(folder, batcher):
+    class Weights:
+        pass
+
+    kept = []
+
+    def load(path):
+        weights = Weights()
+        kept.append(weakref.ref(weights))
+        run = lambda inputs, weights=weights: {"upper": inputs["text"]}  # noqa: E731
+        return {"serving_default": Signature(run, ("text",), BEST)}
+
+    model = ServedModel("made", folder, batcher, load)
+    model.refresh()
+    asyncio.run(model.answer(model.signature(None, 1), {"text": ["a"]}))
+    for number in (3, 4):
+        export(folder, number)
+    model.refresh()
+    deadline = time.monotonic() + 10  # the worker may be about to let go of it
+    while kept[0]() is not None and time.monotonic() < deadline:
+        gc.collect()
+    assert [ref() is None for ref in kept] == [True, False, False, False]
+
+
+def test_the_watch_takes_over_under_load_without_a_lost_request(model, folder):
+    end = watch([model], 0.01)
+    stop, found = threading.Event(), []
+
+    async def ask():
+        number = model.find()
+        signature = model.signature("translate", number)
+        return (await model.answer(signature, {"text": ["a"]}))["score"][0]
+
+    def load():
+        while not stop.is_set():
+            found.append(asyncio.run(ask()))
+
+    threads = [threading.Thread(target=load) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(3, 8):
+        export(folder, number)
+        deadline = time.monotonic() + 10
+        while number not in found and time.monotonic() < deadline:
+            time.sleep(0.005)
+    stop.set()
+    for thread in threads:
+        thread.join(10)
+    end()
+    assert set(found) == set(range(2, 8))
+
+
+def test_answers_are_padded_arrays(folder, batcher):
+    def pieces(inputs):
+        return {
+            "pieces": [text.split() for text in inputs["text"]],
+            "weights": [np.ones((len(text), 2), "float32") for text in inputs["text"]],
+        }
+
+    like = {"pieces": ("text", 2), "weights": ("number", 3)}
+    signature = Signature(pieces, ("text",), like)
+    model = ServedModel("made", folder, batcher)
+    found = asyncio.run(model.answer(signature, {"text": ["a bc", "", "d e f"]}))
+    assert found["pieces"].tolist() == [["a", "bc", ""], [""] * 3, ["d", "e", "f"]]
+    assert found["weights"].shape == (3, 5, 2)
+    assert found["weights"].sum(axis=(1, 2)).tolist() == [8, 0, 10]
+    none = asyncio.run(model.answer(signature, {"text": []}))
+    assert (none["pieces"].shape, none["weights"].shape) == ((0, 0), (0, 0, 0))
+
+
+def test_what_takes_too_long_is_given_up(folder):
+    batcher = Batcher(timeout=0.05)
+    gate = threading.Event()
+
+    def run(inputs):
+        gate.wait(10)
+        return {"upper": inputs["text"]}
+
+    model = ServedModel("made", folder, batcher)
+    with pytest.raises(Refusal, match="not answered within 0.05 s") as refused:
+        asyncio.run(model.answer(Signature(run, ("text",), BEST), {"text": ["a"]}))
+    assert refused.value.code == "DEADLINE_EXCEEDED"
+    gate.set()
+    batcher.close()
+
+
+def test_other_inputs_are_refused(model):
+    signature = model.signature("score", 2)
+    for inputs in ({"text": ["a"]}, {"source": ["a"], "target": ["a", "b"]}, {}):
+        with pytest.raises(Refusal, match="equally many texts") as refused:
+            asyncio.run(model.answer(signature, inputs))
+        assert refused.value.code == "INVALID_ARGUMENT"

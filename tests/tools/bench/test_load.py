@@ -1,0 +1,99 @@
+import os
+import threading
+
+import pytest
+
+from tests.serving.double import Double, Failure
+from tools.bench import load
+
+pytestmark = pytest.mark.backend_free
+TEXTS = ["a dog", "two men", "a", "b c"]
+
+
+def upper(signature, inputs):
+    import numpy as np
+
+    texts = [text.upper() for text in inputs["text"]]
+    scores = np.zeros(len(texts), "float32")
+    return {"translation": np.array(texts, object), "score": scores}
+
+
+@pytest.fixture
+def server():
+    pytest.importorskip("tensorflow_serving", reason="the double speaks its gRPC")
+    with Double({"luong_local": {1: upper}}) as double:
+        yield double
+
+
+def rows(printed):
+    lines = [line for line in printed.splitlines() if line.startswith("| ")]
+    names, *found = [[x.strip() for x in line.strip("|").split("|")] for line in lines]
+    return [dict(zip(names, values, strict=True)) for values in found]
+
+
+def test_the_table(server, capsys, tmp_path):
+    file = tmp_path / "texts"
+    file.write_text("\n".join(TEXTS))
+    options = ["--file", str(file), "--requests", "12", "--clients", "1", "3"]
+    targets = [server.url, server.address]
+    pid = ["--pid", str(os.getpid())]
+    assert load.main([*targets, *options, "--batches", "2", *pid]) == 0
+    found = rows(capsys.readouterr().out)
+    assert [row["target"] for row in found] == [targets[0]] * 2 + [targets[1]] * 2
+    for row, clients in zip(found, [1, 3, 1, 3], strict=True):
+        assert row["clients"] == str(clients) and row["batch"] == "2"
+        assert row["answers"] == row["requests"] == "12"
+        assert row["errors"] == row["different"] == "0"
+        speed = float(row["sentences/s"]) / float(row["requests/s"])
+        assert speed == pytest.approx(2, rel=0.01)
+        assert 0 <= float(row["p50"]) <= float(row["p99"]) <= float(row["slowest"])
+        assert float(row["MB"]) > 10
+    # Each client's connection is opened by a request of its own.
+    assert server.requests == [2] * (4 * 12 + 2 * (1 + 3))
+
+
+def test_errors_are_counted_by_code(server):
+    make = load.opener(server.url, "luong_local", "greedy", 5.0)
+    server.failures = [Failure("INVALID_ARGUMENT", "")] * 2
+    server.failures += [Failure("UNAVAILABLE", "")]
+    run = load.Run(make, 1, load.take(TEXTS, 1, 6))
+    assert run.errors == {"INVALID_ARGUMENT": 1, "UNAVAILABLE": 1}
+    assert len(run.seconds) == 4
+    assert "1 INVALID_ARGUMENT, 1 UNAVAILABLE" in run.row("x", 1)
+
+
+def test_an_overload_sends_at_its_rate():
+    lock, answered = threading.Lock(), []
+
+    def ask(texts):
+        with lock:
+            answered.append(texts)
+        return texts
+
+    run = load.Run(lambda: ask, 8, load.take(TEXTS, 1, 50), rate=100.0)
+    assert run.wall >= 0.49 and len(run.seconds) == 50
+
+
+def test_different_answers_are_seen():
+    answers = iter("ABCDEFGH")
+    run = load.Run(lambda: lambda texts: [next(answers)], 1, [["a"], ["b"], ["a"]])
+    assert run.found == {"a": {"B", "D"}, "b": {"C"}}
+    assert run.row("x", 1).endswith("| 1 |")
+
+
+def test_texts_are_taken_in_their_order():
+    assert load.take(TEXTS, 3, 2) == [TEXTS[:3], [TEXTS[3], *TEXTS[:2]]]
+
+
+def test_memory_is_that_of_the_children_too():
+    import subprocess
+    import sys
+
+    alone = load.memory(os.getpid())
+    assert alone > 10e6
+    code = "a = bytearray(50_000_000); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as child:
+        while load.memory(child.pid) < 50e6:
+            assert child.poll() is None
+        assert load.memory(os.getpid()) > 50e6
+        child.communicate(b"\n")

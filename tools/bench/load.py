@@ -1,0 +1,275 @@
+"""Servers under load: throughput, latency, refusals, memory, for any number of clients.
+
+    python -m tools.bench.load http://localhost:8501 --file test.en --pid 1234
+    python -m tools.bench.load localhost:8500 v2:localhost:8500 onnx:exports/onnx/NAME
+
+A target is a server or a model in this process, asked by `--model` and `--signature`:
+
+    http://HOST:PORT       the REST API, by `zoo.serving.Client`
+    HOST:PORT              TensorFlow Serving's gRPC, by the same
+    v2+http://HOST:PORT    the Open Inference Protocol over REST
+    v2:HOST:PORT           the same over gRPC (needs the package kserve)
+    onnx:FOLDER            `zoo.runtime.onnx` in this process
+    keras:PRESET           `zoo.load` in this process
+
+For each number of clients, threads with a connection of their own, and each batch size:
+sentences of mixed lengths are taken from the file in their order, and each client sends
+a request when its last one is answered. With --overload as many clients as requests in
+flight allow send `--overload` times as many requests a second as were answered at most.
+Prints a row of a Markdown table for each: requests, answers, errors by code, seconds,
+requests and sentences a second, p50, p95, p99 and the slowest in milliseconds (of
+answers alone), MB of the server's processes at most (--pid), and texts that got more
+than one translation. A figure counts on a quiet machine only: the load is printed.
+"""
+
+import argparse
+import collections
+import contextlib
+import itertools
+import os
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tools.bench.serving import SENTENCES
+from zoo.serving.transport import CODES, ServingError
+
+COLUMNS = (
+    "target clients batch requests answers errors seconds requests/s sentences/s "
+    "p50 p95 p99 slowest MB different"
+).split()
+BEAMS = {"greedy": 1, "translate": 5}
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog=__doc__.split("\n", 1)[1],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("targets", nargs="+", metavar="TARGET")
+    parser.add_argument("--model", default="luong_local")
+    parser.add_argument("--signature", choices=BEAMS, default="greedy")
+    parser.add_argument("--file", help="sentences, one a line (default: a few)")
+    parser.add_argument("--requests", type=int, default=10_000, help="of each row")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 8])
+    parser.add_argument("--timeout", type=float, default=30.0)
+    parser.add_argument("--overload", type=float, help="such as 3, times the capacity")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of the overload")
+    parser.add_argument("--pid", type=int, help="process of the server, for its memory")
+    arguments = parser.parse_args(argv)
+    texts = list(SENTENCES)
+    if arguments.file:
+        texts = Path(arguments.file).read_text(encoding="utf-8").splitlines()
+    print(f"load {os.getloadavg()}, {os.cpu_count()} processors")
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+    for target in arguments.targets:
+        make = opener(target, arguments.model, arguments.signature, arguments.timeout)
+        capacity = dict.fromkeys(arguments.batches, 0.0)
+        for batch, clients in itertools.product(arguments.batches, arguments.clients):
+            jobs = take(texts, batch, arguments.requests)
+            run = Run(make, clients, jobs, arguments.pid)
+            capacity[batch] = max(capacity[batch], len(run.seconds) / run.wall)
+            print(run.row(target, batch), flush=True)
+        for batch in arguments.batches if arguments.overload else ():
+            rate = arguments.overload * capacity[batch]
+            jobs = take(texts, batch, int(rate * arguments.seconds))
+            run = Run(make, min(512, len(jobs)), jobs, arguments.pid, rate)
+            print(run.row(f"{target} at {rate:.0f}/s", batch), flush=True)
+    return 0
+
+
+def take(texts, batch, count):
+    """The texts of each request."""
+    rows = itertools.cycle(texts)
+    return [list(itertools.islice(rows, batch)) for _ in range(count)]
+
+
+class Run:
+    """Requests from several threads.
+
+    Args:
+        make: function that returns a client, a function of texts that translates them.
+        clients: threads.
+        jobs: the texts of each request.
+        pid: process whose memory is watched, with that of its children.
+        rate: requests a second at which they are sent, however long answers take;
+            None for one after the other.
+    """
+
+    def __init__(self, make, clients, jobs, pid=None, rate=None):
+        self.clients, self.count = clients, len(jobs)
+        self.seconds, self.errors = [], collections.Counter()
+        self.found = collections.defaultdict(set)
+        waiting, lock = iter(enumerate(jobs)), threading.Lock()
+        ready = threading.Barrier(clients + 1)
+
+        def work():
+            ask = make()
+            with contextlib.suppress(ServingError):  # of an overloaded server
+                ask(jobs[0])
+            ready.wait()
+            while True:
+                with lock:
+                    place, texts = next(waiting, (0, None))
+                if texts is None:
+                    return
+                if rate:
+                    time.sleep(max(0, began[0] + place / rate - time.perf_counter()))
+                start = time.perf_counter()
+                try:
+                    answers = ask(texts)
+                except ServingError as error:
+                    with lock:
+                        self.errors[error.code] += 1
+                    continue
+                taken = time.perf_counter() - start
+                with lock:
+                    self.seconds.append(taken)
+                    for text, answer in zip(texts, answers, strict=True):
+                        self.found[text].add(answer)
+
+        began, self.memory = [0.0], 0
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(clients)]
+        for thread in threads:
+            thread.start()
+        ready.wait()
+        began[0] = time.perf_counter()
+        while any(thread.is_alive() for thread in threads):
+            self.memory = max(self.memory, memory(pid) if pid else 0)
+            threads[-1].join(0.2)
+        self.wall = time.perf_counter() - began[0]
+
+    def row(self, target, batch):
+        """The row of the table."""
+        answers = len(self.seconds)
+        times = [0.0] * 4
+        if answers:
+            times = np.percentile(self.seconds, [50, 95, 99, 100]) * 1000
+        errors = [f"{count} {code}" for code, count in self.errors.items()]
+        values = [
+            *(target, self.clients, batch, self.count, answers),
+            ", ".join(errors) or "0",
+            f"{self.wall:.1f}",
+            f"{answers / self.wall:.1f}",
+            f"{answers * batch / self.wall:.1f}",
+            *(f"{value:.0f}" for value in times),
+            f"{self.memory / 1e6:.0f}" if self.memory else "",
+            sum(len(found) > 1 for found in self.found.values()),
+        ]
+        return f"| {' | '.join(map(str, values))} |"
+
+
+# === Targets ===
+def opener(target, model, signature, timeout):
+    """A function that returns a function of texts for a client of its own."""
+    kind, _, place = target.partition(":")
+    if kind in ("onnx", "keras"):
+        return in_process(kind, place, BEAMS[signature])
+    if target.startswith("v2+http"):
+        return lambda: v2_rest(target[3:], model, signature, timeout)
+    if kind == "v2":
+        return lambda: v2_grpc(place, model, signature, timeout)
+    from zoo.serving import Client
+
+    def make():
+        client = Client(target, model, timeout=timeout, retries=0, batch_size=512)
+        return getattr(client, signature)
+
+    return make
+
+
+def in_process(kind, place, beam_size):
+    """One model for all clients, one after the other, as Keras's are no threads'."""
+    import zoo
+
+    loaded = zoo.runtime.onnx.load(place) if kind == "onnx" else zoo.load(place)
+    lock = threading.Lock()
+
+    def ask(texts):
+        with lock:
+            return loaded.translate(texts, beam_size=beam_size)
+
+    return lambda: ask
+
+
+def v2_rest(address, model, signature, timeout):
+    import requests
+
+    session = requests.Session()
+
+    def ask(texts):
+        tensor = {"name": "text", "datatype": "BYTES", "shape": [len(texts)]}
+        request = {
+            "parameters": {"signature_name": signature},
+            "inputs": [{**tensor, "data": texts}],
+        }
+        try:
+            answer = session.post(
+                f"{address}/v2/models/{model}/infer", json=request, timeout=timeout
+            )
+        except requests.Timeout as error:
+            raise ServingError("DEADLINE_EXCEEDED", str(error)) from None
+        except requests.RequestException as error:
+            raise ServingError("UNAVAILABLE", str(error)) from None
+        if answer.status_code != 200:
+            code = CODES.get(answer.status_code, "UNKNOWN")
+            raise ServingError(code, answer.text)
+        outputs = {x["name"]: x["data"] for x in answer.json()["outputs"]}
+        return outputs["translation"]
+
+    return ask
+
+
+def v2_grpc(address, model, signature, timeout):
+    import grpc
+    from kserve.protocol.grpc import grpc_predict_v2_pb2 as pb
+    from kserve.protocol.grpc import grpc_predict_v2_pb2_grpc as services
+
+    # A connection for each client, as over REST.
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    stub = services.GRPCInferenceServiceStub(grpc.insecure_channel(address, options))
+
+    def ask(texts):
+        request = pb.ModelInferRequest(model_name=model)
+        request.parameters["signature_name"].string_param = signature
+        tensor = request.inputs.add(name="text", datatype="BYTES", shape=[len(texts)])
+        tensor.contents.bytes_contents.extend(text.encode() for text in texts)
+        try:
+            answer = stub.ModelInfer(request, timeout=timeout)
+        except grpc.RpcError as error:
+            raise ServingError(error.code().name, error.details()) from None
+        outputs = {x.name: x.contents.bytes_contents for x in answer.outputs}
+        return [text.decode() for text in outputs["translation"]]
+
+    return ask
+
+
+# === Memory ===
+def memory(pid):
+    """Bytes of a process and its descendants, by Linux's /proc."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        parents[int(path.parent.name)] = int(fields[1])
+    chosen, before = {pid}, 0
+    while len(chosen) > before:
+        before = len(chosen)
+        chosen |= {child for child, parent in parents.items() if parent in chosen}
+    pages = 0
+    for process in chosen:
+        try:
+            pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        except OSError:
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,221 @@
+"""Served models: folders of versions that are loaded, labelled and replaced."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zoo.files import StrPath
+from zoo.servers.batching import Batcher, Inputs, Refusal
+from zoo.servers.signatures import DEFAULT, Signature, load_version, stack
+from zoo.serving.folder import versions
+from zoo.serving.server import LABELS, VERSIONS
+
+logger = logging.getLogger("zoo.servers")
+
+
+class ServedModel:
+    """The versions of a model, in the folder that `zoo export` writes.
+
+    The newest `VERSIONS` are served, the newest of them under the label "stable", the
+    one before it as "previous". `refresh` takes over what has changed in the folder. A
+    version that cannot be loaded is passed over until its files change.
+
+    Args:
+        name: the name of the model.
+        folder: its folder.
+        batcher: what runs the requests.
+        load: function of a version's folder that returns its signatures by name.
+
+    Example:
+        ```python
+        model = ServedModel("luong_local", "exports/onnx/luong_local", Batcher())
+        model.refresh()
+        await model.answer("translate", {"text": ["A dog runs."]})
+        ```
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: StrPath,
+        batcher: Batcher,
+        load: Callable[[Path], dict[str, Signature]] = load_version,
+    ) -> None:
+        self.name, self.folder = name, Path(folder)
+        self._batcher, self._load = batcher, load
+        # Replaced as a whole, since other threads read it.
+        self._loaded: dict[int, dict[str, Signature]] = {}
+        self._failed: dict[int, tuple[Any, str]] = {}  # its files, and what was wrong
+        self._refreshing = threading.Lock()
+
+    # === Versions ===
+    def refresh(self) -> bool:
+        """Loads new versions of the folder, and unloads those that are too old.
+
+        Requests that have been accepted are answered by the version they were for.
+
+        Returns:
+            Whether anything has changed.
+        """
+        with self._refreshing:
+            return self._refresh(versions(self.folder))
+
+    def _refresh(self, there):
+        if not there:  # a volume that is away for a moment
+            return False
+        loaded = {n: found for n, found in self._loaded.items() if n in there}
+        self._failed = {n: why for n, why in self._failed.items() if n in there}
+        for number in there[-VERSIONS:]:
+            files = _files(self.folder / str(number))
+            failed = self._failed.get(number, (None, ""))[0]
+            if number not in loaded and failed != files:
+                self._failed.pop(number, None)
+                try:
+                    loaded[number] = self._load(self.folder / str(number))
+                    logger.info("%s: loaded version %d", self.name, number)
+                except Exception as error:
+                    logger.error("%s: version %d: %s", self.name, number, error)
+                    self._failed[number] = files, str(error)
+        newest = sorted(loaded)[-VERSIONS:]
+        changed = newest != sorted(self._loaded)
+        self._loaded = {number: loaded[number] for number in newest}
+        return changed
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions that are served, in ascending order."""
+        return sorted(self._loaded)
+
+    def failures(self) -> dict[int, str]:
+        """Returns why versions could not be loaded."""
+        return {number: message for number, (_, message) in self._failed.items()}
+
+    def find(self, version: int | None = None, label: str | None = None) -> int:
+        """Returns the version that a request names. Default: the newest.
+
+        Raises:
+            Refusal: NOT_FOUND for a version that is not served, INVALID_ARGUMENT for a
+                label that no version has.
+        """
+        served = self.versions
+        if label is not None:
+            labelled = dict(zip(LABELS, reversed(served), strict=False))
+            if label not in labelled:
+                raise Refusal(
+                    "INVALID_ARGUMENT",
+                    f"{self.name} has the labels {list(labelled)}, received {label!r}",
+                )
+            return labelled[label]
+        if not served or version not in (None, *served):
+            wanted = "" if version is None else f", received {version}"
+            raise Refusal("NOT_FOUND", f"{self.name} has the versions {served}{wanted}")
+        return served[-1] if version is None else version
+
+    def signatures(self, version: int) -> dict[str, Signature]:
+        """Returns the signatures of a version by name.
+
+        Raises:
+            Refusal: NOT_FOUND if it is not served.
+        """
+        found = self._loaded.get(version)
+        if found is None:
+            raise Refusal("NOT_FOUND", f"{self.name} has the versions {self.versions}")
+        return found
+
+    # === Requests ===
+    def signature(self, name: str | None, version: int) -> Signature:
+        """Returns a signature of a version; `serving_default` for no name.
+
+        Raises:
+            Refusal: NOT_FOUND for the version, INVALID_ARGUMENT for the name.
+        """
+        signatures = self.signatures(version)
+        if (name or DEFAULT) not in signatures:
+            raise Refusal(
+                "INVALID_ARGUMENT",
+                f"{self.name} has the signatures {sorted(signatures)}, received "
+                f"{name!r}",
+            )
+        return signatures[name or DEFAULT]
+
+    async def answer(
+        self, signature: Signature, inputs: Inputs
+    ) -> dict[str, np.ndarray]:
+        """Runs a request in the batcher.
+
+        Args:
+            signature: one of this model's.
+            inputs: input name -> texts.
+
+        Returns:
+            Output name -> array, text as str objects, numbers as float32.
+
+        Raises:
+            Refusal: INVALID_ARGUMENT for other inputs than the signature's, or of
+                unequal length; RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED from the batcher;
+                INTERNAL for anything else that goes wrong.
+        """
+        counts = {name: len(texts) for name, texts in inputs.items()}
+        if set(counts) != set(signature.inputs) or len(set(counts.values())) != 1:
+            raise Refusal(
+                "INVALID_ARGUMENT",
+                f"there must be equally many texts of {list(signature.inputs)}, "
+                f"received {counts}",
+            )
+        future = asyncio.wrap_future(self._batcher.submit(signature.run, inputs))
+        try:
+            rows = await asyncio.wait_for(future, self._batcher.timeout)
+        except TimeoutError:
+            seconds = f"{self._batcher.timeout:g}"
+            raise Refusal(
+                "DEADLINE_EXCEEDED", f"not answered within {seconds} s"
+            ) from None
+        except Refusal:
+            raise
+        except Exception as error:
+            logger.exception("%s failed", self.name)
+            raise Refusal("INTERNAL", f"{type(error).__name__}: {error}") from error
+        return {
+            name: stack(rows[name], *like) for name, like in signature.outputs.items()
+        }
+
+
+def watch(models: Iterable[ServedModel], seconds: float = 1.0) -> Callable[[], None]:
+    """Refreshes models in a thread, again and again.
+
+    Args:
+        models: the models.
+        seconds: pause between two looks at their folders.
+
+    Returns:
+        A function that ends the thread.
+    """
+    models, stop = list(models), threading.Event()
+
+    def run():
+        while not stop.wait(seconds):
+            for model in models:
+                try:
+                    model.refresh()
+                except Exception:
+                    logger.exception("%s: its folder cannot be read", model.name)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def end():
+        stop.set()
+        thread.join()
+
+    return end
+
+
+def _files(folder):
+    """Returns what changes when a file of a folder does."""
+    found = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
+    return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in found]

@@ -1,0 +1,220 @@
+"""The signatures of an exported version: functions of texts, by ONNX or TensorFlow."""
+
+import contextlib
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.decoding.forced import align_ids, score_ids
+from zoo.decoding.translation import search_ids
+from zoo.files import StrPath
+from zoo.runtime import onnx
+from zoo.servers.batching import Inputs, Refusal, Rows
+from zoo.serving.manifest import MANIFEST
+from zoo.serving.warmup import SHAPES
+
+DEFAULT = "serving_default"  # TensorFlow's name for the first signature
+BEAM_SIZE = 5  # of a folder of ONNX graphs, which sets no limits
+_NO_SCORE = -1e9  # of a missing hypothesis, as in a SavedModel
+
+
+class Signature(NamedTuple):
+    """A function of a served model.
+
+    Attributes:
+        run: function of inputs that returns outputs with one row for each text.
+        inputs: the names of its inputs, each a vector of texts.
+        outputs: output name -> its kind, "text" or "number", and its rank.
+    """
+
+    run: Callable[[Inputs], Rows]
+    inputs: tuple[str, ...]
+    outputs: dict[str, tuple[str, int]]
+
+
+def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
+    """Loads an exported version.
+
+    Args:
+        folder: the version's folder, as `zoo export` writes it in either format.
+        threads: threads that one operation may use.
+
+    Returns:
+        Its signatures by name, `serving_default` being one of them.
+
+    Raises:
+        ValueError: if the folder holds no model, or a damaged one.
+        ImportError: without onnxruntime, or for a SavedModel without TensorFlow and
+            tensorflow_text.
+    """
+    folder = Path(folder)
+    if (folder / MANIFEST).is_file():
+        return translator_signatures(onnx.load(folder, threads))
+    if (folder / "saved_model.pb").is_file():
+        return _saved_model_signatures(folder, threads)
+    raise ValueError(
+        f"{folder} should hold a model of `zoo export`, with {MANIFEST} or "
+        "saved_model.pb in it"
+    )
+
+
+def stack(rows: Any, kind: str, rank: int) -> np.ndarray:
+    """Returns the rows of an output as one array, padded with "" or 0.
+
+    Args:
+        rows: B values or arrays.
+        kind: "text" for str as objects, "number" for float32.
+        rank: the rank of the result.
+    """
+    arrays = [np.asarray(row, object if kind == "text" else "float32") for row in rows]
+    shape = np.max([array.shape for array in arrays], axis=0, initial=0)
+    sizes = [int(size) for size in np.broadcast_to(shape, rank - 1)]
+    if kind == "text":
+        result = np.full((len(arrays), *sizes), "", object)
+    else:
+        result = np.zeros((len(arrays), *sizes), "float32")
+    for place, array in enumerate(arrays):
+        part: Any = (place, *map(slice, array.shape))
+        result[part] = array if array.ndim else array.item()
+    return result
+
+
+# === ONNX ===
+def translator_signatures(model: Any, beam_size: int = BEAM_SIZE) -> Any:
+    """Returns the signatures of a translator, those of `zoo.serving`'s SavedModels.
+
+    Args:
+        model: a `zoo.runtime.onnx.Translator`.
+        beam_size: of `translate`, `align` and `translate_n_best`, which returns as many
+            translations.
+    """
+    text, number = ("text", 1), ("number", 1)
+    best = {"translation": text, "score": number}
+    several = {"translations": ("text", 2), "scores": ("number", 2)}
+    details = {
+        **best,
+        "tokens": ("text", 2),
+        "source_tokens": ("text", 2),
+        "alignment": ("number", 3),
+    }
+    translate = functools.partial(_translate, model, beam_size)
+    signatures = {
+        "translate": Signature(translate, ("text",), best),
+        "greedy": Signature(functools.partial(_translate, model, 1), ("text",), best),
+        "translate_n_best": Signature(
+            functools.partial(_translate_n_best, model, beam_size), ("text",), several
+        ),
+        "align": Signature(
+            functools.partial(_align, model, beam_size), ("text",), details
+        ),
+        "score": Signature(
+            functools.partial(_score, model),
+            ("source", "target"),
+            {"log_probability": number},
+        ),
+    }
+    return {DEFAULT: signatures["translate"], **signatures}
+
+
+def _search(model, texts, beam_size, n_best=1):
+    """Returns the source ids of each text, and its hypotheses: (ids, score)."""
+    sources = model.preprocessor.encode(texts)
+    search = model.engine.search(beam_size, n_best=n_best)
+    return sources, search_ids(model, sources, search)
+
+
+def _translate(model, beam_size, inputs):
+    _, found = _search(model, inputs["text"], beam_size)
+    ids = [best[0][0] for best in found]
+    return {
+        "translation": model.preprocessor.decode(ids),
+        "score": [best[0][1] for best in found],
+    }
+
+
+def _translate_n_best(model, n_best, inputs):
+    sources, found = _search(model, inputs["text"], n_best, n_best)
+    translations, scores = [], []
+    for source, several in zip(sources, found, strict=True):
+        several = several if source else several[:1]  # of nothing there is one
+        texts = model.preprocessor.decode([ids for ids, _ in several])
+        missing = n_best - len(several)
+        translations.append([*texts, *[""] * missing])
+        scores.append([*[score for _, score in several], *[_NO_SCORE] * missing])
+    return {"translations": translations, "scores": scores}
+
+
+def _align(model, beam_size, inputs):
+    sources, found = _search(model, inputs["text"], beam_size)
+    ids = [best[0][0] for best in found]
+    preprocessor = model.preprocessor
+    return {
+        "translation": preprocessor.decode(ids),
+        "score": [best[0][1] for best in found],
+        "tokens": [preprocessor.pieces(row) for row in ids],
+        "source_tokens": [preprocessor.pieces(row) for row in sources],
+        "alignment": [weights[0] for weights in align_ids(model, sources, ids)],
+    }
+
+
+def _score(model, inputs):
+    sources = model.preprocessor.encode(inputs["source"])
+    if blank := [place for place, ids in enumerate(sources) if not ids]:
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"a source must not be blank, received {inputs['source'][blank[0]]!r}",
+        )
+    targets = model.preprocessor.encode_targets(inputs["target"])
+    log_probs = score_ids(model, sources, targets)
+    return {"log_probability": [float(row.sum()) for row in log_probs]}
+
+
+# === SavedModel ===
+def _saved_model_signatures(folder, threads):
+    """Returns the signatures of a SavedModel, which have run once."""
+    try:
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401  (its operations)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"{folder} is a SavedModel, which needs {error.name}; `zoo export --format "
+            "onnx` writes translators for which ONNX Runtime is enough",
+            name=error.name,
+        ) from None
+    with contextlib.suppress(RuntimeError):  # once at work, it keeps its number
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+    loaded = tf.saved_model.load(str(folder))
+    signatures = {}
+    for name, function in loaded.signatures.items():
+        outputs = {
+            key: ("text" if spec.dtype == tf.string else "number", spec.shape.rank)
+            for key, spec in function.structured_outputs.items()
+        }
+        inputs = tuple(sorted(function.structured_input_signature[1]))
+        run = functools.partial(_run_saved, tf, loaded, function)
+        signatures[name] = Signature(run, inputs, outputs)
+        for count, words in SHAPES:
+            run({key: [" ".join(["a"] * words)] * count for key in inputs})
+    return signatures
+
+
+def _run_saved(tf, loaded, function, inputs):
+    """Runs a function of the SavedModel `loaded`, which has to live as long."""
+    tensors = {key: tf.constant(texts, tf.string) for key, texts in inputs.items()}
+    try:
+        outputs = function(**tensors)
+    except tf.errors.InvalidArgumentError as error:
+        raise Refusal("INVALID_ARGUMENT", error.message) from None
+    return {key: _decoded(tensor.numpy()) for key, tensor in outputs.items()}
+
+
+def _decoded(array):
+    if array.dtype != object:
+        return array
+    texts = [text.decode("utf-8", "replace") for text in array.ravel()]
+    result = np.empty(len(texts), object)
+    result[:] = texts
+    return result.reshape(array.shape)
