@@ -86,9 +86,7 @@ def test_a_captioner_is_a_translator(task, tmp_path):
 
 @needs_tensorflow
 def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
-    with pytest.raises(
-        ValueError, match="cannot be exported to ONNX: .*'step'.*Bitc"
-    ):
+    with pytest.raises(ValueError, match="cannot be exported to ONNX: .*'step'.*Bitc"):
         export_onnx(make_captioner(task, "hard"), tmp_path / "captioner")
     assert not list((tmp_path / "captioner").iterdir())
 
