@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -132,3 +133,11 @@ def test_what_a_saved_model_refuses_is_the_requests_fault(saved):  # noqa: F811
     with pytest.raises(Refusal, match="equally many texts") as refused:
         score.run({"source": ["a"], "target": ["b", "c"]})
     assert refused.value.code == "INVALID_ARGUMENT"
+
+
+def test_an_onnx_export_of_another_task_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "manifest.json").write_text("{}")
+    tagger = types.SimpleNamespace(task_name="tag")
+    monkeypatch.setattr("zoo.runtime.onnx.load", lambda *_: tagger)
+    with pytest.raises(ValueError, match=r"translators are served; .* \(tag\)"):
+        load_version(tmp_path)

@@ -46,13 +46,20 @@ def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
         Its signatures by name, `serving_default` being one of them.
 
     Raises:
-        ValueError: if the folder holds no model, or a damaged one.
+        ValueError: if the folder holds no model, a damaged one, or an ONNX export of
+            another task than translation.
         ImportError: without onnxruntime, or for a SavedModel without TensorFlow and
             tensorflow_text.
     """
     folder = Path(folder)
     if (folder / MANIFEST).is_file():
-        return translator_signatures(onnx.load(folder, threads))
+        model = onnx.load(folder, threads)
+        if model.task_name != "translate":
+            raise ValueError(
+                "of ONNX exports, translators are served; export other tasks as a "
+                f"SavedModel. Received: {folder} ({model.task_name})"
+            )
+        return translator_signatures(model)
     if (folder / "saved_model.pb").is_file():
         return _saved_model_signatures(folder, threads)
     raise ValueError(
