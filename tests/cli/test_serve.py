@@ -183,6 +183,13 @@ def test_kserve_starts_with_what_is_exported(version, kserve, capsys):
     assert len(kserve) == 1
 
 
+def test_kserve_serves_other_tasks_as_savedmodels(kserve, tmp_path, capsys):
+    options = ["--engine", "kserve", "--folder", str(tmp_path)]
+    assert main(["serve", "birnn", *options]) == 2
+    assert "--format savedmodel, received birnn" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir()) and not kserve
+
+
 @pytest.mark.parametrize("form", ["onnx", "savedmodel"])
 def test_kserve_exports_what_is_missing(preset, kserve, form, tmp_path, monkeypatch):
     calls = []

@@ -86,6 +86,8 @@ def run(arguments: argparse.Namespace) -> int | None:
                 f"{' '.join(given)}"
             )
         if reason:
+            if kind == "onnx":
+                _check_task(name)
             progress(reason)
             missing[served] = name
         if served not in names:
@@ -187,6 +189,18 @@ def _to_serve(name, folder):
     if exported_preset in (None, digest(preset)):
         return served, None
     return served, f"{newest} was not exported from {name}"
+
+
+def _check_task(name):
+    """Refuses to export as ONNX what the engine serves as a SavedModel only."""
+    from zoo.presets.card import CARD_FILE, read_card
+
+    preset = find_preset(name)
+    if (preset / CARD_FILE).is_file() and read_card(preset).task != "translate":
+        raise BadInput(
+            "--engine kserve serves ONNX exports of translators; for other tasks give "
+            f"--format savedmodel, received {name}"
+        )
 
 
 def _preset_of(version):
