@@ -10,12 +10,13 @@ import itertools
 import re
 
 from sphinx.util import inspect
+from sphinx.util.docstrings import prepare_docstring
 from sphinx.util.docutils import SphinxDirective
 
 _FENCE = re.compile(r" *```(\w*)$")
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
 _RETURNS = re.compile(r"^( *)(?:Returns|Yields):$", re.MULTILINE)
-_SECTION = re.compile(r"(Args|Call arguments|Returns|Raises|Example):$")
+_SECTION = re.compile(r"(Args|Call arguments.*|Returns|Raises|Example):$")
 _SPECIAL = re.compile(r"[\\*|`]|_(?!\w)")
 
 
@@ -53,7 +54,7 @@ class Summary(SphinxDirective):
             module, _, attribute = name.rpartition(".")
             thing = getattr(importlib.import_module(module), attribute)
             text = itertools.takewhile(
-                lambda line: not _SECTION.match(line), inspect.getdoc(thing).split("\n")
+                lambda line: not _SECTION.match(line), prepare_docstring(thing.__doc__)
             )
             lines += [f"``{name}``", "", *convert(list(text)), ""]
         return self.parse_text_to_nodes("\n".join(lines))
