@@ -1,1 +1,1 @@
-"""What tfa.seq2seq computed, recorded for the tests of `zoo.presets.load_tfa`."""
+"""Records what tfa.seq2seq computed, for the tests of `zoo.presets.load_tfa`."""
