@@ -212,7 +212,7 @@ class StackedEncoder(Encoder):
 
 
 def record(encoder, decoder, beams=3, steps=11):
-    """Returns a trained program's outputs for five sentences, as NumPy arrays by name."""
+    """Returns a trained program's outputs for five sentences, by name, in NumPy."""
     source, lengths, target = batch(np.random.default_rng(2), 5)
     loss, logits, state = read(encoder, decoder, source, lengths, target)
     ids = decoder.greedy(decoder.start(*encoder(source, lengths)), steps)
