@@ -211,7 +211,7 @@ def page(rows):
     parts = [
         "# Multi30k alone",
         "Made by `python -m tools.bench.strict` from the translations in "
-        "[docs/multi30k](multi30k). Trained on the 29,000 captions of Multi30k and "
+        "`docs/multi30k`. Trained on the 29,000 captions of Multi30k and "
         "nothing else, one seed; the recurrent nets have the weights of the epoch that "
         "is best on the validation set, `transformer` the mean of its last five. "
         f"Scored on test_2016_flickr, beam {BEAM} but for the last column, where a "
