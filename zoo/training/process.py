@@ -18,6 +18,7 @@ from typing import Any
 from zoo.backend import (
     check_backend,
     configured_backend,
+    usable_cores,
     without_tensorflow,
 )
 
@@ -176,8 +177,7 @@ def spare_threads() -> None:
     import torch
 
     with contextlib.suppress(OSError):
-        cores = len(os.sched_getaffinity(0))
-        free = round(cores * _idle_share())
+        free = round(usable_cores() * _idle_share())
         torch.set_num_threads(max(1, min(free, _default_threads())))
 
 
