@@ -14,7 +14,8 @@ import zoo
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_KERAS = """
 import importlib.machinery, json, sys
-names = "keras keras_hub tensorflow tensorflow_text jax torch onnx tf2onnx {more}".split()
+names = "keras keras_hub tensorflow tensorflow_text jax torch onnx tf2onnx".split()
+names += "{more}".split()
 finder = importlib.machinery.PathFinder
 real = finder.find_spec
 def find_spec(name, path=None, target=None):
