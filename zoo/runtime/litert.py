@@ -142,6 +142,8 @@ class BySentence:
                 }
             )
         ]
+        if len(parts) == 1:
+            return parts[0]
         return {name: np.concatenate([x[name] for x in parts]) for name in parts[0]}
 
     def _sentence(self, arrays):
