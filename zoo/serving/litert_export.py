@@ -96,36 +96,30 @@ class _Bucket:
     """
 
     def __init__(self, model, source):
-        target = longest_translation(source)
-        self.model, self.target = model, target
-        self._specs = {}
-        leaves = zip(("memory", "state"), model.run(1, source, target), strict=True)
-        for name, structure in leaves:
+        self._model, self._source = model, source
+        self._room = longest_translation(source)
+        # Name -> shape and dtype of the leaves of memory and state.
+        self._leaves = {}
+        structures = model.run(1, source, self._room)
+        for name, structure in zip(("memory", "state"), structures, strict=True):
             for place, leaf in enumerate(tree.flatten(structure)):
                 dtype = keras.backend.standardize_dtype(leaf.dtype)
-                self._specs[f"{name}.{place}"] = tuple(leaf.shape), dtype
-        self._sizes = {"B": 1, "S": source}
+                self._leaves[f"{name}.{place}"] = tuple(leaf.shape), dtype
+        keys = {name: [f"{name}_{source}"] for name in model.functions()}
+        for name in {"step", "window"} & set(keys):
+            keys[name].append(f"{name}_{source}_{ROWS}")
         grows = any("L" in shape for _, shape, _ in model.state)
         self.described = {
             "source": source,
-            "target": target if grows else None,
-            "signatures": {
-                name: [f"{name}_{source}", f"{name}_{source}_{ROWS}"][:count]
-                for name, count in self._counts().items()
-            },
+            "target": self._room if grows else None,
+            "signatures": keys,
         }
-
-    def _counts(self):
-        """Graph -> number of its signatures: of one row, or of one and of more."""
-        return {"encode": 1, "start": 1, "step": 2} | (
-            {} if self.model.backbone.window_state is None else {"window": 2}
-        )
 
     def functions(self):
         """Signature -> `Function`."""
-        functions = self.model.functions()
+        functions = self._model.functions()
         start = functions["start"]
-        first = functools.partial(start.function, self.target)  # without `length`
+        first = functools.partial(start.function, self._room)  # without `length`
         functions["start"] = start._replace(function=first, inputs=start.inputs[1:])
         if "window" in functions:
             functions["window"] = _by_rows(functions["window"])
@@ -137,10 +131,10 @@ class _Bucket:
 
     def _fixed(self, function, rows):
         """A function whose inputs have this bucket's sizes."""
-        sizes = {**self._sizes, "R": rows}
+        sizes = {"B": 1, "S": self._source, "R": rows}
 
         def fixed(name, shape, dtype):
-            shape, dtype = self._specs.get(name, (shape, dtype))
+            shape, dtype = self._leaves.get(name, (shape, dtype))
             if name.startswith("state."):
                 shape = (rows, *shape[1:])
             return _plain(name), [sizes.get(n, n) for n in shape], dtype
