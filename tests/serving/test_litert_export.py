@@ -12,7 +12,7 @@ from zoo.serving import export_litert
 from zoo.serving.manifest import read_version
 
 TEXTS = ["a brown dog", "the old man sits down", "", "dog"]
-ONE = (12,)  # a single bucket: an export takes seconds for each
+ONE = (24,)  # a single bucket: an export takes seconds for each
 
 
 @pytest.fixture(scope="module")

@@ -71,8 +71,8 @@ def read_manifest(folder: StrPath) -> tuple[str, dict[str, Any]]:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"{folder} should be a model of `zoo export --format {'|'.join(FORMATS)}`, "
-            f"with a {MANIFEST} in it: {error}"
+            f"{folder} should be a model of `zoo export --format "
+            f"{'` or `'.join(FORMATS)}`, with a {MANIFEST} in it: {error}"
         ) from None
     found = manifest.get("format") if isinstance(manifest, dict) else None
     forms = [form for form, name in FORMATS.items() if name == found]
