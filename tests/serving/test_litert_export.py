@@ -82,6 +82,19 @@ def test_smaller_graphs_still_translate(task, tmp_path, quantize):
 
 @needs_tensorflow
 @pytest.mark.long
+def test_a_captioner_is_a_translator(task, tmp_path):
+    captioner = make_captioner(task, "soft")
+    version = export_litert(captioner, tmp_path / "captioner", lengths=ONE)
+    options = {"beam_size": 3, "max_length": 9, "return_details": True}
+    found = runtime.load(version).translate(TEXTS, **options)
+    for record, other in zip(found, captioner.translate(TEXTS, **options), strict=True):
+        assert record.tokens == other.tokens
+        assert record.score == pytest.approx(other.score, abs=1e-3)
+        np.testing.assert_allclose(record.alignment, other.alignment, atol=1e-4)
+
+
+@needs_tensorflow
+@pytest.mark.long
 def test_an_operation_that_litert_lacks_is_named(task, tmp_path):
     with pytest.raises(ValueError, match="cannot be exported to LiteRT: .*BitwiseAnd"):
         export_litert(make_captioner(task, "hard"), tmp_path / "captioner", lengths=ONE)
