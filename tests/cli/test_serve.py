@@ -195,7 +195,7 @@ def test_kserve_exports_what_is_missing(preset, kserve, form, tmp_path, monkeypa
     calls = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
+        "zoo.cli.serve.export_graphs_preset", lambda *given: calls.append(given)
     )
     monkeypatch.setattr(
         "zoo.cli.serve.export_preset", lambda *given: calls.append(given)
@@ -213,7 +213,7 @@ def test_an_onnx_export_of_another_preset_is_replaced(
 ):
     calls = []
     monkeypatch.setattr(
-        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
+        "zoo.cli.serve.export_graphs_preset", lambda *given: calls.append(given)
     )
     exported = version / "tiny_tagger" / "1"
     exported.mkdir(parents=True)

@@ -15,7 +15,7 @@ from zoo.cli.common import (
     every_preset,
     progress,
 )
-from zoo.cli.export import FOLDERS, export_onnx_preset, export_preset, model_name
+from zoo.cli.export import FOLDERS, export_graphs_preset, export_preset, model_name
 from zoo.cli.presets import find_preset
 
 HELP = "run a model server"
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int | None:
         return _tell(arguments, command, missing, folder)
     for name in missing.values():
         if kind == "onnx":
-            code = export_onnx_preset(name, folder)
+            code = export_graphs_preset(name, folder)
         else:  # KServe's server needs no warm-up requests
             code = export_preset(name, folder, arguments.engine == "tensorflow")
         if code:
