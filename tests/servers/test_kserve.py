@@ -16,7 +16,7 @@ import pytest
 from tests.servers.process import ROOT, marks, serving, still_there
 from zoo.serving import ServingError
 
-pytestmark = marks
+pytestmark = marks("kserve")
 TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
 
 
