@@ -77,7 +77,9 @@ CODES = {
 def test_v2_over_grpc(server, translator):
     script = Path(__file__).with_name("open_inference.py")
     done = subprocess.run(
-        [python("kserve"), script, server.address, "luong_local"], capture_output=True, text=True
+        [python("kserve"), script, server.address, "luong_local"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -38,7 +38,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo serve` to its parser."""
     add_presets(command, "[PRESET ...]", several=True)
     command.description = f"{HELP}; presets are exported if necessary"
-    text = "TensorFlow Serving (the default); KServe's Python server or Ray Serve, by pip"
+    text = (
+        "TensorFlow Serving (the default); KServe's Python server or Ray Serve, by pip"
+    )
     command.add_argument("--engine", choices=FORMATS, default="tensorflow", help=text)
     text = "of exports (default: onnx for kserve and ray, which serve savedmodel too)"
     command.add_argument("--format", choices=FOLDERS, help=text)
@@ -54,7 +56,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--image", help=text)
     text = "Ray: processes that serve (default 1)"
     command.add_argument("--replicas", type=count, help=text)
-    text = "Ray: as many processes as the load asks for, from --min-replicas (default 1)"
+    text = (
+        "Ray: as many processes as the load asks for, from --min-replicas (default 1)"
+    )
     command.add_argument("--min-replicas", type=count, metavar="N", help=text)
     command.add_argument("--max-replicas", type=count, metavar="N", help="to N")
     text = "Ray: REST's address (default 127.0.0.1; 0.0.0.0: that of every network)"

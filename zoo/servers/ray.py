@@ -3,10 +3,11 @@
     python -m zoo.servers.ray luong_local=exports/onnx/luong_local
 
 It has TensorFlow Serving's gRPC API, and its REST API. Folders of ONNX graphs need
-ray[serve], grpcio, onnxruntime, sentencepiece, regex, lazy-loader and NumPy; SavedModels
-need TensorFlow and tensorflow_text as well.
+ray[serve-grpc], onnxruntime, sentencepiece, lazy-loader and NumPy; SavedModels need
+TensorFlow and tensorflow_text as well.
 """
 
+import logging
 import os
 import signal
 import sys
@@ -72,7 +73,7 @@ def _serve(
         num_cpus=max(os.cpu_count() or 1, most_processors(options)) if local else None,
         object_store_memory=_OBJECTS if local else None,
         include_dashboard=False if local else None,
-        logging_level="WARNING",
+        logging_level=logging.WARNING,
     )
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -80,7 +81,9 @@ def _serve(
     timeout = options["timeout"]
     serve.start(
         http_options={
-            "host": host, "port": rest_port, "request_timeout_s": timeout,
+            "host": host,
+            "port": rest_port,
+            "request_timeout_s": timeout,
         },
         grpc_options={
             "port": port,
@@ -92,7 +95,9 @@ def _serve(
     try:
         serve.run(build(options), name=NAME, route_prefix="/")
         ports = {node["MetricsExportPort"] for node in ray.nodes() if node["Alive"]}
-        print(f"ready; metrics at the ports {sorted(ports)}", file=sys.stderr, flush=True)
+        print(
+            f"ready; metrics at the ports {sorted(ports)}", file=sys.stderr, flush=True
+        )
         while not stop.wait(1.0):
             pass
     finally:

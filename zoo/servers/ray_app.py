@@ -100,5 +100,5 @@ def build(args: Mapping[str, Any]) -> serve.Application:
         ValueError: for arguments that are not the application's.
     """
     options = read_options(args)
-    made = serve.deployment(Replica, name="zoo", **deployment_options(options))
-    return made.bind(**replica_arguments(options))
+    deploy: Any = serve.deployment(name="zoo", **deployment_options(options))
+    return deploy(Replica).bind(**replica_arguments(options))

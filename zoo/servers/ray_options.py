@@ -8,9 +8,9 @@ from zoo.servers.options import COMMON
 # Option -> its default, or its type where there is none, and what it is.
 OPTIONS = {
     "replicas": (1, "processes that serve, each with --threads processors"),
-    "min_replicas": (int, "instead of --replicas: as many as the load asks for, from N"),
+    "min_replicas": (int, "instead of --replicas: as many as the load needs, from N"),
     "max_replicas": (int, "to N"),
-    "target_ongoing_requests": (32.0, "of a replica, for which their number changes"),
+    "target_ongoing_requests": (32.0, "of a replica, at which their number stays"),
 }
 _BATCHING = ("batch_size", "queue", "wait", "timeout")
 

@@ -58,10 +58,10 @@ def _unavailable_without_answer(call: Callable[..., Any]) -> Callable[..., Any]:
     async def checked(request, context):
         answer = await call(request, context)
         internal = grpc.StatusCode.INTERNAL
-        if context.code() in (internal, internal.value[0]):
-            if not context.trailing_metadata():
-                context.set_code(grpc.StatusCode.UNAVAILABLE)
-                context.set_details(_GONE)
+        failed = context.code() in (internal, internal.value[0])
+        if failed and not context.trailing_metadata():
+            context.set_code(grpc.StatusCode.UNAVAILABLE)
+            context.set_details(_GONE)
         return answer
 
     return checked
