@@ -100,3 +100,46 @@ def serving(exported, folder, *options, **choice):
 
 def still_there(server):
     assert server.client().translate("A dog runs.") == "Ein Hund rennt."
+
+
+# === Hostile requests, with the status that answers them ===
+PREDICT = "/v1/models/luong_local:predict"
+HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\n".encode()
+SLOW = HEAD + b"Content-Length: 1000\r\n\r\n{"  # and then nothing
+hostile_bodies = pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"\xff\xfe", 400),
+        ('{"instances": ["é"]}'.encode("latin-1"), 400),
+        (b"[" * 1_000_000, 400),
+        (b'{"instances": [' + b"1" * 100_000 + b"]}", 400),
+        (b'{"instances": ["' + b"a" * 10_000_000 + b'"]}', 400),
+        ({"instances": [1, None, {}]}, 400),
+        ({"instances": ["a"] * 513}, 400),
+        ({"signature_name": "nothing", "instances": ["a"]}, 400),
+        ({"instances": ["a" * 5_000_000]}, 200),
+        ({"instances": ["日" * 100_000, "\x00\x1b[31m", "\u202e", "👩‍👩‍👧"]}, 200),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+
+
+def hostile_connections(port):
+    """Nothing after the head, a wrong length, no HTTP, a head without an end."""
+    opened = []
+    for content in (
+        b"",
+        b"\x00" * 1000,
+        HEAD,
+        SLOW,
+        HEAD + b"Content-Length: -1\r\n\r\n{}",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        HEAD + b"X: " + b"a" * 1_000_000,
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+    ):
+        connection = socket.create_connection(("localhost", port), 10)
+        with contextlib.suppress(OSError):
+            connection.sendall(content)
+        opened.append(connection)
+    return opened
