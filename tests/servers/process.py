@@ -36,15 +36,20 @@ def marks(engine):
 class Server:
     """The server in a process of its own."""
 
-    def __init__(self, folder, *options, engine="kserve"):
+    def __init__(self, folder, *options, engine="kserve", command=None):
         self.folder = folder / "luong_local"
+        # SIGTERM is what Kubernetes sends, SIGINT what ends a framework's own command.
+        self.end = signal.SIGINT if command else signal.SIGTERM
         with contextlib.ExitStack() as stack:
             sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in "ab"]
             port, rest_port = (found.getsockname()[1] for found in sockets)
         self.address, self.url = f"localhost:{port}", f"http://localhost:{rest_port}"
-        command = [python(engine), "-m", f"zoo.servers.{engine}"]
-        command += [f"luong_local={self.folder}"]
-        command += ["--port", str(port), "--rest-port", str(rest_port), *options]
+        if command:
+            command = command(port, rest_port)
+        else:
+            command = [python(engine), "-m", f"zoo.servers.{engine}"]
+            command += [f"luong_local={self.folder}"]
+            command += ["--port", str(port), "--rest-port", str(rest_port), *options]
         self.log = folder / "log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
@@ -78,8 +83,8 @@ class Server:
         return answer.status_code, answer.json()
 
     def stop(self):
-        """The exit code; SIGTERM is what Kubernetes sends."""
-        self.process.send_signal(signal.SIGTERM)
+        """The exit code."""
+        self.process.send_signal(self.end)
         try:
             return self.process.wait(40)
         except subprocess.TimeoutExpired:

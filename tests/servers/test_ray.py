@@ -7,18 +7,22 @@ import socket
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.servers.process import (
     PREDICT,
+    ROOT,
     SLOW,
     hostile_bodies,
     hostile_connections,
     marks,
+    python,
     serving,
 )
+from zoo.servers.ray import ENVIRONMENT
 from zoo.serving import ServingError
 
 pytestmark = marks("ray")
@@ -199,6 +203,31 @@ def test_hostile_connections_and_slow_senders(server):
     for connection in opened + slow:
         connection.close()
     still_there(server)
+
+
+# === The example for Kubernetes ===
+def test_the_example_for_kuberay(exported, tmp_path, monkeypatch):
+    """Its Serve config, but for ports and folder, with the variables of its image."""
+    yaml = pytest.importorskip("yaml", reason="the example is YAML")
+    text = (ROOT / "deploy/kubernetes/rayservice.yaml").read_text()
+    config = yaml.safe_load(yaml.safe_load(text)["spec"]["serveConfigV2"])
+    image = (ROOT / "deploy/ray.Dockerfile").read_text()
+    for name, value in ENVIRONMENT.items():
+        assert f"{name}={value}" in image
+        monkeypatch.setenv(name, value)
+
+    def command(port, rest_port):
+        config["grpc_options"]["port"] = port
+        config["http_options"].update(port=rest_port, host="127.0.0.1")
+        arguments = config["applications"][0]["args"]
+        arguments.update(models={"luong_local": str(tmp_path / "luong_local")})
+        (tmp_path / "serve.yaml").write_text(yaml.safe_dump(config))
+        serve = Path(python("ray")).with_name("serve")
+        return [serve, "run", str(tmp_path / "serve.yaml")]
+
+    with serving(exported, tmp_path, command=command) as server:
+        still_there(server)
+        assert server.ask("/nothing")[0] == 400
 
 
 # === Load ===

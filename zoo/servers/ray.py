@@ -15,6 +15,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from zoo.backend import usable_cores
 from zoo.servers.options import make_parser
 from zoo.servers.ray_options import OPTIONS, most_processors, read_options
 from zoo.serving.folder import versions
@@ -22,7 +23,7 @@ from zoo.serving.transport import MOST_BYTES
 
 NAME = "zoo"  # of the application
 # Read by Ray's processes when they start; on a cluster they are set by who starts it.
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "zoo.servers.ray_proxy.middlewares",
     "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE": str(MOST_BYTES),
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         options = read_options(given)
     except ValueError as error:
         parser.error(str(error))
-    for name, value in _ENVIRONMENT.items():
+    for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     _serve(options, address, host, port, rest_port)
 
@@ -70,7 +71,7 @@ def _serve(
     ray.init(
         address=address,
         # So many that no replica waits for a processor that isn't there.
-        num_cpus=max(os.cpu_count() or 1, most_processors(options)) if local else None,
+        num_cpus=max(usable_cores(), most_processors(options)) if local else None,
         object_store_memory=_OBJECTS if local else None,
         include_dashboard=False if local else None,
         logging_level=logging.WARNING,
