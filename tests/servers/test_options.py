@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from zoo.servers.options import COMMON, make_parser
@@ -27,3 +30,17 @@ def test_a_model_is_a_name_and_a_folder(text, parser, capsys):
     with pytest.raises(SystemExit):
         parser.parse_args([text])
     assert f"expected NAME=FOLDER, received '{text}'" in capsys.readouterr().err
+
+
+def test_logging_says_what_is_loaded_and_no_warning_of_texts():
+    """In a process of its own, since it is set up for good."""
+    code = """
+import logging, warnings
+from zoo.servers.options import set_up_logging
+set_up_logging()
+logging.getLogger("zoo.servers").info("loaded version 1")
+logging.getLogger("other").info("not this")
+warnings.warn("a text is cut")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == "zoo.servers: loaded version 1\n" and done.returncode == 0

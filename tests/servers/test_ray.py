@@ -223,7 +223,7 @@ def test_the_example_for_kuberay(exported, tmp_path, monkeypatch):
         arguments.update(models={"luong_local": str(tmp_path / "luong_local")})
         (tmp_path / "serve.yaml").write_text(yaml.safe_dump(config))
         serve = Path(python("ray")).with_name("serve")
-        return [serve, "run", str(tmp_path / "serve.yaml")]
+        return [serve, "run", "--address", "local", str(tmp_path / "serve.yaml")]
 
     with serving(exported, tmp_path, command=command) as server:
         still_there(server)

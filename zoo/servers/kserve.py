@@ -10,7 +10,6 @@ lazy-loader and NumPy; SavedModels need TensorFlow and tensorflow_text as well.
 import contextlib
 import logging
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 
 # First, since importing kserve parses the arguments of the process.
@@ -28,7 +27,7 @@ from zoo.backend import usable_cores
 from zoo.servers.batching import Batcher
 from zoo.servers.bodies import BoundedBodies
 from zoo.servers.models import ServedModel, open_models, watch
-from zoo.servers.options import make_parser
+from zoo.servers.options import make_parser, set_up_logging
 from zoo.servers.rest import RESTAPI, STATUSES
 
 
@@ -40,9 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     parser = make_parser("zoo.servers.kserve", __doc__, {"workers": _WORKERS})
     given = vars(parser.parse_args(argv))
-    warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
-    logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("zoo.servers").setLevel(logging.INFO)
+    set_up_logging()
     folders, port, rest_port = (given.pop(x) for x in ("models", "port", "rest_port"))
     threads, batcher = given.pop("threads"), Batcher(**given)
     try:

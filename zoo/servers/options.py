@@ -1,6 +1,8 @@
-"""The command line of the servers: models, and the options that all of them have."""
+"""What the servers' commands share: models, options, what their processes log."""
 
 import argparse
+import logging
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +40,13 @@ def make_parser(
             text = f"{text} (default {default})"
             parser.add_argument(flag, type=type(default), default=default, help=text)
     return parser
+
+
+def set_up_logging() -> None:
+    """Makes a server's process log what it loads, and no warning of each text."""
+    warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
+    logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("zoo.servers").setLevel(logging.INFO)
 
 
 def _pair(text):

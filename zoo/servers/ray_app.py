@@ -1,6 +1,5 @@
 """The Ray Serve application: a deployment whose replicas serve exported models."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from starlette.responses import JSONResponse
 
 from zoo.servers.batching import Batcher, Refusal
 from zoo.servers.models import open_models, watch
+from zoo.servers.options import set_up_logging
 from zoo.servers.prediction import PredictionAPI, check_size
 from zoo.servers.ray_options import (
     deployment_options,
@@ -37,20 +37,16 @@ class Replica:
     def __init__(
         self, models: Mapping[str, str], threads: int = 1, **batching: Any
     ) -> None:
-        warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
+        set_up_logging()
         self._batcher = Batcher(**batching)
         served = open_models(models, self._batcher, threads)
         self._rest, self._grpc = RESTAPI(served), PredictionAPI(served)
-        self._end = watch(served.values())
+        watch(served.values())  # as long as the process lives
 
     def check_health(self) -> None:
         """Raises a RuntimeError when nothing runs requests any more."""
         if not self._batcher.alive:
             raise RuntimeError("a thread that runs requests has ended")
-
-    def __del__(self) -> None:
-        self._end()
-        self._batcher.close(seconds=1.0)
 
     # === REST ===
     async def __call__(self, request: Request) -> JSONResponse:
