@@ -94,7 +94,13 @@ def _serve(
         logging_config={"enable_access_log": False, "log_level": "WARNING"},
     )
     try:
-        serve.run(build(options), name=NAME, route_prefix="/")
+        try:
+            serve.run(build(options), name=NAME, route_prefix="/")
+        except RuntimeError as error:
+            found = serve.status().applications[NAME].deployments.values()
+            raise SystemExit(
+                "\n".join([str(error), *(d.message for d in found)])
+            ) from None
         ports = {node["MetricsExportPort"] for node in ray.nodes() if node["Alive"]}
         print(
             f"ready; metrics at the ports {sorted(ports)}", file=sys.stderr, flush=True
