@@ -90,6 +90,7 @@ def _serve(
             "port": port,
             "request_timeout_s": timeout,
             "grpc_servicer_functions": ["zoo.servers.ray_proxy.add_services"],
+            "enable_reflection": False,  # of messages that only replicas know
         },
         logging_config={"enable_access_log": False, "log_level": "WARNING"},
     )
