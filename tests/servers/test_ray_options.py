@@ -15,8 +15,8 @@ def test_defaults():
     options = read_options({"models": MODELS, "max_replicas": None})
     chosen = deployment_options(options)
     assert chosen["num_replicas"] == 1 and "autoscaling_config" not in chosen
-    # A batch that runs and one that waits, and as many requests as may wait.
-    assert chosen["max_ongoing_requests"] == 128
+    # What the replica's queue takes, and a batch that runs.
+    assert chosen["max_ongoing_requests"] == 1088
     assert chosen["max_queued_requests"] == 1024
     assert chosen["ray_actor_options"] == {"num_cpus": 1}
     assert replica_arguments(options) == {
@@ -32,7 +32,7 @@ def test_options_reach_the_deployment_and_the_replica():
     options = read_options({**given, "timeout": 9.0})
     chosen = deployment_options(options)
     assert chosen["num_replicas"] == 3
-    assert chosen["max_ongoing_requests"] == 10 and chosen["max_queued_requests"] == 7
+    assert chosen["max_ongoing_requests"] == 12 and chosen["max_queued_requests"] == 7
     assert chosen["ray_actor_options"] == {"num_cpus": 2}
     assert chosen["graceful_shutdown_timeout_s"] == 9.0
     arguments = replica_arguments(options)
