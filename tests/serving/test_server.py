@@ -276,6 +276,15 @@ def test_the_examples_are_of_this_version():
     assert kind == {"name": FORMATS["onnx"], "version": str(FORMAT_VERSION)}
     [container] = runtime["spec"]["containers"]
     assert container["image"].endswith(f":{zoo.__version__}")
+    cluster = yaml.safe_load((folder / "rayservice.yaml").read_text())["spec"][
+        "rayClusterConfig"
+    ]
+    [workers] = cluster["workerGroupSpecs"]
+    for group in (cluster["headGroupSpec"], workers):
+        [container] = group["template"]["spec"]["containers"]
+        assert container["image"].endswith(f":{zoo.__version__}")
+    image = (folder.parent / "ray.Dockerfile").read_text()
+    assert f"FROM rayproject/ray:{cluster['rayVersion']}-" in image
 
 
 # === The real server ===
