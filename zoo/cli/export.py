@@ -22,7 +22,7 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import find_preset, load_task
-from zoo.files import StrPath
+from zoo.files import StrPath, cache_folder
 from zoo.presets.card import CARD_FILE, digest, read_card
 from zoo.serving.folder import TAKES
 
@@ -35,6 +35,8 @@ FOLDERS = {
     "onnx": "exports/onnx",
     "litert": "exports/litert",
 }
+# Engine of ONNX Runtime -> the options of its export.
+ENGINES: dict[str, dict[str, str]] = {"onnx": {}, "onnx-int8": {"quantize": "int8"}}
 # Option -> its type or choices, and help. All but the last two are arguments of
 # `zoo.serving.Limits`.
 _OPTIONS = {
@@ -169,6 +171,35 @@ def export_graphs_preset(
     return None
 
 
+def exported(name: str, engine: str) -> str:
+    """Returns the folder of a translator's ONNX export in the cache folder.
+
+    What is not there yet is exported, once for each content of a preset.
+
+    Args:
+        name: what `zoo.load` accepts.
+        engine: one of `ENGINES`.
+
+    Raises:
+        BadInput: if there is no such preset, or it cannot be exported.
+        ImportError: without the packages of an export.
+    """
+    from zoo.serving import folder, versions
+
+    preset = find_preset(name, "translate")
+    served = model_name(name, preset)
+    out = cache_folder() / "exports" / engine / digest(preset)[:16]
+    if not versions(out / served):
+        folder.require_graphs("onnx")
+        progress(f"exporting {name} to {out}, once")
+        code = _export_elsewhere(
+            str(preset), out, ["--format", "onnx"], ENGINES[engine], stdout=sys.stderr
+        )
+        if code:
+            raise BadInput(f"{name} cannot be exported; --engine keras needs no export")
+    return str(out / served)
+
+
 def _elsewhere():
     """Whether another process has to export, since Keras uses another backend."""
     backend = configured_backend()
@@ -205,7 +236,8 @@ def model_name(name: str, folder: Path) -> str:
     return Path(name).resolve().name
 
 
-def _export_elsewhere(name, out, words, options):
+def _export_elsewhere(name, out, words, options, stdout=None):
+    """Exports in a process under TensorFlow, and returns its exit code."""
     words = ["export", name, str(out), *words]
     for option, value in options.items():
         words += [f"--{option.replace('_', '-')}", str(value)]
@@ -218,5 +250,5 @@ def _export_elsewhere(name, out, words, options):
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }
     return subprocess.run(
-        [sys.executable, "-m", "zoo", *words], env=environment
+        [sys.executable, "-m", "zoo", *words], env=environment, stdout=stdout
     ).returncode
