@@ -110,7 +110,7 @@ def of_layers(args):
         inputs = [given[key].astype("float32") for key in arguments]
         keras.config.set_dtype_policy(args.precision)
         layer = make()
-        layer(*inputs)
+        layer(*(keras.Input(batch_shape=x.shape) for x in inputs))  # which builds it
         for weight in layer.trainable_variables:
             weight.assign(rng.uniform(-0.2, 0.2, weight.shape).astype("float32"))
         (outputs, gradients), taken = timed(lambda: differentiate(layer, inputs))  # noqa: B023
