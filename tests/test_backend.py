@@ -1,10 +1,12 @@
 import importlib
 import math
+import os
 import sys
 
 import keras
 import pytest
 
+from zoo import backend
 from zoo.backend import (
     check_backend,
     configured_backend,
@@ -62,3 +64,20 @@ def test_tensorflow_is_hidden_for_a_while(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
     with without_tensorflow():
         assert "tensorflow" not in sys.modules
+
+
+def test_usable_cores_are_those_of_the_affinity_and_the_container(
+    monkeypatch, tmp_path
+):
+    limit = tmp_path / "cpu.max"
+    monkeypatch.setattr(backend, "_CPU_LIMIT", limit)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+    assert backend.usable_cores() == 8
+    for text, count in (
+        ("max 100000", 8),
+        ("250000 100000", 2),
+        ("50000 100000", 1),
+        ("1600000 100000", 8),
+    ):
+        limit.write_text(text)
+        assert backend.usable_cores() == count

@@ -12,14 +12,19 @@ from typing import Any
 Tensor = Any  # of whichever backend runs, or a NumPy array
 Shape = tuple[Any, ...]  # ints, None where a size is not known
 
+_CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")  # a container's
 BACKENDS = ("tensorflow", "jax", "torch")
 MODES = ("auto", "none", "data")  # of distributing over devices
 
 
 def usable_cores() -> int:
-    """Returns how many cores this process may use."""
+    """Returns how many cores this process may use, by its affinity and cgroup."""
     affinity = getattr(os, "sched_getaffinity", None)  # Linux has it
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    count = len(affinity(0)) if affinity else os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError):  # no limit is "max"
+        quota, period = _CPU_LIMIT.read_text(encoding="ascii").split()
+        count = min(count, max(1, int(quota) // int(period)))
+    return count
 
 
 def configured_backend() -> str:

@@ -1,5 +1,6 @@
 import json
 import shutil
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -12,6 +13,7 @@ from tests.runtime.test_onnx import COMMANDS, TEXTS, TRANSLATE, same
 from tests.serving.conftest import make_translator
 from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
 from zoo.runtime import litert, onnx
+from zoo.runtime.arrays import ArraySearch
 from zoo.runtime.litert import Buckets, BySentence
 from zoo.serving import export_litert
 
@@ -81,6 +83,29 @@ def test_the_smallest_graphs_that_fit_are_chosen():
     buckets = Buckets([(16, 42, encoder(16))])
     with pytest.raises(ValueError, match="16 pieces .* and 42 steps .* 43 steps"):
         buckets.fit(np.ones((1, 9)), 43)
+
+
+@pytest.mark.backend_free
+def test_a_translation_has_the_room_of_the_last_bucket(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        ArraySearch, "__call__", lambda self, *given: calls.append(given)
+    )
+    model = SimpleNamespace(
+        backbone=Buckets([(8, 26, encoder(8)), (16, 42, encoder(16))])
+    )
+    sources, limits = np.full((2, 9), 7), np.array([50, 30])
+    prefix = np.zeros((2, 50), "int32")
+    prefix[0, :41] = 5
+    litert.BucketSearch(2)(model, sources, limits, 50, prefix)
+    _, ids, found, steps, cut = calls.pop()
+    assert ids.shape == (2, 16) and steps == 42
+    assert found.tolist() == [42, 30] and cut.shape == (2, 42)
+    prefix[0, 41] = 5
+    with pytest.raises(ValueError, match="among the 42 steps .* one of 42 pieces"):
+        litert.BucketSearch(2)(model, sources, limits, 50, prefix)
+    litert.BucketSearch(2)(model, sources, limits, 42)
+    assert calls.pop()[2] is limits
 
 
 # === With LiteRT ===

@@ -125,8 +125,30 @@ def test_only_jax_keeps_programs_and_the_environment_comes_first(monkeypatch, tm
     assert kept("jax")[0] != folder
     assert kept("jax", JAX_COMPILATION_CACHE_DIR="mine") == ["mine", None]
     assert kept("jax", JAX_COMPILATION_CACHE_MAX_SIZE="9")[1] == "9"
+    # JAX is imported already: what the environment said stays.
+    config = types.SimpleNamespace(jax_compilation_cache_dir=None, updated={})
+    config.update = config.updated.__setitem__
+    monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(config=config))
+    kept("jax", JAX_COMPILATION_CACHE_MAX_SIZE="9")
+    assert config.updated["jax_compilation_cache_dir"]
+    assert "jax_compilation_cache_max_size" not in config.updated
+    folder = Path(config.updated["jax_compilation_cache_dir"])
+    assert folder.stat().st_mode & 0o077 == 0
+    folder.chmod(0o777)
+    assert kept("jax") == [None, None]  # whoever can write there could run code here
+    folder.chmod(0o700)
     monkeypatch.setattr(process.importlib.util, "find_spec", lambda name: None)
     assert kept("jax") == [None, None]
+
+
+@pytest.mark.backend_free
+def test_a_cache_folder_that_cannot_be_made_is_left_alone(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
+    monkeypatch.setattr(process, "configured_backend", lambda: "jax")
+    _KEEP_PROGRAMS()
+    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ
 
 
 _COMPILE = """

@@ -26,7 +26,7 @@ from zoo.files import StrPath, cache_folder
 from zoo.presets.card import CARD_FILE, digest, read_card
 from zoo.serving.folder import TAKES
 
-HELP = "write a SavedModel that takes text, or graphs of ONNX or LiteRT"
+HELP = "write a SavedModel that takes text, or ONNX or LiteRT graphs"
 EXAMPLE = "zoo export luong_local"
 
 # Format -> the default folder of models in it.
@@ -48,7 +48,7 @@ _OPTIONS = {
     "max_source_length": (count, "longer inputs are cut (default: the preset's)"),
     "quantize": (
         ("int8", "float16"),
-        "of the weights of word vectors and dense layers (float16: with graphs)",
+        "of the weights of word vectors and dense layers (float16: of graphs only)",
     ),
     "dtype": (("float32", "float16"), "of weights and computation"),
 }
@@ -60,7 +60,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.description = (
         f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/FORMAT/NAME/1)"
     )
-    text = "a SavedModel (the default), or graphs for zoo.runtime"
+    text = "a SavedModel (the default), or graphs for zoo.runtime.onnx or .litert"
     command.add_argument("--format", choices=FOLDERS, default="savedmodel", help=text)
     for name, (kind, text) in _OPTIONS.items():
         choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
@@ -155,6 +155,12 @@ def export_graphs_preset(
             f"--format {form} takes the option --quantize, since limits are given to "
             f"each call; received {as_options(wrong)}"
         )
+    card = preset / CARD_FILE
+    if form == "litert" and card.is_file() and read_card(preset).task != "translate":
+        raise BadInput(
+            f"--format litert takes translators, received {name} "
+            f"({read_card(preset).task})"
+        )
     folder.require_graphs(form)
     if _elsewhere():
         return _export_elsewhere(name, out, ["--format", form], options)
@@ -163,7 +169,6 @@ def export_graphs_preset(
 
     export = {"onnx": serving.export_onnx, "litert": serving.export_litert}[form]
     progress(f"exporting {name}")
-    card = preset / CARD_FILE
     content = json.loads(card.read_text("utf-8")) if card.is_file() else None
     path = Path(out) / model_name(name, preset)
     with bad_input():

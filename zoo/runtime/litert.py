@@ -3,7 +3,8 @@
     translator = zoo.runtime.litert.load("exports/litert/luong_local")
     translator.translate("A dog runs.")
 
-It needs ai-edge-litert, sentencepiece and NumPy: neither Keras nor one of its backends.
+It needs ai-edge-litert, sentencepiece, regex, lazy-loader and NumPy: neither Keras nor
+one of its backends.
 The graphs have fixed sizes, so sentences are computed one after another.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from zoo.decoding.translating import Engine
 from zoo.files import StrPath
-from zoo.runtime.arrays import ArraySearch
+from zoo.runtime.arrays import ArraySearch, trim
 from zoo.runtime.graphs import Arrays, Graph, Graphs, check_names, load_version
 from zoo.runtime.translator import Translator, alignments, scores
 from zoo.serving.manifest import LITERT_FILE
@@ -115,9 +116,9 @@ class LiteRTGraph:
 
 
 class BySentence:
-    """A graph for any number of sentences and of rows for each.
+    """Runs graphs of fixed sizes for any number of sentences and rows.
 
-    It runs those for one sentence, and one row or several, as often as needed.
+    Sentences are computed one after another, their rows in parts.
 
     Args:
         graphs: graphs that differ in their `rows` for a sentence, of which the first
@@ -193,6 +194,11 @@ class Buckets:
             for source, target, graphs in buckets
         ]
 
+    @property
+    def room(self) -> int | None:
+        """The most steps of a target; None if there is no limit."""
+        return self._buckets[-1][1]
+
     def fit(self, source_ids: np.ndarray, length: int) -> tuple[Graphs, np.ndarray]:
         """Chooses the smallest graphs for `(B, S)` ids and a target of `length` steps.
 
@@ -243,6 +249,16 @@ class BucketSearch(ArraySearch):
         """See `Search.__call__`."""
         if steps is None and limits is not None:
             steps = int(np.max(limits, initial=1))
+        room = model.backbone.room
+        if room is not None and steps is not None and steps > room:
+            prefix, *others = rest or [None]
+            if prefix is not None and (longest := trim(prefix).shape[1]) >= room:
+                raise ValueError(
+                    f"A prefix must leave room among the {room} steps of this export. "
+                    f"Received: one of {longest} pieces"
+                )
+            rest = (None if prefix is None else prefix[:, :room], *others)
+            limits, steps = np.minimum(limits, room), room
         graphs, source_ids = model.backbone.fit(np.asarray(source_ids), steps or 1)
         return super().__call__(graphs, source_ids, limits, steps, *rest, **options)
 
@@ -252,9 +268,9 @@ class LiteRTTranslator(Translator):
 
     It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
     and `perplexity`, with their arguments, defaults and results. A source is cut, with
-    a warning, where the largest graphs end. Where a state grows with the target (the
-    Transformer's and the LSTMN's) a translation has twice as many pieces plus 10 at
-    most; what needs more room is a ValueError.
+    a warning, to the longest bucket. Where a state grows with the target (the
+    Transformer's and the LSTMN's) no translation is longer than the last bucket's room,
+    twice its source plus 10; longer prefixes and given translations are a ValueError.
 
     Args:
         backbone: the graphs.

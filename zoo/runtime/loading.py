@@ -27,5 +27,6 @@ def load(path: StrPath, threads: int = 1) -> Any:
         translator.translate("A dog runs.")
         ```
     """
-    form, _ = read_manifest(newest(path))
-    return {"litert": litert, "onnx": onnx}[form].load(path, threads)
+    version = newest(path)
+    form, _ = read_manifest(version)
+    return {"litert": litert, "onnx": onnx}[form].load(version, threads)

@@ -3,7 +3,8 @@
     translator = zoo.runtime.onnx.load("exports/onnx/luong_local")
     translator.translate("A dog runs.")
 
-It needs onnxruntime, sentencepiece and NumPy: neither Keras nor one of its backends.
+It needs onnxruntime, sentencepiece, regex, lazy-loader and NumPy: neither Keras nor one
+of its backends.
 """
 
 import functools

@@ -53,7 +53,9 @@ def write_signatures(
         try:
             content = converter.convert()
         except Exception as error:
-            raise _refusal(error) from error
+            if refusal := _refusal(error):
+                raise refusal from error
+            raise
     (folder / LITERT_FILE).write_bytes(content)
     interpreter = Interpreter(model_content=content)
     return {name: _describe(interpreter.get_signature_runner(name)) for name in traced}
@@ -76,13 +78,11 @@ def _trace(function):
 
 
 def _refusal(error):
-    """Returns the error for a model that the converter refused."""
-    message = str(error)
-    found = re.search(r"(?:TF Select|Custom) ops: ([\w, ]+)", message)
-    reason = found[1].strip() if found else message.strip().partition("\n")[0]
-    return ValueError(
+    """Returns the error for operations that the converter refused, or None."""
+    found = re.search(r"(?:TF Select|Custom) ops: ([\w, ]+)", str(error))
+    return found and ValueError(
         "This model cannot be exported to LiteRT: it has operations that LiteRT lacks: "
-        f"{reason}"
+        f"{found[1].strip()}"
     )
 
 

@@ -60,8 +60,9 @@ def tune_process() -> None:
       to start.
     - With JAX, compiled programs are kept in `jax` of the cache folder
       (`ZOO_CACHE_DIR`), where the next process of the same versions and kind of
-      processor finds them: at most 1 GB, the least recently used go. The environment's
-      `JAX_COMPILATION_CACHE_DIR` comes first; `JAX_ENABLE_COMPILATION_CACHE=false`
+      processor finds them: at most 1 GB of each kind, the least recently used go. A
+      folder that others can write is not used. What the environment sets, as
+      `JAX_COMPILATION_CACHE_DIR`, comes first; `JAX_ENABLE_COMPILATION_CACHE=false`
       keeps none.
 
     Example:
@@ -283,17 +284,32 @@ def _keep_programs():
         return
     # What JAX names a program by holds versions and flags, but not the processor.
     kind = zlib.crc32(_processor().encode())
+    folder = cache_folder() / "jax" / f"{kind:08x}"
+    if not _is_ours(folder):
+        return
     settings = {
-        "jax_compilation_cache_dir": str(cache_folder() / "jax" / f"{kind:08x}"),
+        "jax_compilation_cache_dir": str(folder),
         "jax_compilation_cache_max_size": _MOST_KEPT,
         "jax_persistent_cache_min_compile_time_secs": _WORTH_KEEPING,
     }
-    for name, value in settings.items():
-        os.environ.setdefault(name.upper(), str(value))
+    unset = {k: v for k, v in settings.items() if k.upper() not in os.environ}
+    os.environ.update({name.upper(): str(value) for name, value in unset.items()})
     jax = sys.modules.get("jax")
     if jax is not None and jax.config.jax_compilation_cache_dir is None:
-        for name, value in settings.items():  # it has read the environment
+        for name, value in unset.items():  # it has read the environment
             jax.config.update(name, value)
+
+
+def _is_ours(folder):
+    """Whether a folder of programs can be written, by nobody else: they are run."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError:
+        return False
+    user = getattr(os, "getuid", lambda: found.st_uid)()  # Windows has none
+    alone = found.st_uid == user and not found.st_mode & 0o022
+    return alone and os.access(folder, os.W_OK)
 
 
 def _processor():
