@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from keras import ops, tree
+from keras import tree
 
 from zoo.decoding.compiled import compiled
 from zoo.decoding.search import longest_translation
 from zoo.explorer import what_if
-from zoo.explorer.tracing import Link, TracingSearch
-from zoo.text.rows import END_ID, PAD_ID, START_ID, bucket, pad_rows
+from zoo.explorer.tracing import TracingSearch
+from zoo.text.rows import END_ID, START_ID, bucket, pad_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +88,9 @@ class Explored:
 
     def vocabulary(self) -> list[str]:
         """Returns all pieces, in the order of their ids."""
-        return self.preprocessor.pieces(range(self.preprocessor.tokenizer.vocabulary_size()))
+        return self.preprocessor.pieces(
+            range(self.preprocessor.tokenizer.vocabulary_size())
+        )
 
     def pieces(self, text: str) -> dict[str, Any]:
         """Returns the ids and pieces of a source."""
@@ -120,7 +122,9 @@ class Explored:
             banned_ids=options.banned,
         )
         search.between = between
-        limit = options.max_length or longest_translation(len(ids)) + len(options.prefix)
+        limit = options.max_length or longest_translation(len(ids)) + len(
+            options.prefix
+        )
         prefix = pad_rows([options.prefix], limit) if options.prefix else None
         model = _Steps(self._programs, len(ids), options)
         # A few lengths, each of which may be compiled.
@@ -158,7 +162,7 @@ class Explored:
             text, score, self.preprocessor.pieces(ids), source, weights, *places
         )
 
-    def _step(self, link: Link, options, length):
+    def _step(self, link, options, length):
         details = link.details
         weights = details["weights"][:length].astype("float64")
         real = weights[weights > 0]
@@ -174,9 +178,9 @@ class Explored:
             "candidates": [self._candidate(*pair) for pair in link.candidates],
             "chosen": self._candidate(link.id, link.probability),
             "weights": weights.tolist(),
-            "heads": details["heads"][..., :length].tolist() if "heads" in details else None,
-            "focus": float(details["focus"]) if "focus" in details else None,
-            "window": details["windows"].tolist() if "windows" in details else None,
+            "heads": _listed(details, "heads", length),
+            "focus": _listed(details, "focus"),
+            "window": _listed(details, "windows"),
             "values": values,
         }
 
@@ -271,6 +275,14 @@ class _Steps:
 
 
 # === JSON ===
+
+
+def _listed(details, name, length=None):
+    """A detail as a number or lists, cut along its last axis; None if there is none."""
+    if name not in details:
+        return None
+    values = details[name]
+    return (values if length is None else values[..., :length]).tolist()
 
 
 def _record(text, score, tokens, source, alignment, focus=None, windows=None):

@@ -22,9 +22,9 @@ def write_folder(
 ) -> list[dict[str, Any]]:
     """Writes the page, ONNX Runtime Web's files and the models of presets.
 
-    Any web server can serve the folder at any address: all links are relative, and nothing
-    is fetched from elsewhere. It appears when it is complete; one that an earlier call
-    wrote is replaced.
+    Any web server can serve the folder at any address: all links are relative, and
+    nothing is fetched from elsewhere. It appears when it is complete; one that an
+    earlier call wrote is replaced.
 
     Args:
         path: the folder.
@@ -59,7 +59,7 @@ def write_folder(
             home = part / "models" / name
             home.mkdir(parents=True)
             task = zoo.load(folder)
-            info = model_info(task, folder, name, site)
+            info = model_info(folder, name, site)
             write_model(task, home, {"task": "translate", "name": name, **_sizes(info)})
             entries.append(_entry(info, home, f"models/{name}"))
         content = {"engine": "browser", "models": entries}

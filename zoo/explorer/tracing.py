@@ -57,7 +57,7 @@ class TracingSearch(ArraySearch):
         """See `Search.run`."""
         beam, self.tree = initial, []
         links: list[Any] = [None] * self.beam_size  # of the live hypotheses
-        nodes, done = [-1] * self.beam_size, []
+        nodes, done = [-1] * self.beam_size, list[tuple[Link, int]]()
         kept = _Kept(model)
         while beam.step < steps and (beam.live > LOW / 2).any():
             self.between()

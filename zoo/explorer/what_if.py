@@ -39,9 +39,11 @@ def step(
 
     Args:
         backbone: a `zoo.models.Seq2SeqBackbone`.
-        token_ids, state, memory: as in its `step`.
-        attention: float `(B, S)`: weights that replace the model's own, in a Transformer
-            those of every head of every layer; zeros for its own.
+        token_ids: as in its `step`.
+        state: as in its `step`.
+        memory: as in its `step`.
+        attention: float `(B, S)`: weights that replace the model's own, in a
+            Transformer those of every head of every layer; zeros for its own.
         window: D of local attention, an int or int tensor, () or None for its own.
 
     Returns:
@@ -78,12 +80,6 @@ def step(
 def has_window(backbone: Any) -> bool:
     """Returns whether a backbone's attention has a window."""
     return getattr(_single(backbone), "window", None) is not None
-
-
-def takes_attention(backbone: Any) -> bool:
-    """Returns whether a backbone's attention can be given."""
-    places = (_multi_head(backbone), _lstmn(backbone), [_single(backbone)])
-    return any(place not in ([], [None]) for place in places)
 
 
 # === Where attention is ===

@@ -339,9 +339,7 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         starts = ops.cast(ops.convert_to_tensor(starts), "bool")
         return starts if mask is None else ops.logical_and(starts, mask)
 
-    def read(
-        self, query: Tensor, source: dict[str, Tensor], u: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def read(self, query: Tensor, source: Any, u: Tensor) -> tuple[Tensor, Tensor]:
         """Attention to the source: `(R, 2 units)` and `(R, S)`."""
         batch = ops.shape(source["keys"])[0]
         query = ops.reshape(query, (batch, -1, query.shape[-1]))
