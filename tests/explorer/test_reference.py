@@ -43,9 +43,38 @@ def odd_lines(count, seed=7):
 
 
 ODD = [
-    *("", " ", "   ", "\u3000", "\u00a0 \u2003", "\t\n", "▁", "▁▁ a", "<s>", "</s><unk>"),
-    *("\u0000", "a\u0000b", "\ufeffa", "\u200b", "a\u200db", "\u202e abc", "ﬁne ﬀ", "½ ⅷ"),
-    *("e\u0301", "é", "👩‍👩‍👧‍👦 🏳️‍🌈", "🇩🇪", "\U0001f468\u200d", "ｆｕｌｌ　ｗｉｄｔｈ", "가각힣", "각"),
+    *(
+        "",
+        " ",
+        "   ",
+        "\u3000",
+        "\u00a0 \u2003",
+        "\t\n",
+        "▁",
+        "▁▁ a",
+        "<s>",
+        "</s><unk>",
+    ),
+    *(
+        "\u0000",
+        "a\u0000b",
+        "\ufeffa",
+        "\u200b",
+        "a\u200db",
+        "\u202e abc",
+        "ﬁne ﬀ",
+        "½ ⅷ",
+    ),
+    *(
+        "e\u0301",
+        "é",
+        "👩‍👩‍👧‍👦 🏳️‍🌈",
+        "🇩🇪",
+        "\U0001f468\u200d",
+        "ｆｕｌｌ　ｗｉｄｔｈ",
+        "가각힣",
+        "각",
+    ),
     *("x" * 1000, "A" * 3 + "\u0301" * 50, "的" * 200, "\U0010ffff", "\ufffd", "¨ a ¨"),
 ]
 
@@ -60,14 +89,19 @@ def reference(tmp_path_factory):
 
 def tokenizers():
     draw = random.Random(8)
-    sentences = (EXPLORER.parent / "docs/multi30k/transformer-de-en.txt").read_text("utf-8")
+    sentences = (EXPLORER.parent / "docs/multi30k/transformer-de-en.txt").read_text(
+        "utf-8"
+    )
     texts = [*ODD, *sentences.splitlines(), *odd_lines(10_000)]
     for name in ("luong_local", "dates"):
         path = find(name) / "assets" / "tokenizer" / "vocabulary.spm"
         pieces = Pieces(path.read_bytes())
         size = pieces.vocabulary_size()
         rows = [
-            [draw.choice([1, 4, 5, draw.randrange(size)]) for _ in range(draw.randint(0, 9))]
+            [
+                draw.choice([1, 4, 5, draw.randrange(size)])
+                for _ in range(draw.randint(0, 9))
+            ]
             for _ in range(1000)
         ]
         yield {
@@ -115,7 +149,9 @@ def searches():
                 "lengthPenalty": float(draw.choice([0, 0.6, 1, 2])),
                 "coveragePenalty": float(draw.choice([0, 0, 0.2, 1])),
                 "prefix": draw.integers(4, WORDS, draw.choice([0, 0, 1, 3])).tolist(),
-                "banned": draw.choice([4, 5, 6, 7], draw.choice([0, 0, 2]), False).tolist(),
+                "banned": draw.choice(
+                    [4, 5, 6, 7], draw.choice([0, 0, 2]), False
+                ).tolist(),
                 "trace": True,
             }
             if draw.random() < 0.4:
