@@ -17,7 +17,7 @@ from zoo.text.rows import pad_rows
 pytestmark = pytest.mark.backend_free
 
 WORDS, LENGTH, STEPS = 9, 4, 6  # of the tables
-# Letters with and without marks, Greek, Cyrillic, Hebrew, Arabic, Indic scripts, Thai,
+# Letters with and without marks, Greek, Cyrillic, Hebrew, Arabic, Indian ones, Thai,
 # CJK, Hangul, forms that NFKC takes apart, spaces and what is invisible, symbols, emoji,
 # modifiers, tags, private letters.
 RANGES = """
