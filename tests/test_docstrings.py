@@ -19,6 +19,7 @@ MODULES = sorted(
 # Module -> the package without which it cannot be imported, of an extra that has an
 # environment of its own.
 NEEDS = dict.fromkeys(("zoo.servers.kserve", "zoo.servers.kserve_models"), "kserve")
+NEEDS["zoo.servers.ray_app"] = "fastapi"  # of ray[serve]
 
 
 class Checker(doctest.OutputChecker):

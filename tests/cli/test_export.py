@@ -8,6 +8,7 @@ import zoo
 import zoo.loading
 from tests.marks import long
 from tests.presets_for_tests import save_translator
+from tests.runtime.conftest import needs_extra
 from tests.serving.conftest import needs_tensorflow
 from zoo.cli import main
 from zoo.cli.export import model_name
@@ -86,24 +87,24 @@ def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-def test_onnx_is_exported_from_any_backend(tmp_path, monkeypatch, capfd):
-    for package in ("tf2onnx", "onnxruntime"):
-        pytest.importorskip(package, reason="an export needs the extra `onnx`")
-    from zoo.runtime import onnx
+@pytest.mark.parametrize("form", ["onnx", long("litert")])
+def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd, form):
+    needs_extra(form)
+    from zoo import runtime
 
     folder = save_translator(tmp_path / "tiny")
     monkeypatch.chdir(tmp_path)
-    assert main(["export", str(folder), "--format", "onnx"]) == 0
+    assert main(["export", str(folder), "--format", form]) == 0
     out, err = capfd.readouterr()
-    assert out == f"{Path('exports/onnx/tiny/1')}\n"
+    assert out == f"{Path('exports') / form / 'tiny/1'}\n"
     switched = "exporting in a process with tensorflow" in err
     assert switched == (keras.backend.backend() != "tensorflow")
     texts = ["a dog", "", "two men"]
     options = {"beam_size": 3, "max_length": 5}
-    found = onnx.load("exports/onnx/tiny").translate(texts, **options)
+    found = runtime.load(f"exports/{form}/tiny").translate(texts, **options)
     assert found == zoo.load(folder).translate(texts, **options)
     search = ["--beam=3", "--max-length=5"]
-    assert main(["translate", "exports/onnx/tiny", *search, *texts]) == 0
+    assert main(["translate", f"exports/{form}/tiny", *search, *texts]) == 0
     assert capfd.readouterr().out.splitlines() == found
 
 
@@ -112,6 +113,7 @@ def test_onnx_is_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     [
         (["luong_dot", "--format=onnx", "--no-warmup"], "with --format savedmodel"),
         (["luong_dot", "--format=onnx", "--beam-size=3"], "received --beam-size"),
+        (["luong_dot", "--format=litert", "--dtype=float16"], "received --dtype"),
         (["luong_dot", "--quantize=float16"], "use --dtype float16"),
         (["birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
     ],

@@ -195,7 +195,7 @@ def test_kserve_exports_what_is_missing(preset, kserve, form, tmp_path, monkeypa
     calls = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
+        "zoo.cli.serve.export_graphs_preset", lambda *given: calls.append(given)
     )
     monkeypatch.setattr(
         "zoo.cli.serve.export_preset", lambda *given: calls.append(given)
@@ -213,7 +213,7 @@ def test_an_onnx_export_of_another_preset_is_replaced(
 ):
     calls = []
     monkeypatch.setattr(
-        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
+        "zoo.cli.serve.export_graphs_preset", lambda *given: calls.append(given)
     )
     exported = version / "tiny_tagger" / "1"
     exported.mkdir(parents=True)
@@ -226,9 +226,43 @@ def test_an_onnx_export_of_another_preset_is_replaced(
         assert len(calls) == count
 
 
+def test_ray_starts_with_its_options(version, monkeypatch):
+    found, started = importlib.util.find_spec, []
+    packages = ("ray", "fastapi", "uvicorn", "grpc")
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *given: name if name in packages else found(name, *given),
+    )
+    monkeypatch.setattr("os.execvp", lambda program, command: started.append(command))
+    options = ["--folder", str(version), "--engine", "ray", "--host", "0.0.0.0"]
+    assert main(["serve", "made", *options, "--max-replicas", "3"]) == 0
+    assert main(["serve", "made", *options, "--replicas", "2"]) == 0
+    ports = ["--port", "8500", "--rest-port", "8501", "--threads", "1"]
+    for command, replicas in zip(
+        started, (["--max-replicas", "3"], ["--replicas", "2"]), strict=True
+    ):
+        assert command[1:4] == ["-m", "zoo.servers.ray", f"made={version}/made"]
+        chosen = command[4:]
+        host = chosen.index("--host")
+        assert chosen[host : host + 2] == ["--host", "0.0.0.0"]
+        del chosen[host : host + 2]
+        assert chosen == [*ports, *replicas]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (
+            ["--engine", "kserve", "--replicas", "2"],
+            "--replicas goes with --engine ray",
+        ),
+        (["--host", "0.0.0.0"], "--host goes with --engine ray, received --engine ten"),
+        (
+            ["--engine", "ray", "--replicas", "2", "--max-replicas", "3"],
+            "expected --replicas, or --min-replicas and --max-replicas, received both",
+        ),
+        (["--engine", "ray", "--min-replicas", "2"], "isn't less, received 2 and None"),
         (["--format", "onnx"], "--engine tensorflow serves the formats savedmodel"),
         (["--engine", "kserve", "--image", "mine:1"], "--image goes with --engine"),
         (["--engine", "kserve", "--intra-op-threads", "0"], "goes with --engine"),

@@ -11,7 +11,7 @@ from tests.serving.conftest import make_translator, needs_tensorflow
 from zoo.explorer import what_if
 from zoo.explorer.graphs import store_halves, write_model
 from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
-from zoo.runtime.graphs import Graph
+from zoo.runtime.onnx import OnnxGraph
 from zoo.serving.manifest import read_version
 
 SOURCE = np.array([[4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]], "int32")
@@ -44,7 +44,7 @@ def test_a_step_is_that_of_python(written, given, window):
     task, folder = written
     manifest, files = read_version(folder)
     graphs = {
-        name: Graph(files[f"{name}.onnx"], described, 1, name)
+        name: OnnxGraph(files[f"{name}.onnx"], described, 1, name)
         for name, described in manifest["graphs"].items()
     }
     attention = np.zeros(SOURCE.shape, "float32")

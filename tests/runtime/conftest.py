@@ -1,4 +1,4 @@
-"""Bundled presets as ONNX, once for all files and processes, since it takes long."""
+"""Bundled presets as graphs, once for all files and processes, since it takes long."""
 
 import fcntl
 import os
@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_KERAS = """
 import importlib.machinery, json, sys
 names = "keras keras_hub tensorflow tensorflow_text jax torch onnx tf2onnx".split()
+names += "{more}".split()
 finder = importlib.machinery.PathFinder
 real = finder.find_spec
 def find_spec(name, path=None, target=None):
@@ -25,26 +26,35 @@ assert not set(names) & set(sys.modules)
 """
 
 
+PACKAGES = {"onnx": ["tf2onnx", "onnxruntime"], "litert": ["ai_edge_litert"]}
+
+
+def needs_extra(form):
+    """Skips a test where the packages of a format are missing."""
+    for package in PACKAGES[form]:
+        pytest.importorskip(package, reason=f"an export needs the extra `{form}`")
+
+
 @pytest.fixture(scope="session")
 def export(tmp_path_factory):
     """Function that returns a bundled preset's task, and the folder of its export."""
     if keras.backend.backend() != "tensorflow":
-        pytest.skip("ONNX graphs are written under the TensorFlow backend alone")
-    for package in ("tf2onnx", "onnxruntime"):
-        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+        pytest.skip("graphs are written under the TensorFlow backend alone")
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     tasks = {}
 
-    def exported(name):
-        out = base / "onnx" / name
+    def exported(name, form="onnx"):
+        needs_extra(form)
+        write = {"onnx": zoo.serving.export_onnx, "litert": zoo.serving.export_litert}
+        out = base / form / name
         out.mkdir(parents=True, exist_ok=True)
         if name not in tasks:
             tasks[name] = zoo.load(name)
         with open(out / "lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # the first one exports, the others wait
             if not (out / "1").is_dir():
-                zoo.serving.export_onnx(tasks[name], out, card={"name": name})
+                write[form](tasks[name], out, card={"name": name})
         return tasks[name], out
 
     return exported
@@ -53,14 +63,14 @@ def export(tmp_path_factory):
 @pytest.fixture
 def alone():
     """Function that runs code with arguments in a process in which neither Keras nor a
-    backend can be imported, and returns what it printed."""
+    backend, nor `more`, can be imported, and returns what it printed."""
 
-    def run(code, *arguments):
+    def run(code, *arguments, more=""):
         done = subprocess.run(
             [
                 sys.executable,
                 "-c",
-                WITHOUT_KERAS.format(code=code),
+                WITHOUT_KERAS.format(code=code, more=more),
                 *map(str, arguments),
             ],
             cwd=ROOT,

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo.runtime.graphs import StepGraphs
-from zoo.runtime.onnx import Graphs
+from zoo.runtime.graphs import Graphs, StepGraphs
 
 pytestmark = pytest.mark.backend_free
 

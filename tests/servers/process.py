@@ -1,5 +1,5 @@
-"""KServe's server in a process of its own, in an environment that has kserve:
-`ZOO_KSERVE_PYTHON`, or this."""
+"""The real servers in processes of their own, in an environment that has what they
+need: that of `ZOO_KSERVE_PYTHON` or `ZOO_RAY_PYTHON`, or this."""
 
 import contextlib
 import importlib.util
@@ -18,29 +18,36 @@ import pytest
 from zoo.serving import Client
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = os.environ.get("ZOO_KSERVE_PYTHON") or (
-    sys.executable if importlib.util.find_spec("kserve") else None
-)
-marks = [
-    pytest.mark.long,
-    pytest.mark.skipif(
-        PYTHON is None,
-        reason="kserve is not here, and ZOO_KSERVE_PYTHON names no other Python",
-    ),
-]
+PACKAGES = {"kserve": ("kserve",), "ray": ("ray", "fastapi", "uvicorn")}
+
+
+def python(engine):
+    """The Python that runs a server, or None."""
+    here = all(map(importlib.util.find_spec, PACKAGES[engine]))
+    return os.environ.get(f"ZOO_{engine.upper()}_PYTHON") or (here and sys.executable)
+
+
+def marks(engine):
+    name = f"ZOO_{engine.upper()}_PYTHON"
+    reason = f"{engine} is not here, and {name} names no other Python"
+    return [pytest.mark.long, pytest.mark.skipif(not python(engine), reason=reason)]
 
 
 class Server:
     """The server in a process of its own."""
 
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, engine="kserve", command=None):
         self.folder = folder / "luong_local"
         with contextlib.ExitStack() as stack:
             sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in "ab"]
             port, rest_port = (found.getsockname()[1] for found in sockets)
         self.address, self.url = f"localhost:{port}", f"http://localhost:{rest_port}"
-        command = [PYTHON, "-m", "zoo.servers.kserve", f"luong_local={self.folder}"]
-        command += ["--port", str(port), "--rest-port", str(rest_port), *options]
+        if command:
+            command = command(port, rest_port)
+        else:
+            command = [python(engine), "-m", f"zoo.servers.{engine}"]
+            command += [f"luong_local={self.folder}"]
+            command += ["--port", str(port), "--rest-port", str(rest_port), *options]
         self.log = folder / "log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
@@ -48,16 +55,18 @@ class Server:
             )
         deadline = time.monotonic() + 120
         while True:
-            with contextlib.suppress(OSError):
-                socket.create_connection(("localhost", rest_port), 1).close()
+            with contextlib.suppress(OSError, ValueError):
                 socket.create_connection(("localhost", port), 1).close()
-                break
+                if self.ask("/v1/models/luong_local")[0] == 200:
+                    break
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.1)
 
-    def client(self, **options):
-        return Client(self.url, "luong_local", timeout=60, retries=0, **options)
+    def client(self, grpc=False, **options):
+        address = self.address if grpc else self.url
+        options = {"timeout": 60, "retries": 0, **options}
+        return Client(address, "luong_local", **options)
 
     def ask(self, path, body=None, **options):
         """The status and the JSON that answer a request."""
@@ -82,15 +91,59 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(exported, folder, *options):
+def serving(exported, folder, *options, **choice):
     shutil.copytree(exported / "1", folder / "luong_local" / "1")
-    server = Server(folder, *options)
+    server = Server(folder, *options, **choice)
     try:
         yield server
     finally:
         code = server.stop()
-    assert code in (0, -signal.SIGTERM)
+    # Of a framework's own command the code is the framework's.
+    assert code in (0, -signal.SIGTERM) or "command" in choice
 
 
 def still_there(server):
     assert server.client().translate("A dog runs.") == "Ein Hund rennt."
+
+
+# === Hostile requests, with the status that answers them ===
+PREDICT = "/v1/models/luong_local:predict"
+HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\n".encode()
+SLOW = HEAD + b"Content-Length: 1000\r\n\r\n{"  # and then nothing
+hostile_bodies = pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"\xff\xfe", 400),
+        ('{"instances": ["é"]}'.encode("latin-1"), 400),
+        (b"[" * 1_000_000, 400),
+        (b'{"instances": [' + b"1" * 100_000 + b"]}", 400),
+        (b'{"instances": ["' + b"a" * 10_000_000 + b'"]}', 400),
+        ({"instances": [1, None, {}]}, 400),
+        ({"instances": ["a"] * 513}, 400),
+        ({"signature_name": "nothing", "instances": ["a"]}, 400),
+        ({"instances": ["a" * 5_000_000]}, 200),
+        ({"instances": ["日" * 100_000, "\x00\x1b[31m", "\u202e", "👩‍👩‍👧"]}, 200),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+
+
+def hostile_connections(port):
+    """Nothing after the head, a wrong length, no HTTP, a head without an end."""
+    opened = []
+    for content in (
+        b"",
+        b"\x00" * 1000,
+        HEAD,
+        SLOW,
+        HEAD + b"Content-Length: -1\r\n\r\n{}",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        HEAD + b"X: " + b"a" * 1_000_000,
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+    ):
+        connection = socket.create_connection(("localhost", port), 10)
+        with contextlib.suppress(OSError):
+            connection.sendall(content)
+        opened.append(connection)
+    return opened

@@ -190,6 +190,12 @@ def test_each_of_many_gets_its_own_answer(make):
     assert max(map(len, run.batches)) <= 7
 
 
+def test_it_lives_until_it_is_closed(make):
+    batcher = make(workers=2)
+    assert batcher.alive
+    assert batcher.close(5) and not batcher.alive
+
+
 def test_a_closed_batcher_answers_what_waits(make):
     batcher = make()
     gate, first = busy(batcher)

@@ -1,6 +1,5 @@
 """KServe's server, started for real: REST, hostile requests, load."""
 
-import contextlib
 import json
 import re
 import shlex
@@ -13,10 +12,19 @@ import time
 import numpy as np
 import pytest
 
-from tests.servers.process import ROOT, marks, serving, still_there
+from tests.servers.process import (
+    PREDICT,
+    ROOT,
+    SLOW,
+    hostile_bodies,
+    hostile_connections,
+    marks,
+    serving,
+    still_there,
+)
 from zoo.serving import ServingError
 
-pytestmark = marks
+pytestmark = marks("kserve")
 TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
 
 
@@ -77,26 +85,7 @@ def test_the_readmes_curl_lines(server):
 
 
 # === Hostile requests ===
-PREDICT = "/v1/models/luong_local:predict"
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b"", 400),
-        (b"\xff\xfe", 400),
-        ('{"instances": ["é"]}'.encode("latin-1"), 400),
-        (b"[" * 1_000_000, 400),
-        (b'{"instances": [' + b"1" * 100_000 + b"]}", 400),
-        (b'{"instances": ["' + b"a" * 10_000_000 + b'"]}', 400),
-        ({"instances": [1, None, {}]}, 400),
-        ({"instances": ["a"] * 513}, 400),
-        ({"signature_name": "nothing", "instances": ["a"]}, 400),
-        ({"instances": ["a" * 5_000_000]}, 200),
-        ({"instances": ["日" * 100_000, "\x00\x1b[31m", "\u202e", "👩‍👩‍👧"]}, 200),
-    ],
-    ids=lambda value: str(value)[:30],
-)
+@hostile_bodies
 def test_hostile_bodies(server, body, status):
     found, answer = server.ask(PREDICT, body)
     assert found == status, answer
@@ -105,24 +94,7 @@ def test_hostile_bodies(server, body, status):
 
 
 def test_hostile_connections(server):
-    """Nothing after the head, a wrong length, no HTTP, thousands of headers."""
-    port = int(server.url.rsplit(":", 1)[1])
-    head = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\n".encode()
-    opened = []
-    for content in (
-        b"",
-        b"\x00" * 1000,
-        head,
-        head + b"Content-Length: 1000\r\n\r\n{",
-        head + b"Content-Length: -1\r\n\r\n{}",
-        head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-        head + b"X: " + b"a" * 1_000_000,
-        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
-    ):
-        connection = socket.create_connection(("localhost", port), 10)
-        with contextlib.suppress(OSError):
-            connection.sendall(content)
-        opened.append(connection)
+    opened = hostile_connections(int(server.url.rsplit(":", 1)[1]))
     still_there(server)
     for connection in opened:
         connection.close()
@@ -132,10 +104,9 @@ def test_hostile_connections(server):
 def test_a_slow_sender_is_refused_and_delays_nobody(exported, tmp_path):
     with serving(exported, tmp_path, "--timeout", "2") as server:
         port = int(server.url.rsplit(":", 1)[1])
-        head = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
         slow = [socket.create_connection(("localhost", port), 10) for _ in range(50)]
         for connection in slow:
-            connection.sendall(head.encode() + b"{")
+            connection.sendall(SLOW)
         still_there(server)
         for connection in slow:
             assert b" 408 " in connection.recv(1000)

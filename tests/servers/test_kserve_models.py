@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.servers.process import PYTHON, marks, still_there
+from tests.servers.process import marks, python, still_there
 
-pytestmark = marks
+pytestmark = marks("kserve")
 TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
 
 
@@ -77,7 +77,9 @@ CODES = {
 def test_v2_over_grpc(server, translator):
     script = Path(__file__).with_name("open_inference.py")
     done = subprocess.run(
-        [PYTHON, script, server.address, "luong_local"], capture_output=True, text=True
+        [python("kserve"), script, server.address, "luong_local"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tests.servers.conftest import fake_signatures
+from zoo.servers import models
 from zoo.servers.batching import Batcher, Refusal
-from zoo.servers.models import ServedModel, watch
+from zoo.servers.models import ServedModel, open_models, watch
 from zoo.servers.signatures import Signature
 
 pytestmark = pytest.mark.backend_free
@@ -54,6 +55,28 @@ def test_without_a_version_nothing_is_found(tmp_path, batcher):
         with pytest.raises(Refusal, match=r"versions \[\]") as refused:
             model.find(**given)
         assert refused.value.code == "NOT_FOUND"
+
+
+def test_models_are_opened_with_a_version_each(folder, tmp_path, batcher, monkeypatch):
+    threads = []
+
+    def load(folder, threads_):
+        threads.append(threads_)
+        return fake_signatures(folder)
+
+    monkeypatch.setattr(models, "load_version", lambda f, threads: load(f, threads))
+    found = open_models({"a": folder, "b": str(folder)}, batcher, threads=3)
+    assert {name: model.versions for name, model in found.items()} == {
+        "a": [1, 2],
+        "b": [1, 2],
+    }
+    assert set(threads) == {3}
+    with pytest.raises(ValueError, match="c cannot be served: there is no version in"):
+        open_models({"a": folder, "c": tmp_path / "none"}, batcher)
+    for number in (1, 2):
+        (folder / str(number) / "broken").touch()
+    with pytest.raises(ValueError, match="a cannot be served: .*broken"):
+        open_models({"a": folder}, batcher)
 
 
 def test_a_folder_that_is_away_takes_nothing_down(model, folder):

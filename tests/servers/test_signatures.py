@@ -138,6 +138,6 @@ def test_what_a_saved_model_refuses_is_the_requests_fault(saved):  # noqa: F811
 def test_an_onnx_export_of_another_task_is_refused(tmp_path, monkeypatch):
     (tmp_path / "manifest.json").write_text("{}")
     tagger = types.SimpleNamespace(task_name="tag")
-    monkeypatch.setattr("zoo.runtime.onnx.load", lambda *_: tagger)
+    monkeypatch.setattr("zoo.runtime.onnx.load", lambda *_, workers: tagger)
     with pytest.raises(ValueError, match=r"translators are served; .* \(tag\)"):
         load_version(tmp_path)

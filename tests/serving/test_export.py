@@ -325,6 +325,6 @@ def test_a_folder_of_others_has_no_metadata(tmp_path):
 @needs_tensorflow
 def test_versions_of_two_formats_do_not_mix(tasks, tmp_path):
     (tmp_path / "3").mkdir()
-    (tmp_path / "3/manifest.json").touch()  # as of an export to ONNX
-    with pytest.raises(ValueError, match="must be of one format.*has manifest.json"):
+    (tmp_path / "3/tag.onnx").touch()
+    with pytest.raises(ValueError, match="must be of one format.*has tag.onnx"):
         export_savedmodel(tasks["tagger"], tmp_path, warmup=False)

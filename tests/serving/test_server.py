@@ -12,7 +12,7 @@ import pytest
 import zoo
 from tests.serving.conftest import needs_tensorflow
 from zoo.serving import Client, ServingError, server_command, write_server_files
-from zoo.serving.manifest import FORMAT, FORMAT_VERSION
+from zoo.serving.manifest import FORMAT_VERSION, FORMATS
 from zoo.serving.server import (
     BINARY,
     IMAGE,
@@ -273,9 +273,18 @@ def test_the_examples_are_of_this_version():
     assert model["runtime"] == runtime["metadata"]["name"]
     [kind] = runtime["spec"]["supportedModelFormats"]
     assert model["modelFormat"] == kind
-    assert kind == {"name": FORMAT, "version": str(FORMAT_VERSION)}
+    assert kind == {"name": FORMATS["onnx"], "version": str(FORMAT_VERSION)}
     [container] = runtime["spec"]["containers"]
     assert container["image"].endswith(f":{zoo.__version__}")
+    cluster = yaml.safe_load((folder / "rayservice.yaml").read_text())["spec"][
+        "rayClusterConfig"
+    ]
+    [workers] = cluster["workerGroupSpecs"]
+    for group in (cluster["headGroupSpec"], workers):
+        [container] = group["template"]["spec"]["containers"]
+        assert container["image"].endswith(f":{zoo.__version__}")
+    image = (folder.parent / "ray.Dockerfile").read_text()
+    assert f"FROM rayproject/ray:{cluster['rayVersion']}-" in image
 
 
 # === The real server ===

@@ -190,7 +190,7 @@ def add_presets(
         f"       {command.prog} --preset PRESET{again} {usage} [option ...]"
     )
     command.add_argument("words", metavar="PRESET", nargs="*", help=argparse.SUPPRESS)
-    text = "name, folder (of a preset or of a run; of an ONNX export, to run it on "
+    text = "name, folder (of a preset or of a run; of an export, to run it on "
     text += "texts) or handle"
     if several:
         text += "; may be repeated"

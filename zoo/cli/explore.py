@@ -73,9 +73,9 @@ def _export(arguments):
     if wrong := [name for name in given if getattr(arguments, name)]:
         raise BadInput(f"--export serves nothing, received also {as_options(wrong)}")
     chosen = _named(_given(arguments) or EXPORTED)
-    from zoo.serving.folder import require_onnx
+    from zoo.serving.folder import require_graphs
 
-    require_onnx()
+    require_graphs("onnx")
     if needs_process():
         words = ["explore", "--export", arguments.export]
         words += ["--site", arguments.site] * bool(arguments.site)

@@ -27,11 +27,15 @@ from zoo.files import StrPath
 from zoo.presets.card import CARD_FILE, digest, read_card
 from zoo.serving.folder import TAKES
 
-HELP = "write a SavedModel that takes text, or ONNX graphs"
+HELP = "write a SavedModel that takes text, or graphs of ONNX or LiteRT"
 EXAMPLE = "zoo export luong_local"
 
 # Format -> the default folder of models in it.
-FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
+FOLDERS = {
+    "savedmodel": "exports",
+    "onnx": "exports/onnx",
+    "litert": "exports/litert",
+}
 # Option -> its type or choices, and help. All but the last two are arguments of
 # `zoo.serving.Limits`.
 _OPTIONS = {
@@ -43,7 +47,7 @@ _OPTIONS = {
     "max_source_length": (count, "longer inputs are cut (default: the preset's)"),
     "quantize": (
         ("int8", "float16"),
-        "of the weights of word vectors and dense layers (float16: with onnx)",
+        "of the weights of word vectors and dense layers (float16: with graphs)",
     ),
     "dtype": (("float32", "float16"), "of weights and computation"),
 }
@@ -53,9 +57,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo export` to its parser."""
     add_presets(command, "[OUT]")
     command.description = (
-        f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/onnx/NAME/1)"
+        f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/FORMAT/NAME/1)"
     )
-    text = "a SavedModel (the default), or graphs for zoo.runtime.onnx"
+    text = "a SavedModel (the default), or graphs for zoo.runtime"
     command.add_argument("--format", choices=FOLDERS, default="savedmodel", help=text)
     for name, (kind, text) in _OPTIONS.items():
         choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
@@ -78,12 +82,11 @@ def run(arguments: argparse.Namespace) -> int | None:
     no_words(words[1:], arguments)
     given = {option: getattr(arguments, option) for option in _OPTIONS}
     given = {option: value for option, value in given.items() if value is not None}
-    if arguments.format == "onnx":
+    (out,) = words or [FOLDERS[arguments.format]]
+    if arguments.format != "savedmodel":
         if arguments.no_warmup:
             raise BadInput("--no-warmup goes with --format savedmodel")
-        (out,) = words or [FOLDERS["onnx"]]
-        return export_onnx_preset(name, out, **given)
-    (out,) = words or [FOLDERS["savedmodel"]]
+        return export_graphs_preset(name, out, arguments.format, **given)
     return export_preset(name, out, not arguments.no_warmup, **given)
 
 
@@ -104,7 +107,7 @@ def export_preset(
     _check_limits(name, preset, options)
     if options.get("quantize") == "float16":
         raise BadInput(
-            "--quantize float16 goes with --format onnx; use --dtype float16"
+            "--quantize float16 goes with --format onnx or litert; use --dtype float16"
         )
     folder.require_tensorflow()
     if warmup:
@@ -132,12 +135,15 @@ def export_preset(
     return None
 
 
-def export_onnx_preset(name: str, out: StrPath, **options: Any) -> int | None:
-    """Exports a preset as ONNX graphs; see `run`.
+def export_graphs_preset(
+    name: str, out: StrPath, form: str = "onnx", **options: Any
+) -> int | None:
+    """Exports a preset as graphs; see `run`.
 
     Args:
         name: what `zoo.load` accepts.
         out: the folder for the model's folder.
+        form: "onnx" or "litert".
         **options: options of `zoo export` by name.
     """
     from zoo.serving import folder
@@ -145,28 +151,22 @@ def export_onnx_preset(name: str, out: StrPath, **options: Any) -> int | None:
     preset = find_preset(name)
     if wrong := [option for option in options if option != "quantize"]:
         raise BadInput(
-            "--format onnx takes the option --quantize, since limits are given to each "
-            f"call; received {as_options(wrong)}"
+            f"--format {form} takes the option --quantize, since limits are given to "
+            f"each call; received {as_options(wrong)}"
         )
-    folder.require_onnx()
+    folder.require_graphs(form)
     if needs_process():
-        return _export_elsewhere(name, out, ["--format", "onnx"], options)
+        return _export_elsewhere(name, out, ["--format", form], options)
     task = load_task(name, None)
-    from zoo.serving import export_onnx
+    from zoo import serving
 
+    export = {"onnx": serving.export_onnx, "litert": serving.export_litert}[form]
     progress(f"exporting {name}")
     card = preset / CARD_FILE
     content = json.loads(card.read_text("utf-8")) if card.is_file() else None
+    path = Path(out) / model_name(name, preset)
     with bad_input():
-        print(
-            export_onnx(
-                task,
-                Path(out) / model_name(name, preset),
-                preset=digest(preset),
-                card=content,
-                **options,
-            )
-        )
+        print(export(task, path, preset=digest(preset), card=content, **options))
     return None
 
 

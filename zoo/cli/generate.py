@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     Raises:
         BadInput: if the preset does not exist or is no language model, a file cannot be
-            used, or an export to ONNX should draw words.
+            used, or an export should draw words.
     """
     if arguments.top_k and arguments.top_p:
         raise BadInput("give --top-k or --top-p, not both")
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     export = is_export(name)
     if export and given:
         raise BadInput(
-            f"{name} is an export to ONNX and writes the most probable words alone, "
+            f"{name} is an export and writes the most probable words alone, "
             f"received {as_options(given)}"
         )
     task, texts = load_for_texts(arguments, "generate")

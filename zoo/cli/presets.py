@@ -34,21 +34,20 @@ def find_preset(name: str, task: str | None = None) -> Path:
 
 
 def is_export(name: str) -> bool:
-    """Returns whether a name is the folder of an export to ONNX, or of its versions."""
+    """Returns whether a name is the folder of exported graphs, or of their versions."""
     return (newest(Path(name).expanduser()) / MANIFEST).is_file()
 
 
 def _load_export(name, backend, task):
-    """Loads an export to ONNX, which needs no Keras."""
+    """Loads exported graphs, which need no Keras."""
     if backend:
         raise BadInput(
-            f"{name} is an export to ONNX and runs without Keras, received "
-            f"--backend {backend}"
+            f"{name} is an export that runs without Keras, received --backend {backend}"
         )
-    from zoo.runtime import onnx
+    from zoo import runtime
 
     progress(f"loading {name}")
-    model = onnx.load(Path(name).expanduser())
+    model = runtime.load(Path(name).expanduser())
     if model.task_name != task:
         raise BadInput(presets.cannot(name, task))
     return model
@@ -60,7 +59,7 @@ def load_task(
     """Loads a preset for a command, checking all it can before importing Keras.
 
     Args:
-        name: what `zoo.load` accepts, or with a task the folder of an export to ONNX.
+        name: what `zoo.load` accepts, or with a task the folder of exported graphs.
         backend: the backend to select; None for the configured one.
         task: the required task, as in cards; None for any.
         **options: further arguments of `zoo.load`.
@@ -114,12 +113,11 @@ def load_translator(names: Sequence[str], backend: str | None) -> Any:
     """Loads a preset that translates, or several as an ensemble.
 
     Args:
-        names: each what `zoo.load` accepts, or one folder of an export to ONNX.
+        names: each what `zoo.load` accepts, or one folder of exported graphs.
         backend: see `load_task`.
 
     Returns:
-        A `zoo.models.Translator`, a `zoo.runtime.onnx.Translator` or a
-        `zoo.decoding.Ensemble`.
+        A `zoo.models.Translator`, one of `zoo.runtime`, or a `zoo.decoding.Ensemble`.
 
     Raises:
         BadInput: if one does not translate, or they cannot form an ensemble.
@@ -127,7 +125,7 @@ def load_translator(names: Sequence[str], backend: str | None) -> Any:
     exports = [name for name in names if is_export(name)]
     if exports and len(names) > 1:
         raise BadInput(
-            "an ensemble is made of presets, without exports to ONNX, received "
+            "an ensemble is made of presets, without exports, received "
             f"{', '.join(exports)}"
         )
     if not exports:

@@ -15,23 +15,34 @@ from zoo.cli.common import (
     every_preset,
     progress,
 )
-from zoo.cli.export import FOLDERS, export_onnx_preset, export_preset, model_name
+from zoo.cli.export import FOLDERS, export_graphs_preset, export_preset, model_name
 from zoo.cli.presets import find_preset
 
 HELP = "run a model server"
 EXAMPLE = "zoo serve luong_local"
 
 # Engine -> the formats that it can serve, the default first.
-FORMATS = {"tensorflow": ("savedmodel",), "kserve": ("onnx", "savedmodel")}
+FORMATS = {
+    "tensorflow": ("savedmodel",),
+    "kserve": ("onnx", "savedmodel"),
+    "ray": ("onnx", "savedmodel"),
+}
+# Option -> the engine that has it.
+OWN = {
+    **dict.fromkeys(("image", "allowed_batch_sizes"), "tensorflow"),
+    **dict.fromkeys(("replicas", "min_replicas", "max_replicas", "host"), "ray"),
+}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo serve` to its parser."""
     add_presets(command, "[PRESET ...]", several=True)
     command.description = f"{HELP}; presets are exported if necessary"
-    text = "TensorFlow Serving (the default), or KServe's Python server from PyPI"
+    text = (
+        "TensorFlow Serving (the default); KServe's Python server or Ray Serve, by pip"
+    )
     command.add_argument("--engine", choices=FORMATS, default="tensorflow", help=text)
-    text = "of exports (default: onnx for kserve, whose other choice is savedmodel)"
+    text = "of exports (default: onnx for kserve and ray, which serve savedmodel too)"
     command.add_argument("--format", choices=FOLDERS, help=text)
     text = "folder of the exported models (default exports, exports/onnx)"
     command.add_argument("--folder", help=text)
@@ -43,6 +54,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--intra-op-threads", type=_threads, default=1, help=text)
     text = "Docker image (default: see docs/serving.md)"
     command.add_argument("--image", help=text)
+    text = "Ray: processes that serve (default 1)"
+    command.add_argument("--replicas", type=count, help=text)
+    text = (
+        "Ray: as many processes as the load asks for, from --min-replicas (default 1)"
+    )
+    command.add_argument("--min-replicas", type=count, metavar="N", help=text)
+    command.add_argument("--max-replicas", type=count, metavar="N", help="to N")
+    text = "Ray: REST's address (default 127.0.0.1; 0.0.0.0: that of every network)"
+    command.add_argument("--host", help=text)
     text = "run each request on its own"
     command.add_argument("--no-batching", action="store_true", help=text)
     text = "pad batches to these sizes (default: none; see docs/serving.md)"
@@ -64,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int | None:
         BadInput: if a name is not a preset.
         FileNotFoundError: with neither the server's binary nor Docker, if that server
             is to be started.
-        ImportError: without kserve, if that server is to be started.
+        ImportError: without the engine's packages, if it is to be started.
     """
     kind = _format(arguments)
     folder = arguments.folder or FOLDERS[kind]
@@ -97,8 +117,8 @@ def run(arguments: argparse.Namespace) -> int | None:
         return _tell(arguments, command, missing, folder)
     for name in missing.values():
         if kind == "onnx":
-            code = export_onnx_preset(name, folder)
-        else:  # KServe's server needs no warm-up requests
+            code = export_graphs_preset(name, folder)
+        else:  # the other servers need no warm-up requests
             code = export_preset(name, folder, arguments.engine == "tensorflow")
         if code:
             return code
@@ -124,15 +144,24 @@ def _format(arguments):
             f"--engine {arguments.engine} serves the formats {' '.join(formats)}, "
             f"received {arguments.format}"
         )
-    if arguments.engine != "tensorflow":
-        options = ("image", "allowed_batch_sizes")
-        if given := [option for option in options if getattr(arguments, option)]:
+    for option, engine in OWN.items():
+        if getattr(arguments, option) and arguments.engine != engine:
             raise BadInput(
-                f"{as_options(given)} goes with --engine tensorflow, received --engine "
-                f"{arguments.engine}"
+                f"{as_options([option])} goes with --engine {engine}, received "
+                f"--engine {arguments.engine}"
             )
-        if not arguments.intra_op_threads:
-            raise BadInput("--intra-op-threads 0 goes with --engine tensorflow")
+    if arguments.engine != "tensorflow" and not arguments.intra_op_threads:
+        raise BadInput("--intra-op-threads 0 goes with --engine tensorflow")
+    least, most = arguments.min_replicas, arguments.max_replicas
+    if arguments.replicas and (least or most):
+        raise BadInput(
+            "expected --replicas, or --min-replicas and --max-replicas, received both"
+        )
+    if least and (most or 0) < least:
+        raise BadInput(
+            "--min-replicas goes with a --max-replicas that isn't less, received "
+            f"{least} and {most}"
+        )
     return arguments.format or formats[0]
 
 
@@ -144,10 +173,14 @@ def _command(arguments, folder, names):
         "batching": not arguments.no_batching,
     }
     threads = arguments.intra_op_threads
-    if arguments.engine == "kserve":
-        from zoo.servers.launch import kserve_command
+    if arguments.engine != "tensorflow":
+        from zoo.servers.launch import engine_command
 
-        return kserve_command(folder, names, threads=threads, **common)
+        own = [name for name, engine in OWN.items() if engine == "ray"]
+        options = {name: getattr(arguments, name) for name in own}
+        return engine_command(
+            arguments.engine, folder, names, threads=threads, **options, **common
+        )
     from zoo.serving import server
 
     return server.server_command(
@@ -198,7 +231,7 @@ def _check_task(name):
     preset = find_preset(name)
     if (preset / CARD_FILE).is_file() and read_card(preset).task != "translate":
         raise BadInput(
-            "--engine kserve serves ONNX exports of translators; for other tasks give "
+            "of ONNX exports the servers take translators; for other tasks give "
             f"--format savedmodel, received {name}"
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 from zoo.explorer.graphs import write_model
 from zoo.explorer.info import model_info
 from zoo.files import StrPath, sha256
-from zoo.serving.folder import require_onnx
+from zoo.serving.folder import require_graphs
 from zoo.serving.manifest import MANIFEST
 
 MODELS = "models.json"
@@ -47,7 +47,7 @@ def write_folder(
         raise ValueError(
             f"The folder must be new, empty or an earlier export. Received: {path}"
         )
-    require_onnx()
+    require_graphs("onnx")
     import zoo
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,14 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.explorer import what_if
+from zoo.serving.graph_export import (
+    Function,
+    Spec,
+    TranslatorFunctions,
+    package_versions,
+)
 from zoo.serving.manifest import write_manifest
-from zoo.serving.onnx_export import TranslatorFunctions, package_versions
-from zoo.serving.onnx_graphs import Function, Spec, write_graphs
+from zoo.serving.onnx_graphs import write_graphs
 
 _SMALL = 1024  # weights with fewer values stay float32
 _NAMES = {"norm": "norm_h_t"}  # of outputs, where they are not those of `Details`
@@ -50,7 +55,7 @@ def write_model(task: Any, folder: Path, info: dict[str, Any]) -> None:
         **model.described,
         "dtype": "float16" if any(halves) else "float32",
         "graphs": graphs,
-        "packages": package_versions(),
+        "packages": package_versions(["tf2onnx", "onnx"]),
     }
     write_manifest(folder, described)
 

@@ -1,64 +1,90 @@
-"""ONNX graphs as functions of arrays."""
+"""Exported graphs as functions of arrays, and as the contract of a translator."""
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-INSTALL = 'pip install "attention-zoo[onnx]"'
+from zoo.checks import positive
+from zoo.files import StrPath
+from zoo.serving.folder import LABELS
+from zoo.serving.manifest import MANIFEST, newest, read_manifest, read_version
+
 _ROOM = 16  # steps for which a growing state has room at first
 _LEFT = "left"  # in such a state: the steps for which it has room yet, (R,)
 Arrays = dict[str, np.ndarray]  # by the names of a graph's tensors
 
 
-class Graph:
-    """One ONNX graph, called with and returning arrays by name.
+class Graph(Protocol):
+    """One graph, called with and returning arrays by name.
 
-    Args:
-        content: the bytes of its file.
+    Attributes:
         described: its inputs and outputs as in the manifest.
-        threads: see `zoo.runtime.onnx.load`.
-        name: what an error calls it.
-
-    Raises:
-        ValueError: if ONNX Runtime can't load it, or its inputs and outputs are others
-            than described.
     """
 
-    def __init__(
-        self, content: bytes, described: dict[str, Any], threads: int, name: str
-    ) -> None:
-        try:
-            import onnxruntime
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"zoo.runtime.onnx needs onnxruntime: {INSTALL}", name=error.name
-            ) from None
-        self.described = described
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors
-        try:
-            self._session = onnxruntime.InferenceSession(
-                content, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # of a dozen classes without a common one
-            raise ValueError(f"ONNX Runtime cannot load {name}: {error}") from error
-        self.inputs = [tensor.name for tensor in self._session.get_inputs()]
-        self.outputs = [tensor.name for tensor in self._session.get_outputs()]
-        expected = [
-            [x["name"] for x in described[key]] for key in ("inputs", "outputs")
-        ]
-        if [self.inputs, self.outputs] != expected:
-            raise ValueError(
-                f"{name} should have the inputs and outputs {expected}. "
-                f"Received: {[self.inputs, self.outputs]}"
-            )
+    described: dict[str, Any]
 
-    def __call__(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def __call__(self, arrays: Arrays) -> Arrays:
         """Returns the outputs for those of the arrays that are inputs."""
-        outputs = self._session.run(None, {name: arrays[name] for name in self.inputs})
-        return dict(zip(self.outputs, outputs, strict=True))
+
+
+def load_version(
+    path: StrPath,
+    form: str,
+    threads: int,
+    kinds: Sequence[Any],
+    open_graphs: Callable[..., Any],
+) -> Any:
+    """Loads an exported model of one format; see `zoo.runtime.onnx.load`.
+
+    Args:
+        path: the folder of a version or model.
+        form: key of `LABELS`.
+        threads: threads that one operation may use.
+        kinds: the classes of tasks.
+        open_graphs: function `(manifest, files, threads, version)` that returns the
+            graphs.
+
+    Raises:
+        ValueError: see `zoo.runtime.onnx.load`.
+    """
+    positive("threads", threads)
+    version = newest(path)
+    found, _ = read_manifest(version)
+    if found != form:
+        raise ValueError(
+            f"{version} should be an export to {LABELS[form]}; zoo.runtime.{found} "
+            f"loads it. Received: {LABELS[found]}"
+        )
+    manifest, files = read_version(version)
+    tasks = {kind.task_name: kind for kind in kinds}
+    kind = tasks.get(manifest["task"])
+    if kind is None:
+        raise ValueError(
+            f"{version} should hold a model of the tasks {list(tasks)}. "
+            f"Received: {manifest['task']!r}"
+        )
+    try:
+        graphs = open_graphs(manifest, files, threads, version)
+        return kind.of(graphs, files, manifest)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
+
+
+def check_names(name: str, found: Any, described: dict[str, Any]) -> None:
+    """Rejects a graph whose inputs and outputs are others than described.
+
+    Args:
+        name: what the error calls the graph.
+        found: the names of its inputs, and those of its outputs.
+        described: its inputs and outputs as in the manifest.
+    """
+    expected = [[x["name"] for x in described[key]] for key in ("inputs", "outputs")]
+    if list(found) != expected:
+        raise ValueError(
+            f"{name} should have the inputs and outputs {expected}. "
+            f"Received: {list(found)}"
+        )
 
 
 class StepGraphs:
@@ -126,3 +152,54 @@ class StepGraphs:
             widths = [(0, more * (i == axis)) for i in range(state[name].ndim)]
             state[name] = np.pad(state[name], widths)
         return state
+
+
+class Graphs(StepGraphs):
+    """The contract of `zoo.models.Seq2SeqBackbone` by graphs.
+
+    Memory and state are dicts of arrays, by the names of the graphs' tensors.
+
+    Args:
+        graphs: `encode`, `start`, `step`, and for local attention `window`.
+        window_state: for local attention, the state that `window` reads.
+
+    Raises:
+        KeyError: if one is missing.
+    """
+
+    def __init__(
+        self, graphs: dict[str, Graph], window_state: str | None = None
+    ) -> None:
+        super().__init__(graphs, "encode", *["window"] * bool(window_state))
+        self.window_state = window_state
+
+    def encode(self, source_ids: np.ndarray) -> Arrays:
+        """Reads the source: `(B, S)` ids to a memory."""
+        return self.graphs["encode"]({"source_ids": source_ids.astype("int32")})
+
+    def start_for(self, memory: Arrays, length: int) -> Arrays:
+        """The state before the first target token, for at most `length` steps."""
+        return self.begin(length, memory)
+
+    def step(
+        self, token_ids: np.ndarray, state: Arrays, memory: Arrays
+    ) -> tuple[np.ndarray, Arrays, np.ndarray]:
+        """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
+        outputs, state = self.advance(token_ids, state, memory)
+        return outputs["logits"], state, outputs["weights"]
+
+    def read(
+        self, source_ids: np.ndarray, target_ids: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, Arrays]]:
+        """Yields the logits, weights and state of each step over a given target."""
+        memory = self.encode(source_ids)
+        state = self.start_for(memory, target_ids.shape[1])
+        for tokens in target_ids.T:
+            logits, state, weights = self.step(tokens, state, memory)
+            yield logits, weights, state
+
+    def windows(self, hidden: np.ndarray, source_ids: np.ndarray) -> list[np.ndarray]:
+        """Local attention's p_t `(B, T)` and windows `(B, T, 2)` for states h_t."""
+        arrays = {"hidden": hidden, "mask": source_ids != 0}
+        outputs = self.graphs["window"](arrays)
+        return [outputs["focus"], outputs["windows"]]

@@ -11,19 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-
 from zoo.backend import usable_cores
 from zoo.checks import positive
-from zoo.decoding.translating import Engine, Translating
 from zoo.files import StrPath
-from zoo.runtime.arrays import ArraySearch, log_sum_exp, trim
-from zoo.runtime.graphs import Arrays, Graph, StepGraphs
-from zoo.runtime.pieces import Pieces, PiecesPreprocessor
+from zoo.runtime.graphs import Arrays, check_names, load_version
+from zoo.runtime.translator import Translator
 from zoo.runtime.words import Classifier, LanguageModel, Tagger
-from zoo.serving.manifest import MANIFEST, TOKENIZER, newest, read_version
 
 __all__ = ["Classifier", "LanguageModel", "Tagger", "Translator", "load"]
+
+INSTALL = 'pip install "attention-zoo[onnx]"'
 
 
 def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
@@ -56,26 +53,20 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     if workers is None:
         workers = max(1, usable_cores() // threads)
     positive("workers", workers)
-    version = newest(path)
-    manifest, files = read_version(version)
-    kinds = {kind.task_name: kind for kind in _KINDS}
-    kind = kinds.get(manifest["task"])
-    if kind is None:
-        raise ValueError(
-            f"{version} should hold a model of the tasks {list(kinds)}. "
-            f"Received: {manifest['task']!r}"
-        )
-    try:
-        graphs = {
-            name: Graph(files[f"{name}.onnx"], described, threads, f"{version}/{name}")
-            for name, described in manifest["graphs"].items()
-        }
-        model = kind.of(graphs, files, manifest)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
+    model = load_version(path, "onnx", threads, _KINDS, _open)
     if isinstance(model, Translator):
         model.engine = model.engine._replace(map=functools.partial(in_threads, workers))
     return model
+
+
+_KINDS = (Translator, LanguageModel, Tagger, Classifier)
+
+
+def _open(manifest, files, threads, version):
+    return {
+        name: OnnxGraph(files[f"{name}.onnx"], described, threads, f"{version}/{name}")
+        for name, described in manifest["graphs"].items()
+    }
 
 
 def in_threads(
@@ -101,114 +92,45 @@ def in_threads(
         pool.shutdown(cancel_futures=True)
 
 
-class Graphs(StepGraphs):
-    """The contract of `zoo.models.Seq2SeqBackbone` by ONNX graphs.
-
-    Memory and state are dicts of arrays, by the names of the graphs' tensors.
+class OnnxGraph:
+    """One ONNX graph, called with and returning arrays by name.
 
     Args:
-        graphs: `encode`, `start`, `step`, and for local attention `window`.
-        window_state: for local attention, the state that `window` reads.
+        content: the bytes of its file.
+        described: its inputs and outputs as in the manifest.
+        threads: see `load`.
+        name: what an error calls it.
 
     Raises:
-        KeyError: if one is missing.
+        ValueError: if ONNX Runtime can't load it, or its inputs and outputs are others
+            than described.
     """
 
     def __init__(
-        self, graphs: dict[str, Graph], window_state: str | None = None
+        self, content: bytes, described: dict[str, Any], threads: int, name: str
     ) -> None:
-        super().__init__(graphs, "encode", *["window"] * bool(window_state))
-        self.window_state = window_state
+        try:
+            import onnxruntime
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"zoo.runtime.onnx needs onnxruntime: {INSTALL}", name=error.name
+            ) from None
+        self.described = described
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3  # errors
+        try:
+            self._session = onnxruntime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # of a dozen classes without a common one
+            raise ValueError(f"ONNX Runtime cannot load {name}: {error}") from error
+        self.inputs = [tensor.name for tensor in self._session.get_inputs()]
+        self.outputs = [tensor.name for tensor in self._session.get_outputs()]
+        check_names(name, (self.inputs, self.outputs), described)
 
-    def encode(self, source_ids: np.ndarray) -> Arrays:
-        """Reads the source: `(B, S)` ids to a memory."""
-        return self.graphs["encode"]({"source_ids": source_ids.astype("int32")})
-
-    def start_for(self, memory: Arrays, length: int) -> Arrays:
-        """The state before the first target token, for at most `length` steps."""
-        return self.begin(length, memory)
-
-    def step(
-        self, token_ids: np.ndarray, state: Arrays, memory: Arrays
-    ) -> tuple[np.ndarray, Arrays, np.ndarray]:
-        """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
-        outputs, state = self.advance(token_ids, state, memory)
-        return outputs["logits"], state, outputs["weights"]
-
-    def read(
-        self, source_ids: np.ndarray, target_ids: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, Arrays]]:
-        """Yields the logits, weights and state of each step over a given target."""
-        memory = self.encode(source_ids)
-        state = self.start_for(memory, target_ids.shape[1])
-        for tokens in target_ids.T:
-            logits, state, weights = self.step(tokens, state, memory)
-            yield logits, weights, state
-
-    def windows(self, hidden: np.ndarray, source_ids: np.ndarray) -> list[np.ndarray]:
-        """Local attention's p_t `(B, T)` and windows `(B, T, 2)` for states h_t."""
-        arrays = {"hidden": hidden, "mask": source_ids != 0}
-        outputs = self.graphs["window"](arrays)
-        return [outputs["focus"], outputs["windows"]]
-
-
-def _scores(model: Any) -> Callable[..., list[np.ndarray]]:
-    def run(source_ids, target_ids, labels):
-        scores = np.zeros(labels.shape, "float32")
-        source_ids = trim(source_ids)
-        target_ids = trim(target_ids)[: len(source_ids)]
-        labels = labels[: len(source_ids)]
-        rows = np.arange(len(source_ids))
-        for t, (logits, *_) in enumerate(model.backbone.read(source_ids, target_ids)):
-            gold = logits[rows, labels[:, t]]
-            scores[rows, t] = gold - log_sum_exp(logits)
-        return [scores]
-
-    return run
-
-
-def _alignments(model: Any) -> Callable[..., list[np.ndarray]]:
-    graphs = model.backbone
-
-    def run(source_ids, target_ids, labels):
-        source_ids = trim(source_ids)
-        target_ids = trim(target_ids)[: len(source_ids)]
-        weights, hidden = [], []
-        for _, attention, state in graphs.read(source_ids, target_ids):
-            weights.append(attention)
-            if graphs.window_state:
-                hidden.append(state[graphs.window_state])
-        results = [np.stack(weights, axis=1)]
-        if graphs.window_state:
-            results += graphs.windows(np.stack(hidden, axis=1), source_ids)
-        return results
-
-    return run
-
-
-class Translator(Translating):
-    """A translator by ONNX Runtime, from `load`.
-
-    It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
-    and `perplexity`, with their arguments, defaults and results.
-
-    Args:
-        backbone: the graphs.
-        preprocessor: the preprocessor.
-    """
-
-    task_name = "translate"
-    engine = Engine(ArraySearch, _scores, _alignments)
-
-    def __init__(self, backbone: Graphs, preprocessor: PiecesPreprocessor) -> None:
-        self.backbone, self.preprocessor = backbone, preprocessor
-
-    @classmethod
-    def of(cls, graphs: Any, files: Any, manifest: Any) -> "Translator":
-        """Makes it of a version's graphs, files and manifest."""
-        pieces = Pieces(files[TOKENIZER])
-        preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
-        return cls(Graphs(graphs, manifest.get("window_state")), preprocessor)
-
-
-_KINDS: tuple[Any, ...] = (Translator, LanguageModel, Tagger, Classifier)
+    def __call__(self, arrays: Arrays) -> Arrays:
+        """Returns the outputs for those of the arrays that are inputs."""
+        outputs = self._session.run(None, {name: arrays[name] for name in self.inputs})
+        return dict(zip(self.outputs, outputs, strict=True))

@@ -136,6 +136,11 @@ class Batcher:
     def _texts(self):
         return sum(request.count for request in self._waiting)
 
+    @property
+    def alive(self) -> bool:
+        """Whether each of the threads is there to run requests."""
+        return all(thread.is_alive() for thread in self._threads)
+
     def close(self, seconds: float | None = None) -> bool:
         """Refuses further requests, and ends the threads once the queue is empty.
 

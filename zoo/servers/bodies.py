@@ -35,13 +35,13 @@ class BoundedBodies:
             body = await asyncio.wait_for(self._read(receive), self.seconds)
         except TimeoutError:
             text = f"the body did not arrive within {self.seconds:g} s"
-            await _refuse(send, 408, text)
+            await send_error(send, 408, text)
             return
         except ConnectionError:  # the sender has gone
             return
         if body is None:
             text = f"a body may have {self.most:,} bytes, and this one has more"
-            await _refuse(send, 400, text)
+            await send_error(send, 400, text)
             return
         messages = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -70,7 +70,8 @@ class BoundedBodies:
         return b"".join(parts) if size <= self.most else None
 
 
-async def _refuse(send, status, text):
+async def send_error(send: Any, status: int, text: str) -> None:
+    """Answers an ASGI request by an error of the REST API, and ends the connection."""
     body = json.dumps({"error": text}).encode()
     headers = [
         (_TYPE, _JSON),

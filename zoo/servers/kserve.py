@@ -4,15 +4,12 @@
 
 It has the REST API of TensorFlow's model server, and the Open Inference Protocol (v2)
 over REST and gRPC. Folders of ONNX graphs need kserve, onnxruntime, sentencepiece,
-lazy-loader and NumPy; SavedModels need TensorFlow and tensorflow_text as well.
+regex, lazy-loader and NumPy; SavedModels need TensorFlow and tensorflow_text as well.
 """
 
-import argparse
 import contextlib
-import functools
 import logging
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 
 # First, since importing kserve parses the arguments of the process.
@@ -29,9 +26,9 @@ from starlette.exceptions import HTTPException
 from zoo.backend import usable_cores
 from zoo.servers.batching import Batcher
 from zoo.servers.bodies import BoundedBodies
-from zoo.servers.models import ServedModel, watch
+from zoo.servers.models import ServedModel, open_models, watch
+from zoo.servers.options import make_parser, set_up_logging
 from zoo.servers.rest import RESTAPI, STATUSES
-from zoo.servers.signatures import load_version
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -40,30 +37,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     Args:
         argv: the arguments. Default: those of the process.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m zoo.servers.kserve", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("models", nargs="+", metavar="NAME=FOLDER", type=_pair)
-    for name, (default, text) in _OPTIONS.items():
-        parser.add_argument(
-            f"--{name.replace('_', '-')}",
-            type=type(default),
-            default=default,
-            help=f"{text} (default {default})",
-        )
+    parser = make_parser("zoo.servers.kserve", __doc__, {"workers": _WORKERS})
     given = vars(parser.parse_args(argv))
-    warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
-    logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("zoo.servers").setLevel(logging.INFO)
-    pairs, port, rest_port = (given.pop(x) for x in ("models", "port", "rest_port"))
-    load = functools.partial(load_version, threads=given.pop("threads"))
-    batcher = Batcher(**given)
-    models = {name: ServedModel(name, path, batcher, load) for name, path in pairs}
-    for model in models.values():
-        model.refresh()
-        if not model.versions:
-            why = model.failures() or f"there is no version in {model.folder}"
-            parser.error(f"{model.name} cannot be served: {why}")
+    set_up_logging()
+    folders, port, rest_port = (given.pop(x) for x in ("models", "port", "rest_port"))
+    threads, batcher = given.pop("threads"), Batcher(**given)
+    try:
+        models = open_models(dict(folders), batcher, threads)
+    except ValueError as error:
+        parser.error(str(error))
     end = watch(models.values())
     _serve(models, port, rest_port, batcher.timeout)
     end()
@@ -73,23 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         os._exit(0)
 
 
-_OPTIONS = {
-    "port": (8500, "gRPC"),
-    "rest_port": (8501, "REST"),
-    "threads": (1, "threads per operation"),
-    "workers": (max(1, usable_cores() - 1), "batches that run at a time"),
-    "batch_size": (64, "texts that run together; 1: each request on its own"),
-    "queue": (1024, "texts that may wait; further requests are refused"),
-    "wait": (0.0, "seconds that an idle worker waits for more texts"),
-    "timeout": (30.0, "seconds until a request is answered or given up"),
-}
-
-
-def _pair(text):
-    name, _, folder = text.partition("=")
-    if not name or not folder:
-        raise argparse.ArgumentTypeError(f"expected NAME=FOLDER, received {text!r}")
-    return name, folder
+_WORKERS = max(1, usable_cores() - 1), "batches that run at a time"
 
 
 def _serve(

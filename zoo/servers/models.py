@@ -1,9 +1,10 @@
 """Served models: folders of versions that are loaded, labelled and replaced."""
 
 import asyncio
+import functools
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,29 @@ class ServedModel:
         return {
             name: stack(rows[name], *like) for name, like in signature.outputs.items()
         }
+
+
+def open_models(
+    folders: Mapping[str, StrPath], batcher: Batcher, threads: int = 1
+) -> dict[str, ServedModel]:
+    """Loads models.
+
+    Args:
+        folders: name -> folder of versions.
+        batcher: what runs the requests.
+        threads: threads that one operation may use.
+
+    Raises:
+        ValueError: if no version of one can be loaded.
+    """
+    load = functools.partial(load_version, threads=threads)
+    models = {name: ServedModel(name, f, batcher, load) for name, f in folders.items()}
+    for model in models.values():
+        model.refresh()
+        if not model.versions:
+            why = model.failures() or f"there is no version in {model.folder}"
+            raise ValueError(f"{model.name} cannot be served: {why}")
+    return models
 
 
 def watch(models: Iterable[ServedModel], seconds: float = 1.0) -> Callable[[], None]:

@@ -60,10 +60,10 @@ class RESTAPI:
         model = served_model(self.models, found["model"])
         version = int(found["version"]) if found["version"] else None
         if verb is None:
-            return _status(model, version, found["label"])
+            return model_status(model, version, found["label"])
         number = model.find(version, found["label"])
         if verb == "/metadata":
-            return _metadata(model, number)
+            return model_metadata(model, number)
         request = read_json(body)
         name = request.get("signature_name", "")
         if not isinstance(name, str):
@@ -221,8 +221,15 @@ def write_outputs(outputs: Mapping[str, np.ndarray], rows: bool) -> dict[str, An
     return {"predictions": only}
 
 
-def _status(model, version, label):
-    """Returns the states of a model's versions, or of one."""
+def model_status(
+    model: ServedModel, version: int | None = None, label: str | None = None
+) -> dict[str, Any]:
+    """Returns the states of a model's versions, or of one: a GetModelStatusResponse.
+
+    Raises:
+        Refusal: NOT_FOUND for a version that is not served, INVALID_ARGUMENT for a
+            label that no version has.
+    """
     states = dict.fromkeys(model.versions, ("AVAILABLE", "OK", ""))
     for number, message in model.failures().items():
         states[number] = "END", "UNKNOWN", message
@@ -241,8 +248,12 @@ def _status(model, version, label):
     }
 
 
-def _metadata(model, version):
-    """Returns the signatures of a version, as messages of the model server."""
+def model_metadata(model: ServedModel, version: int) -> dict[str, Any]:
+    """Returns the signatures of a version: a GetModelMetadataResponse.
+
+    Raises:
+        Refusal: NOT_FOUND if the version is not served.
+    """
     signatures = {
         name: {
             "inputs": _tensors(dict.fromkeys(signature.inputs, ("text", 1))),

@@ -17,7 +17,6 @@ from zoo.serving.folder import (
     write_version,
 )
 from zoo.serving.limits import Limits
-from zoo.serving.manifest import MANIFEST
 from zoo.serving.translator import TranslatorSignatures
 from zoo.serving.words import (
     ClassifierSignatures,
@@ -97,7 +96,7 @@ def export_savedmodel(
 
             write_warmup(part, metadata)
 
-    return write_version(path, MANIFEST, write)
+    return write_version(path, "savedmodel", write)
 
 
 # === Parts ===

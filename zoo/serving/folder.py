@@ -29,8 +29,13 @@ TAKES = {
     "tag": ("max_source_length",),
     "classify": ("max_source_length",),
 }
+# Format -> a file that its versions have.
+_FILES = {"savedmodel": "saved_model.pb", "onnx": "*.onnx", "litert": "*.tflite"}
 _PART = ".export-"  # prefix of an unfinished export's folder
 _YOUNG = 3600  # seconds; no export takes longer
+# Formats of graphs: what they are called, and packages that write them.
+LABELS = {"onnx": "ONNX", "litert": "LiteRT"}
+_GRAPHS = {"onnx": ("tf2onnx", "onnx", "onnxruntime"), "litert": ("ai_edge_litert",)}
 INSTALL = 'pip install "attention-zoo[serving]"'
 
 
@@ -42,7 +47,7 @@ def versions(path: StrPath) -> list[int]:
     return []
 
 
-def write_version(path: StrPath, foreign: str, write: Callable[[Path], object]) -> Path:
+def write_version(path: StrPath, form: str, write: Callable[[Path], object]) -> Path:
     """Writes the next version of an exported model.
 
     The folder appears under its name when it is complete, so that a server that watches
@@ -50,7 +55,7 @@ def write_version(path: StrPath, foreign: str, write: Callable[[Path], object]) 
 
     Args:
         path: the model's folder, created if missing.
-        foreign: a file that only versions of the other format have.
+        form: the format: "savedmodel", "onnx" or "litert".
         write: function that writes the version into the empty folder that it is given.
 
     Returns:
@@ -60,12 +65,14 @@ def write_version(path: StrPath, foreign: str, write: Callable[[Path], object]) 
         ValueError: if the newest version is of another format.
     """
     path = Path(path)
-    before = versions(path)[-1:]
-    if before and (path / str(before[0]) / foreign).is_file():
-        raise ValueError(
-            f"The versions in a folder must be of one format. Received: {path}, whose "
-            f"version {before[0]} has {foreign}"
-        )
+    for before in versions(path)[-1:]:
+        for other, pattern in _FILES.items():
+            found = sorted((path / str(before)).glob(pattern))
+            if found and other != form:
+                raise ValueError(
+                    "The versions in a folder must be of one format. Received: "
+                    f"{path}, whose version {before} has {found[0].name}"
+                )
     path.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     # The model server only loads folders whose name is a number.
@@ -135,12 +142,17 @@ def require_tensorflow() -> None:
             raise ImportError(f"export needs {name}: {INSTALL}", name=name)
 
 
-def require_onnx() -> None:
-    """Raises an `ImportError` that names the extra if a package for ONNX is missing."""
-    for name in ("tensorflow", "tf2onnx", "onnx", "onnxruntime"):
+def require_graphs(form: str) -> None:
+    """Raises an `ImportError` that names the extra if a package for graphs is missing.
+
+    Args:
+        form: "onnx" or "litert".
+    """
+    for name in ("tensorflow", *_GRAPHS[form]):
         if importlib.util.find_spec(name) is None:
-            extra = INSTALL.replace("serving", "onnx")
-            raise ImportError(f"an export to ONNX needs {name}: {extra}", name=name)
+            extra = INSTALL.replace("serving", form)
+            label = LABELS[form]
+            raise ImportError(f"an export to {label} needs {name}: {extra}", name=name)
 
 
 def require_serving_api() -> None:

@@ -6,12 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import keras
 from keras import tree
 
-QUANTIZE = "int8", "float16"
+from zoo.serving.graph_export import Function, Spec
+
 OPSET = 18
 # Those of tf2onnx that the graphs of the zoo need. Not its `ReshapeOptimizer`, which
 # gives a wrong Transformer (tf2onnx 1.17).
@@ -23,21 +23,6 @@ _OPTIMIZERS = (
     "IdentityOptimizer",
     "BackToBackOptimizer",
 )
-Spec = tuple[str, tuple[Any, ...], str]  # name; sizes, a letter if dynamic; dtype
-
-
-class Function(NamedTuple):
-    """A function that becomes a graph.
-
-    Attributes:
-        function: function of tensors that returns a structure of tensors.
-        inputs: the specs of its arguments.
-        outputs: the names of the structure's leaves.
-    """
-
-    function: Callable[..., Any]
-    inputs: Sequence[Spec]
-    outputs: Sequence[str]
 
 
 def write_graphs(
@@ -48,7 +33,7 @@ def write_graphs(
     Args:
         functions: name -> function.
         folder: the folder.
-        quantize: one of `QUANTIZE`, or None.
+        quantize: "int8", "float16" or None.
 
     Returns:
         The inputs and outputs of each graph: names, dtypes, and shapes with letters for
@@ -81,31 +66,6 @@ def write_graphs(
             "outputs": _describe(model.graph.output),
         }
     return described
-
-
-def specs_of(name: str, found: Sequence[Any], letters: Sequence[str]) -> list[Spec]:
-    """Returns the specs of a structure's leaves.
-
-    Args:
-        name: of the structure; the leaves are name.0, name.1, ….
-        found: the structure, then for each letter one in which that size is another.
-        letters: the letters.
-    """
-    specs = []
-    for place, leaves in enumerate(zip(*map(tree.flatten, found), strict=True)):
-        first, *others = leaves
-        shape: list[Any] = list(first.shape)
-        for letter, other in zip(letters, others, strict=True):
-            for axis, size in enumerate(other.shape):
-                shape[axis] = letter if size != first.shape[axis] else shape[axis]
-        if shape[:1] != [letters[0]]:
-            raise ValueError(
-                f"The first axis of every tensor of the {name} must be the batch. "
-                f"Received: {name}.{place} of shape {tuple(first.shape)}"
-            )
-        dtype = keras.backend.standardize_dtype(first.dtype)
-        specs.append((f"{name}.{place}", tuple(shape), dtype))
-    return specs
 
 
 def _convert(function: Callable[..., Any], specs: Sequence[Spec], names: Any) -> Any:

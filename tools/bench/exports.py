@@ -1,14 +1,14 @@
-"""ONNX exports beside the models in Keras: equal texts, scores, and with --speed time.
+"""Exports beside the models in Keras: equal texts, scores, and with --speed time.
 
     zoo export luong_local --format onnx out
-    KERAS_BACKEND=jax python -m tools.bench.onnx out/luong_local --source test.en
+    KERAS_BACKEND=jax python -m tools.bench.exports out/luong_local --source test.en
 
-Each line is one export and one beam: of the sentences, how many have equal best
-translations, and the largest difference of the scores of equal ones. With --speed, the
-sentences a second of both at a batch of 64, and milliseconds a sentence (median) at a
-batch of 1; what is compiled is compiled before. A speed counts on a quiet machine only:
-the load is printed. `sacrebleu` scores the translations that --out writes, a file for
-each export and beam.
+Exports are of ONNX or LiteRT graphs. Each line is one export and one beam: of the
+sentences, how many have equal best translations, and the largest difference of the
+scores of equal ones. With --speed, the sentences a second of both at a batch of 64, and
+milliseconds a sentence (median) at a batch of 1; what is compiled is compiled before. A
+speed counts on a quiet machine only: the load is printed. `sacrebleu` scores the
+translations that --out writes, a file for each export and beam.
 """
 
 import argparse
@@ -20,9 +20,10 @@ import keras
 
 import zoo
 from tools.bench.core import repeated, timed
+from zoo import runtime
 from zoo.checks import positive
-from zoo.runtime import onnx
-from zoo.serving.manifest import newest, read_version
+from zoo.serving.folder import LABELS
+from zoo.serving.manifest import newest, read_manifest
 
 
 def main(argv=None):
@@ -31,7 +32,7 @@ def main(argv=None):
     parser.add_argument("--source", required=True, help="file of a sentence a line")
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--threads", type=int, default=1, help="of ONNX Runtime")
+    parser.add_argument("--threads", type=int, default=1, help="of an export")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--runs", type=int, default=3, help="of which the median")
     parser.add_argument("--out", help="folder for the translations")
@@ -40,9 +41,9 @@ def main(argv=None):
     texts = lines[: positive("sentences", arguments.sentences)]
     print(f"Keras on {keras.backend.backend()}, load {os.getloadavg()}")
     for folder in arguments.folders:
-        manifest, _ = read_version(newest(folder))
-        exported, seconds = timed(lambda: onnx.load(folder, arguments.threads))  # noqa: B023
-        name = f"{manifest['name']} {manifest['quantize'] or 'float32'}"
+        form, manifest = read_manifest(newest(folder))
+        exported, seconds = timed(lambda: runtime.load(folder, arguments.threads))  # noqa: B023
+        name = f"{form} {manifest['name']} {manifest['quantize'] or 'float32'}"
         size = sum(file["bytes"] for file in manifest["files"].values())
         print(f"{name}: {size / 1e6:.1f} MB, loaded in {seconds:.2f} s")
         model = zoo.load(manifest["name"])
@@ -58,10 +59,10 @@ def main(argv=None):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("".join(f"{text}\n" for text in found), "utf-8")
             if arguments.speed:
-                for label, one in (("ONNX", exported), ("Keras", model)):
+                for label, one in ((LABELS[form], exported), ("Keras", model)):
                     many, single = speed(one, texts, beam, arguments.runs)
                     print(
-                        f"    {label:<5} {many:8.1f} sentences/s at 64, "
+                        f"    {label:<6} {many:8.1f} sentences/s at 64, "
                         f"{single:7.1f} ms at 1",
                         flush=True,
                     )

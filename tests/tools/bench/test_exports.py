@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 import zoo
-from tools.bench import onnx
+from tools.bench import exports
 
 pytestmark = pytest.mark.backend_free
 TEXTS = ["a dog", "two men", "a cat"]
@@ -31,24 +31,25 @@ KERAS = Model(["ein Hund", "drei", "Katze"], [-1.5, -9.0, -3.25])
 
 
 def test_only_equal_translations_have_their_scores_compared():
-    found = onnx.compare(EXPORTED, KERAS, TEXTS, 5)
+    found = exports.compare(EXPORTED, KERAS, TEXTS, 5)
     assert found == (["ein Hund", "zwei", "Katze"], 2, 0.5)
 
 
-def test_the_command_prints_a_line_for_each_beam(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("form", ["onnx", "litert"])
+def test_the_command_prints_a_line_for_each_beam(tmp_path, monkeypatch, capsys, form):
     (tmp_path / "source").write_text("\n".join(TEXTS))
     manifest = {"name": "tiny", "quantize": "int8", "task": "translate"}
-    manifest |= {"format": "zoo-onnx", "format_version": 1, "graphs": {}}
+    manifest |= {"format": f"zoo-{form}", "format_version": 1, "graphs": {}}
     manifest |= {"settings": {}, "files": {}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     monkeypatch.setattr(zoo, "load", {"tiny": KERAS}.__getitem__, raising=False)
-    monkeypatch.setattr(onnx.onnx, "load", lambda *_: EXPORTED)
+    monkeypatch.setattr(zoo.runtime, "load", lambda *_: EXPORTED, raising=False)
     arguments = [str(tmp_path), "--source", str(tmp_path / "source"), "--speed"]
-    assert onnx.main([*arguments, "--out", str(tmp_path / "out")]) == 0
+    assert exports.main([*arguments, "--out", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
     assert "tiny int8: 0.0 MB" in out
     for beam in (1, 5):
         assert f"beam {beam}: 2 of 3 equal, scores within 5.0e-01" in out
-        text = (tmp_path / f"out/tiny.int8.beam{beam}").read_text()
+        text = (tmp_path / f"out/{form}.tiny.int8.beam{beam}").read_text()
         assert text.splitlines() == ["ein Hund", "zwei", "Katze"]
     assert out.count("sentences/s at 64") == 4

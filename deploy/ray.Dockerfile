@@ -1,0 +1,14 @@
+# Ray Serve with ONNX exports, without TensorFlow and Keras:
+#   docker build -f deploy/ray.Dockerfile -t REGISTRY/zoo-ray:0.1.0 .
+FROM rayproject/ray:2.60.0-py312
+RUN pip install --no-cache-dir \
+    "ray[serve-grpc]==2.60.0" "onnxruntime>=1.32" "sentencepiece>=0.2" \
+    "regex>=2024.11.6" "lazy-loader>=0.4"
+COPY zoo /app/zoo
+# The last two are read by Ray's proxies: errors as the REST API has them, and the most
+# bytes of a message. `python -m zoo.servers.ray` sets them where it starts Ray itself.
+ENV PYTHONPATH=/app \
+    RAY_USAGE_STATS_ENABLED=0 \
+    RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH=zoo.servers.ray_proxy.middlewares \
+    RAY_SERVE_GRPC_MAX_MESSAGE_SIZE=134217728
+EXPOSE 8080 8500 8501

@@ -1,0 +1,76 @@
+import pytest
+
+from zoo.servers.ray_options import (
+    deployment_options,
+    most_processors,
+    read_options,
+    replica_arguments,
+)
+
+pytestmark = pytest.mark.backend_free
+MODELS = {"a": "exports/a"}
+
+
+def test_defaults():
+    options = read_options({"models": MODELS, "max_replicas": None})
+    chosen = deployment_options(options)
+    assert chosen["num_replicas"] == 1 and "autoscaling_config" not in chosen
+    # What the replica's queue takes, and a batch that runs.
+    assert chosen["max_ongoing_requests"] == 1088
+    assert chosen["max_queued_requests"] == 1024
+    assert chosen["ray_actor_options"] == {"num_cpus": 1}
+    assert replica_arguments(options) == {
+        "models": MODELS,
+        **{"threads": 1, "batch_size": 64, "queue": 1024, "wait": 0.0, "timeout": 30.0},
+    }
+    assert most_processors(options) == 1
+    assert read_options(options) == options
+
+
+def test_options_reach_the_deployment_and_the_replica():
+    given = {"models": MODELS, "replicas": 3, "threads": 2, "batch_size": 5, "queue": 7}
+    options = read_options({**given, "timeout": 9.0})
+    chosen = deployment_options(options)
+    assert chosen["num_replicas"] == 3
+    assert chosen["max_ongoing_requests"] == 12 and chosen["max_queued_requests"] == 7
+    assert chosen["ray_actor_options"] == {"num_cpus": 2}
+    assert chosen["graceful_shutdown_timeout_s"] == 9.0
+    arguments = replica_arguments(options)
+    assert [arguments[name] for name in ("batch_size", "queue", "threads")] == [5, 7, 2]
+    assert most_processors(options) == 6
+
+
+@pytest.mark.parametrize(
+    ("given", "least"),
+    [({"max_replicas": 4}, 1), ({"min_replicas": 2, "max_replicas": 4}, 2)],
+)
+def test_replicas_that_follow_the_load(given, least):
+    options = read_options({"models": MODELS, "target_ongoing_requests": 8.0, **given})
+    chosen = deployment_options(options)
+    assert "num_replicas" not in chosen
+    assert chosen["autoscaling_config"] == {
+        "min_replicas": least,
+        "max_replicas": 4,
+        "target_ongoing_requests": 8.0,
+    }
+    assert most_processors(options) == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, r"models must be name -> folder. Received: None"),
+        ({"models": ["a"]}, r"models must be name -> folder. Received: \['a'\]"),
+        ({"models": MODELS, "port": 1, "workers": 2}, "Received: port, workers"),
+        ({"models": MODELS, "replicas": 0}, "Received: 0 to 0"),
+        ({"models": MODELS, "min_replicas": 2}, "Received: 2 to None"),
+        ({"models": MODELS, "max_replicas": 0}, "Received: 0 to 0"),
+        (
+            {"models": MODELS, "min_replicas": 3, "max_replicas": 2},
+            "at least 1 replica.*Received: 3 to 2",
+        ),
+    ],
+)
+def test_what_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        read_options(given)

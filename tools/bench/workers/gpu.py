@@ -1,0 +1,323 @@
+"""One part of `tools.bench.gpu`, under one backend; the last line printed is JSON.
+
+KERAS_BACKEND=jax python -m tools.bench.workers.gpu train --model luong --size small
+"""
+
+import argparse
+import contextlib
+import json
+import time
+
+import keras
+import numpy as np
+from keras import ops
+
+from tools.bench.core import repeated, timed
+from tools.bench.workers.train import Clock, Done
+from zoo import layers
+from zoo.decoding import BeamSearch, search_ids
+from zoo.layers.fast_loops.cells import run_cell
+from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
+from zoo.models import Luong, LuongTranslator, Transformer, TransformerTranslator
+from zoo.training import PairBatches, compile_for_training, tune_process
+
+ROWS, QUERIES, KEYS, UNITS = 16, 11, 23, 64  # of the layers
+QUERY, MEMORY = "query", "memory"
+
+# Sizes of the models: Multi30k's, and the papers'.
+SIZES = {
+    "luong": {
+        "small": {"vocabulary_size": 6000, "num_layers": 2, "hidden_dim": 256},
+        "paper": {"vocabulary_size": 50_000, "num_layers": 4, "hidden_dim": 1000},
+        "dry": {"vocabulary_size": 50, "num_layers": 1, "hidden_dim": 8},
+    },
+    "transformer": {
+        "small": {"vocabulary_size": 6000, "num_layers": 3, "hidden_dim": 256}
+        | {"ff_dim": 1024, "num_heads": 4},
+        "paper": {"vocabulary_size": 37_000, "num_layers": 6, "hidden_dim": 512}
+        | {"ff_dim": 2048, "num_heads": 8},
+        "dry": {"vocabulary_size": 50, "num_layers": 1, "hidden_dim": 8}
+        | {"ff_dim": 16, "num_heads": 2},
+    },
+}
+LENGTH = 29  # pieces of each source and target, the end token apart
+
+
+# === Layers: values and gradients ===
+
+
+def attention_decoder():
+    attention = layers.MultiplicativeAttention("general")
+    cells = [layers.LSTMCell(UNITS), layers.LSTMCell(UNITS)]
+    return layers.AttentionDecoder(layers.AttentionCell(cells, attention))
+
+
+def context_decoder():
+    cell = layers.ContextCell(layers.GRUCell(UNITS), layers.AdditiveAttention(UNITS))
+    return layers.ContextDecoder(cell)
+
+
+# Layer -> (function that makes it, names of its arguments).
+LAYERS = {
+    "AdditiveAttention": (lambda: layers.AdditiveAttention(UNITS), (QUERY, MEMORY)),
+    "ConcatAttention": (lambda: layers.ConcatAttention(UNITS), (QUERY, MEMORY)),
+    "MultiplicativeAttention": (
+        lambda: layers.MultiplicativeAttention("general"),
+        (QUERY, MEMORY),
+    ),
+    "LocationAttention": (lambda: layers.LocationAttention(KEYS), (QUERY, MEMORY)),
+    "LocalMonotonicAttention": (
+        lambda: layers.LocalMonotonicAttention("general", window=4),
+        (QUERY, MEMORY),
+    ),
+    "LocalPredictiveAttention": (
+        lambda: layers.LocalPredictiveAttention("general", window=4),
+        (QUERY, MEMORY),
+    ),
+    "MultiHeadAttention": (lambda: layers.MultiHeadAttention(4), (QUERY, MEMORY)),
+    "TransformerEncoderLayer": (
+        lambda: layers.TransformerEncoderLayer(4, 2 * UNITS),
+        (QUERY,),
+    ),
+    "TransformerDecoderLayer": (
+        lambda: layers.TransformerDecoderLayer(4, 2 * UNITS),
+        (QUERY, MEMORY),
+    ),
+    "AttentionDecoder": (attention_decoder, (QUERY, MEMORY)),
+    "ContextDecoder": (context_decoder, (QUERY, MEMORY)),
+    "RecurrentStack, LSTM": (
+        lambda: layers.RecurrentStack(UNITS, num_layers=2, bidirectional=True),
+        (QUERY,),
+    ),
+    "RecurrentStack, GRU": (
+        lambda: layers.RecurrentStack(UNITS, num_layers=2, cell="gru"),
+        (QUERY,),
+    ),
+    "LSTMN": (lambda: layers.LSTMN(UNITS), (QUERY,)),
+    "MaxoutReadout": (lambda: layers.MaxoutReadout(UNITS), (QUERY, QUERY, QUERY)),
+}
+
+
+def of_layers(args):
+    """Writes each layer's outputs and gradients to a file, and returns their times."""
+    arrays, seconds = {}, {}
+    for name, (make, arguments) in LAYERS.items():
+        rng = np.random.default_rng(7)
+        given = {
+            QUERY: rng.normal(size=(ROWS, QUERIES, UNITS)),
+            MEMORY: rng.normal(size=(ROWS, KEYS, UNITS)),
+        }
+        inputs = [given[key].astype("float32") for key in arguments]
+        keras.config.set_dtype_policy(args.precision)
+        layer = make()
+        layer(*inputs)
+        for weight in layer.trainable_variables:
+            weight.assign(rng.uniform(-0.2, 0.2, weight.shape).astype("float32"))
+        (outputs, gradients), taken = timed(lambda: differentiate(layer, inputs))  # noqa: B023
+        arrays[f"{name}/outputs"] = outputs
+        for place, gradient in enumerate(gradients):
+            arrays[f"{name}/{layer.trainable_variables[place].path}"] = gradient
+        seconds[name] = taken
+    np.savez(args.file, **arrays)
+    return {"seconds": seconds}
+
+
+def first_of(outputs):
+    return outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+
+
+def differentiate(layer, inputs):
+    """Returns a layer's first output, and the gradients of its mean square for the
+    trainable weights, as float32 arrays."""
+    weights = layer.trainable_variables
+    if keras.backend.backend() == "jax":
+        import jax
+
+        def loss(values):
+            mapping = list(zip(weights, values, strict=True))
+            with keras.StatelessScope(state_mapping=mapping):
+                outputs = ops.cast(first_of(layer(*inputs)), "float32")
+            return ops.mean(ops.square(outputs)), outputs
+
+        function = jax.jit(jax.value_and_grad(loss, has_aux=True))
+        (_, outputs), found = function([weight.value for weight in weights])
+    else:
+        outputs = ops.cast(first_of(layer(*inputs)), "float32")
+        ops.mean(ops.square(outputs)).backward()
+        found = [weight.value.grad for weight in weights]
+    as_numpy = ops.convert_to_numpy
+    return as_numpy(outputs), [as_numpy(ops.cast(x, "float32")) for x in found]
+
+
+# === cuDNN's LSTM beside the loop ===
+
+
+def of_cudnn(args):
+    """An LSTM over padded rows by both roads: times and the largest difference."""
+    rows, steps, units = (4, 5, 8) if args.size == "dry" else (128, 30, 512)
+    rng = np.random.default_rng(3)
+    inputs = ops.convert_to_tensor(rng.normal(size=(rows, steps, units)), "float32")
+    lengths = rng.integers(steps // 2, steps + 1, rows)
+    mask = ops.convert_to_tensor(np.arange(steps) < lengths[:, None])
+    cell = layers.LSTMCell(units)
+    cell.build(inputs.shape)
+    states = cell.get_initial_state(batch_size=rows)
+    found, seconds = {}, {}
+    for name, run in (("loop", run_cell), ("cuDNN", run_lstm)):
+        call = compiled(lambda run=run: run(cell, inputs, states, mask)[0])
+        output, first, times = repeated(lambda: to_numpy(call()), 5)  # noqa: B023
+        found[name] = output
+        seconds[name] = {"first": first, "least": min(times)}
+    return {
+        "reached": bool(has_cudnn(cell, inputs)),
+        "difference": float(np.abs(found["loop"] - found["cuDNN"]).max()),
+        "seconds": seconds,
+    }
+
+
+def compiled(function):
+    if keras.backend.backend() != "jax":
+        return function
+    import jax
+
+    return jax.jit(function)
+
+
+def to_numpy(x):
+    return ops.convert_to_numpy(x.detach() if hasattr(x, "detach") else x)
+
+
+# === Models ===
+
+
+def make_model(args):
+    keras.config.set_dtype_policy(args.precision)
+    keras.utils.set_random_seed(1)
+    sizes = SIZES[args.model][args.size]
+    if args.model == "luong":
+        sizes = sizes | {"embedding_dim": sizes["hidden_dim"], "dropout": 0.0}
+        return LuongTranslator(Luong(**sizes, attention="global")), sizes
+    backbone = Transformer(**sizes, dropout=0.0, norm="pre", tie_embeddings=None)
+    return TransformerTranslator(backbone), sizes
+
+
+def operations(model):
+    """Returns the multiplications and additions of a step of training, by position.
+
+    Two for each weight of a matrix in the forward pass and four in the backward pass;
+    word vectors are looked up. What attention computes without weights is left out.
+    """
+    count = sum(
+        np.prod(weight.shape)
+        for weight in model.trainable_variables
+        if len(weight.shape) >= 2
+        and "embedding" not in weight.path.split("/")[-2:]
+        and not weight.path.endswith("embeddings")
+    )
+    return 6 * float(count)
+
+
+def of_training(args):
+    """Target tokens a second, and the share of the GPU's peak."""
+    model, sizes = make_model(args)
+    rng = np.random.default_rng(5)
+    words = rng.integers(4, sizes["vocabulary_size"], (args.batch_size * 8, LENGTH))
+    batches = PairBatches(
+        words.tolist(),
+        words[:, ::-1].tolist(),
+        batch_size=args.batch_size,
+        buckets=[(LENGTH, LENGTH + 1)],
+    )
+    trained = compile_for_training(model, keras.optimizers.Adam())
+    _, warmed = timed(lambda: trained.fit(batches, epochs=1, verbose=0))
+    steps = args.steps
+    clock = Clock(len(batches), [steps, 2 * steps, 3 * steps])
+    with contextlib.suppress(Done):
+        trained.fit(
+            batches,
+            epochs=1 + 3 * steps // len(batches),
+            callbacks=[clock],
+            verbose=0,
+        )
+    seconds = min(np.diff(clock.times))
+    tokens = steps * args.batch_size * (LENGTH + 1)
+    return {
+        "tokens_per_second": tokens / seconds,
+        "teraflops": operations(model) * tokens / seconds / 1e12,
+        "parameters": model.count_params(),
+        "warm_up_seconds": warmed,
+        "losses": clock.losses,
+        **memory(),
+    }
+
+
+def of_decoding(args):
+    """Seconds for sentences of 15 words, of which as many are written."""
+    model, sizes = make_model(args)
+    count = 8 if args.size == "dry" else 1000
+    rng = np.random.default_rng(5)
+    sources = rng.integers(4, sizes["vocabulary_size"], (count, 15)).tolist()
+    found = {}
+    for beam in (1, 5):
+        search = BeamSearch(beam, min_length=16)
+        _, first, times = repeated(
+            lambda: search_ids(model, sources, search, 16, args.batch_size),  # noqa: B023
+            3,
+        )
+        found[f"beam {beam}"] = {"first": first, "least": min(times)}
+    return {"sentences": count, "seconds": found, **memory()}
+
+
+def memory():
+    """Returns the most memory that the GPU's arrays took, in MB, if there is one."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        found = jax.devices()[0].memory_stats() or {}
+        peak = found.get("peak_bytes_in_use")
+    else:
+        import torch
+
+        peak = torch.cuda.is_available() and torch.cuda.max_memory_allocated()
+    return {"peak_memory": peak / 2**20 if peak else None}
+
+
+PARTS = {
+    "layers": of_layers,
+    "cudnn": of_cudnn,
+    "train": of_training,
+    "decode": of_decoding,
+}
+
+
+def device():
+    """Returns what the backend computes on."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.devices()[0].device_kind
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--model", choices=SIZES, default="luong")
+    parser.add_argument("--size", choices=("small", "paper", "dry"), default="small")
+    parser.add_argument("--precision", default="float32")
+    parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=20, help="of a window")
+    parser.add_argument("--file", help="where `layers` writes its arrays")
+    args = parser.parse_args(argv)
+    tune_process()
+    began = time.perf_counter()
+    found = PARTS[args.part](args)
+    found["device"] = device()
+    found["all_seconds"] = time.perf_counter() - began
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""Runs the folders of `zoo export --format litert` by LiteRT, without Keras.
+
+    translator = zoo.runtime.litert.load("exports/litert/luong_local")
+    translator.translate("A dog runs.")
+
+It needs ai-edge-litert, sentencepiece and NumPy: neither Keras nor one of its backends.
+The graphs have fixed sizes, so sentences are computed one after another.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.decoding.translating import Engine
+from zoo.files import StrPath
+from zoo.runtime.arrays import ArraySearch
+from zoo.runtime.graphs import Arrays, Graph, Graphs, check_names, load_version
+from zoo.runtime.translator import Translator, alignments, scores
+from zoo.serving.manifest import LITERT_FILE
+
+__all__ = ["LiteRTTranslator", "load"]
+
+INSTALL = 'pip install "attention-zoo[litert]"'
+
+
+def load(path: StrPath, threads: int = 1) -> "LiteRTTranslator":
+    """Loads an exported model.
+
+    Args:
+        path: a version's folder, such as `exports/litert/luong_local/1`, or that of the
+            model, whose newest version is taken.
+        threads: threads that one operation may use.
+
+    Returns:
+        A translator. It is not to be used by two threads at the same time.
+
+    Raises:
+        ValueError: for a folder that zoo didn't write, whose files are missing, cut
+            short or altered, or whose format or task this version doesn't know.
+        ImportError: without ai-edge-litert.
+
+    Example:
+        ```python
+        translator = zoo.runtime.litert.load("exports/litert/luong_local")
+        translator.translate("A dog runs.", beam_size=5, n_best=3)
+        ```
+    """
+    return load_version(path, "litert", threads, [LiteRTTranslator], _open)
+
+
+def _open(manifest, files, threads, version):
+    """Returns what `Buckets` takes."""
+    interpreter = _interpreter(files[LITERT_FILE], threads, version)
+
+    def graph(key):
+        described = manifest["graphs"][key]
+        return LiteRTGraph(interpreter, key, described, f"{version}/{key}")
+
+    return [
+        (
+            bucket["source"],
+            bucket["target"],
+            {
+                name: BySentence([graph(key) for key in keys])
+                for name, keys in bucket["signatures"].items()
+            },
+        )
+        for bucket in manifest["buckets"]
+    ]
+
+
+def _interpreter(content, threads, name):
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"zoo.runtime.litert needs ai-edge-litert: {INSTALL}", name=error.name
+        ) from None
+    try:
+        return Interpreter(model_content=content, num_threads=threads)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"LiteRT cannot load {name}: {error}") from error
+
+
+# === Graphs ===
+class LiteRTGraph:
+    """One signature of a LiteRT file, called with and returning arrays by name.
+
+    Args:
+        interpreter: the file's interpreter.
+        key: the signature's name.
+        described: its inputs and outputs as in the manifest.
+        name: what an error calls it.
+
+    Raises:
+        ValueError: if the file has no such signature, or its inputs and outputs are
+            others than described.
+    """
+
+    def __init__(
+        self, interpreter: Any, key: str, described: dict[str, Any], name: str
+    ) -> None:
+        self.described = described
+        self._run = interpreter.get_signature_runner(key)
+        self.inputs = list(self._run.get_input_details())
+        outputs = list(self._run.get_output_details())
+        check_names(name, (self.inputs, outputs), described)
+        shapes = [tensor["shape"] for tensor in described["inputs"]]
+        self.rows = max(shape[0] for shape in shapes)
+
+    def __call__(self, arrays: Arrays) -> Arrays:
+        """Returns the outputs for those of the arrays that are inputs."""
+        return self._run(**{name: arrays[name] for name in self.inputs})
+
+
+class BySentence:
+    """A graph for any number of sentences and of rows for each.
+
+    It runs those for one sentence, and one row or several, as often as needed.
+
+    Args:
+        graphs: graphs that differ in their `rows` for a sentence, of which the first
+            has 1.
+    """
+
+    def __init__(self, graphs: Sequence[Any]) -> None:
+        self.one, self.several = graphs[0], graphs[-1]
+        self.described = self.one.described
+
+    def __call__(self, arrays: Arrays) -> Arrays:
+        """Returns the outputs for those of the arrays that are inputs."""
+        arrays = {name: arrays[name] for name in self.one.inputs}
+        count = min(map(len, arrays.values()))  # sentences
+        parts = [
+            part
+            for i in range(count)
+            for part in self._sentence(
+                {
+                    name: x[len(x) // count * i : len(x) // count * (i + 1)]
+                    for name, x in arrays.items()
+                }
+            )
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return {name: np.concatenate([x[name] for x in parts]) for name in parts[0]}
+
+    def _sentence(self, arrays):
+        """Yields the outputs for parts of the rows of one sentence."""
+        rows = max(map(len, arrays.values()))
+        graph = self.one if rows == 1 else self.several
+        for first in range(0, rows, graph.rows):
+            count = min(graph.rows, rows - first)
+            outputs = graph(
+                {
+                    name: _filled(x[first : first + count], graph.rows)
+                    if len(x) == rows
+                    else x
+                    for name, x in arrays.items()
+                }
+            )
+            yield {name: x[:count] for name, x in outputs.items()}
+
+
+def _filled(array, rows):
+    """Returns an array with `rows` rows, by repeating those that it has."""
+    if len(array) == rows:
+        return array
+    return np.resize(array, (rows, *array.shape[1:]))
+
+
+class Buckets:
+    """The graphs of a translator for several lengths of the source.
+
+    Args:
+        buckets: triples, ascending, of the source's length, of the most steps of which
+            a state has room (None where it doesn't grow), and of graphs by name.
+        window_state: see `zoo.runtime.graphs.Graphs`.
+
+    Raises:
+        KeyError: if a graph is missing.
+    """
+
+    def __init__(
+        self,
+        buckets: Sequence[tuple[int, int | None, dict[str, Graph]]],
+        window_state: str | None = None,
+    ) -> None:
+        self.window_state = window_state
+        self._buckets = [
+            (source, target, Graphs(graphs, window_state))
+            for source, target, graphs in buckets
+        ]
+
+    def fit(self, source_ids: np.ndarray, length: int) -> tuple[Graphs, np.ndarray]:
+        """Chooses the smallest graphs for `(B, S)` ids and a target of `length` steps.
+
+        Returns:
+            The graphs, and the ids padded to their length.
+
+        Raises:
+            ValueError: if there are none so large.
+        """
+        width = source_ids.shape[1]
+        for source, target, graphs in self._buckets:
+            if width <= source and (target is None or length <= target):
+                return graphs, np.pad(source_ids, [(0, 0), (0, source - width)])
+        source, target, _ = self._buckets[-1]
+        room = f" and {target} steps of a target" if target else ""
+        raise ValueError(
+            f"This export has room for {source} pieces of a source{room}. "
+            f"Received: {width} pieces, {length} steps"
+        )
+
+    def read(self, source_ids: np.ndarray, target_ids: np.ndarray) -> Iterator[Any]:
+        """See `zoo.runtime.graphs.Graphs.read`."""
+        graphs, source_ids = self.fit(source_ids, target_ids.shape[1])
+        return graphs.read(source_ids, target_ids)
+
+    def windows(self, hidden: np.ndarray, source_ids: np.ndarray) -> list[np.ndarray]:
+        """See `zoo.runtime.graphs.Graphs.windows`."""
+        graphs, source_ids = self.fit(source_ids, 1)
+        rows = hidden.reshape(-1, hidden.shape[2])
+        return [
+            x.reshape(*hidden.shape[:2], *x.shape[1:])
+            for x in graphs.windows(rows, source_ids)
+        ]
+
+
+class BucketSearch(ArraySearch):
+    """The search with the graphs of a model that fit the batch."""
+
+    def __call__(
+        self,
+        model: Any,
+        source_ids: np.ndarray,
+        limits: np.ndarray | None = None,
+        steps: int | None = None,
+        *rest: Any,
+        **options: Any,
+    ) -> Any:
+        """See `Search.__call__`."""
+        if steps is None and limits is not None:
+            steps = int(np.max(limits, initial=1))
+        graphs, source_ids = model.backbone.fit(np.asarray(source_ids), steps or 1)
+        return super().__call__(graphs, source_ids, limits, steps, *rest, **options)
+
+
+class LiteRTTranslator(Translator):
+    """A translator by LiteRT, from `load`.
+
+    It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
+    and `perplexity`, with their arguments, defaults and results. A source is cut, with
+    a warning, where the largest graphs end. Where a state grows with the target (the
+    Transformer's and the LSTMN's) a translation has twice as many pieces plus 10 at
+    most; what needs more room is a ValueError.
+
+    Args:
+        backbone: the graphs.
+        preprocessor: the preprocessor.
+    """
+
+    engine = Engine(BucketSearch, scores, alignments)
+    backbone_cls = Buckets

@@ -1,0 +1,76 @@
+"""A translator of exported graphs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from zoo.decoding.translating import Engine, Translating
+from zoo.runtime.arrays import ArraySearch, log_sum_exp, trim
+from zoo.runtime.graphs import Graphs
+from zoo.runtime.pieces import Pieces, PiecesPreprocessor
+from zoo.serving.manifest import TOKENIZER
+
+
+def scores(model: Any) -> Callable[..., list[np.ndarray]]:
+    """See `zoo.decoding.translating.Engine`."""
+
+    def run(source_ids, target_ids, labels):
+        found = np.zeros(labels.shape, "float32")
+        source_ids = trim(source_ids)
+        target_ids = trim(target_ids)[: len(source_ids)]
+        labels = labels[: len(source_ids)]
+        rows = np.arange(len(source_ids))
+        for t, (logits, *_) in enumerate(model.backbone.read(source_ids, target_ids)):
+            gold = logits[rows, labels[:, t]]
+            found[rows, t] = gold - log_sum_exp(logits)
+        return [found]
+
+    return run
+
+
+def alignments(model: Any) -> Callable[..., list[np.ndarray]]:
+    """See `zoo.decoding.translating.Engine`."""
+    graphs = model.backbone
+
+    def run(source_ids, target_ids, labels):
+        source_ids = trim(source_ids)
+        target_ids = trim(target_ids)[: len(source_ids)]
+        weights, hidden = [], []
+        for _, attention, state in graphs.read(source_ids, target_ids):
+            weights.append(attention)
+            if graphs.window_state:
+                hidden.append(state[graphs.window_state])
+        results = [np.stack(weights, axis=1)]
+        if graphs.window_state:
+            results += graphs.windows(np.stack(hidden, axis=1), source_ids)
+        return results
+
+    return run
+
+
+class Translator(Translating):
+    """A translator without Keras, from `load`.
+
+    It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
+    and `perplexity`, with their arguments, defaults and results.
+
+    Args:
+        backbone: the graphs.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "translate"
+    engine = Engine(ArraySearch, scores, alignments)
+    backbone_cls: Any = Graphs
+
+    def __init__(self, backbone: Any, preprocessor: PiecesPreprocessor) -> None:
+        self.backbone, self.preprocessor = backbone, preprocessor
+
+    @classmethod
+    def of(cls, graphs: Any, files: Any, manifest: Any) -> "Translator":
+        """Makes it of a version's graphs, files and manifest."""
+        pieces = Pieces(files[TOKENIZER])
+        preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
+        backbone = cls.backbone_cls(graphs, manifest.get("window_state"))
+        return cls(backbone, preprocessor)

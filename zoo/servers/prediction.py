@@ -1,0 +1,164 @@
+"""TensorFlow Serving's gRPC API: what its methods answer, for any gRPC server."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+
+from zoo.servers.batching import Refusal
+from zoo.servers.bodies import MOST_BYTES
+from zoo.servers.messages import message
+from zoo.servers.models import ServedModel
+from zoo.servers.rest import model_metadata, model_status, read_texts, served_model
+from zoo.serving.server import MAX_BATCH_SIZE
+from zoo.strings import describe
+
+# Service -> its methods; the service's others are UNIMPLEMENTED, as gRPC says itself.
+SERVICES = {
+    "tensorflow.serving.PredictionService": ("Predict", "GetModelMetadata"),
+    "tensorflow.serving.ModelService": ("GetModelStatus",),
+}
+_STRING, _FLOAT = 7, 1  # of the enum DataType
+_SIGNATURES = "signature_def"  # the only metadata that there is
+
+
+class PredictionAPI:
+    """Answers the requests of PredictionService and ModelService.
+
+    Args:
+        models: the served models by name.
+
+    Example:
+        ```python
+        await PredictionAPI(models).answer("Predict", request.SerializeToString())
+        ```
+    """
+
+    def __init__(self, models: Mapping[str, ServedModel]) -> None:
+        self.models = models
+
+    async def answer(self, method: str, data: bytes) -> Any:
+        """Returns the message that answers the bytes of a request.
+
+        Args:
+            method: one of `SERVICES`.
+            data: the request's message.
+
+        Raises:
+            Refusal: RESOURCE_EXHAUSTED for too many bytes, INVALID_ARGUMENT if they are
+                not the message, and what the model refuses.
+        """
+        check_size(len(data))
+        try:
+            request = message(f"{method}Request").FromString(data)
+        except DecodeError as error:
+            raise Refusal("INVALID_ARGUMENT", f"{method}: {error}") from None
+        spec = request.model_spec
+        if not spec.name:
+            raise Refusal("INVALID_ARGUMENT", "Missing ModelSpec")
+        model = served_model(self.models, spec.name)
+        version = spec.version.value if spec.HasField("version") else None
+        place = version, spec.version_label or None
+        if method == "Predict":
+            return await _predict(model, *place, request)
+        return (_status if method == "GetModelStatus" else _metadata)(
+            model, *place, request
+        )
+
+
+def check_size(size: int) -> None:
+    """Refuses a request of too many bytes.
+
+    Raises:
+        Refusal: RESOURCE_EXHAUSTED, gRPC's code for it.
+    """
+    if size > MOST_BYTES:
+        raise Refusal(
+            "RESOURCE_EXHAUSTED",
+            f"a request may have {MOST_BYTES:,} bytes, received {size:,}",
+        )
+
+
+def _status(model, version, label, _):
+    answer = message("GetModelStatusResponse")()
+    return json_format.ParseDict(model_status(model, version, label), answer)
+
+
+def _metadata(model, version, label, request):
+    wanted = list(request.metadata_field)
+    if set(wanted) != {_SIGNATURES}:
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"metadata_field must be {_SIGNATURES!r}, received {describe(wanted)}",
+        )
+    found = model_metadata(model, model.find(version, label))
+    answer = message("GetModelMetadataResponse")()
+    json_format.ParseDict(found["model_spec"], answer.model_spec)
+    signatures = json_format.ParseDict(
+        found["metadata"][_SIGNATURES], message("SignatureDefMap")()
+    )
+    answer.metadata[_SIGNATURES].Pack(signatures)
+    return answer
+
+
+async def _predict(model, version, label, request):
+    number = model.find(version, label)
+    name = request.model_spec.signature_name
+    signature = model.signature(name, number)
+    wanted = list(request.output_filter) or list(signature.outputs)
+    if unknown := set(wanted) - set(signature.outputs):
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"the outputs are {list(signature.outputs)}, received {sorted(unknown)}",
+        )
+    inputs = {key: _read(tensor, key) for key, tensor in request.inputs.items()}
+    outputs = await model.answer(signature, inputs)
+    answer = message("PredictResponse")()
+    answer.model_spec.name, answer.model_spec.signature_name = model.name, name
+    answer.model_spec.version.value = number
+    for key in wanted:
+        _write(outputs[key], answer.outputs[key])
+    return answer
+
+
+def _read(tensor, name):
+    """Returns the texts of a TensorProto of strings, `(B,)`."""
+    sizes = [dim.size for dim in tensor.tensor_shape.dim]
+    count = math.prod(sizes)
+    values = list(tensor.string_val)
+    fits = (
+        tensor.dtype == _STRING
+        and not tensor.tensor_content
+        and not tensor.tensor_shape.unknown_rank
+        and len(sizes) == 1
+        and len(values) <= count
+    )
+    if not fits:
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"{name} must be a tensor of strings (B,), received the type "
+            f"{tensor.dtype} of the shape {describe(sizes)} with {len(values)} strings",
+        )
+    if count > MAX_BATCH_SIZE:
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"a request may have {MAX_BATCH_SIZE} texts, received {count} of {name}",
+        )
+    # TensorFlow repeats the last value for those that are left out.
+    values += (values[-1:] or [b""]) * (count - len(values))
+    return read_texts(values, name)
+
+
+def _write(array: np.ndarray, tensor: Any) -> None:
+    """Fills a TensorProto."""
+    for size in array.shape:
+        tensor.tensor_shape.dim.add(size=size)
+    if array.dtype == object:
+        tensor.dtype = _STRING
+        tensor.string_val.extend(text.encode() for text in array.ravel())
+    else:
+        tensor.dtype = _FLOAT
+        tensor.float_val.extend(array.ravel().tolist())

@@ -1,0 +1,333 @@
+"""The graphs of a task, and their export in a folder with a manifest."""
+
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import tree
+
+import zoo
+from zoo.backend import Tensor
+from zoo.checks import one_of
+from zoo.files import StrPath
+from zoo.serving.folder import LABELS, require_graphs, write_version
+from zoo.serving.manifest import write_manifest
+from zoo.text.translation import needed_preprocessor
+
+QUANTIZE = "int8", "float16"
+Spec = tuple[str, tuple[Any, ...], str]  # name; sizes, a letter if dynamic; dtype
+
+
+class Function(NamedTuple):
+    """A function that becomes a graph.
+
+    Attributes:
+        function: function of tensors that returns a structure of tensors.
+        inputs: the specs of its arguments.
+        outputs: the names of the structure's leaves.
+    """
+
+    function: Callable[..., Any]
+    inputs: Sequence[Spec]
+    outputs: Sequence[str]
+
+
+def export_graphs(
+    task: Any,
+    path: StrPath,
+    form: str,
+    write: Callable[[Any, Path], dict[str, Any]],
+    quantize: str | None = None,
+    preset: str | None = None,
+    card: dict[str, Any] | None = None,
+    packages: Sequence[str] = (),
+) -> Path:
+    """Writes the next version of a task in a format of graphs.
+
+    Args:
+        task: see `zoo.serving.export_onnx`, and so on.
+        path: the model's folder.
+        form: "onnx" or "litert".
+        write: function of the task's functions, an object of `_KINDS`, and an empty
+            folder. It writes the graphs, and returns what the manifest says of them.
+        quantize: one of `QUANTIZE`, or None.
+        preset: see `zoo.serving.export_savedmodel`.
+        card: the preset's card, if any.
+        packages: names of further packages whose versions the manifest has.
+
+    Returns:
+        The version's folder.
+
+    Raises:
+        TypeError, ValueError, RuntimeError, ImportError: see `zoo.serving.export_onnx`.
+    """
+    label = LABELS[form]
+    kinds = {name: kind for name, kind in _KINDS.items() if form in kind.forms}
+    kind = kinds.get(getattr(task, "task_name", ""))
+    if kind is None:
+        allowed = " or ".join(kind.tasks for kind in kinds.values())
+        raise TypeError(
+            f"What is exported to {label} must be a {allowed} of zoo.models. "
+            f"Received: {type(task).__name__}"
+        )
+    needed_preprocessor(task, "An export")
+    if quantize is not None:
+        one_of("quantize", quantize, QUANTIZE)
+    require_graphs(form)
+    if keras.backend.backend() != "tensorflow":
+        raise RuntimeError(
+            f"{label} graphs are written under the TensorFlow backend. Save the model "
+            f"with save_to_preset and run `zoo export FOLDER --format {form}`, which "
+            f"selects it itself. Received: KERAS_BACKEND={keras.backend.backend()}"
+        )
+    dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.backbone.weights}
+    if not dtypes <= {"float32"}:
+        raise ValueError(
+            "The exported model must be float32; `quantize` makes the graphs smaller. "
+            f"Received: {sorted(dtypes)}"
+        )
+    name, model = Path(path).name, kind(task)
+
+    def write_all(part):
+        described = write(model, part)
+        model.vocabulary.save_assets(str(part))
+        manifest = {
+            "name": name,
+            "preset": preset,
+            "task": task.task_name,
+            "architecture": type(task).__name__,
+            "parameters": task.count_params(),
+            "quantize": quantize,
+            **model.described,
+            **described,
+            "packages": package_versions(packages),
+            "card": card,
+        }
+        write_manifest(part, manifest, form)
+
+    return write_version(path, form, write_all)
+
+
+def package_versions(packages: Sequence[str]) -> dict[str, str]:
+    """Returns the versions of zoo, Keras, TensorFlow and further packages."""
+    names = ("keras", "tensorflow", *packages)
+    found = {name: importlib.import_module(name).__version__ for name in names}
+    return {"zoo": zoo.__version__, **found}
+
+
+def specs_of(name: str, found: Sequence[Any], letters: Sequence[str]) -> list[Spec]:
+    """Returns the specs of a structure's leaves.
+
+    Args:
+        name: of the structure; the leaves are name.0, name.1, ….
+        found: the structure, then for each letter one in which that size is another.
+        letters: the letters.
+    """
+    specs = []
+    for place, leaves in enumerate(zip(*map(tree.flatten, found), strict=True)):
+        first, *others = leaves
+        shape: list[Any] = list(first.shape)
+        for letter, other in zip(letters, others, strict=True):
+            for axis, size in enumerate(other.shape):
+                shape[axis] = letter if size != first.shape[axis] else shape[axis]
+        if shape[:1] != [letters[0]]:
+            raise ValueError(
+                f"The first axis of every tensor of the {name} must be the batch. "
+                f"Received: {name}.{place} of shape {tuple(first.shape)}"
+            )
+        dtype = keras.backend.standardize_dtype(first.dtype)
+        specs.append((f"{name}.{place}", tuple(shape), dtype))
+    return specs
+
+
+# === Tasks ===
+
+
+class TranslatorFunctions:
+    """The contract of a `Seq2SeqBackbone` as functions of flat lists of tensors.
+
+    Args:
+        task: a `zoo.models.Translator`.
+
+    Attributes:
+        tasks: the class of its tasks.
+        forms: the formats that have it.
+        vocabulary: the object that writes the vocabulary's file.
+        described: what the manifest says of this task alone.
+    """
+
+    tasks = "Translator"
+    forms = ("onnx", "litert")
+
+    def __init__(self, task: Any) -> None:
+        self.backbone, preprocessor = task.backbone, task.preprocessor
+        self.vocabulary = preprocessor.tokenizer
+        settings = ("source_length", "target_length", "source_end")
+        state = self.backbone.window_state
+        self.described = {
+            "settings": {name: getattr(preprocessor, name) for name in settings},
+            "window_state": None if state is None else f"state.{state}",
+        }
+        sizes = {"": (2, 5, 11), "B": (3, 5, 11), "S": (2, 7, 11), "L": (2, 5, 13)}
+        found = {letter: self.run(*size) for letter, size in sizes.items()}
+        self.memory_like, self.state_like = found[""]
+        self.memory = specs_of("memory", [found[x][0] for x in sizes], "BSL")
+        self.state = specs_of("state", [found[x][1] for x in sizes], "RSL")
+
+    def run(self, batch: int, length: int, room: int) -> tuple[Any, Any]:
+        """Returns a memory and a state of these sizes."""
+        memory = self.backbone.encode(np.full((batch, length), 7, "int32"))
+        return memory, self.backbone.start_for(memory, room)
+
+    def functions(self) -> dict[str, Function]:
+        """Name -> `Function`."""
+        names = [spec[0] for spec in self.memory]
+        states = [spec[0] for spec in self.state]
+        source: Spec = ("source_ids", ("B", "S"), "int32")
+        length: Spec = ("length", (), "int32")
+        tokens: Spec = ("token_ids", ("R",), "int32")
+        functions = {
+            "encode": Function(self.backbone.encode, [source], names),
+            "start": Function(self.start, [length, *self.memory], states),
+            "step": Function(
+                self.step,
+                [tokens, *self.state, *self.memory],
+                ["logits", "weights", *(f"new_{name}" for name in states)],
+            ),
+        }
+        place = self.backbone.window_state
+        if place is not None:
+            size = self.state[place][1][-1]
+            functions["window"] = Function(
+                self.backbone.attention_window,
+                [("hidden", ("B", "T", size), "float32"), ("mask", ("B", "S"), "bool")],
+                ["focus", "windows"],
+            )
+        return functions
+
+    def start(self, length: Tensor, *memory: Tensor) -> Any:
+        """`start_for` of flat arguments."""
+        memory = tree.pack_sequence_as(self.memory_like, memory)
+        return self.backbone.start_for(memory, length)
+
+    def step(self, token_ids: Tensor, *leaves: Tensor) -> Any:
+        """The backbone's `step` of flat arguments: logits, weights, state."""
+        logits, state, weights = self.backbone.step(token_ids, *self.packed(leaves))
+        return logits, weights, state
+
+    def packed(self, leaves: Sequence[Tensor]) -> tuple[Any, Any]:
+        """Returns state and memory in the backbone's structures."""
+        count = len(self.state)
+        return (
+            tree.pack_sequence_as(self.state_like, leaves[:count]),
+            tree.pack_sequence_as(self.memory_like, leaves[count:]),
+        )
+
+
+class _LanguageModel:
+    """The functions of a `RecurrentCausalLM`: words of its own, and given ones."""
+
+    tasks = "RecurrentCausalLM"
+    forms = ("onnx",)
+
+    def __init__(self, task):
+        self.task, self.backbone = task, task.backbone
+        self.vocabulary = task.preprocessor.tokenizer
+        self.described = {
+            "settings": {
+                "lowercase": self.vocabulary.lowercase,
+                "sequence_length": task.preprocessor.sequence_length,
+                "cell": self.backbone.cell,
+            }
+        }
+        start = self.backbone.start
+        states = [start(*sizes) for sizes in ((2, 11), (3, 11), (2, 13))]
+        carries = [self.backbone.initial_states(size) for size in (2, 3)]
+        self.state_like, self.carry_like = states[0], carries[0]
+        self.state = specs_of("state", states, "BL")
+        self.carry = specs_of("carry", carries, "B")
+
+    def functions(self):
+        """Name -> `Function`."""
+        states = [spec[0] for spec in self.state]
+        batch, length = (("batch", (), "int32"), ("length", (), "int32"))
+        tokens: Spec = ("token_ids", ("B",), "int32")
+        rows = [(name, ("B", "T"), "int32") for name in ("token_ids", "labels")]
+        return {
+            "start": Function(self.backbone.start, [batch, length], states),
+            "step": Function(
+                self.step,
+                [tokens, *self.state],
+                ["logits", *(f"new_{name}" for name in states)],
+            ),
+            "read": Function(
+                self.read,
+                [*rows, *self.carry],
+                ["sums", *(f"new_{spec[0]}" for spec in self.carry)],
+            ),
+        }
+
+    def step(self, token_ids, *leaves):
+        states = tree.pack_sequence_as(self.state_like, leaves)
+        return self.task.next_word(token_ids, states)
+
+    def read(self, token_ids, labels, *leaves):
+        states = tree.pack_sequence_as(self.carry_like, leaves)
+        return self.task.label_sums(token_ids, labels, states)
+
+
+class _Tagger:
+    """The function of a `BiRNNTagger`."""
+
+    tasks = "BiRNNTagger"
+    forms = ("onnx",)
+
+    def __init__(self, task):
+        self.backbone, self.vocabulary = task.backbone, task.preprocessor
+        self.described = {"settings": {"word_length": self.vocabulary.word_length}}
+
+    def functions(self):
+        """Name -> `Function`."""
+        words: Spec = ("word_ids", ("B", "T"), "int32")
+        shape = ("B", "T", self.vocabulary.word_length)
+        inputs = [words, ("character_ids", shape, "int32")]
+        return {"tag": Function(self.tag, inputs, ["logits"])}
+
+    def tag(self, word_ids, character_ids):
+        inputs = {"word_ids": word_ids, "character_ids": character_ids}
+        return self.backbone(inputs)
+
+
+class _Classifier:
+    """The function of a `SentimentClassifier`."""
+
+    tasks = "SentimentClassifier"
+    forms = ("onnx",)
+
+    def __init__(self, task):
+        self.backbone, self.vocabulary = task.backbone, task.preprocessor.tokenizer
+        self.described = {
+            "settings": {
+                "lowercase": self.vocabulary.lowercase,
+                "classes": self.backbone.classes,
+            }
+        }
+
+    def functions(self):
+        """Name -> `Function`."""
+        tokens: Spec = ("token_ids", ("B", "T"), "int32")
+        return {"classify": Function(self.classify, [tokens], ["logits"])}
+
+    def classify(self, token_ids):
+        return self.backbone({"token_ids": token_ids})
+
+
+_KINDS: dict[str, Any] = {
+    "translate": TranslatorFunctions,
+    "generate": _LanguageModel,
+    "tag": _Tagger,
+    "classify": _Classifier,
+}

@@ -1,0 +1,163 @@
+"""Exports a translator for LiteRT, which `zoo.runtime.litert` runs without Keras."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+from keras import tree
+
+from zoo.checks import positive
+from zoo.decoding.search import longest_translation
+from zoo.files import StrPath
+from zoo.serving.graph_export import Function, export_graphs
+from zoo.serving.litert_graphs import write_signatures
+
+LENGTHS = 16, 32, 64
+ROWS = 5  # of the second signature of a step
+
+
+def export_litert(
+    task: Any,
+    path: StrPath,
+    quantize: str | None = None,
+    preset: str | None = None,
+    card: dict[str, Any] | None = None,
+    lengths: Sequence[int] = LENGTHS,
+) -> Path:
+    """Writes the next version of a translator for LiteRT, on phones and small machines.
+
+    The folder `path/N` has `model.tflite`, the vocabulary, and `manifest.json`: names,
+    dtypes and shapes of inputs and outputs, settings, the preset's card, and the sha256
+    of each file. Sizes are fixed: a bucket for each length of the source has the
+    signatures `encode_S`, `start_S`, `step_S` for one hypothesis and `step_S_5` for
+    five, and with local attention `window_S`; all of them share their weights. They are
+    of one sentence and have LiteRT's own operations alone.
+
+    Args:
+        task: a translator of `zoo.models` with its preprocessor, float32, under the
+            TensorFlow backend.
+        path: the model's folder.
+        quantize: "int8" for the weights of products and word vectors, with activations
+            quantized as they come, "float16" for weights alone; inputs and outputs stay
+            float32.
+        preset: as in `zoo.serving.export_savedmodel`.
+        card: the preset's card, if any.
+        lengths: the sources' lengths in pieces, ascending. A state that grows has room
+            for twice as many and 10 more. Those above the preprocessor's
+            `source_length` become it; longer sources than the last are cut.
+
+    Returns:
+        The version's folder.
+
+    Raises:
+        TypeError: for another task.
+        ValueError: for another precision or quantization, other lengths, for a model
+            with an operation that LiteRT lacks, without a preprocessor, or for a folder
+            with versions of another format.
+        RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
+        ImportError: if a package is missing; the message names the extra.
+
+    Example:
+        ```python
+        model = zoo.load("luong_local")
+        zoo.serving.export_litert(model, "exports/litert/luong_local", "int8")
+        ```
+    """
+    for length in lengths:
+        positive("lengths", length)
+    if not lengths or sorted(set(lengths)) != list(lengths):
+        raise ValueError(f"`lengths` must be ascending. Received: {lengths}")
+
+    def write(model, part):
+        longest = model.described["settings"]["source_length"]
+        sizes = sorted({min(length, longest) for length in lengths})
+        buckets = [_Bucket(model, size) for size in sizes]
+        functions = {k: f for bucket in buckets for k, f in bucket.functions().items()}
+        graphs = write_signatures(functions, task.backbone.variables, part, quantize)
+        settings = {**model.described["settings"], "source_length": sizes[-1]}
+        state = model.described["window_state"]
+        return {
+            "settings": settings,
+            "window_state": state and _plain(state),
+            "buckets": [bucket.described for bucket in buckets],
+            "graphs": graphs,
+        }
+
+    return export_graphs(task, path, "litert", write, quantize, preset, card)
+
+
+class _Bucket:
+    """The functions of a translator for one sentence of a fixed length.
+
+    Attributes:
+        described: what the manifest says of it.
+    """
+
+    def __init__(self, model, source):
+        self._model, self._source = model, source
+        self._room = longest_translation(source)
+        # Name -> shape and dtype of the leaves of memory and state.
+        self._leaves = {}
+        structures = model.run(1, source, self._room)
+        for name, structure in zip(("memory", "state"), structures, strict=True):
+            for place, leaf in enumerate(tree.flatten(structure)):
+                dtype = keras.backend.standardize_dtype(leaf.dtype)
+                self._leaves[f"{name}.{place}"] = tuple(leaf.shape), dtype
+        keys = {name: [f"{name}_{source}"] for name in model.functions()}
+        for name in {"step", "window"} & set(keys):
+            keys[name].append(f"{name}_{source}_{ROWS}")
+        grows = any("L" in shape for _, shape, _ in model.state)
+        self.described = {
+            "source": source,
+            "target": self._room if grows else None,
+            "signatures": keys,
+        }
+
+    def functions(self):
+        """Signature -> `Function`."""
+        functions = self._model.functions()
+        start = functions["start"]
+        first = functools.partial(start.function, self._room)  # without `length`
+        functions["start"] = start._replace(function=first, inputs=start.inputs[1:])
+        if "window" in functions:
+            functions["window"] = _by_rows(functions["window"])
+        return {
+            key: self._fixed(functions[name], rows)
+            for name, keys in self.described["signatures"].items()
+            for key, rows in zip(keys, (1, ROWS), strict=False)
+        }
+
+    def _fixed(self, function, rows):
+        """A function whose inputs have this bucket's sizes."""
+        sizes = {"B": 1, "S": self._source, "R": rows}
+
+        def fixed(name, shape, dtype):
+            shape, dtype = self._leaves.get(name, (shape, dtype))
+            if name.startswith("state."):
+                shape = (rows, *shape[1:])
+            return _plain(name), [sizes.get(n, n) for n in shape], dtype
+
+        return Function(
+            function.function,
+            [fixed(*spec) for spec in function.inputs],
+            [_plain(name) for name in function.outputs],
+        )
+
+
+def _by_rows(window):
+    """The function `window` of rows (R, d) and the mask of their sentence (1, S)."""
+    (hidden, (_, _, size), dtype), mask = window.inputs
+
+    def function(hidden, mask):
+        return [x[0] for x in window.function(hidden[None], mask)]
+
+    return window._replace(
+        function=function, inputs=[(hidden, ("R", size), dtype), mask]
+    )
+
+
+def _plain(name):
+    """A name as TensorFlow's signatures may have it."""
+    return name.replace(".", "_")
