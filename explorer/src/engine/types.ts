@@ -38,6 +38,7 @@ export interface Step {
   chosen: Candidate;
   weights: number[];                     // over source pieces
   heads: number[][][] | null;            // layers x heads x source pieces (Transformer)
+  memory?: number[] | null;              // over earlier target steps (LSTMN)
   focus: number | null; window: [number, number] | null;
   values: Record<string, number>;        // numbers of the equation (norm of h_t, p_t, sigma, entropy …)
 }
