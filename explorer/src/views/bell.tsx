@@ -43,7 +43,7 @@ export function Bell(props: {
         </>
       )}
       <line class="bell-focus" x1={peak} x2={peak} y1={floor - height} y2={floor} />
-      <text class="bell-text" x={peak + 5} y={12} font-style="italic">
+      <text class="bell-text" x={peak + 4} y={floor - 7} font-style="italic">
         p
         <tspan dy="3" font-size="9">
           t

@@ -11,7 +11,7 @@ import type { Highlight } from "./threads";
 
 const SIZE = 14;
 const LEAST = 18; // of a cell
-const MOST = 38;
+const MOST = 44;
 
 export function Heatmap(props: {
   name: string;
@@ -248,7 +248,7 @@ export function Heatmap(props: {
 
 /** A small triangle that points at p_t from the top of a row. */
 function focusMark(x: number, y: number): string {
-  return `M${x - 3.5},${y}h7l-3.5,5z`;
+  return `M${x - 4.5},${y - 1}h9l-4.5,7z`;
 }
 
 /** The scale of the colours. */
