@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def export_preset(
     folder.require_tensorflow()
     if warmup:
         folder.require_serving_api()
-    if _elsewhere():
+    if needs_process():
         words = ["--no-warmup"] * (not warmup)
         return _export_elsewhere(name, out, words, options)
     dtype, quantize = options.pop("dtype", None), options.pop("quantize", None)
@@ -148,7 +149,7 @@ def export_onnx_preset(name: str, out: StrPath, **options: Any) -> int | None:
             f"call; received {as_options(wrong)}"
         )
     folder.require_onnx()
-    if _elsewhere():
+    if needs_process():
         return _export_elsewhere(name, out, ["--format", "onnx"], options)
     task = load_task(name, None)
     from zoo.serving import export_onnx
@@ -169,8 +170,8 @@ def export_onnx_preset(name: str, out: StrPath, **options: Any) -> int | None:
     return None
 
 
-def _elsewhere():
-    """Whether another process has to export, since Keras uses another backend."""
+def needs_process() -> bool:
+    """Returns whether another process has to export: Keras uses another backend."""
     backend = configured_backend()
     if backend != "tensorflow":
         progress(f"Keras uses {backend}: exporting in a process with tensorflow")
@@ -209,6 +210,11 @@ def _export_elsewhere(name, out, words, options):
     words = ["export", name, str(out), *words]
     for option, value in options.items():
         words += [f"--{option.replace('_', '-')}", str(value)]
+    return run_under_tensorflow(words)
+
+
+def run_under_tensorflow(words: Sequence[str]) -> int:
+    """Runs a command of zoo in a process of its own; returns its exit code."""
     # The package may be importable in this process only.
     home = str(Path(importlib.util.find_spec("zoo").origin).parent.parent)
     paths = [home, os.environ.get("PYTHONPATH", "")]

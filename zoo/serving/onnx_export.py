@@ -1,5 +1,6 @@
 """Exports a task as ONNX graphs, which `zoo.runtime.onnx` runs without Keras."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from keras import tree
 
 import zoo
+from zoo.backend import Tensor
 from zoo.checks import one_of
 from zoo.files import StrPath
 from zoo.serving.folder import require_onnx, write_version
@@ -103,7 +105,7 @@ def export_onnx(
             "quantize": quantize,
             **model.described,
             "graphs": graphs,
-            "packages": _versions(),
+            "packages": package_versions(),
             "card": card,
         }
         write_manifest(part, described)
@@ -111,7 +113,8 @@ def export_onnx(
     return write_version(path, "saved_model.pb", write)
 
 
-def _versions():
+def package_versions() -> dict[str, str]:
+    """Returns the versions of the packages that write graphs."""
     import onnx
     import tensorflow as tf
     import tf2onnx
@@ -126,15 +129,18 @@ def _versions():
 # === Tasks ===
 
 
-class _Translator:
+class TranslatorFunctions:
     """The contract of a `Seq2SeqBackbone` as functions of flat lists of tensors.
+
+    Args:
+        task: a `zoo.models.Translator`.
 
     Attributes:
         vocabulary: the object that writes the vocabulary's file.
         described: what the manifest says of this task alone.
     """
 
-    def __init__(self, task):
+    def __init__(self, task: Any) -> None:
         self.backbone, preprocessor = task.backbone, task.preprocessor
         self.vocabulary = preprocessor.tokenizer
         settings = ("source_length", "target_length", "source_end")
@@ -153,7 +159,7 @@ class _Translator:
         memory = self.backbone.encode(np.full((batch, length), 7, "int32"))
         return memory, self.backbone.start_for(memory, room)
 
-    def functions(self):
+    def functions(self) -> dict[str, Function]:
         """Name -> `Function`."""
         names = [spec[0] for spec in self.memory]
         states = [spec[0] for spec in self.state]
@@ -179,16 +185,23 @@ class _Translator:
             )
         return functions
 
-    def start(self, length, *memory):
+    def start(self, length: Tensor, *memory: Tensor) -> Any:
+        """`start_for` of flat arguments."""
         memory = tree.pack_sequence_as(self.memory_like, memory)
         return self.backbone.start_for(memory, length)
 
-    def step(self, token_ids, *leaves):
-        count = len(self.state)
-        state = tree.pack_sequence_as(self.state_like, leaves[:count])
-        memory = tree.pack_sequence_as(self.memory_like, leaves[count:])
-        logits, state, weights = self.backbone.step(token_ids, state, memory)
+    def step(self, token_ids: Tensor, *leaves: Tensor) -> Any:
+        """The backbone's `step` of flat arguments: logits, weights, state."""
+        logits, state, weights = self.backbone.step(token_ids, *self.packed(leaves))
         return logits, weights, state
+
+    def packed(self, leaves: Sequence[Tensor]) -> tuple[Any, Any]:
+        """Returns state and memory in the backbone's structures."""
+        count = len(self.state)
+        return (
+            tree.pack_sequence_as(self.state_like, leaves[:count]),
+            tree.pack_sequence_as(self.memory_like, leaves[count:]),
+        )
 
 
 class _LanguageModel:
@@ -281,7 +294,7 @@ class _Classifier:
 
 
 _KINDS = {
-    "translate": _Translator,
+    "translate": TranslatorFunctions,
     "generate": _LanguageModel,
     "tag": _Tagger,
     "classify": _Classifier,
