@@ -64,7 +64,7 @@ export class Session {
   follow(state: State): void {
     const typed = this.state !== null && this.state.text !== state.text;
     this.state = state;
-    for (const name of state.models) {
+    for (const name of inOrder(state)) {
       if (this.entries?.get(name)?.status === "new") void this.load(name);
     }
     for (const [name, entry] of this.entries ?? []) {
@@ -160,13 +160,11 @@ export class Session {
     return result;
   }
 
-  /** The model to translate with: the selected one first. */
+  /** The model to translate with. */
   private next(): string | null {
     const { state } = this;
     if (!state) return null;
-    const selected = state.models[state.selected];
-    const order = selected ? [selected, ...state.models] : state.models;
-    for (const name of order) {
+    for (const name of inOrder(state)) {
       const entry = this.entries?.get(name);
       const key = this.key(name);
       if (entry?.model && entry.run?.key !== key && this.failed.get(name) !== key) return name;
@@ -178,6 +176,11 @@ export class Session {
     const state = this.state!;
     return JSON.stringify([state.text, optionsOf(state, state.edits[name])]);
   }
+}
+
+/** The models of a state, the selected one first. */
+function inOrder(state: State): string[] {
+  return [...new Set([state.models[state.selected]!, ...state.models])].filter(Boolean);
 }
 
 /** The options of a search for a state and a visitor's edits. */
