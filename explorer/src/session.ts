@@ -70,6 +70,7 @@ export class Session {
     for (const [name, entry] of this.entries ?? []) {
       entry.stale = entry.run !== null && entry.run.key !== this.key(name);
     }
+    this.changed();
     const { running } = this;
     if (running && !(state.models.includes(running.name) && this.key(running.name) === running.key)) {
       running.abort.abort();

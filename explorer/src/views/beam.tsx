@@ -80,7 +80,12 @@ function Tree(props: { name: string; result: Result }) {
       .replaceAll("▁", " ")
       .trim();
   const describe = (index: number) =>
-    t.node(text(index) || t.end, tree[index]!.score.toFixed(2), t.states[tree[index]!.state]);
+    t.node(
+      names[index]!,
+      tree[index]!.score.toFixed(2),
+      text(index) || t.end,
+      t.states[tree[index]!.state],
+    );
 
   const go = (placed: Placed | undefined) => {
     if (!placed) return;
@@ -154,7 +159,7 @@ function Tree(props: { name: string; result: Result }) {
               aria-label={describe(index)}
               aria-selected={shown === index}
               data-node={index}
-              tabIndex={index === active ? 0 : -1}
+              tabindex={index === active ? 0 : -1}
               class={`hypothesis ${node.state}${node.best ? " best" : ""}${line.has(index) ? " on" : ""}`}
               onMouseEnter={() => setPointed(index)}
               onMouseLeave={() => setPointed(null)}
@@ -175,9 +180,8 @@ function Tree(props: { name: string; result: Result }) {
           ))}
         </svg>
       </div>
-      <p class="readout" aria-live="polite">
-        {shown === null ? <span class="quiet">{t.treeHint}</span> : <bdi>{describe(shown)}</bdi>}
-      </p>
+      <p class="readout">{shown !== null && <bdi>{describe(shown)}</bdi>}</p>
+      <p class="quiet hint">{t.treeHint}</p>
     </section>
   );
 }

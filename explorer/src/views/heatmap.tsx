@@ -164,7 +164,7 @@ export function Heatmap(props: {
                     key={column}
                     role="gridcell"
                     data-cell={`${row}.${column}`}
-                    tabIndex={focusable ? 0 : -1}
+                    tabindex={focusable ? 0 : -1}
                     class={`cell${faded ? " faded" : ""}${props.onMove ? " movable" : ""}`}
                     aria-label={describe([row, column])}
                     onMouseEnter={() => {
@@ -234,13 +234,10 @@ export function Heatmap(props: {
         </svg>
       </div>
       <p class="readout">
-        {pointed && pointed[0] < rows && pointed[1] < columns ? (
-          describe(pointed)
-        ) : (
-          <span class="quiet">
-            {t.cellHint} {props.onMove && t.cellEdit}
-          </span>
-        )}
+        {pointed && pointed[0] < rows && pointed[1] < columns && describe(pointed)}
+      </p>
+      <p class="quiet hint">
+        {t.cellHint} {props.onMove && t.cellEdit}
       </p>
     </div>
   );

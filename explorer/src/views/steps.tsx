@@ -230,13 +230,13 @@ function Row(props: {
       <button
         type="button"
         class="candidate"
-        aria-label={chosen ? `${name} ${share}, ${t.chosen}` : t.force(name, share)}
+        aria-label={chosen ? t.chosen(name, share) : t.force(name, share)}
         aria-pressed={chosen}
         onClick={() => !chosen && props.onForce(candidate.id)}
       >
         <span class="candidate-word" dir="auto">
           {name}
-        </span>
+        </span>{" "}
         <span class="track">
           <span
             class="bar"
@@ -364,7 +364,7 @@ function SourceBars(props: {
                 {...(onMove
                   ? {
                       role: "slider",
-                      tabIndex: 0,
+                      tabindex: 0,
                       "aria-label": t.slider(word),
                       "aria-valuemin": 0,
                       "aria-valuemax": 100,

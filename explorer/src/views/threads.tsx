@@ -197,7 +197,7 @@ function Words(props: {
   return (
     <g ref={group} onKeyDown={onKeyDown} data-side={props.side}>
       {Array.from({ length: props.count }, (_, index) =>
-        props.render(index, { tabIndex: index === active ? 0 : -1 }),
+        props.render(index, { tabindex: index === active ? 0 : -1 }),
       )}
     </g>
   );

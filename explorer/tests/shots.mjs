@@ -1,4 +1,4 @@
-/** Pictures of the page to be looked at: `node e2e/shots.mjs FOLDER PICTURES [HASH]`. */
+/** Pictures of the page to be looked at: `node tests/shots.mjs FOLDER PICTURES [HASH]`. */
 
 import { mkdir } from "node:fs/promises";
 import { launch, open, serve } from "./browser.mjs";

@@ -1,4 +1,4 @@
-/** The page with the engine of the tests: `vite build --config e2e/fake.config.ts --outDir FOLDER`. */
+/** The page with the engine of the tests: `vite build --config tests/fake.config.ts --outDir FOLDER`. */
 
 import { fileURLToPath } from "node:url";
 import { defineConfig, mergeConfig } from "vitest/config";
