@@ -1,8 +1,9 @@
 """The command `zoo explore`: a page in which translators show what they look at."""
 
 import argparse
-from typing import Any
 
+from zoo import presets
+from zoo.backend import BACKENDS
 from zoo.cli.common import (
     BadInput,
     add_presets,
@@ -13,7 +14,7 @@ from zoo.cli.common import (
     progress,
 )
 from zoo.cli.export import model_name, needs_process, run_under_tensorflow
-from zoo.cli.presets import find_preset
+from zoo.cli.presets import choose_backend, find_preset, start_keras
 
 HELP = "see translators at work, in the browser"
 EXAMPLE = "zoo explore luong_local"
@@ -30,8 +31,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.description = (
         f"{HELP}:\nserves the page, whose models run in this process (default: every "
-        "bundled\ntranslator), or writes it as a folder of plain files, whose models run "
-        f"in the\nbrowser (default: {' '.join(EXPORTED)})"
+        "bundled\ntranslator), or writes it as a folder of plain files, whose models "
+        f"run in the\nbrowser (default: {' '.join(EXPORTED)})"
     )
     text = "write the page with its models, for any web server"
     command.add_argument("--export", metavar="FOLDER", help=text)
@@ -40,7 +41,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     text = "address to serve at (default 127.0.0.1, which this machine alone can reach)"
     command.add_argument("--host", help=text)
     command.add_argument("--port", type=count, help="(default 8650)")
-    command.add_argument("--backend", help="of the served models (default: Keras's own)")
+    text = "of the served models (default: Keras's own)"
+    command.add_argument("--backend", choices=BACKENDS, help=text)
 
 
 def run(arguments: argparse.Namespace) -> int | None:
@@ -66,20 +68,54 @@ def _export(arguments):
     given = ("host", "port", "backend")
     if wrong := [name for name in given if getattr(arguments, name)]:
         raise BadInput(f"--export serves nothing, received also {as_options(wrong)}")
-    presets = _named(_given(arguments) or EXPORTED)
+    chosen = _named(_given(arguments) or EXPORTED)
     from zoo.serving.folder import require_onnx
 
     require_onnx()
     if needs_process():
         words = ["explore", "--export", arguments.export]
         words += ["--site", arguments.site] * bool(arguments.site)
-        return run_under_tensorflow([*words, *(str(path) for _, path in presets)])
+        return run_under_tensorflow([*words, *(str(path) for _, path in chosen)])
     from zoo.explorer.folder import write_folder
 
-    progress(f"exporting {' '.join(name for name, _ in presets)}")
+    progress(f"exporting {' '.join(name for name, _ in chosen)}")
     with bad_input():
-        infos = write_folder(arguments.export, presets, arguments.site)
+        infos = write_folder(arguments.export, chosen, arguments.site)
     for info in infos:
         progress(f"{info['name']}: {info['bytes'] / 1e6:.1f} MB ({info['dtype']})")
     print(arguments.export)
     return None
+
+
+def _serve(arguments):
+    from zoo.explorer import server
+
+    server.require_server()
+    names = _given(arguments) or [
+        card.name for card in presets.list_presets() if card.task == "translate"
+    ]
+    chosen = _named(names)
+    host, port = arguments.host or "127.0.0.1", arguments.port or 8650
+    choose_backend(arguments.backend)
+    start_keras()
+    if not server.is_loopback(host):
+        progress(
+            f"warning: whoever can reach {host} can use these models; there is no "
+            "password and no encryption"
+        )
+    shown = f"[{host}]" if ":" in host else host
+    progress(f"http://{shown}:{port} (Ctrl-C ends it)")
+    server.serve(chosen, host, port, arguments.site)
+
+
+def _given(arguments):
+    return every_preset(arguments) if arguments.preset or arguments.words else []
+
+
+def _named(names):
+    """Names and folders of presets that translate."""
+    found = [(name, find_preset(name, "translate")) for name in names]
+    named = [(model_name(name, folder), folder) for name, folder in found]
+    if len(dict(named)) < len(named):
+        raise BadInput(f"model names must be unique, received {' '.join(names)}")
+    return named

@@ -1,7 +1,6 @@
 """The command `zoo export`."""
 
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import zoo
 from zoo.backend import configured_backend
 from zoo.cli.common import (
     BadInput,
@@ -216,7 +216,7 @@ def _export_elsewhere(name, out, words, options):
 def run_under_tensorflow(words: Sequence[str]) -> int:
     """Runs a command of zoo in a process of its own; returns its exit code."""
     # The package may be importable in this process only.
-    home = str(Path(importlib.util.find_spec("zoo").origin).parent.parent)
+    home = str(Path(zoo.__file__).parent.parent)
     paths = [home, os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,

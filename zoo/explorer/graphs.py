@@ -20,14 +20,14 @@ _NAMES = {"norm": "norm_h_t"}  # of outputs, where they are not those of `Detail
 def write_model(task: Any, folder: Path, info: dict[str, Any]) -> None:
     """Writes a translator's graphs, vocabulary and manifest.
 
-    The graphs are `encode`, `start` and `step` of `zoo.serving.export_onnx`. Here `step`
-    takes two more inputs, the weights of attention `(B, S)` (zeros for the model's own) and D
-    of local attention (0 for its own), and returns what `what_if.Details` has. Weights
-    that float16 holds exactly, as those of bundled presets, are stored so, and computed
-    with in float32: nothing is lost.
+    The graphs are `encode`, `start` and `step` of `zoo.serving.export_onnx`. Here
+    `step` takes two more inputs, the weights of attention `(B, S)` (zeros for the
+    model's own) and D of local attention (0 for its own), and returns what
+    `what_if.Details` has. Weights that float16 holds exactly, as those of bundled
+    presets, are stored so, and computed with in float32: nothing is lost.
 
     Args:
-        task: a `zoo.models.Translator` with its preprocessor, float32, under TensorFlow.
+        task: a float32 `zoo.models.Translator` with its preprocessor.
         folder: an empty folder.
         info: what the manifest says beside that.
 
@@ -37,8 +37,9 @@ def write_model(task: Any, folder: Path, info: dict[str, Any]) -> None:
     """
     if keras.backend.backend() != "tensorflow":
         raise RuntimeError(
-            "ONNX graphs are written under the TensorFlow backend; `zoo explore --export` "
-            f"selects it itself. Received: KERAS_BACKEND={keras.backend.backend()}"
+            "ONNX graphs are written under the TensorFlow backend; `zoo explore "
+            "--export` selects it itself. Received: KERAS_BACKEND="
+            f"{keras.backend.backend()}"
         )
     model = _Functions(task)
     graphs = write_graphs(model.functions(), folder, None)
@@ -134,7 +135,11 @@ def _store_halves(graph):
         tensor.CopyFrom(numpy_helper.from_array(half, f"{name}:half"))
         casts.append(
             helper.make_node(
-                "Cast", [f"{name}:half"], [name], f"{name}:cast", to=onnx.TensorProto.FLOAT
+                "Cast",
+                [f"{name}:half"],
+                [name],
+                f"{name}:cast",
+                to=onnx.TensorProto.FLOAT,
             )
         )
     nodes = [*casts, *graph.node]

@@ -39,9 +39,11 @@ def step(
 
     Args:
         backbone: a `zoo.models.Seq2SeqBackbone`.
-        token_ids, state, memory: as in its `step`.
-        attention: float `(B, S)`: weights that replace the model's own, in a Transformer
-            those of every head of every layer; zeros for its own.
+        token_ids: as in its `step`.
+        state: as in its `step`.
+        memory: as in its `step`.
+        attention: float `(B, S)`: weights that replace the model's own, in a
+            Transformer those of every head of every layer; zeros for its own.
         window: D of local attention, an int or int tensor, () or None for its own.
 
     Returns:
@@ -61,6 +63,8 @@ def step(
     with contextlib.ExitStack() as stack:
         for layer in _multi_head(backbone):
             stack.enter_context(_given_heads(layer, attention, heads))
+        for cell in _lstmn(backbone):
+            stack.enter_context(_given_reading(cell, attention))
         single = _single(backbone)
         if single is not None:
             stack.enter_context(_given_weights(single, attention))
@@ -78,11 +82,6 @@ def has_window(backbone: Any) -> bool:
     return getattr(_single(backbone), "window", None) is not None
 
 
-def takes_attention(backbone: Any) -> bool:
-    """Returns whether a backbone's attention can be given."""
-    return bool(_multi_head(backbone)) or _single(backbone) is not None
-
-
 # === Where attention is ===
 
 
@@ -96,6 +95,12 @@ def _multi_head(backbone):
     """The attention layers of a Transformer's decoder that read the source."""
     layers = getattr(backbone, "decoder_layers", ())
     return [layer.memory_attention for layer in layers]
+
+
+def _lstmn(backbone):
+    """The cells of an LSTMN decoder that read the source."""
+    cells = getattr(getattr(backbone, "decoder", None), "cells", ())
+    return [cell for cell in cells if getattr(cell, "fusion", None)]
 
 
 def _details(backbone, attention, state, new_state, memory):
@@ -150,6 +155,23 @@ def _given_heads(layer, attention, heads):
         return output, weights
 
     return _replaced(layer, attend=attend)
+
+
+def _given_reading(cell, attention):
+    own = cell.read
+
+    def read(query, source, u):
+        found, weights = own(query, source, u)  # (R, d) and (R, S)
+        shape = (ops.shape(attention)[0], -1, ops.shape(weights)[-1])
+        given = ops.cast(attention, weights.dtype)[:, None]  # (B, 1, S)
+        is_given = ops.any(given > 0, axis=-1, keepdims=True)
+        weights = ops.where(is_given, given, ops.reshape(weights, shape))
+        size = found.shape[-1]
+        found = ops.reshape(found, (*shape[:2], size))
+        found = ops.where(is_given, mix(weights, source["values"]), found)
+        return ops.reshape(found, (-1, size)), ops.reshape(weights, (-1, shape[-1]))
+
+    return _replaced(cell, read=read)
 
 
 @contextlib.contextmanager

@@ -304,12 +304,12 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         net = net + ops.matmul(htilde, w["recurrent_kernel"])  # W [h~_t; x_t]
         if self.fusion == "shallow":
             query = ops.matmul(h, w["W_q"])
-            read, alignment = self._read(query, source, w["u"])
+            read, alignment = self.read(query, source, w["u"])
             net = net + ops.matmul(read[:, :n], w["context_kernel"])
         elif self.fusion == "deep":
             share, query = more
             query = query + ops.matmul(gamma, w["W_gammatilde"])
-            read, alignment = self._read(query, source, w["u"])
+            read, alignment = self.read(query, source, w["u"])
             gamma, alpha = ops.split(read, 2, axis=-1)
             r = ops.sigmoid(share + ops.matmul(gamma, w["W_r"]))
         i, f, candidate, o = ops.split(net, 4, axis=-1)
@@ -339,7 +339,7 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         starts = ops.cast(ops.convert_to_tensor(starts), "bool")
         return starts if mask is None else ops.logical_and(starts, mask)
 
-    def _read(self, query, source, u):
+    def read(self, query: Tensor, source: Any, u: Tensor) -> tuple[Tensor, Tensor]:
         """Attention to the source: `(R, 2 units)` and `(R, S)`."""
         batch = ops.shape(source["keys"])[0]
         query = ops.reshape(query, (batch, -1, query.shape[-1]))
