@@ -48,8 +48,8 @@ function licenses(): Plugin {
         const { version, license } = JSON.parse(
           readFileSync(`${packages}/${name}/package.json`, "utf8"),
         );
-        const file = `${packages}/${name}/LICENSE`;
-        const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+        const file = `${packages}/${name}/LICENSE`; // or one here, if the package has none
+        const text = readFileSync(existsSync(file) ? file : `licenses/${name}`, "utf8");
         return `${name} ${version} (${license})\n\n${text}`;
       });
       this.emitFile({ type: "asset", fileName: "licenses.txt", source: texts.join("\n\n") });

@@ -21,7 +21,7 @@ def need_node():
 
 
 def run_engine(address, jobs):
-    """Runs jobs by the engine of the page at an address; see explorer/tests/engine.mjs."""
+    """Runs jobs by the engine of a page; see explorer/tests/engine.mjs."""
     node = need_node()
     if CHROMIUM is None:
         pytest.skip("needs Chromium or Chrome")

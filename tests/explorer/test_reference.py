@@ -17,9 +17,9 @@ from zoo.text.rows import pad_rows
 pytestmark = pytest.mark.backend_free
 
 WORDS, LENGTH, STEPS = 9, 4, 6  # of the tables
-# Letters with and without marks, Greek, Cyrillic, Hebrew, Arabic, Indic scripts, Thai,
-# CJK, Hangul, forms that NFKC takes apart, spaces and what is invisible, symbols, emoji,
-# modifiers, tags, private letters.
+# Letters with and without marks, Greek, Cyrillic, Hebrew, Arabic, Indian ones, Thai,
+# CJK, Hangul, forms that NFKC takes apart, spaces and what is invisible, symbols,
+# emoji, modifiers, tags, private letters.
 RANGES = """
     20-7e 20-7e 61-7a a0-24f 250-2af 300-36f 370-3ff 400-4ff 590-5ff 600-6ff 900-9ff
     e00-e7f 1100-11ff 1e00-1fff 2000-206f 2070-20cf 2100-218f 2190-23ff 2460-24ff
