@@ -151,6 +151,14 @@ test("a failed model is loaded again when asked to", async () => {
   expect(session.entries!.get("bahdanau")).toMatchObject({ status: "ready", error: null });
 });
 
+test("titles leave out the languages, which stand beside them", async () => {
+  const title = "Luong et al. 2015, local-p, the general score, English to German";
+  engine.models = async () => [{ ...INFOS[0]!, title }];
+  const other = new Session(engine, () => {});
+  await other.start();
+  expect(other.entries!.get("bahdanau")!.info.title).toBe("Luong et al. 2015, local-p, the general score");
+});
+
 test("without a list of models there is an error", async () => {
   engine.models = () => Promise.reject(new Error("no such file"));
   const other = new Session(engine, () => {});

@@ -202,7 +202,8 @@ export function optionsOf(state: State, edits: Edits | undefined): Options {
 
 function entryOf(info: ModelInfo): Entry {
   return {
-    info,
+    // The languages stand beside the title.
+    info: { ...info, title: info.title.replace(/, [^,]+ to [^,]+$/, "") },
     status: "new",
     done: 0,
     total: info.bytes,

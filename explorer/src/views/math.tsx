@@ -1,4 +1,4 @@
-/** Formulas. KaTeX is loaded when the first one is shown; until then LaTeX stands there. */
+/** Formulas. KaTeX is loaded when the first one is shown; where it can't be, LaTeX stands there. */
 
 import { useEffect, useRef } from "preact/hooks";
 
@@ -17,7 +17,7 @@ export function Formula(props: { latex: string }) {
   const ref = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     let current = true;
-    void load().then((katex) => {
+    const show = (katex: Katex) => {
       if (!current || !ref.current) return;
       // Nodes, not markup: a strict policy allows their styles, and text stays text.
       katex.render(props.latex, ref.current, {
@@ -27,6 +27,9 @@ export function Formula(props: { latex: string }) {
         strict: "ignore",
         maxExpand: 100,
       });
+    };
+    load().then(show).catch(() => {
+      if (current && ref.current) ref.current.textContent = props.latex;
     });
     return () => {
       current = false;
