@@ -70,7 +70,7 @@ def not_of_this_process():
     from zoo.training import process
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_keep_memory", "_set_xla_flags"):
+        for name in ("_keep_memory", "_set_xla_flags", "_keep_programs"):
             patch.setattr(process, name, lambda: None)
         yield
 

@@ -16,6 +16,12 @@ BACKENDS = ("tensorflow", "jax", "torch")
 MODES = ("auto", "none", "data")  # of distributing over devices
 
 
+def usable_cores() -> int:
+    """Returns how many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
 def configured_backend() -> str:
     """Returns the name of Keras's backend: the active one, or the one it would use."""
     if "keras" in sys.modules:

@@ -98,6 +98,76 @@ def test_flags_of_xla(tuned):
     assert flags == f"{name}="
 
 
+_KEEP_PROGRAMS = process._keep_programs  # tests/conftest.py has another for all tests
+
+
+@pytest.mark.backend_free
+def test_only_jax_keeps_programs_and_the_environment_comes_first(monkeypatch, tmp_path):
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "jax", None)
+    names = ("JAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_MAX_SIZE")
+
+    def kept(backend, **environment):
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(process, "configured_backend", lambda: backend)
+        _KEEP_PROGRAMS()
+        return [os.environ.get(name) for name in names]
+
+    for backend in ("tensorflow", "torch"):
+        assert kept(backend) == [None, None]
+    folder, size = kept("jax")
+    assert Path(folder).parent == tmp_path / "jax" and size == str(2**30)
+    assert kept("jax") == [folder, size]
+    monkeypatch.setattr(process, "_processor", lambda: "another one")
+    assert kept("jax")[0] != folder
+    assert kept("jax", JAX_COMPILATION_CACHE_DIR="mine") == ["mine", None]
+    assert kept("jax", JAX_COMPILATION_CACHE_MAX_SIZE="9")[1] == "9"
+    monkeypatch.setattr(process.importlib.util, "find_spec", lambda name: None)
+    assert kept("jax") == [None, None]
+
+
+_COMPILE = """
+import sys
+if "first" in sys.argv:
+    import jax
+from zoo.training import tune_process
+tune_process()
+import jax
+hits = []
+jax.monitoring.register_event_listener(
+    lambda name, **_: hits.append(1) if name.endswith("cache_hits") else None
+)
+assert jax.jit(lambda x: x * 2 + 1)(3.0) == 7
+print(len(hits))
+"""
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX's programs")
+def test_the_next_process_finds_what_jax_compiled(tmp_path):
+    """Whether JAX is imported before or after, and if a file is spoilt."""
+
+    def hits(*arguments):
+        environment = {k: v for k, v in os.environ.items() if "CACHE_DIR" not in k}
+        environment |= {"ZOO_CACHE_DIR": str(tmp_path), "KERAS_BACKEND": "jax"}
+        environment["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        command = [sys.executable, "-c", _COMPILE, *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment
+        )
+        return int(done.stdout)
+
+    assert hits() == 0
+    assert hits() > 0
+    kept = list((tmp_path / "jax").glob("*/*-cache"))
+    assert kept
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:-9])
+    assert hits("first") == 0
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_a_backend_says_as_it_starts_is_shown_if_it_fails(
     fails, monkeypatch, capfd

@@ -108,12 +108,16 @@ def _read(model, make, sources, targets, batch_size):
     read = [[START_ID, *ids] for ids in targets]
     sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    for chosen in batches(order, batch_size, sources, read):
-        outputs = make(model)(
+
+    def run(chosen):
+        return chosen, make(model)(
             pad_batch([sources[i] for i in chosen], batch_size),
             pad_batch([read[i] for i in chosen], batch_size),
             pad_batch([[*targets[i], END_ID] for i in chosen], batch_size),
         )
+
+    groups = batches(order, batch_size, sources, read)
+    for chosen, outputs in model.engine.map(run, groups):
         for row, i in enumerate(chosen):
             yield i, [output[row] for output in outputs]
 

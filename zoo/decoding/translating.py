@@ -17,11 +17,13 @@ class Engine(NamedTuple):
             labels) -> [log_probs]` of int arrays `(B, S)`, `(B, T)` and `(B, T)`.
         alignments: the same with `[weights]`, or `[weights, focus, windows]`; see
             `zoo.models.Seq2SeqBackbone.align_details`.
+        map: function that applies a function to batches, as Python's `map` does.
     """
 
     search: Any
     scores: Callable[[Any], Callable[..., list[Any]]]
     alignments: Callable[[Any], Callable[..., list[Any]]]
+    map: Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]] = map
 
 
 class Translating:

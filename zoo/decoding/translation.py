@@ -110,7 +110,8 @@ def search_ids(
     order = sorted(
         (i for i, ids in enumerate(sources) if len(ids)), key=lambda i: len(sources[i])
     )
-    for rows in batches(order, batch_size, sources):
+
+    def run(rows):
         batch = pad_batch([sources[i] for i in rows], batch_size)
         starts = [prefixes[i] if prefixes else [] for i in rows]
         if max_length is not None:
@@ -128,8 +129,10 @@ def search_ids(
         # Rows that only pad the batch end at once.
         limits = np.array(longest + [1] * (len(batch) - len(rows)), "int32")
         prefix = [pad_batch(starts, batch_size, steps)] if any(starts) else []
-        run = search.program(model, steps, bool(prefix))
-        ids, scores = run(batch, limits, *prefix)
+        ids, scores = search.program(model, steps, bool(prefix))(batch, limits, *prefix)
+        return rows, ids, scores
+
+    for rows, ids, scores in model.engine.map(run, batches(order, batch_size, sources)):
         for row, i in enumerate(rows):
             results[i] = [
                 (_until_end(ids[row, k], search.end_id), float(scores[row, k]))

@@ -55,7 +55,8 @@ def step(
         >>> model = Luong(20, num_layers=1, hidden_dim=8, embedding_dim=8)
         >>> memory = model.encode(np.array([[4, 5, 6]]))
         >>> second = np.array([[0.0, 1.0, 0.0]], "float32")
-        >>> _, _, weights, _ = step(model, [2], model.start(memory), memory, second)
+        >>> _, _, weights, _ = step(
+        ...     model, np.array([2]), model.start(memory), memory, second)
         >>> ops.convert_to_numpy(weights).tolist()
         [[0.0, 1.0, 0.0]]
     """

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import zoo
+from zoo.backend import usable_cores
 from zoo.files import lock, sha256, write_bytes
 
 if TYPE_CHECKING:
@@ -237,8 +238,7 @@ def machine() -> str:
 
 def cpu() -> str:
     """Returns the cores that this process may use: "2 CPU cores (x86_64)"."""
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    count = len(affinity(0)) if affinity else os.cpu_count()
+    count = usable_cores()
     return f"{count} CPU core{'s' * (count != 1)} ({platform.machine()})"
 
 

@@ -6,11 +6,14 @@
 It needs onnxruntime, sentencepiece and NumPy: neither Keras nor one of its backends.
 """
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from zoo.backend import usable_cores
 from zoo.checks import positive
 from zoo.decoding.translating import Engine, Translating
 from zoo.files import StrPath
@@ -23,14 +26,16 @@ from zoo.serving.manifest import MANIFEST, TOKENIZER, newest, read_version
 __all__ = ["Classifier", "LanguageModel", "Tagger", "Translator", "load"]
 
 
-def load(path: StrPath, threads: int = 1) -> Any:
+def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     """Loads an exported model.
 
     Args:
         path: a version's folder, such as `exports/onnx/luong_local/1`, or that of the
             model, whose newest version is taken.
         threads: threads that one operation may use. One is fastest for models of the
-            bundled presets' size; several models side by side use several cores.
+            bundled presets' size, whose products are too small for more.
+        workers: batches that a translator reads at a time, each in a thread. Default:
+            one for each core that the process may use, shared out between `threads`.
 
     Returns:
         A `Translator`, `LanguageModel`, `Tagger` or `Classifier`, by the task of the
@@ -48,6 +53,9 @@ def load(path: StrPath, threads: int = 1) -> Any:
         ```
     """
     positive("threads", threads)
+    if workers is None:
+        workers = max(1, usable_cores() // threads)
+    positive("workers", workers)
     version = newest(path)
     manifest, files = read_version(version)
     kinds = {kind.task_name: kind for kind in _KINDS}
@@ -62,9 +70,35 @@ def load(path: StrPath, threads: int = 1) -> Any:
             name: Graph(files[f"{name}.onnx"], described, threads, f"{version}/{name}")
             for name, described in manifest["graphs"].items()
         }
-        return kind.of(graphs, files, manifest)
+        model = kind.of(graphs, files, manifest)
     except (KeyError, TypeError) as error:
         raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
+    if isinstance(model, Translator):
+        model.engine = model.engine._replace(map=functools.partial(in_threads, workers))
+    return model
+
+
+def in_threads(
+    workers: int, function: Callable[..., Any], items: Iterable[Any]
+) -> Iterator[Any]:
+    """Applies a function to items as `map` does, several at a time.
+
+    ONNX Runtime computes without Python's lock.
+
+    Args:
+        workers: the number of threads.
+        function: the function.
+        items: its arguments.
+    """
+    items = list(items)
+    if workers == 1 or len(items) < 2:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield from pool.map(function, items)
+    finally:  # after an error the rest is not run
+        pool.shutdown(cancel_futures=True)
 
 
 class Graphs(StepGraphs):

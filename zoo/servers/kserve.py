@@ -26,6 +26,7 @@ from kserve.metrics import PREDICT_HIST_TIME, get_labels
 from kserve.model_server import app
 from starlette.exceptions import HTTPException
 
+from zoo.backend import usable_cores
 from zoo.servers.batching import Batcher
 from zoo.servers.bodies import BoundedBodies
 from zoo.servers.models import ServedModel, watch
@@ -76,7 +77,7 @@ _OPTIONS = {
     "port": (8500, "gRPC"),
     "rest_port": (8501, "REST"),
     "threads": (1, "threads per operation"),
-    "workers": (max(1, (os.cpu_count() or 1) - 1), "batches that run at a time"),
+    "workers": (max(1, usable_cores() - 1), "batches that run at a time"),
     "batch_size": (64, "texts that run together; 1: each request on its own"),
     "queue": (1024, "texts that may wait; further requests are refused"),
     "wait": (0.0, "seconds that an idle worker waits for more texts"),

@@ -53,7 +53,7 @@ def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
     """
     folder = Path(folder)
     if (folder / MANIFEST).is_file():
-        model = onnx.load(folder, threads)
+        model = onnx.load(folder, threads, workers=1)  # the batcher has its own
         if model.task_name != "translate":
             raise ValueError(
                 "of ONNX exports, translators are served; export other tasks as a "

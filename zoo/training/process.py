@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import functools
 import importlib.metadata
+import importlib.util
 import math
 import os
 import platform
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,10 @@ from typing import Any
 from zoo.backend import (
     check_backend,
     configured_backend,
+    usable_cores,
     without_tensorflow,
 )
+from zoo.files import cache_folder
 
 # From malloc.h. Freed memory is kept for the next step: large buffers would otherwise
 # come from the system page by page, each of them zeroed, which can take longer than the
@@ -36,13 +40,17 @@ _FEW_PARAMETERS = 1_000_000
 # the product alone.
 _DOTS = "--xla_cpu_experimental_ynn_fusion_type=LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 
+# Of JAX's cache of compiled programs: seconds from which on one is kept, and the bytes
+# of all of them, of which the least recently used go.
+_WORTH_KEEPING, _MOST_KEPT = 0.1, 2**30
+
 
 def tune_process() -> None:
     """Prepares this process for work on a CPU, before the first tensor is made.
 
     Every command of `zoo` that loads a preset, every recipe and every worker of a bulk
-    translation calls it; Python programs have to call it themselves. It does two
-    things, neither of which changes any result; docs/performance.md measures both.
+    translation calls it; Python programs have to call it themselves. It does three
+    things, none of which changes any result; docs/performance.md measures them.
 
     - With glibc, freed memory is kept for the next step instead of being returned to
       the system, unless the environment configures malloc (`MALLOC_…`,
@@ -50,12 +58,18 @@ def tune_process() -> None:
     - With JAX 0.10, products are not fused with their neighbours (`XLA_FLAGS`), unless
       the environment sets that flag. Other versions may not know it and would refuse
       to start.
+    - With JAX, compiled programs are kept in `jax` of the cache folder
+      (`ZOO_CACHE_DIR`), where the next process of the same versions and kind of
+      processor finds them: at most 1 GB, the least recently used go. The environment's
+      `JAX_COMPILATION_CACHE_DIR` comes first; `JAX_ENABLE_COMPILATION_CACHE=false`
+      keeps none.
 
     Example:
         >>> tune_process()
     """
     _keep_memory()
     _set_xla_flags()
+    _keep_programs()
 
 
 def start_backend(devices: bool = True) -> None:
@@ -176,8 +190,7 @@ def spare_threads() -> None:
     import torch
 
     with contextlib.suppress(OSError):
-        cores = len(os.sched_getaffinity(0))
-        free = round(cores * _idle_share())
+        free = round(usable_cores() * _idle_share())
         torch.set_num_threads(max(1, min(free, _default_threads())))
 
 
@@ -261,3 +274,33 @@ def _set_xla_flags():
     name = _DOTS.split("=")[0]
     if version.startswith("0.10.") and name not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {_DOTS}".strip()
+
+
+def _keep_programs():
+    if configured_backend() != "jax" or "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    if importlib.util.find_spec("filelock") is None:  # JAX bounds no size without it
+        return
+    # What JAX names a program by holds versions and flags, but not the processor.
+    kind = zlib.crc32(_processor().encode())
+    settings = {
+        "jax_compilation_cache_dir": str(cache_folder() / "jax" / f"{kind:08x}"),
+        "jax_compilation_cache_max_size": _MOST_KEPT,
+        "jax_persistent_cache_min_compile_time_secs": _WORTH_KEEPING,
+    }
+    for name, value in settings.items():
+        os.environ.setdefault(name.upper(), str(value))
+    jax = sys.modules.get("jax")
+    if jax is not None and jax.config.jax_compilation_cache_dir is None:
+        for name, value in settings.items():  # it has read the environment
+            jax.config.update(name, value)
+
+
+def _processor():
+    """Returns what XLA's programs depend on: the architecture and its extensions."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    extensions = [x for x in lines if x.startswith(("flags", "Features"))][:1]
+    return " ".join([platform.machine(), platform.processor(), *extensions])
