@@ -48,7 +48,8 @@ def test_the_page_with_an_engine_that_knows_a_dictionary(tmp_path, capsys):
     # What the page saves, Python reads and draws.
     saved = tmp_path / "saved" / "luong_local.json"
     record = Translation.from_json(saved.read_text("utf-8"))
-    assert record.tokens[:2] == ["▁ein", "▁klein"] and record.windows[0].tolist() == [0, 5]
+    assert record.tokens[:2] == ["▁ein", "▁klein"]
+    assert record.windows[0].tolist() == [0, 5]
     pytest.importorskip("matplotlib", reason="drawing needs the extra `plot`")
     picture = str(tmp_path / "dog.png")
     assert main(["plot", "--json", str(saved), "--output", picture]) == 0
@@ -61,6 +62,8 @@ def test_the_page_with_the_exported_presets(tmp_path):
     from zoo.explorer.folder import write_folder
 
     write_folder(
-        tmp_path / "page", [(name, find(name)) for name in EXPORTED], "https://a.example"
+        tmp_path / "page",
+        [(name, find(name)) for name in EXPORTED],
+        "https://a.example",
     )
     visit(tmp_path / "page", tmp_path / "saved")
