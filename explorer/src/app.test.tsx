@@ -227,7 +227,8 @@ test("what if: another word, beside the untouched sentence", async () => {
 test("what if: a banned word, and one typed by hand", async () => {
   await open("models=luong_local&tab=steps&step=3");
   await click(named(/^Never use Mädchen$/));
-  expect(texts(".candidate-word")).not.toContain("Mädchen");
+  expect(texts(".chosen .candidate-word")).toEqual(["und"]);
+  expect(texts(".banned .candidate-word")).toEqual(["Mädchen"]);
   expect(texts(".chip bdi")).toEqual(["without “Mädchen”"]);
   const submit = () => one(".typed").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
   await input(one(".typed input"), "qqq");
@@ -237,6 +238,16 @@ test("what if: a banned word, and one typed by hand", async () => {
   await act(async () => void submit());
   await settle();
   expect(texts(".translation")[0]).toContain("Katze");
+});
+
+test("what if: a ban ends a forced beginning, and can be lifted where it was set", async () => {
+  await open("models=luong_local&tab=steps&step=3");
+  await click(named(/^und .*continue/));
+  await click(named(/^Never use und$/));
+  expect(texts(".chip bdi")).toEqual(["begins with “ein kleines”", "without “und”"]);
+  expect(texts(".translation")).toEqual([UNTOUCHED]);
+  await click(named(/^Allow und again$/));
+  expect(texts(".chip bdi")).toEqual(["begins with “ein kleines”"]);
 });
 
 test("what if: attention moved by keys changes the word", async () => {

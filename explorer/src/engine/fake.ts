@@ -121,12 +121,11 @@ function run(info: ModelInfo, source: string[], options: Options): { record: Tra
     const masses = normalise(unique.map((_, k) => 0.55 ** (k * (k ? 1 : 0) + (k ? 2 : 0)) + ((t * 3 + k) % 4) * 0.004));
     const candidates: Candidate[] = unique
       .map((piece, k) => ({ id: idOf(piece), piece, probability: masses[k]! * 0.97 }))
-      .filter(({ id }) => !banned.has(id))
       .sort((a, b) => b.probability - a.probability);
     const forced = options.prefix?.[t];
     const chosen: Candidate =
       forced === undefined
-        ? candidates[0]!
+        ? candidates.find(({ id }) => !banned.has(id))!
         : (candidates.find(({ id }) => id === forced) ?? { id: forced, piece: vocabulary[forced] ?? "<unk>", probability: 1e-4 });
     steps.push({
       previous: steps[t - 1]?.chosen.piece ?? "<s>",

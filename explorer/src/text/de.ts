@@ -79,6 +79,7 @@ export const de: Texts = {
   chosen: (piece, percent) => `${piece} ${percent}: gewählt`,
   force: (piece, percent) => `${piece} ${percent}: damit weiterschreiben`,
   ban: (piece) => `${piece} nie verwenden`,
+  allow: (piece) => `${piece} wieder erlauben`,
   forceTyped: "Ein anderes Stück",
   forceButton: "Damit weiterschreiben",
   notAPiece: (piece) => `„${piece}“ ist kein einzelnes Stück im Vokabular dieses Modells.`,

@@ -77,6 +77,7 @@ export const en = {
   chosen: (piece: string, percent: string) => `${piece} ${percent}: chosen`,
   force: (piece: string, percent: string) => `${piece} ${percent}: continue with it`,
   ban: (piece: string) => `Never use ${piece}`,
+  allow: (piece: string) => `Allow ${piece} again`,
   forceTyped: "Another piece",
   forceButton: "Continue with it",
   notAPiece: (piece: string) => `“${piece}” is not one piece of this model's vocabulary.`,

@@ -77,6 +77,7 @@ export const zh: Texts = {
   chosen: (piece, percent) => `${piece} ${percent}：已选`,
   force: (piece, percent) => `${piece} ${percent}：以此继续`,
   ban: (piece) => `禁用 ${piece}`,
+  allow: (piece) => `重新允许 ${piece}`,
   forceTyped: "其他子词",
   forceButton: "以此继续",
   notAPiece: (piece) => `“${piece}”不是此模型词表中的单个子词。`,

@@ -80,6 +80,7 @@ export function Column(props: {
             <Threads
               name={info.title}
               grid={grid}
+              text={run.text}
               dark={props.dark}
               highlight={props.onHighlight ? (props.highlight ?? null) : own}
               onHighlight={props.onHighlight ?? setOwn}

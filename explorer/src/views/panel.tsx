@@ -85,6 +85,7 @@ export function Panel(props: PanelProps) {
               info={info}
               model={entry.model}
               result={run.result}
+              text={run.text}
               dark={props.dark}
               step={state.step}
               onStep={(step) => props.onChange({ step })}

@@ -18,6 +18,8 @@ export interface StepsProps {
   info: ModelInfo;
   model: Model | null;
   result: Result;
+  /** The sentence, whose direction is that of the source's words. */
+  text: string;
   dark: boolean;
   step: number;
   onStep: (step: number) => void;
@@ -36,6 +38,7 @@ export function Steps(props: StepsProps) {
   if (!step) return <p class="quiet">{t.noSteps}</p>;
   const previous = at === 0 ? t.start : pieces[at - 1]!;
   const window = props.edits.window ?? info.window ?? 1;
+  const { banned } = props.edits;
   const forced = (id: number) => [...steps.slice(0, at).map((past) => past.chosen.id), id];
   return (
     <div class="steps">
@@ -47,15 +50,19 @@ export function Steps(props: StepsProps) {
           step={step}
           dark={props.dark}
           model={props.model}
-          onForce={(id) => props.onEdit({ prefix: forced(id) })}
-          onBan={(id) => props.onEdit({ banned: [...new Set([...props.edits.banned, id])] })}
+          banned={banned}
+          onForce={(id) =>
+            props.onEdit({ prefix: forced(id), banned: banned.filter((other) => other !== id) })
+          }
+          onBan={(id) => props.onEdit(ban(props.edits, id))}
         />
       </div>
-      {step.weights.length > 0 && (
+      {info.attention !== "none" && step.weights.length > 0 && (
         <SourceBars
           info={info}
           step={step}
           source={source}
+          flipped={rightToLeft(props.text.split(/\s+/))}
           dark={props.dark}
           window={window}
           onMove={
@@ -83,6 +90,16 @@ export function Steps(props: StepsProps) {
       </section>
     </div>
   );
+}
+
+/** Bans a piece, which a forced beginning then can't have; or allows it again. */
+function ban(edits: Edits, id: number): Partial<Edits> {
+  if (edits.banned.includes(id)) return { banned: edits.banned.filter((other) => other !== id) };
+  const at = edits.prefix.indexOf(id);
+  return {
+    banned: [...edits.banned, id],
+    prefix: at < 0 ? edits.prefix : edits.prefix.slice(0, at),
+  };
 }
 
 /** Whether a model's attention can be replaced. */
@@ -185,6 +202,7 @@ function Candidates(props: {
   step: Step;
   dark: boolean;
   model: Model | null;
+  banned: number[];
   onForce: (id: number) => void;
   onBan: (id: number) => void;
 }) {
@@ -201,6 +219,7 @@ function Candidates(props: {
             candidate={candidate}
             share={candidate.probability / top}
             chosen={candidate.id === step.chosen.id}
+            banned={props.banned.includes(candidate.id)}
             dark={props.dark}
             onForce={props.onForce}
             onBan={props.onBan}
@@ -216,22 +235,24 @@ function Row(props: {
   candidate: Candidate;
   share: number;
   chosen: boolean;
+  banned: boolean;
   dark: boolean;
   onForce: (id: number) => void;
   onBan: (id: number) => void;
 }) {
   const t = useText();
-  const { candidate, chosen } = props;
+  const { candidate, chosen, banned } = props;
   const [label] = labels([candidate.piece, "▁"]);
   const name = shown(label!, t);
   const share = percentOf(candidate.probability);
   return (
-    <li class={chosen ? "chosen" : ""}>
+    <li class={chosen ? "chosen" : banned ? "banned" : ""}>
       <button
         type="button"
         class="candidate"
         aria-label={chosen ? t.chosen(name, share) : t.force(name, share)}
         aria-pressed={chosen}
+        disabled={banned}
         onClick={() => !chosen && props.onForce(candidate.id)}
       >
         <span class="candidate-word" dir="auto">
@@ -249,7 +270,13 @@ function Row(props: {
         <span class="candidate-share">{share}</span>
       </button>
       {candidate.piece !== "</s>" && (
-        <button type="button" class="ban" aria-label={t.ban(name)} title={t.ban(name)} onClick={() => props.onBan(candidate.id)}>
+        <button
+          type="button"
+          class="ban"
+          aria-label={banned ? t.allow(name) : t.ban(name)}
+          title={banned ? t.allow(name) : t.ban(name)}
+          onClick={() => props.onBan(candidate.id)}
+        >
           <svg width="14" height="14" viewBox="0 0 24 24" aria-hidden="true">
             <g fill="none" stroke="currentColor" stroke-width="2.5">
               <circle cx="12" cy="12" r="9" />
@@ -309,6 +336,7 @@ function SourceBars(props: {
   info: ModelInfo;
   step: Step;
   source: string[];
+  flipped: boolean;
   dark: boolean;
   window: number;
   onMove: ((index: number, value: number) => void) | null;
@@ -325,11 +353,10 @@ function SourceBars(props: {
   const tall = 90;
   const top = step.focus !== null ? BELL : 8;
   const foot = lean ? Math.ceil(Math.max(...source.map((word) => measure(short(word)))) * 0.87) + 14 : 24;
-  const flipped = rightToLeft(source);
   const total = count * slot + (lean ? 24 : 0);
   const x = (position: number) => {
     const at = (position + 0.5) * slot;
-    return flipped ? count * slot - at : at;
+    return props.flipped ? count * slot - at : at;
   };
   const value = (index: number) => (drag?.index === index ? drag.value : (step.weights[index] ?? 0));
   const heightAt = (event: PointerEvent) => {

@@ -19,6 +19,8 @@ const SIZE = 15;
 export function Threads(props: {
   name: string;
   grid: Grid;
+  /** The sentence, whose direction is that of the source's words. */
+  text: string;
   dark: boolean;
   highlight: Highlight | null;
   onHighlight: (highlight: Highlight | null) => void;
@@ -30,13 +32,10 @@ export function Threads(props: {
   const hint = useId();
   const [box, width] = useWidth<HTMLDivElement>(320);
   const measure = useMemo(() => measurer(SIZE), []);
+  const flipped = { source: rightToLeft(props.text.split(/\s+/)), target: rightToLeft(grid.rows) };
   const layout = useMemo(
-    () =>
-      layOut(grid.columns, grid.rows, width, measure, {
-        source: rightToLeft(grid.columns),
-        target: rightToLeft(grid.rows),
-      }),
-    [grid, width, measure],
+    () => layOut(grid.columns, grid.rows, width, measure, flipped),
+    [grid, width, measure, flipped.source],
   );
   const weight = (row: number, column: number) => grid.weights[row]?.[column] ?? 0;
   const near = (row: number, column: number) =>
@@ -72,7 +71,7 @@ export function Threads(props: {
       side={side}
       count={list.length}
       vertical={!layout.across}
-      flipped={layout.across && rightToLeft(full)}
+      flipped={layout.across && flipped[side]}
       render={(index, focusable) => {
         const word = list[index]!;
         const name = full[index]!;
