@@ -10,6 +10,7 @@ import urllib.request
 
 import pytest
 
+from tests.explorer.node import run_engine
 from tests.presets_for_tests import save_translator
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra `explore`")
@@ -214,6 +215,32 @@ def test_a_translation_that_nobody_waits_for_ends(address, models, monkeypatch):
     # The next one has its turn at once, and the first one made no further step.
     assert ask(address, "api/pieces", given)[0] == 200
     assert steps == ["a dog"]
+
+
+def test_the_page_asks_the_server(address, models):
+    """In Chromium: its engine is the server's, whose errors it gets."""
+    text = "a dog <b>runs</b> \u202e"
+    found = run_engine(
+        f"{address}/",
+        [
+            {"name": "tiny", "text": text, "options": {**OPTIONS, "trace": True}},
+            {"name": "tiny", "pieces": [text, ""]},
+            {"name": "tiny", "text": "a" * 2001, "options": OPTIONS},
+            {"name": "tiny", "text": "a", "options": {**OPTIONS, "nBest": 3}},
+            {"name": "none", "text": "a", "options": OPTIONS},
+        ],
+    )
+    result, pieces, *errors = found["results"]
+    task = models._explored["tiny"].task
+    wanted = task.translate(text, beam_size=2, n_best=2)
+    assert [x["text"] for x in result["translations"]] == wanted
+    assert found["kind"] == "local" and found["models"][0]["name"] == "tiny"
+    assert pieces == task.preprocessor.encode([text, ""])
+    for error, message in zip(
+        errors, ("2000 characters", "must not exceed", "no model"), strict=True
+    ):
+        assert message in error["error"]
+    assert all(x.startswith(address) for x in found["fetched"])
 
 
 @pytest.mark.backend_free

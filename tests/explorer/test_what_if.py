@@ -148,6 +148,22 @@ def test_heads_are_those_whose_mean_is_the_alignment():
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("name", ["lstmn", "shallow"])
+def test_what_is_recalled_is_the_past(name):
+    model = randomize(MODELS[name]())
+    memory, none = model.encode(SOURCE), np.zeros(SOURCE.shape, "float32")
+    state = model.start_for(memory, 4)
+    for t in range(3):
+        _, state, _, details = what_if.step(
+            model, TOKENS[t : t + 2], state, memory, none
+        )
+        recalled = to_numpy(details.recalled)
+        assert recalled.shape == (2, 5)  # room for four steps, and the start
+        assert (recalled[:, : t + 1] > 0).all() and (recalled[:, t + 1 :] == 0).all()
+        close(recalled.sum(axis=-1), np.ones(2))
+
+
+@pytest.mark.once
 def test_a_model_without_attention_has_nothing_to_show():
     model = randomize(Seq2Seq(13, num_layers=1, **SIZES))
     (*_, details), _ = step(model, np.zeros(SOURCE.shape, "float32"))

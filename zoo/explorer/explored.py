@@ -140,7 +140,10 @@ class Explored:
         steps, tree = [], []
         if options.trace:
             best = search.found[0][1].chain()
-            steps = [self._step(link, options, len(ids)) for link in best]
+            steps = [
+                self._step(place, link, options, len(ids))
+                for place, link in enumerate(best)
+            ]
             names = self.preprocessor.pieces([node["id"] for node in search.tree])
             tree = [
                 {**node, "piece": name}
@@ -162,7 +165,7 @@ class Explored:
             text, score, self.preprocessor.pieces(ids), source, weights, *places
         )
 
-    def _step(self, link, options, length):
+    def _step(self, place, link, options, length):
         details = link.details
         weights = details["weights"][:length].astype("float64")
         real = weights[weights > 0]
@@ -178,7 +181,8 @@ class Explored:
             "candidates": [self._candidate(*pair) for pair in link.candidates],
             "chosen": self._candidate(link.id, link.probability),
             "weights": weights.tolist(),
-            "heads": _listed(details, "heads", length),
+            "heads": _listed(details, "heads", slice(length)),
+            "memory": _listed(details, "recalled", slice(1, place + 1)),
             "focus": _listed(details, "focus"),
             "window": _listed(details, "windows"),
             "values": values,
@@ -277,12 +281,12 @@ class _Steps:
 # === JSON ===
 
 
-def _listed(details, name, length=None):
+def _listed(details, name, places=None):
     """A detail as a number or lists, cut along its last axis; None if there is none."""
     if name not in details:
         return None
     values = details[name]
-    return (values if length is None else values[..., :length]).tolist()
+    return (values if places is None else values[..., places]).tolist()
 
 
 def _record(text, score, tokens, source, alignment, focus=None, windows=None):

@@ -19,12 +19,15 @@ class Details(NamedTuple):
         focus: of local attention, p_t, float `(R,)`; None otherwise.
         windows: of local attention, the first and last position, int `(R, 2)`.
         norm: ‖h_t‖ `(R,)` of a recurrent decoder with attention; None otherwise.
+        recalled: of an LSTMN, the top layer's weights on its tape `(R, L)`: on the
+            state before the first word, and on that of each word; None otherwise.
     """
 
     heads: Any = None
     focus: Any = None
     windows: Any = None
     norm: Any = None
+    recalled: Any = None
 
 
 def step(
@@ -61,11 +64,13 @@ def step(
         [[0.0, 1.0, 0.0]]
     """
     heads: list[Tensor] = []
+    recalled: list[Tensor] = []
     with contextlib.ExitStack() as stack:
         for layer in _multi_head(backbone):
             stack.enter_context(_given_heads(layer, attention, heads))
         for cell in _lstmn(backbone):
             stack.enter_context(_given_reading(cell, attention))
+            stack.enter_context(_kept_recall(cell, recalled))
         single = _single(backbone)
         if single is not None:
             stack.enter_context(_given_weights(single, attention))
@@ -75,6 +80,8 @@ def step(
         details = _details(backbone, single, state, new_state, memory)
     if heads:
         details = details._replace(heads=ops.stack(heads, axis=1))
+    if recalled:
+        details = details._replace(recalled=recalled[-1])
     return logits, new_state, weights, details
 
 
@@ -173,6 +180,17 @@ def _given_reading(cell, attention):
         return ops.reshape(found, (-1, size)), ops.reshape(weights, (-1, shape[-1]))
 
     return _replaced(cell, read=read)
+
+
+def _kept_recall(cell, kept):
+    own = cell.recall
+
+    def recall(*arguments):
+        found, weights = own(*arguments)
+        kept.append(weights)
+        return found, weights
+
+    return _replaced(cell, recall=recall)
 
 
 @contextlib.contextmanager

@@ -116,6 +116,7 @@ export class OnnxDecoder implements Decoder<OnnxState> {
       heads: (outputs.heads?.data as Float32Array) ?? null,
       focus: (outputs.focus?.data as Float32Array) ?? null,
       windows: (outputs.windows?.data as Int32Array) ?? null,
+      recalled: (outputs.recalled?.data as Float32Array) ?? null,
       norms,
     };
     return [output, { ...state, leaves, left: left - 1 }];

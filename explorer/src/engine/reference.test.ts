@@ -74,6 +74,7 @@ class Table implements Decoder<{ position: number; rows: number }> {
       heads: null,
       focus: null,
       windows: null,
+      recalled: null,
       norms: {},
     };
     return [output, { position: state.position + 1, rows: tokens.length }];

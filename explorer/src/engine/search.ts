@@ -23,6 +23,7 @@ export interface Output {
   heads: Float32Array | null; // R x layers x heads x S
   focus: Float32Array | null; // R
   windows: Int32Array | null; // R x 2
+  recalled: Float32Array | null; // R x L: the start, then each step, of an LSTMN
   norms: Record<string, Float32Array>; // name -> R
 }
 
@@ -60,6 +61,7 @@ export interface Link {
   heads: Float32Array | null; // layers x heads x S
   focus: number | null;
   window: [number, number] | null;
+  recalled: number[] | null; // of the steps before
   norms: Record<string, number>;
   probability: number;
   candidates: { id: number; probability: number }[]; // with `trace` alone
@@ -178,7 +180,7 @@ export async function search<State>(
       }
       if (!keep) return;
       if (trace && !records.has(row)) records.set(row, shown(output, row));
-      const link = makeLink(parent.link, extension, output, records.get(row));
+      const link = makeLink(parent.link, extension, output, step, records.get(row));
       if (ends) {
         done.push({ score, link, node: tree.length - 1 });
       } else {
@@ -340,13 +342,14 @@ function makeLink(
   before: Link | null,
   { row, id, own }: Extension,
   output: Output,
+  step: number,
   candidates: Shown = [],
 ): Link {
   const part = (values: Float32Array): Float32Array => {
     const size = values.length / output.rows;
     return values.slice(row * size, (row + 1) * size);
   };
-  const { focus, windows, heads, norms } = output;
+  const { focus, windows, heads, recalled, norms } = output;
   return {
     before,
     id,
@@ -354,6 +357,7 @@ function makeLink(
     heads: heads && part(heads),
     focus: focus && focus[row],
     window: windows && [windows[2 * row], windows[2 * row + 1]],
+    recalled: recalled && Array.from(part(recalled).subarray(1, step + 1)),
     norms: Object.fromEntries(Object.entries(norms).map(([name, x]) => [name, x[row]])),
     probability: Math.exp(own),
     candidates,

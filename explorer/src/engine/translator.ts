@@ -112,6 +112,7 @@ export class Translator<State> {
       chosen: candidate(link.id, link.probability),
       weights,
       heads: link.heads && this.byLayer(link.heads, weights.length),
+      memory: link.recalled,
       focus: link.focus,
       window: link.window,
       values,
