@@ -88,7 +88,7 @@ const UNTOUCHED = "ein kleines Mädchen ist spielt mit ein Ball im der Park.";
 
 test("without models in the address two are shown, and it is said what they are", async () => {
   await open("");
-  expect(texts(".column h2")).toEqual(["Luong et al. 2015, local-p", "Bahdanau et al. 2015"]);
+  expect(texts(".column h2")).toEqual(["Luong et al. 2015, local\u2011p", "Bahdanau et al. 2015"]);
   expect(texts(".translation")).toEqual([UNTOUCHED, UNTOUCHED]);
   expect(texts(".measure")[0]).toMatch(/^\d+(\.\d)? ms in this browser · greedy$/);
   expect(texts(".select")).toEqual(["Shown below", "Look inside"]);

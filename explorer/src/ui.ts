@@ -57,6 +57,11 @@ export function percent(weight: number): string {
   return `${Math.round(100 * weight)} %`;
 }
 
+/** A text whose lines don't break at its hyphens: "local-p". */
+export function unbroken(text: string): string {
+  return text.replaceAll("-", "\u2011");
+}
+
 /** The index that a key moves to in a row of `count` things, or null. */
 export function moved(key: string, index: number, count: number, vertical = false): number | null {
   const [back, on] = vertical ? ["ArrowUp", "ArrowDown"] : ["ArrowLeft", "ArrowRight"];

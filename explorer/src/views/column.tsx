@@ -6,6 +6,7 @@ import type { Engine } from "../engine/types";
 import type { Entry } from "../session";
 import type { State } from "../state";
 import { useText } from "../text";
+import { unbroken } from "../ui";
 import { type Highlight, Threads } from "./threads";
 
 export function Column(props: {
@@ -35,7 +36,7 @@ export function Column(props: {
   return (
     <section class={`column${selected ? " selected" : ""}`} aria-label={info.title}>
       <header>
-        <h2>{info.title}</h2>
+        <h2>{unbroken(info.title)}</h2>
         <button type="button" class="remove" aria-label={t.removePreset(info.title)} title={t.removePreset(info.title)} onClick={props.onRemove}>
           ×
         </button>

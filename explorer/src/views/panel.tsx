@@ -7,7 +7,7 @@ import { download, jsonOf, pngOf, svgOf } from "../export";
 import type { Entry } from "../session";
 import { type Edits, NO_EDITS, type State, TABS } from "../state";
 import { useText } from "../text";
-import { moved } from "../ui";
+import { moved, unbroken } from "../ui";
 import { Beam, Slider } from "./beam";
 import { Explain } from "./explain";
 import { Heads } from "./heads";
@@ -44,7 +44,7 @@ export function Panel(props: PanelProps) {
   return (
     <section class="panel" aria-label={t.panel(info.title)}>
       <header>
-        <h2>{t.panel(info.title)}</h2>
+        <h2>{unbroken(t.panel(info.title))}</h2>
         <p class="links">
           {info.paper && <a href={info.paper}>{t.about.paper}</a>}
           {info.lesson && <a href={info.lesson}>{t.about.lesson}</a>}
