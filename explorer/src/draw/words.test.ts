@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Translation } from "../engine/types";
 import cases from "./words.cases.json";
-import { differences, gridOf, labels, moveWeight, rightToLeft, sum, wordsOf } from "./words";
+import { differences, gridOf, labels, moveWeight, rightToLeft, sum, unitOf, wordsOf } from "./words";
 
 const close = (a: number[][], b: number[][]) => {
   expect(a.map((row) => row.length)).toEqual(b.map((row) => row.length));
@@ -34,6 +34,13 @@ test("spans lead back from words to pieces", () => {
   expect(grid.rows).toEqual(["Ein", "kleines", "Mädchen", "."]);
   expect(grid.rowSpans).toEqual([[0, 1], [1, 3], [3, 4], [4, 5]]);
   expect(grid.columnSpans).toEqual([[0, 1], [1, 3], [3, 4], [4, 5]]);
+});
+
+test("a model by characters is shown by characters", () => {
+  const [dates, dog] = [cases[3]!.record as Translation, cases[4]!.record as Translation];
+  expect(unitOf(dates, "words")).toBe("pieces");
+  expect(unitOf(dog, "words")).toBe("words");
+  expect(unitOf(dog, "pieces")).toBe("pieces");
 });
 
 test("other weights than the record's", () => {

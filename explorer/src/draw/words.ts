@@ -125,6 +125,14 @@ export function gridOf(
   };
 }
 
+/** What a record is laid out by where words are wanted: those of a model by characters are its pieces. */
+export function unitOf(record: Translation, wanted: "words" | "pieces"): "words" | "pieces" {
+  const characters = [...record.tokens, ...record.source_tokens].every(
+    (token) => Array.from(token).length === 1,
+  );
+  return characters ? "pieces" : wanted;
+}
+
 function spans(starts: number[], length: number): [number, number][] {
   return starts.map((first, k) => [first, starts[k + 1] ?? length]);
 }

@@ -1,7 +1,7 @@
 /** One model's translation with its threads. */
 
 import { useMemo, useState } from "preact/hooks";
-import { gridOf } from "../draw/words";
+import { gridOf, unitOf } from "../draw/words";
 import type { Engine } from "../engine/types";
 import type { Entry } from "../session";
 import type { State } from "../state";
@@ -30,7 +30,7 @@ export function Column(props: {
   const [own, setOwn] = useState<Highlight | null>(null);
   const best = run?.result.translations[0];
   const grid = useMemo(
-    () => best && gridOf(best, state.unit, props.weights),
+    () => best && gridOf(best, unitOf(best, state.unit), props.weights),
     [best, state.unit, props.weights],
   );
   return (

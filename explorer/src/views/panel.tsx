@@ -2,7 +2,7 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { ModelInfo } from "../engine/types";
-import { gridOf, moveWeight } from "../draw/words";
+import { gridOf, moveWeight, unitOf } from "../draw/words";
 import { download, jsonOf, pngOf, svgOf } from "../export";
 import type { Entry } from "../session";
 import { type Edits, NO_EDITS, type State, TABS } from "../state";
@@ -114,7 +114,7 @@ function Attention(props: PanelProps & { edits: Edits }) {
   const best = result.translations[0];
   const [numbers, setNumbers] = useState(false);
   const grid = useMemo(
-    () => best && gridOf(best, state.unit, props.weights),
+    () => best && gridOf(best, unitOf(best, state.unit), props.weights),
     [best, state.unit, props.weights],
   );
   if (!best || !grid) return <p class="quiet">{t.nothingToAlign}</p>;

@@ -79,7 +79,7 @@ export function Steps(props: StepsProps) {
         />
       )}
       {step.memory && step.memory.length > 0 && (
-        <Strip title={t.lookBack} words={pieces.slice(0, step.memory.length)} weights={step.memory} dark={props.dark} />
+        <Strip title={t.lookBack} words={[t.start, ...pieces].slice(0, step.memory.length)} weights={step.memory} dark={props.dark} />
       )}
       <section aria-label={t.equation} class="equations">
         <h3>{t.equation}</h3>
