@@ -47,6 +47,22 @@ def test_chosen_presets_are_served(served, capsys):
     assert "http://[::1]:9" in errors and "warning" not in errors
 
 
+def test_the_page_is_opened_if_asked_for(served, monkeypatch):
+    opened = []
+
+    class Timer:
+        def __init__(self, seconds, function, arguments):
+            function(*arguments)
+
+        start = staticmethod(lambda: None)
+
+    monkeypatch.setattr("threading.Timer", Timer)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert main(["explore", "dates"]) == 0 and not opened
+    assert main(["explore", "dates", "--open", "--port", "9"]) == 0
+    assert opened == ["http://127.0.0.1:9"]
+
+
 def test_another_host_is_warned_of(served, capsys):
     assert main(["explore", "dates", "--host", "0.0.0.0"]) == 0
     assert "whoever can reach 0.0.0.0 can use" in " ".join(

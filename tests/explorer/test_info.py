@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.explorer.node import EXPLORER
 from zoo.explorer.info import model_info
 from zoo.presets import find, list_presets
 
@@ -20,8 +21,6 @@ EQUATIONS = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_bundled_translator_has_its_paper_lesson_and_equation(name):
-    from tests.explorer.node import EXPLORER
-
     info = model_info(find(name), name, "https://example.org/")
     assert info["name"] == name and info["task"] == "translate"
     assert info["equation"] in EQUATIONS

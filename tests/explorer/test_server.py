@@ -142,6 +142,7 @@ def test_a_page_elsewhere_is_refused(address):
     kind = {"Content-Type": "text/plain"}
     assert ask(address, "api/load", body, **kind)[0] == 400
     assert ask(address, "models.json", Host="evil.example")[0] == 400
+    assert ask(address, "models.json", Host="localhost:8650")[0] == 200
 
 
 def test_files_beside_the_page_are_not_served(address):

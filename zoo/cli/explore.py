@@ -1,6 +1,8 @@
 """The command `zoo explore`: a page in which translators show what they look at."""
 
 import argparse
+import threading
+import webbrowser
 
 from zoo import presets
 from zoo.backend import BACKENDS
@@ -26,7 +28,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo explore` to its parser."""
     add_presets(command, "[PRESET ...]", several=True)
     command.usage = (
-        f"{command.prog} [PRESET ...] [--host HOST] [--port PORT]\n"
+        f"{command.prog} [PRESET ...] [--open] [--host HOST] [--port PORT]\n"
         f"       {command.prog} [PRESET ...] --export FOLDER"
     )
     command.description = (
@@ -41,6 +43,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     text = "address to serve at (default 127.0.0.1, which this machine alone can reach)"
     command.add_argument("--host", help=text)
     command.add_argument("--port", type=count, help="(default 8650)")
+    text = "open the page in the browser"
+    command.add_argument("--open", action="store_true", help=text)
     text = "of the served models (default: Keras's own)"
     command.add_argument("--backend", choices=BACKENDS, help=text)
 
@@ -65,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int | None:
 
 
 def _export(arguments):
-    given = ("host", "port", "backend")
+    given = ("host", "port", "open", "backend")
     if wrong := [name for name in given if getattr(arguments, name)]:
         raise BadInput(f"--export serves nothing, received also {as_options(wrong)}")
     chosen = _named(_given(arguments) or EXPORTED)
@@ -105,6 +109,10 @@ def _serve(arguments):
         )
     shown = f"[{host}]" if ":" in host else host
     progress(f"http://{shown}:{port} (Ctrl-C ends it)")
+    if arguments.open:  # when it has started
+        opening = threading.Timer(1.0, webbrowser.open, [f"http://{shown}:{port}"])
+        opening.daemon = True
+        opening.start()
     server.serve(chosen, host, port, arguments.site)
 
 
