@@ -57,6 +57,18 @@ export function percent(weight: number): string {
   return `${Math.round(100 * weight)} %`;
 }
 
+/** A probability in percent, with a digit behind the point where it is small. */
+export function percentOf(probability: number): string {
+  const share = 100 * probability;
+  return share >= 9.95 ? `${share.toFixed(0)} %` : share >= 0.1 ? `${share.toFixed(1)} %` : "< 0.1 %";
+}
+
+/** A piece as a reader should see it; end tokens have a name. */
+export function shown(piece: string, t: { end: string; start: string }): string {
+  if (piece === "</s>") return t.end;
+  return piece === "<s>" ? t.start : piece;
+}
+
 /** A text whose lines don't break at its hyphens: "local-p". */
 export function unbroken(text: string): string {
   return text.replaceAll("-", "\u2011");
