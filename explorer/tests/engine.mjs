@@ -2,7 +2,7 @@
 //
 //     node tests/engine.mjs ADDRESS < jobs.json > results.json
 //
-// A job is {name, text, options}; {name, pieces: [texts]}; or {name, aborted: text}.
+// A job is {name, text, options}; {name, pieces: [texts]}; or {name, aborted: text, options}.
 // The result has one entry a job, all that the browser fetched, and what it complained of.
 // $CHROMIUM is the browser's path.
 
@@ -42,7 +42,7 @@ const results = await page.evaluate(async (jobs) => {
       } else if (aborted !== undefined) {
         const controller = new AbortController();
         const waiting = model.translate(aborted, options, controller.signal);
-        setTimeout(() => controller.abort(), 20);
+        setTimeout(() => controller.abort(), 1);
         const name = await waiting.then(() => "done", (error) => error.name);
         results.push(name);
       } else {

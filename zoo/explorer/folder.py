@@ -23,8 +23,8 @@ def write_folder(
     """Writes the page, ONNX Runtime Web's files and the models of presets.
 
     Any web server can serve the folder at any address: all links are relative, and
-    nothing is fetched from elsewhere. It appears when it is complete; one that an
-    earlier call wrote is replaced.
+    nothing is fetched from elsewhere. What an earlier call wrote there is replaced, as
+    soon as the new files are complete.
 
     Args:
         path: the folder.
@@ -65,11 +65,17 @@ def write_folder(
         content = {"engine": "browser", "models": entries}
         text = json.dumps(content, indent=1, ensure_ascii=False)
         (part / MODELS).write_text(text, encoding="utf-8")
-        part.chmod(0o755)  # the server may be another user
-        if path.exists():
-            shutil.rmtree(path)
-        part.rename(path)
+        _put(part, path)
     return [entry["info"] for entry in entries]
+
+
+def _put(part, path):
+    """Moves what a folder holds to another, in place of what that holds."""
+    path.mkdir(exist_ok=True)
+    for old in path.iterdir():
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    for new in sorted(part.iterdir(), key=lambda new: new.name == MODELS):
+        new.rename(path / new.name)
 
 
 def _sizes(info):
