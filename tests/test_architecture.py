@@ -28,6 +28,7 @@ ORDER = (
     ("evaluation",),
     ("training",),
     ("run",),
+    ("explorer",),
     ("cli",),
     ("bulk",),
     ("__main__",),

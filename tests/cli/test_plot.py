@@ -115,6 +115,23 @@ def test_training_curves(drawn, tmp_path, capsys):
     assert "<svg" in (tmp_path / "curves.svg").read_text()
 
 
+def test_records_of_translations(tasks, drawn, tmp_path, capsys):
+    for name, text in (("one", "a dog"), ("two", "a small cat")):
+        (tmp_path / f"{name}.json").write_text(FakeTask("x").record(text).to_json())
+    out = str(tmp_path / "dog.svg")
+    records = [
+        "--json",
+        str(tmp_path / "one.json"),
+        "--json",
+        str(tmp_path / "two.json"),
+    ]
+    assert main(["plot", *records, "--output", out]) == 0
+    assert capsys.readouterr().out == f"{out}\n" and not tasks
+    found = [(axes.get_title(loc="left"), rows(axes)) for axes in drawn[0].axes]
+    assert found == [("one", ["Ax", "DOGx"]), ("two", ["Ax", "SMALLx", "CATx"])]
+    assert columns(drawn[0].axes[1]) == ["a", "small", "cat"]
+
+
 OUT = ["--output", "OUT.png"]
 
 
@@ -126,9 +143,18 @@ OUT = ["--output", "OUT.png"]
         (["--preset", "A", "x"], "required: --output"),
         (["--preset", "A", *OUT], "give both PRESET and TEXT"),
         (["x", *OUT], "give both PRESET and TEXT"),
-        (OUT, "give PRESET and TEXT, or --log"),
-        (["--log", "y", "--preset", "A", *OUT], "give PRESET and TEXT, or --log"),
-        (["--log", "y", "x", *OUT], "give PRESET and TEXT, or --log"),
+        (OUT, "give PRESET and TEXT, or --json"),
+        (["--log", "y", "--preset", "A", *OUT], "give PRESET and TEXT, or --json"),
+        (["--log", "y", "x", *OUT], "give PRESET and TEXT, or --json"),
+        (["--json", "OUT/log.csv", "x", *OUT], "give PRESET and TEXT, or --json"),
+        (["--json", "OUT/log.csv", "--log", "y", *OUT], "or --json, or --log"),
+        (["--json", "OUT/none", *OUT], "No such file"),
+        (["--json", "OUT", *OUT], "it is a folder"),
+        (["--json", "OUT/log.csv", *OUT], "log.csv: a translation's record must be"),
+        (
+            ["--json", "OUT/list.json", *OUT],
+            "list.json: a translation's record must be",
+        ),
         (["--log", "OUT", *OUT], "no epoch yet"),
         (["--log", "OUT/none", *OUT], "No such file"),
         (["--preset", "A", "--preset", "unknown", "x", *OUT], "unknown preset"),
@@ -140,6 +166,7 @@ def test_bad_input_is_found_before_anything_is_loaded(
     tasks, names, tmp_path, capsys, arguments, message
 ):
     (tmp_path / "log.csv").write_text("epoch,loss\n")
+    (tmp_path / "list.json").write_text("[]")
     swaps = {"A": names["a"], "T": names["t"]}
     arguments = [swaps.get(a, a.replace("OUT", str(tmp_path))) for a in arguments]
     assert main(["plot", *arguments]) == 2
@@ -180,9 +207,12 @@ def test_a_real_model_with_local_attention(drawn, tmp_path):
     assert out.read_text().count("<svg") == 1
 
 
-def test_curves_need_no_keras(tmp_path):
+@pytest.mark.parametrize("option", ["--log", "--json"])
+def test_curves_and_records_need_no_keras(option, tmp_path):
     (tmp_path / "log.csv").write_text("epoch,loss\n0,3\n")
-    command = ["plot", "--log", str(tmp_path), "--output", str(tmp_path / "a.png")]
+    (tmp_path / "dog.json").write_text(FakeTask("x").record("a dog").to_json())
+    given = str(tmp_path / "dog.json" if option == "--json" else tmp_path)
+    command = ["plot", option, given, "--output", str(tmp_path / "a.png")]
     code = f"import sys; from zoo.cli import main; assert main({command}) == 0; "
     out = python(f"{code} print(*sys.modules)").split()
     assert "matplotlib" in out and not {"keras", "matplotlib.pyplot"} & set(out)

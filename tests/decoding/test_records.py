@@ -1,4 +1,5 @@
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -141,3 +142,101 @@ def test_a_record_without_pieces_merges_to_one_without_words():
     old = Translation("", 0.0, [], ["▁a"], np.zeros((0, 1)), np.zeros(0), None)
     assert old.merge_words().alignment.shape == (0, 1)
     assert record([], [], np.zeros((0, 0))).merge_words().alignment.shape == (0, 0)
+
+
+# === JSON ===
+
+
+def local_record():
+    return Translation(
+        "Hund –",
+        np.float32(-1.5),
+        ["▁Hun", "d", "–"],
+        ["▁do", "g"],
+        np.array([[0.75, 0.25], [0.5, 0.25], [0.0, 1.0]], "float32"),
+        focus=np.array([0.25, 0.5, 1.0], "float32"),
+        windows=np.array([[0, 1], [0, 1], [1, 1]]),
+        log_probs=np.array([-0.5, -0.25, -0.5, -0.25]),
+    )
+
+
+def test_json_has_a_member_for_each_attribute():
+    assert json.loads(local_record().to_json()) == {
+        "text": "Hund –",
+        "score": -1.5,
+        "tokens": ["▁Hun", "d", "–"],
+        "source_tokens": ["▁do", "g"],
+        "alignment": [[0.75, 0.25], [0.5, 0.25], [0.0, 1.0]],
+        "focus": [0.25, 0.5, 1.0],
+        "windows": [[0, 1], [0, 1], [1, 1]],
+        "log_probs": [-0.5, -0.25, -0.5, -0.25],
+    }
+
+
+def test_a_record_comes_back_from_json():
+    record = local_record()
+    read = Translation.from_json(record.to_json())
+    assert (read.text, read.score) == (record.text, -1.5)
+    assert (read.tokens, read.source_tokens) == (record.tokens, record.source_tokens)
+    for name in ("alignment", "focus", "windows", "log_probs"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(record, name))
+    assert read.windows.dtype.kind == "i"
+    assert read.merge_words().tokens == ["Hund", "–"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "source", "alignment"), [([], ["▁a"], []), (["▁a"], [], [[]])]
+)
+def test_an_empty_record_keeps_its_shape(tokens, source, alignment):
+    record = Translation("", 0.0, tokens, source, np.zeros((len(tokens), len(source))))
+    assert json.loads(record.to_json())["alignment"] == alignment
+    read = Translation.from_json(record.to_json())
+    assert read.alignment.shape == record.alignment.shape
+    assert read.focus is None and read.windows is None and read.log_probs is None
+
+
+def test_json_of_a_number_that_is_not_finite():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        record(["▁a"], ["▁b"], [[np.nan]]).to_json()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alignment": [[0.5, 0.5]]}, r"`alignment` has the shape \(3, 2\)"),
+        ({"alignment": [[0.5, 0.5], [1], [0, 1]]}, "rows of different lengths"),
+        ({"alignment": [["a", "b"]] * 3}, "finite numbers"),
+        ({"alignment": [[-0.5, 0.5]] * 3}, "no negative weight"),
+        ({"alignment": [[float("nan"), 0.5]] * 3}, "finite numbers"),
+        ({"alignment": None}, "finite numbers"),
+        ({"text": None}, "`text` is a string"),
+        ({"tokens": "Hund"}, "`tokens` is a list of strings"),
+        ({"source_tokens": [1, 2]}, "`source_tokens` is a list of strings"),
+        ({"score": "high"}, r"`score` has the shape \(\)"),
+        ({"score": True}, "`score`"),
+        ({"focus": [1.0]}, r"`focus` has the shape \(3,\)"),
+        ({"windows": None}, "both `focus` and `windows`, or neither"),
+        ({"windows": [[0, 2]] * 3}, "`windows` are source positions"),
+        ({"windows": [[0, 0.5]] * 3}, "`windows` are source positions"),
+        ({"log_probs": [0.0]}, r"`log_probs` has the shape \(4,\)"),
+        ({"weights": []}, "Received: 'weights'"),
+    ],
+)
+def test_other_json_is_refused(change, message):
+    values = json.loads(local_record().to_json()) | change
+    with pytest.raises(ValueError, match=message):
+        Translation.from_json(json.dumps(values))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "must be JSON"),
+        ("[" * 100_000, "must be JSON"),
+        ("[]", "a JSON object. Received: list"),
+        ('{"text": "Hund"}', "Received: 'score' missing"),
+    ],
+)
+def test_what_is_not_a_record_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        Translation.from_json(text)

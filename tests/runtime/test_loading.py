@@ -13,7 +13,7 @@ def test_the_runtime_of_the_format_is_taken(tmp_path, monkeypatch, form):
         monkeypatch.setattr(module, "load", lambda *given, name=name: (name, *given))
     (tmp_path / "3").mkdir()
     write_manifest(tmp_path / "3", {"task": "", "settings": {}, "graphs": {}}, form)
-    assert runtime.load(tmp_path) == (form, tmp_path, 1)
+    assert runtime.load(tmp_path) == (form, tmp_path / "3", 1)  # the newest
     assert runtime.load(tmp_path / "3", threads=2) == (form, tmp_path / "3", 2)
 
 

@@ -15,6 +15,7 @@ from zoo.cli import (
     common,
     completion,
     evaluate,
+    explore,
     export,
     generate,
     info,
@@ -39,7 +40,7 @@ _MENU = {
     },
     "train your own": {"train": train, "report": report, "evaluate": evaluate},
     "serve": {"export": export, "serve": serve},
-    "look": {"list": listing, "info": info, "plot": plot},
+    "look": {"list": listing, "info": info, "plot": plot, "explore": explore},
     "set up": {"completion": completion},
 }
 _EPILOG = """\

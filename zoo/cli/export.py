@@ -1,14 +1,15 @@
 """The command `zoo export`."""
 
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import zoo
 from zoo.backend import configured_backend
 from zoo.cli.common import (
     BadInput,
@@ -113,7 +114,7 @@ def export_preset(
     folder.require_tensorflow()
     if warmup:
         folder.require_serving_api()
-    if _elsewhere():
+    if needs_process():
         words = ["--no-warmup"] * (not warmup)
         return _export_elsewhere(name, out, words, options)
     dtype, quantize = options.pop("dtype", None), options.pop("quantize", None)
@@ -162,7 +163,7 @@ def export_graphs_preset(
             f"({read_card(preset).task})"
         )
     folder.require_graphs(form)
-    if _elsewhere():
+    if needs_process():
         return _export_elsewhere(name, out, ["--format", form], options)
     task = load_task(name, None)
     from zoo import serving
@@ -205,8 +206,8 @@ def exported(name: str, engine: str) -> str:
     return str(out / served)
 
 
-def _elsewhere():
-    """Whether another process has to export, since Keras uses another backend."""
+def needs_process() -> bool:
+    """Returns whether another process has to export: Keras uses another backend."""
     backend = configured_backend()
     if backend != "tensorflow":
         progress(f"Keras uses {backend}: exporting in a process with tensorflow")
@@ -246,8 +247,13 @@ def _export_elsewhere(name, out, words, options, stdout=None):
     words = ["export", name, str(out), *words]
     for option, value in options.items():
         words += [f"--{option.replace('_', '-')}", str(value)]
+    return run_under_tensorflow(words)
+
+
+def run_under_tensorflow(words: Sequence[str]) -> int:
+    """Runs a command of zoo in a process of its own; returns its exit code."""
     # The package may be importable in this process only.
-    home = str(Path(importlib.util.find_spec("zoo").origin).parent.parent)
+    home = str(Path(zoo.__file__).parent.parent)
     paths = [home, os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,

@@ -1,6 +1,7 @@
 """The command `zoo plot`: draws alignments of sentences, or training curves."""
 
 import argparse
+from pathlib import Path
 
 from zoo import plots
 from zoo.cli.common import (
@@ -15,6 +16,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.presets import find_preset, load_translator
 from zoo.cli.texts import check_files, places_in_warnings
+from zoo.decoding.records import Translation
 from zoo.plots.figure import check_ending, need_matplotlib, short_names
 
 HELP = "draw alignments or training curves as a picture"
@@ -27,6 +29,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.usage = (
         "zoo plot PRESET TEXT ... --output FILE [option ...]\n"
         "       zoo plot --preset PRESET [--preset ...] TEXT ... --output FILE\n"
+        "       zoo plot --json RECORD [--json ...] --output FILE\n"
         "       zoo plot --log DIR [--log ...] --output FILE"
     )
     command.description = f"{HELP}:\nsentences below each other, presets side by side"
@@ -36,6 +39,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="append",
         help="draw the training curves of the run in this folder, as runs/NAME; may be "
         "repeated to compare runs",
+    )
+    command.add_argument(
+        "--json",
+        metavar="RECORD",
+        action="append",
+        help="draw the translation in this JSON file, as the explorer or "
+        "Translation.to_json writes it; may be repeated",
     )
     command.add_argument(
         "--output", metavar="FILE", required=True, help="picture: FILE.png or FILE.svg"
@@ -55,19 +65,36 @@ def run(arguments: argparse.Namespace) -> None:
         BadInput: if the arguments contradict each other, a file cannot be used, or
             there is no such preset or run.
     """
-    if bool(arguments.log) == bool(arguments.preset or arguments.words):
-        raise BadInput("give PRESET and TEXT, or --log (see zoo plot --help)")
+    preset = bool(arguments.preset or arguments.words)
+    if preset + bool(arguments.log) + bool(arguments.json) != 1:
+        raise BadInput(
+            "give PRESET and TEXT, or --json, or --log (see zoo plot --help)"
+        )
     with bad_input():
         check_ending(arguments.output)
-    check_files([], arguments.output)
+    check_files(arguments.json or [], arguments.output)
+    records = [_record(path) for path in arguments.json or []]
     need_matplotlib()
     if arguments.log:
         with bad_input((ValueError, OSError)):
             figure = plots.plot_training(arguments.log)
+    elif records:
+        titles = [Path(path).stem for path in arguments.json]
+        figure = plots.plot_alignments(records, titles, _words(arguments))
     else:
         figure = _alignments(arguments)
     plots.save(figure, arguments.output)
     print(arguments.output)
+
+
+def _record(path):
+    """Reads a JSON file."""
+    with bad_input((ValueError, OSError), f"{path}"):
+        return Translation.from_json(Path(path).read_text(encoding="utf-8"))
+
+
+def _words(arguments):
+    return False if arguments.pieces else None
 
 
 def _alignments(arguments):
@@ -90,6 +117,6 @@ def _alignments(arguments):
     return plots.plot_alignments(
         [results[name][row] for row in range(len(texts)) for name in names],
         short_names(names) * len(texts),
-        words=False if arguments.pieces else None,
+        words=_words(arguments),
         columns=len(names),
     )

@@ -74,13 +74,9 @@ def load_task(
     if task and is_export(name):
         return _load_export(name, backend, task)
     folder = find_preset(name, task)
-    _choose_backend(backend)
-    from zoo.training.process import spare_threads, start_backend, tune_process
-
-    tune_process()
+    choose_backend(backend)
     progress(f"loading {name}")
-    start_backend()
-    spare_threads()
+    start_keras()
     # An OSError comes from the disk or a hub, even if it is a ValueError too.
     with bad_input(keep=(presets.PresetError, OSError)):
         model = loading.load(folder, **options)
@@ -89,7 +85,12 @@ def load_task(
     return model
 
 
-def _choose_backend(backend):
+def choose_backend(backend: str | None) -> None:
+    """Selects Keras's backend; None for the configured one.
+
+    Raises:
+        BadInput: if it is not available, or another one is already active.
+    """
     running = configured_backend()
     if backend and backend != running:
         if "keras" in sys.modules:
@@ -97,6 +98,15 @@ def _choose_backend(backend):
         os.environ["KERAS_BACKEND"] = backend
     with bad_input(ImportError):
         check_backend()
+
+
+def start_keras() -> None:
+    """Imports Keras and its backend, tuned for a command's process."""
+    from zoo.training.process import spare_threads, start_backend, tune_process
+
+    tune_process()
+    start_backend()
+    spare_threads()
 
 
 def load_translator(names: Sequence[str], backend: str | None) -> Any:

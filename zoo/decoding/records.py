@@ -1,7 +1,8 @@
 """`Translation`, the record of one translation, and its alignment as text."""
 
 import dataclasses
-from typing import Any
+import json
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -44,6 +45,47 @@ class Translation:
             A matplotlib `Figure`, which notebooks display and `zoo.plots.save` saves.
         """
         return plot_alignment(self, **options)
+
+    def to_json(self) -> str:
+        """Returns the record as a JSON object with a member for each attribute.
+
+        Arrays become nested lists. The explorer saves this format, and `zoo plot
+        --json` draws it.
+
+        Raises:
+            ValueError: if a number is not finite: JSON has no such number.
+
+        Example:
+            >>> record = Translation("Hund", -1.0, ["▁Hund"], ["▁dog"], np.ones((1, 1)))
+            >>> record.to_json()[:46]
+            '{"text": "Hund", "score": -1.0, "tokens": ["▁H'
+        """
+        values = {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(self)
+        }
+        for name in _ARRAYS:
+            if values[name] is not None:
+                values[name] = np.asarray(values[name]).tolist()
+        values["score"] = float(self.score)
+        return json.dumps(values, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Translation":
+        """Returns the record that `to_json` wrote, its arrays as NumPy's.
+
+        Args:
+            text: a JSON object. `focus`, `windows` and `log_probs` may be missing.
+
+        Raises:
+            ValueError: if it is anything else, or its members do not fit together.
+
+        Example:
+            >>> pieces = ["▁Hun", "d"], ["▁dog"]
+            >>> record = Translation("Hund", -1.0, *pieces, np.ones((2, 1)))
+            >>> Translation.from_json(record.to_json()).alignment.shape
+            (2, 1)
+        """
+        return cls(**_members(text))
 
     def merge_words(self) -> "Translation":
         """Returns the same translation with words instead of pieces.
@@ -96,6 +138,72 @@ class Translation:
                 [np.minimum.reduceat(first, rows), np.maximum.reduceat(last, rows)], 1
             )
         return dataclasses.replace(self, **merged)
+
+
+# === JSON ===
+
+_ARRAYS = "alignment", "focus", "windows", "log_probs"
+
+
+def _members(text):
+    """Returns the attributes that a JSON object has, checked."""
+    try:
+        values = json.loads(text, parse_constant=float)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"a translation's record must be JSON: {error}") from None
+    if not isinstance(values, dict):
+        _refuse("a JSON object", type(values).__name__)
+    fields = [field.name for field in dataclasses.fields(Translation)]
+    missing = [name for name in fields[:5] if name not in values]
+    unknown = [name for name in values if name not in fields]
+    if missing or unknown:
+        received = f"{missing[0]!r} missing" if missing else repr(unknown[0])
+        _refuse(f"an object with the members {', '.join(fields)}", received)
+    if not isinstance(values["text"], str):
+        _refuse("an object whose `text` is a string", repr(values["text"]))
+    for name in ("tokens", "source_tokens"):
+        texts = values[name]
+        if not isinstance(texts, list) or not all(isinstance(x, str) for x in texts):
+            _refuse(f"an object whose `{name}` is a list of strings", repr(texts))
+    rows, columns = len(values["tokens"]), len(values["source_tokens"])
+    shapes = {"score": (), "alignment": (rows, columns), "focus": (rows,)}
+    shapes |= {"windows": (rows, 2), "log_probs": (rows + 1,)}
+    for name, shape in shapes.items():
+        if name in _ARRAYS[1:] and values.get(name) is None:
+            continue
+        values[name] = _numbers(name, values[name], shape)
+    values["score"] = float(values["score"])
+    if values["alignment"].min(initial=0) < 0:
+        _refuse("an object whose `alignment` has no negative weight", "one")
+    if (values.get("focus") is None) != (values.get("windows") is None):
+        _refuse("an object with both `focus` and `windows`, or neither", "one of them")
+    if values.get("windows") is not None:
+        windows = values["windows"]
+        if ((windows < 0) | (windows >= columns) | (windows % 1 != 0)).any():
+            _refuse("an object whose `windows` are source positions", "others")
+        values["windows"] = windows.astype(int)
+    return values
+
+
+def _numbers(name, value, shape):
+    """Returns finite numbers in nested lists as an array of a shape."""
+    wanted = f"an object whose `{name}` has the shape {shape} and finite numbers"
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        _refuse(wanted, "rows of different lengths")
+    if not array.size and 0 in shape:
+        return np.zeros(shape)  # no row, or rows without a number
+    if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        _refuse(wanted, repr(value))
+    if array.shape != shape:
+        _refuse(wanted, f"the shape {array.shape}")
+    return array.astype(float)
+
+
+def _refuse(wanted: str, received: str) -> NoReturn:
+    received = received if len(received) <= 60 else f"{received[:60]} …"
+    raise ValueError(f"a translation's record must be {wanted}. Received: {received}")
 
 
 # === Text ===

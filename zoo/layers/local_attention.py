@@ -109,7 +109,7 @@ class _LocalAttention(Attention):
         if focus is None:
             return weights
         distance = ops.cast(places, "float32") - focus[..., None]
-        bell = ops.exp(-2.0 * ops.square(distance / self.window))
+        bell = ops.exp(-2.0 * ops.square(distance / ops.cast(self.window, "float32")))
         return weights * ops.cast(bell, weights.dtype)
 
     def get_config(self):

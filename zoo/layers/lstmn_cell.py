@@ -297,19 +297,17 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         n, alignment = self.units, None
         net, query, *more = self._parts(x)  # W x_t, W_x x_t, W_r x_t, W_xγ x_t
         query = query + ops.matmul(htilde, w["W_htilde"])  # W_x x_t + W_h~ h~_{t-1}
-        read, _ = attend_row(
-            query, tape[..., 2 * n :], w["v"], seen, tape[..., : 2 * n]
-        )
+        read, _ = self.recall(query, tape, seen, w["v"])
         htilde, ctilde = ops.split(read, 2, axis=-1)
         net = net + ops.matmul(htilde, w["recurrent_kernel"])  # W [h~_t; x_t]
         if self.fusion == "shallow":
             query = ops.matmul(h, w["W_q"])
-            read, alignment = self._read(query, source, w["u"])
+            read, alignment = self.read(query, source, w["u"])
             net = net + ops.matmul(read[:, :n], w["context_kernel"])
         elif self.fusion == "deep":
             share, query = more
             query = query + ops.matmul(gamma, w["W_gammatilde"])
-            read, alignment = self._read(query, source, w["u"])
+            read, alignment = self.read(query, source, w["u"])
             gamma, alpha = ops.split(read, 2, axis=-1)
             r = ops.sigmoid(share + ops.matmul(gamma, w["W_r"]))
         i, f, candidate, o = ops.split(net, 4, axis=-1)
@@ -339,7 +337,14 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         starts = ops.cast(ops.convert_to_tensor(starts), "bool")
         return starts if mask is None else ops.logical_and(starts, mask)
 
-    def _read(self, query, source, u):
+    def recall(
+        self, query: Tensor, tape: Tensor, seen: Tensor, v: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Attention to the tape: h~_t and c~_t `(R, 2 units)`, and `(R, L)`."""
+        n = self.units
+        return attend_row(query, tape[..., 2 * n :], v, seen, tape[..., : 2 * n])
+
+    def read(self, query: Tensor, source: Any, u: Tensor) -> tuple[Tensor, Tensor]:
         """Attention to the source: `(R, 2 units)` and `(R, S)`."""
         batch = ops.shape(source["keys"])[0]
         query = ops.reshape(query, (batch, -1, query.shape[-1]))

@@ -140,10 +140,14 @@ class MultiHeadAttention(MemoryLayer):
         scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
         mask = read_mask(mask, keys.shape[2], *query.shape[:2])
         weights = masked_softmax(scores, None if mask is None else mask[:, None])
+        return self.combine(weights, values), weights
+
+    def combine(self, weights: Tensor, values: Tensor) -> Tensor:
+        """The output `(B, T, d)` for weights `(B, h, T, S)` and values as projected."""
         heads = ops.swapaxes(ops.matmul(weights, values), 1, 2)
         lead = ops.shape(heads)[:2]
         joined = ops.reshape(heads, (*lead, self.num_heads * self.head_size))
-        return self.W_O(joined), weights
+        return self.W_O(joined)
 
     def _heads(self, x):
         """`(B, T, d)` to `(B, h, T, d_k)`."""

@@ -250,7 +250,7 @@ class BucketSearch(ArraySearch):
         if steps is None and limits is not None:
             steps = int(np.max(limits, initial=1))
         room = model.backbone.room
-        if room is not None and steps is not None and steps > room:
+        if room and steps and limits is not None and steps > room:
             prefix, *others = rest or [None]
             if prefix is not None and (longest := trim(prefix).shape[1]) >= room:
                 raise ValueError(

@@ -10,6 +10,7 @@ import numpy as np
 from keras import tree
 
 import zoo
+from zoo.backend import Tensor
 from zoo.checks import one_of
 from zoo.files import StrPath
 from zoo.serving.folder import LABELS, require_graphs, write_version
@@ -102,7 +103,7 @@ def export_graphs(
             "quantize": quantize,
             **model.described,
             **described,
-            "packages": _versions(packages),
+            "packages": package_versions(packages),
             "card": card,
         }
         write_manifest(part, manifest, form)
@@ -110,7 +111,8 @@ def export_graphs(
     return write_version(path, form, write_all)
 
 
-def _versions(packages):
+def package_versions(packages: Sequence[str]) -> dict[str, str]:
+    """Returns the versions of zoo, Keras, TensorFlow and further packages."""
     names = ("keras", "tensorflow", *packages)
     found = {name: importlib.import_module(name).__version__ for name in names}
     return {"zoo": zoo.__version__, **found}
@@ -144,8 +146,11 @@ def specs_of(name: str, found: Sequence[Any], letters: Sequence[str]) -> list[Sp
 # === Tasks ===
 
 
-class _Translator:
+class TranslatorFunctions:
     """The contract of a `Seq2SeqBackbone` as functions of flat lists of tensors.
+
+    Args:
+        task: a `zoo.models.Translator`.
 
     Attributes:
         tasks: the class of its tasks.
@@ -157,7 +162,7 @@ class _Translator:
     tasks = "Translator"
     forms = ("onnx", "litert")
 
-    def __init__(self, task):
+    def __init__(self, task: Any) -> None:
         self.backbone, preprocessor = task.backbone, task.preprocessor
         self.vocabulary = preprocessor.tokenizer
         settings = ("source_length", "target_length", "source_end")
@@ -172,12 +177,12 @@ class _Translator:
         self.memory = specs_of("memory", [found[x][0] for x in sizes], "BSL")
         self.state = specs_of("state", [found[x][1] for x in sizes], "RSL")
 
-    def run(self, batch, length, room):
+    def run(self, batch: int, length: int, room: int) -> tuple[Any, Any]:
         """Returns a memory and a state of these sizes."""
         memory = self.backbone.encode(np.full((batch, length), 7, "int32"))
         return memory, self.backbone.start_for(memory, room)
 
-    def functions(self):
+    def functions(self) -> dict[str, Function]:
         """Name -> `Function`."""
         names = [spec[0] for spec in self.memory]
         states = [spec[0] for spec in self.state]
@@ -203,16 +208,23 @@ class _Translator:
             )
         return functions
 
-    def start(self, length, *memory):
+    def start(self, length: Tensor, *memory: Tensor) -> Any:
+        """`start_for` of flat arguments."""
         memory = tree.pack_sequence_as(self.memory_like, memory)
         return self.backbone.start_for(memory, length)
 
-    def step(self, token_ids, *leaves):
-        count = len(self.state)
-        state = tree.pack_sequence_as(self.state_like, leaves[:count])
-        memory = tree.pack_sequence_as(self.memory_like, leaves[count:])
-        logits, state, weights = self.backbone.step(token_ids, state, memory)
+    def step(self, token_ids: Tensor, *leaves: Tensor) -> Any:
+        """The backbone's `step` of flat arguments: logits, weights, state."""
+        logits, state, weights = self.backbone.step(token_ids, *self.packed(leaves))
         return logits, weights, state
+
+    def packed(self, leaves: Sequence[Tensor]) -> tuple[Any, Any]:
+        """Returns state and memory in the backbone's structures."""
+        count = len(self.state)
+        return (
+            tree.pack_sequence_as(self.state_like, leaves[:count]),
+            tree.pack_sequence_as(self.memory_like, leaves[count:]),
+        )
 
 
 class _LanguageModel:
@@ -314,7 +326,7 @@ class _Classifier:
 
 
 _KINDS: dict[str, Any] = {
-    "translate": _Translator,
+    "translate": TranslatorFunctions,
     "generate": _LanguageModel,
     "tag": _Tagger,
     "classify": _Classifier,

@@ -1,0 +1,291 @@
+// @vitest-environment happy-dom
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { App } from "./app";
+import { createEngine } from "./engine/fake";
+
+vi.setConfig({ testTimeout: 20_000 }); // the first formula loads KaTeX
+let root: HTMLElement;
+
+// As a page with a doctype has it, which KaTeX asks for.
+Object.defineProperty(document, "compatMode", { value: "CSS1Compat" });
+
+beforeEach(() => {
+  document.body.innerHTML = "";
+  root = document.body.appendChild(document.createElement("div"));
+});
+
+afterEach(() => {
+  act(() => render(null, root));
+  location.hash = "";
+});
+
+const all = <T extends Element = HTMLElement>(selector: string) => [...root.querySelectorAll<T>(selector)];
+const one = <T extends Element = HTMLElement>(selector: string) => {
+  const found = root.querySelector<T>(selector);
+  if (!found) throw new Error(`nothing matches ${selector}`);
+  return found;
+};
+const texts = (selector: string) => all(selector).map((element) => element.textContent!.trim());
+const named = (name: RegExp, selector = "button") => {
+  const found = all(selector).find((element) => name.test(element.getAttribute("aria-label") ?? element.textContent!));
+  if (!found) throw new Error(`no ${selector} ${name}`);
+  return found;
+};
+
+/** Until nothing is loading, stale or waiting. */
+async function settle() {
+  await act(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  });
+  await vi.waitFor(
+    async () => {
+      await act(async () => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      });
+      expect(all(".column").length).toBeGreaterThan(0);
+      expect(all(".column").every((column) => column.querySelector(".translation"))).toBe(true);
+      expect(all(".stale")).toHaveLength(0);
+    },
+    { timeout: 5000 },
+  );
+}
+
+async function open(hash = "models=luong_local") {
+  location.hash = hash;
+  const engine = await createEngine();
+  await act(async () => render(<App engine={engine} />, root));
+  await settle();
+}
+
+const click = async (element: Element) => {
+  await act(async () => {
+    element.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  });
+  await settle();
+};
+const press = async (element: Element, key: string) => {
+  await act(async () => (element as HTMLElement).focus());
+  await act(async () => {
+    element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  });
+  await settle();
+};
+const input = async (element: Element, value: string) => {
+  await act(async () => {
+    (element as HTMLInputElement).value = value;
+    element.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await settle();
+};
+const hover = (element: Element) =>
+  act(() => {
+    element.dispatchEvent(new MouseEvent("mouseenter"));
+  });
+
+const UNTOUCHED = "ein kleines Mädchen ist spielt mit ein Ball im der Park.";
+
+test("without models in the address two are shown, and it is said what they are", async () => {
+  await open("");
+  expect(texts(".column h2")).toEqual(["Luong et al. 2015, local\u2011p", "Bahdanau et al. 2015"]);
+  expect(texts(".translation")).toEqual([UNTOUCHED, UNTOUCHED]);
+  expect(texts(".measure")[0]).toMatch(/^\d+(\.\d)? ms in this browser · greedy$/);
+  expect(texts(".select")).toEqual(["Shown below", "Look inside"]);
+});
+
+test("unknown models in the address are left out", async () => {
+  await open("models=nothing,seq2seq");
+  expect(texts(".column code")).toEqual(["seq2seq"]);
+  expect(texts(".column .quiet")).toContain(
+    "This model has no attention: all it knows of the sentence is one vector.",
+  );
+});
+
+test("another sentence is translated, and stands in the address", async () => {
+  await open();
+  await input(one("textarea"), "A black dog jumps.");
+  expect(texts(".translation")).toEqual(["ein schwarzer Hund springt."]);
+  expect(new URLSearchParams(location.hash.slice(1)).get("text")).toBe("A black dog jumps.");
+  await input(one("textarea"), "");
+  expect(texts(".translation")).toEqual(["Type a sentence above."]);
+});
+
+test("an engine's error is shown as text, and another sentence mends it", async () => {
+  await open();
+  const failing = input(one("textarea"), "break the engine <b>").catch(() => {}); // stays stale
+  await vi.waitFor(() => expect(texts("[role=alert]").join()).toContain("the engine is broken"));
+  await input(one("textarea"), "A dog.");
+  expect(all("[role=alert]")).toHaveLength(0);
+  await failing;
+});
+
+test("threads: a word lights the words of the other side by weight", async () => {
+  await open();
+  const lit = () => all<SVGElement>(".word-box").map((box) => box.style.fill).filter(Boolean);
+  expect(lit()).toEqual([]);
+  hover(all(".threads [data-side=target] .word")[2]!);
+  expect(texts(".threads .weight")).toContain("72 %");
+  expect(lit().length).toBe(texts(".threads .weight").length);
+  expect(all(".heatmap .head.on").map((head) => head.textContent)).toEqual(["Mädchen"]);
+  expect(one(".threads .self").getAttribute("aria-label")).toMatch(/^Mädchen, translated word. Attends to: girl 72 %/);
+});
+
+test("heatmap: a grid of which one cell is in the order of Tab, walked by arrows", async () => {
+  await open();
+  expect(all("[role=gridcell]")).toHaveLength(12 * 12);
+  expect(all(".heatmap [tabindex='0']")).toHaveLength(1);
+  await press(one("[data-cell='0.0']"), "ArrowDown");
+  await press(one("[data-cell='1.0']"), "End");
+  expect(one(".heatmap [tabindex='0']").dataset.cell).toBe("1.11");
+  expect(document.activeElement!.getAttribute("aria-label")).toMatch(/^kleines attends to \.: \d+ %$/);
+  expect(all(".number")).toHaveLength(0);
+  await click(one(".check input"));
+  expect(all(".number").length).toBeGreaterThan(12);
+});
+
+test("heatmap: keys move attention, for each piece of a word", async () => {
+  await open();
+  await press(one("[data-cell='1.0']"), "+");
+  const edits = new URLSearchParams(location.hash.slice(1)).get("edit.luong_local")!;
+  expect(edits).toMatch(/^a1:[\d.]+_a2:[\d.]+$/);
+  for (const row of edits.split("_")) {
+    const weights = row.split(":")[1]!.split(".").map(Number);
+    expect(weights.reduce((a, b) => a + b)).toBeGreaterThan(990);
+  }
+});
+
+test("local attention: curve, centre and window; another D", async () => {
+  await open();
+  expect(one(".bell-line").getAttribute("points")!.split(" ")).toHaveLength(97);
+  const window = () => one(".bell-window").getAttribute("d");
+  const before = window();
+  await input(one(".slider input"), "2");
+  expect(window()).not.toBe(before);
+  expect(texts(".chip bdi")).toEqual(["window D = 2"]);
+  await click(named(/Undo all/));
+  expect(window()).toBe(before);
+});
+
+test("attention without p_t has no curve", async () => {
+  await open("models=bahdanau");
+  expect(all(".bell")).toHaveLength(0);
+  expect(all(".focus-mark")).toHaveLength(0);
+});
+
+test("the Transformer's heads", async () => {
+  await open("models=transformer");
+  expect(all("[role=radio]")).toHaveLength(1 + 3 * 4);
+  const fills = () => all<SVGElement>(".heatmap .cell rect").map((cell) => cell.style.fill).join();
+  const mean = fills();
+  await click(named(/Layer 2, head 4/));
+  expect(fills()).not.toBe(mean);
+  expect(location.hash).toContain("head=1.3");
+});
+
+test("the LSTMN's look back, and no link where there is no page", async () => {
+  await open("models=lstmn&tab=steps&step=3");
+  expect(texts(".strip h3")).toEqual(["Looking back at earlier words"]);
+  expect(texts(".strip-word")).toEqual(["(start)", "ein", "klein"]); // what was read at each step
+  expect(texts(".panel .links a")).toEqual(["Paper"]);
+});
+
+test("steps: scrubbed, with ten candidates, the diagram and equations", async () => {
+  await open("models=luong_local&tab=steps");
+  expect(one(".scrubber output").textContent).toBe("1 / 14");
+  await input(one(".scrubber input"), "3");
+  expect(one(".scrubber input").getAttribute("aria-valuetext")).toBe("Step 4 of 14: Mädchen");
+  expect(all(".candidates li")).toHaveLength(10);
+  expect(texts(".chosen .candidate-word")).toEqual(["Mädchen"]);
+  expect(one(".diagram svg").getAttribute("aria-label")).toMatch(/reads -es and writes Mädchen\. .*input feeding/);
+  expect(all(".formula").map((formula) => formula.dataset.latex!).join()).toContain("\\text{Mädchen}");
+  await click(named(/^Last step$/));
+  expect(texts(".written .now")).toEqual(["(end)"]);
+});
+
+test("steps play to the end and stop", async () => {
+  await open("models=luong_local&tab=steps&step=12");
+  await click(named(/^Play$/));
+  await vi.waitFor(() => expect(one(".scrubber output").textContent).toBe("14 / 14"), { timeout: 4000 });
+  await settle();
+  named(/^Play$/);
+});
+
+test("what if: another word, beside the untouched sentence", async () => {
+  await open("models=luong_local&tab=steps&step=3");
+  await click(named(/^und .*continue/));
+  expect(texts(".translation")[0]).toMatch(/^ein kleines und /);
+  expect(texts(".comparison dd")[0]).toBe(UNTOUCHED);
+  expect(texts(".comparison ins")).toContain("und");
+  expect(texts(".comparison del")).toContain("Mädchen");
+  expect(texts(".chip bdi")).toEqual(["begins with “ein kleines und”"]);
+  await click(named(/^Undo: begins/));
+  expect(texts(".translation")).toEqual([UNTOUCHED]);
+  expect(all(".what-if")).toHaveLength(0);
+});
+
+test("what if: a banned word, and one typed by hand", async () => {
+  await open("models=luong_local&tab=steps&step=3");
+  await click(named(/^Never use Mädchen$/));
+  expect(texts(".chosen .candidate-word")).toEqual(["und"]);
+  expect(texts(".banned .candidate-word")).toEqual(["Mädchen"]);
+  expect(texts(".chip bdi")).toEqual(["without “Mädchen”"]);
+  const submit = () => one(".typed").dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+  await input(one(".typed input"), "qqq");
+  await act(async () => void submit());
+  expect(one(".typed [role=status]").textContent).toBe("“qqq” is not one piece of this model's vocabulary.");
+  await input(one(".typed input"), "Katze");
+  await act(async () => void submit());
+  await settle();
+  expect(texts(".translation")[0]).toContain("Katze");
+});
+
+test("what if: a ban ends a forced beginning, and can be lifted where it was set", async () => {
+  await open("models=luong_local&tab=steps&step=3");
+  await click(named(/^und .*continue/));
+  await click(named(/^Never use und$/));
+  expect(texts(".chip bdi")).toEqual(["begins with “ein kleines”", "without “und”"]);
+  expect(texts(".translation")).toEqual([UNTOUCHED]);
+  await click(named(/^Allow und again$/));
+  expect(texts(".chip bdi")).toEqual(["begins with “ein kleines”"]);
+});
+
+test("what if: attention moved by keys changes the word", async () => {
+  await open("models=luong_local&tab=steps&step=3");
+  const bars = all(".source-bar");
+  expect(bars[10]!.getAttribute("aria-label")).toBe("Attention to park");
+  await press(bars[10]!, "End");
+  expect(texts(".translation")[0]).toBe(UNTOUCHED.replace("Mädchen", "Park"));
+  expect(all(".source-bar").map((bar) => bar.getAttribute("aria-valuenow"))[10]).toBe("100");
+});
+
+test("beam: a tree to walk, sliders and the n best", async () => {
+  await open();
+  await click(named(/^Beam$/, "[role=tab]"));
+  expect(texts(".n-best tbody tr")).toHaveLength(4);
+  const tree = all(".hypothesis").length;
+  await input(one(".sliders input"), "2");
+  expect(texts(".n-best tbody tr")).toHaveLength(2);
+  expect(all(".hypothesis").length).toBeLessThan(tree);
+  await press(all(".hypothesis")[0]!, "ArrowRight");
+  expect(document.activeElement!.getAttribute("aria-label")).toMatch(/^klein -0\.\d\d: ein klein, live$/);
+  expect(all(".tree [tabindex='0']")).toHaveLength(1);
+  expect(texts(".measure")[0]).toContain("beam 2");
+});
+
+test("texts in another language, at once and by the address", async () => {
+  await open("models=bahdanau&lang=zh&theme=dark");
+  expect(one("h1").textContent).toBe("注意力浏览器");
+  expect(document.documentElement.lang).toBe("zh");
+  expect(document.documentElement.dataset.theme).toBe("dark");
+});
+
+test("a pasted address is followed", async () => {
+  await open();
+  await act(async () => {
+    location.hash = "models=seq2seq&text=Two men.";
+    dispatchEvent(new Event("hashchange"));
+  });
+  await settle();
+  expect(texts(".translation")).toEqual(["zwei Männer."]);
+});

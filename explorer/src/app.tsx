@@ -1,0 +1,282 @@
+/** The page: a sentence, up to four models beside each other, and the inside of one. */
+
+import { useCallback, useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import type { Engine } from "./engine/types";
+import { Session } from "./session";
+import {
+  type Edits,
+  LANGUAGES,
+  type Language,
+  MOST_MODELS,
+  MOST_TEXT,
+  type State,
+  type Theme,
+  change,
+  decode,
+  edit,
+  encode,
+} from "./state";
+import { TEXTS, TextContext, languageOf, useText } from "./text";
+import { useMedia } from "./ui";
+import { Column } from "./views/column";
+import { headWeights } from "./views/heads";
+import { Panel } from "./views/panel";
+import type { Highlight } from "./views/threads";
+
+// Shown at first, as far as they are there.
+const FIRST = ["luong_local", "bahdanau"];
+
+const EXAMPLES = [
+  "A little girl is playing with a ball in the park.",
+  "Two men in red shirts are cooking in a small kitchen.",
+  "The woman who is wearing a green hat is riding a bike.",
+  "A black dog jumps over a fence into the water.",
+];
+const DATES = ["Saturday, 5 May 2001", "3.10.1990", "le 14 juillet 1989", "12 de octubre de 1492"];
+
+export function App(props: { engine: Engine }) {
+  const { engine } = props;
+  const [state, setState] = useState(() => decode(location.hash));
+  const [, redraw] = useState(0);
+  const session = useMemo(() => new Session(engine, () => redraw((n) => n + 1)), [engine]);
+  const [highlight, setHighlight] = useState<Highlight | null>(null);
+  const system = useMedia("(prefers-color-scheme: dark)");
+  const dark = state.theme ? state.theme === "dark" : system;
+  const language = state.language ?? languageOf(navigator.languages ?? []);
+  const t = TEXTS[language];
+
+  const onChange = useCallback((part: Partial<State>) => setState((old) => change(old, part)), []);
+
+  useEffect(() => {
+    void session.start().then((models) => {
+      const known = models.map(({ name }) => name);
+      setState((old) => {
+        const wanted = old.models.filter((name) => known.includes(name));
+        const first = [...FIRST, ...known].filter((name) => known.includes(name));
+        return change(old, { models: wanted.length ? wanted : [...new Set(first)].slice(0, 2), head: old.head });
+      });
+    });
+    return () => session.stop();
+  }, [session]);
+
+  useEffect(() => {
+    if (!session.entries) return;
+    history.replaceState(null, "", `#${encode(state)}`);
+    session.follow(state);
+  }, [session, session.entries, state]);
+
+  useEffect(() => {
+    const onHash = () => setState(decode(location.hash));
+    addEventListener("hashchange", onHash);
+    return () => removeEventListener("hashchange", onHash);
+  }, []);
+
+  useEffect(() => {
+    const root = document.documentElement;
+    root.lang = t.tag;
+    if (state.theme) root.dataset.theme = state.theme;
+    else delete root.dataset.theme;
+    document.title = t.title;
+  }, [t, state.theme]);
+
+  const entries = state.models.flatMap((name) => session.entries?.get(name) ?? []);
+  const chosen = entries[state.selected];
+  const result = chosen?.run?.result;
+  const weights = useMemo(
+    () => (result && state.head && headWeights(result, ...state.head)) || undefined,
+    [result, state.head],
+  );
+  return (
+    <TextContext.Provider value={t}>
+      <a class="skip" href="#translations" onClick={skip}>
+        {t.skip}
+      </a>
+      <header class="top">
+        <div>
+          <h1>{t.title}</h1>
+          <p class="lead">{t.lead}</p>
+        </div>
+        <Settings state={state} language={language} onChange={onChange} />
+      </header>
+      <main>
+        <Sentence
+          state={state}
+          examples={entries.some(({ info }) => info.name.includes("dates")) ? [...DATES, EXAMPLES[0]!] : EXAMPLES}
+          onChange={onChange}
+        />
+        {session.error !== null && (
+          <div class="failure" role="alert">
+            <p>{t.failedList}</p>
+            <p class="quiet">{session.error}</p>
+          </div>
+        )}
+        {!session.entries && session.error === null && <p class="quiet">{t.loadingList}</p>}
+        {session.entries && (
+          <Presets state={state} names={[...session.entries.values()].map(({ info }) => info)} onChange={onChange} />
+        )}
+        <div id="translations" class="columns" tabIndex={-1}>
+          {entries.map((entry, index) => {
+            const selected = index === state.selected;
+            return (
+              <Column
+                key={entry.info.name}
+                entry={entry}
+                engine={engine.kind}
+                state={state}
+                selected={selected}
+                dark={dark}
+                onSelect={() => onChange({ selected: index })}
+                onRemove={() =>
+                  onChange({
+                    models: state.models.filter((name) => name !== entry.info.name),
+                    selected: index < state.selected ? state.selected - 1 : state.selected,
+                  })
+                }
+                onRetry={() => session.retry(entry.info.name)}
+                onStep={(step) => onChange({ selected: index, step, head: selected ? state.head : null })}
+                {...(selected ? { weights, highlight, onHighlight: setHighlight } : {})}
+              />
+            );
+          })}
+        </div>
+        {entries.some(({ run, info }) => run && info.attention !== "none") && (
+          <p class="below quiet">{t.explain.threads}</p>
+        )}
+        {session.entries && !entries.length && <p class="quiet">{t.noPresets}</p>}
+        {chosen && (
+          <Panel
+            key={chosen.info.name}
+            entry={chosen}
+            state={state}
+            dark={dark}
+            weights={weights}
+            highlight={highlight}
+            onHighlight={setHighlight}
+            onChange={onChange}
+            onEdit={(part: Partial<Edits>) => setState((old) => edit(old, chosen.info.name, part))}
+          />
+        )}
+      </main>
+    </TextContext.Provider>
+  );
+}
+
+/** Moves to the translations; the address keeps the state. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("translations")?.focus();
+}
+
+function Settings(props: { state: State; language: Language; onChange: (part: Partial<State>) => void }) {
+  const t = useText();
+  const id = useId();
+  return (
+    <div class="settings">
+      <label for={`${id}l`}>{t.language}</label>
+      <select
+        id={`${id}l`}
+        value={props.language}
+        onChange={(event) => props.onChange({ language: (event.target as HTMLSelectElement).value as Language })}
+      >
+        {LANGUAGES.map((language) => (
+          <option key={language} value={language} lang={TEXTS[language].tag}>
+            {TEXTS[language].name}
+          </option>
+        ))}
+      </select>
+      <label for={`${id}t`}>{t.theme}</label>
+      <select
+        id={`${id}t`}
+        value={props.state.theme ?? "system"}
+        onChange={(event) => {
+          const { value } = event.target as HTMLSelectElement;
+          props.onChange({ theme: value === "system" ? null : (value as Theme) });
+        }}
+      >
+        {(["system", "light", "dark"] as const).map((theme) => (
+          <option key={theme} value={theme}>
+            {t.themes[theme]}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+function Sentence(props: { state: State; examples: string[]; onChange: (part: Partial<State>) => void }) {
+  const t = useText();
+  const id = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [long, setLong] = useState(false);
+  const { text } = props.state;
+  useEffect(() => {
+    const area = field.current;
+    if (!area) return;
+    area.style.height = "auto";
+    area.style.height = `${Math.min(area.scrollHeight, 240)}px`;
+  }, [text]);
+  const put = (value: string) => {
+    setLong(value.length > MOST_TEXT);
+    props.onChange({ text: value });
+  };
+  return (
+    <section class="sentence">
+      <label for={id}>{t.sentence}</label>
+      <textarea
+        id={id}
+        ref={field}
+        rows={1}
+        dir="auto"
+        spellcheck={false}
+        value={text}
+        aria-describedby={`${id}h`}
+        onInput={(event) => put((event.target as HTMLTextAreaElement).value)}
+      />
+      <p id={`${id}h`} class="quiet" role={long ? "alert" : undefined}>
+        {long ? t.tooLong(MOST_TEXT) : t.sentenceHint(MOST_TEXT)}
+      </p>
+      <div class="examples" role="group" aria-label={t.examples}>
+        {props.examples.map((example) => (
+          <button key={example} type="button" dir="auto" aria-pressed={example === text} onClick={() => put(example)}>
+            {example}
+          </button>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function Presets(props: {
+  state: State;
+  names: { name: string; title: string }[];
+  onChange: (part: Partial<State>) => void;
+}) {
+  const t = useText();
+  const id = useId();
+  const { models } = props.state;
+  const others = props.names.filter(({ name }) => !models.includes(name));
+  const full = models.length >= MOST_MODELS;
+  if (!others.length) return null;
+  return (
+    <div class="presets">
+      <label for={id}>{t.addPreset}</label>
+      <select
+        id={id}
+        value=""
+        disabled={full}
+        onChange={(event) => {
+          const select = event.target as HTMLSelectElement;
+          if (select.value) props.onChange({ models: [...models, select.value], selected: models.length });
+          select.value = "";
+        }}
+      >
+        <option value="">{full ? t.mostPresets(MOST_MODELS) : "…"}</option>
+        {others.map(({ name, title }) => (
+          <option key={name} value={name}>
+            {title} ({name})
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}

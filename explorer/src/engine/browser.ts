@@ -1,0 +1,118 @@
+/** The engine that runs exported models in the page's own worker. */
+
+import type { Engine, Model, ModelInfo, Options, Pieces, Result } from "./types";
+import type { Listed } from "./files";
+import type { Reply, Request } from "./worker";
+
+/** The content of models.json. */
+export interface Models {
+  engine: "browser" | "local";
+  /** What the page knows of each model and, in the browser, where its files are. */
+  models: { info: ModelInfo; folder: string; manifest: Listed }[];
+}
+
+type Ask = Request extends infer R ? (R extends unknown ? Omit<R, "id"> : never) : never;
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+  progress?(bytes: number): void;
+}
+
+export class BrowserEngine implements Engine {
+  readonly kind = "browser";
+  private readonly waiting = new Map<number, Waiting>();
+  private worker: Worker | undefined;
+  private count = 0;
+
+  /** `base`: the address of the folder with models.json. */
+  constructor(
+    private readonly base: string,
+    private readonly list: Models,
+  ) {}
+
+  async models(): Promise<ModelInfo[]> {
+    return this.list.models.map((entry) => entry.info);
+  }
+
+  async load(
+    name: string,
+    progress: (done: number, total: number) => void,
+    signal?: AbortSignal,
+  ): Promise<Model> {
+    const entry = this.list.models.find(({ info }) => info.name === name);
+    if (!entry) throw new RangeError(`no model is called ${name}`);
+    const { info } = entry;
+    const load: Ask = {
+      call: "load",
+      name,
+      url: new URL(`${entry.folder}/`, this.base).href,
+      listed: entry.manifest,
+      runtime: new URL("assets/ort.wasm.gz", this.base).href,
+    };
+    const pieces = await this.ask<string[]>(load, signal, (bytes) => {
+      progress(bytes, info.bytes);
+    });
+    const ids = new Map(pieces.map((piece, id) => [piece, id]));
+    return {
+      info,
+      pieces: (text: string) => this.ask<Pieces>({ call: "pieces", name, text }),
+      translate: (text: string, options: Options, signal?: AbortSignal) =>
+        this.ask<Result>({ call: "translate", name, text, options }, signal),
+      id: (piece: string) => ids.get(piece),
+    };
+  }
+
+  private ask<T>(
+    request: Ask,
+    signal?: AbortSignal,
+    progress?: (bytes: number) => void,
+  ): Promise<T> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const id = this.count++;
+    this.worker ??= this.start();
+    return new Promise<T>((resolve, reject) => {
+      const abort = (): void => {
+        this.waiting.delete(id);
+        this.worker?.postMessage({ id, call: "abort" });
+        reject(signal!.reason);
+      };
+      const end = (): void => signal?.removeEventListener("abort", abort);
+      signal?.addEventListener("abort", abort, { once: true });
+      this.waiting.set(id, {
+        resolve(result) {
+          end();
+          resolve(result as T);
+        },
+        reject(error) {
+          end();
+          reject(error);
+        },
+        progress,
+      });
+      this.worker!.postMessage({ ...request, id });
+    });
+  }
+
+  private start(): Worker {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    worker.onmessage = ({ data }: MessageEvent<Reply>) => {
+      const waiting = this.waiting.get(data.id);
+      if (!waiting) return; // it was aborted
+      if ("progress" in data) {
+        waiting.progress?.(data.progress);
+        return;
+      }
+      this.waiting.delete(data.id);
+      if ("result" in data) waiting.resolve(data.result);
+      else waiting.reject(Object.assign(new Error(data.error.message), { name: data.error.name }));
+    };
+    worker.onerror = (event) => {
+      for (const waiting of this.waiting.values()) {
+        waiting.reject(new Error(event.message || "the worker stopped"));
+      }
+      this.waiting.clear();
+    };
+    return worker;
+  }
+}

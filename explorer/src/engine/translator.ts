@@ -1,0 +1,145 @@
+/** A translator: text to ids, the search, ids to records, as zoo/decoding/translation.py. */
+
+import type { Step, Translation, Options, Result, Pieces } from "./types";
+import {
+  END_ID,
+  PAD_ID,
+  START_ID,
+  checkOptions,
+  search,
+  type Decoder,
+  type Link,
+} from "./search";
+import type { Tokenizer } from "./tokenizer";
+
+const CHARACTERS_PER_PIECE = 64; // of zoo/text/graph.py
+
+/** Settings of a translator's preprocessor, from its manifest. */
+export interface Settings {
+  source_length: number;
+  target_length: number;
+  source_end: boolean;
+}
+
+export interface Sizes {
+  heads: [number, number] | null; // layers, heads
+  window: number | null; // D
+}
+
+export class Translator<State> {
+  constructor(
+    private readonly tokenizer: Tokenizer,
+    private readonly decoder: Decoder<State>,
+    private readonly settings: Settings,
+    private readonly sizes: Sizes,
+  ) {}
+
+  /** The source's pieces, cut to the model's longest source. */
+  pieces(text: string): Pieces {
+    const { source_length: length, source_end: end } = this.settings;
+    const most = end ? length - 1 : length;
+    const ids = this.tokenizer.encode(cut(text, most * CHARACTERS_PER_PIECE)).slice(0, most);
+    if (end && ids.length) ids.push(END_ID);
+    return { ids, pieces: ids.map((id) => this.tokenizer.piece(id)) };
+  }
+
+  /** See `Model.translate`. `between` is awaited before each step, and may throw. */
+  async translate(
+    text: string,
+    options: Options,
+    between?: () => Promise<void>,
+  ): Promise<Result> {
+    const begun = performance.now();
+    checkOptions(options);
+    const { ids, pieces } = this.pieces(text);
+    if (!ids.length) {
+      const empty: Translation = {
+        text: "",
+        score: 0,
+        tokens: [],
+        source_tokens: [],
+        alignment: [],
+        focus: null,
+        windows: null,
+        log_probs: null,
+      };
+      return { translations: [empty], steps: [], tree: [], milliseconds: elapsed(begun) };
+    }
+    const { found, tree } = await search(this.decoder, ids, options, between);
+    const translations = found.map(({ links, score }) =>
+      this.record(links, score, pieces),
+    );
+    const steps = options.trace
+      ? found[0].links.map((link) => this.step(link, options))
+      : [];
+    for (const node of tree) node.piece = this.tokenizer.piece(node.id);
+    return { translations, steps, tree, milliseconds: elapsed(begun) };
+  }
+
+  private record(links: Link[], score: number, source: string[]): Translation {
+    const words = links.filter((link) => link.id !== END_ID); // which is the last
+    const ids = words.map((link) => link.id);
+    const local = words.length > 0 && words[0].focus !== null;
+    return {
+      text: this.tokenizer.decode(ids.filter((id) => id !== PAD_ID && id !== START_ID)),
+      score,
+      tokens: ids.map((id) => this.tokenizer.piece(id)),
+      source_tokens: source,
+      alignment: words.map((link) => Array.from(link.weights)),
+      focus: local ? words.map((link) => link.focus!) : null,
+      windows: local ? words.map((link) => link.window!) : null,
+      log_probs: null,
+    };
+  }
+
+  private step(link: Link, options: Options): Step {
+    const weights = Array.from(link.weights);
+    const candidate = (id: number, probability: number) => ({
+      id,
+      piece: this.tokenizer.piece(id),
+      probability,
+    });
+    const values: Record<string, number> = { ...link.norms, S: weights.length };
+    values.entropy = weights.reduce((sum, w) => (w > 0 ? sum - w * Math.log(w) : sum), 0);
+    if (link.focus !== null) {
+      values.p_t = link.focus;
+      values.D = options.window ?? this.sizes.window ?? 0;
+      values.sigma = values.D / 2;
+    }
+    return {
+      previous: this.tokenizer.piece(link.before?.id ?? START_ID),
+      candidates: link.candidates.map(({ id, probability }) => candidate(id, probability)),
+      chosen: candidate(link.id, link.probability),
+      weights,
+      heads: link.heads && this.byLayer(link.heads, weights.length),
+      memory: link.recalled,
+      focus: link.focus,
+      window: link.window,
+      values,
+    };
+  }
+
+  private byLayer(flat: Float32Array, size: number): number[][][] {
+    const [layers, heads] = this.sizes.heads!;
+    return Array.from({ length: layers }, (_, layer) =>
+      Array.from({ length: heads }, (_, head) => {
+        const from = (layer * heads + head) * size;
+        return Array.from(flat.subarray(from, from + size));
+      }),
+    );
+  }
+}
+
+/** The first characters of a text: code points, as Python counts them. */
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  let end = 0;
+  for (let count = 0; count < most && end < text.length; count++) {
+    end += text.codePointAt(end)! > 0xffff ? 2 : 1;
+  }
+  return text.slice(0, end);
+}
+
+function elapsed(begun: number): number {
+  return performance.now() - begun;
+}

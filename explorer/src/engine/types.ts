@@ -1,0 +1,85 @@
+/** The contract between the page and its engines: the browser, or a local server. */
+
+/** What the page knows of a preset before it is loaded. From `models.json` (static) or GET api/models (local). */
+export interface ModelInfo {
+  name: string;
+  task: "translate" | "tag" | "caption";
+  title: string;            // "Luong et al. 2015, local-p"
+  paper: string;            // link to the paper
+  lesson: string | null;    // link to the lesson
+  page: string;             // link to docs/papers page
+  languages: [string, string] | null;
+  bytes: number;            // to be fetched
+  dtype: "float32" | "float16" | "int8";
+  attention: "none" | "global" | "local" | "multi_head" | "memory";  // kind: what can be drawn
+  heads: [layers: number, heads: number] | null;
+  window: number | null;    // D of local attention
+  inputFeeding: boolean;
+  equation: string;         // key of the equation shown in the step view, e.g. "luong_local"
+  card: Record<string, unknown>;
+}
+
+/** The record that zoo's Python `Translation` is: `zoo plot --json FILE` draws it. */
+export interface Translation {
+  text: string; score: number;
+  tokens: string[]; source_tokens: string[];
+  alignment: number[][];                 // tokens x source_tokens
+  focus: number[] | null;                // p_t
+  windows: [number, number][] | null;
+  log_probs: number[] | null;
+}
+
+export interface Candidate { id: number; piece: string; probability: number }
+
+/** One decoding step of a hypothesis. */
+export interface Step {
+  previous: string;                      // piece that was read
+  candidates: Candidate[];               // the ten likeliest, best first
+  chosen: Candidate;
+  weights: number[];                     // over source pieces
+  heads: number[][][] | null;            // layers x heads x source pieces (Transformer)
+  memory?: number[] | null;              // over earlier target steps (LSTMN)
+  focus: number | null; window: [number, number] | null;
+  values: Record<string, number>;        // numbers of the equation (norm of h_t, p_t, sigma, entropy …)
+}
+
+/** A node of the search's tree. parent: index or -1. */
+export interface BeamNode {
+  parent: number; step: number; piece: string; id: number;
+  logProbability: number;                // of the piece
+  score: number;                         // of the hypothesis so far, under the penalties
+  state: "live" | "finished" | "dropped"; best: boolean;
+}
+
+export interface Options {
+  beamSize: number; nBest: number;
+  lengthPenalty: number; coveragePenalty: number;
+  maxLength?: number;
+  prefix?: number[];                     // forced ids from the beginning
+  banned?: number[];
+  attention?: Record<number, number[]>;  // step -> weights that replace the model's, renormalised
+  window?: number;                       // another D
+  trace?: boolean;                       // fill steps and tree
+}
+
+export interface Result {
+  translations: Translation[];           // n best
+  steps: Step[];                         // of the best
+  tree: BeamNode[];
+  milliseconds: number;
+}
+
+export interface Pieces { ids: number[]; pieces: string[] }
+
+export interface Model {
+  info: ModelInfo;
+  pieces(text: string): Promise<Pieces>;
+  translate(text: string, options: Options, signal?: AbortSignal): Promise<Result>;
+  id(piece: string): number | undefined; // for forcing a word typed by hand
+}
+
+export interface Engine {
+  kind: "browser" | "local";
+  models(): Promise<ModelInfo[]>;
+  load(name: string, progress: (done: number, total: number) => void, signal?: AbortSignal): Promise<Model>;
+}

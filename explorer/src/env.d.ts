@@ -1,0 +1,2 @@
+/** Of ONNX Runtime's WebAssembly, unpacked: vite.config.ts packs it. */
+declare const __RUNTIME_SHA256__: string;

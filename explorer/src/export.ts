@@ -1,0 +1,85 @@
+/** Pictures and records to keep: SVG and PNG of what is drawn, JSON of a translation. */
+
+import type { Translation } from "./engine/types";
+
+// What style sheets say and a file of its own has to say itself.
+const PROPERTIES = [
+  "fill",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-style",
+  "font-weight",
+  "text-anchor",
+] as const;
+
+/** A drawing as an SVG file that looks as it does on the page. */
+export function svgOf(drawing: SVGSVGElement, background: string): string {
+  const copy = drawing.cloneNode(true) as SVGSVGElement;
+  const originals = [drawing, ...drawing.querySelectorAll<SVGElement>("*")];
+  const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
+  originals.forEach((original, index) => {
+    const style = getComputedStyle(original);
+    const target = copies[index]!;
+    for (const name of PROPERTIES) {
+      const value = style.getPropertyValue(name);
+      if (value) target.setAttribute(name, value);
+    }
+    for (const { name } of [...target.attributes]) {
+      const kept = !/^(class|style|tabindex|role|data-|aria-)/.test(name);
+      if (!kept) target.removeAttribute(name);
+    }
+  });
+  for (const hidden of copy.querySelectorAll("[x='-999']")) hidden.remove();
+  const paper = document.createElementNS(SVG, "rect");
+  for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: background })) {
+    paper.setAttribute(name, value);
+  }
+  copy.insertBefore(paper, copy.firstChild);
+  copy.setAttribute("xmlns", SVG);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An SVG file as a PNG of twice its size. */
+export async function pngOf(svg: string, width: number, height: number): Promise<Blob> {
+  const picture = new Image();
+  const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  try {
+    await new Promise((resolve, reject) => {
+      picture.onload = resolve;
+      picture.onerror = () => reject(new Error("the drawing could not be read"));
+      picture.src = address;
+    });
+    const canvas = document.createElement("canvas");
+    canvas.width = 2 * width;
+    canvas.height = 2 * height;
+    canvas.getContext("2d")!.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve, reject) =>
+      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"),
+    );
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+/** The record of a translation, as `zoo.decoding.Translation.from_json` reads it. */
+export function jsonOf(record: Translation): string {
+  const { text, score, tokens, source_tokens, alignment, focus, windows, log_probs } = record;
+  const fields = { text, score, tokens, source_tokens, alignment, focus, windows, log_probs };
+  return `${JSON.stringify(fields)}\n`;
+}
+
+/** Hands a file to the browser's downloads. */
+export function download(content: Blob | string, name: string, type: string): void {
+  const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

@@ -1,0 +1,27 @@
+/** The page's texts, a table a language. */
+
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Language } from "../state";
+import { de } from "./de";
+import { type Texts, en } from "./en";
+import { zh } from "./zh";
+
+export type { Texts };
+
+export const TEXTS: Record<Language, Texts> = { en, de, zh };
+
+/** The first of a browser's languages that the page speaks, or English. */
+export function languageOf(preferred: readonly string[]): Language {
+  for (const tag of preferred) {
+    const language = tag.slice(0, 2).toLowerCase();
+    if (language === "en" || language === "de" || language === "zh") return language;
+  }
+  return "en";
+}
+
+export const TextContext = createContext<Texts>(en);
+
+export function useText(): Texts {
+  return useContext(TextContext);
+}

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { TEXTS, languageOf } from ".";
+
+const leaves = (value: unknown, path = ""): [string, unknown][] =>
+  typeof value === "object" && value !== null
+    ? Object.entries(value).flatMap(([key, inner]) => leaves(inner, `${path}.${key}`))
+    : [[path, value]];
+
+test.each(["de", "zh"] as const)("%s: every entry has a text of its own language", (language) => {
+  const english = new Map(leaves(TEXTS.en));
+  const same = new Set([".greedy", ".tabs.attention", ".legend", ".attentionIn", ".tabs.beam", ".about.paper"]);
+  for (const [path, text] of leaves(TEXTS[language])) {
+    expect(english.has(path), path).toBe(true);
+    if (typeof text === "string") {
+      expect(text.trim(), path).not.toBe("");
+      if (!same.has(path)) expect(text, path).not.toBe(english.get(path));
+    } else {
+      const call = (f: unknown) => (f as (...args: unknown[]) => string)("11", "22", "33", "44");
+      if (path !== ".node") expect(call(text), path).not.toBe(call(english.get(path)));
+      for (const given of ["11", "22", "33", "44"]) {
+        expect(call(text).includes(given), path).toBe(call(english.get(path)).includes(given));
+      }
+    }
+  }
+});
+
+test("a browser's first language that there is, or English", () => {
+  expect(languageOf(["fr-CH", "de-CH", "en"])).toBe("de");
+  expect(languageOf(["zh-Hant-TW"])).toBe("zh");
+  expect(languageOf(["fr"])).toBe("en");
+  expect(languageOf([])).toBe("en");
+});

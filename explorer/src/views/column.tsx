@@ -1,0 +1,114 @@
+/** One model's translation with its threads. */
+
+import { useMemo, useState } from "preact/hooks";
+import { gridOf, unitOf } from "../draw/words";
+import type { Engine } from "../engine/types";
+import type { Entry } from "../session";
+import type { State } from "../state";
+import { useText } from "../text";
+import { unbroken } from "../ui";
+import { type Highlight, Threads } from "./threads";
+
+export function Column(props: {
+  entry: Entry;
+  engine: Engine["kind"];
+  state: State;
+  selected: boolean;
+  dark: boolean;
+  /** Weights in place of the mean over heads. */
+  weights?: number[][];
+  highlight?: Highlight | null;
+  onHighlight?: (highlight: Highlight | null) => void;
+  onSelect: () => void;
+  onRemove: () => void;
+  onRetry: () => void;
+  onStep: (step: number) => void;
+}) {
+  const t = useText();
+  const { entry, state, selected } = props;
+  const { info, run } = entry;
+  const [own, setOwn] = useState<Highlight | null>(null);
+  const best = run?.result.translations[0];
+  const grid = useMemo(
+    () => best && gridOf(best, unitOf(best, state.unit), props.weights),
+    [best, state.unit, props.weights],
+  );
+  return (
+    <section class={`column${selected ? " selected" : ""}`} aria-label={info.title}>
+      <header>
+        <h2>{unbroken(info.title)}</h2>
+        <button type="button" class="remove" aria-label={t.removePreset(info.title)} title={t.removePreset(info.title)} onClick={props.onRemove}>
+          ×
+        </button>
+        <p class="name">
+          <code>{info.name}</code>
+          {info.languages && (
+            <span>
+              {info.languages[0]} → {info.languages[1]}
+            </span>
+          )}
+        </p>
+      </header>
+      {entry.status === "loading" && <Loading entry={entry} />}
+      {entry.error !== null && (
+        <div class="failure" role="alert">
+          <p>{entry.status === "failed" ? t.failed : t.failedRun}</p>
+          <p class="quiet">{entry.error}</p>
+          <button type="button" onClick={props.onRetry}>
+            {t.retry}
+          </button>
+        </div>
+      )}
+      {run && best && (
+        <>
+          <p class={`translation${entry.stale ? " stale" : ""}`} dir="auto" lang={info.languages?.[1]} aria-live={selected ? "polite" : "off"}>
+            {best.text || <span class="quiet">{run.text.trim() ? t.noTranslation : t.empty}</span>}
+          </p>
+          <p class="measure">
+            {t.measured(run.result.milliseconds.toFixed(run.result.milliseconds < 10 ? 1 : 0), props.engine)}
+            {" · "}
+            {state.beam === 1 ? t.greedy : t.beamOf(state.beam)}
+            {run.untouched && <strong class="changed"> · {t.changed}</strong>}
+          </p>
+        </>
+      )}
+      {!run && entry.status === "ready" && entry.error === null && <p class="quiet">{t.waiting}</p>}
+      {run && grid && best && (
+        <div class={entry.stale ? "stale" : ""}>
+          {info.attention === "none" ? (
+            <p class="quiet">{t.noAttention}</p>
+          ) : grid.rows.length && grid.columns.length ? (
+            <Threads
+              name={info.title}
+              grid={grid}
+              text={run.text}
+              dark={props.dark}
+              highlight={props.onHighlight ? (props.highlight ?? null) : own}
+              onHighlight={props.onHighlight ?? setOwn}
+              onChoose={(row) => props.onStep(grid.rowSpans[row]![0])}
+            />
+          ) : null}
+        </div>
+      )}
+      <button type="button" class="select" aria-pressed={selected} onClick={props.onSelect}>
+        {selected ? t.selectedPreset : t.selectPreset}
+      </button>
+    </section>
+  );
+}
+
+function Loading(props: { entry: Entry }) {
+  const t = useText();
+  const { done, total, info } = props.entry;
+  const text = total ? t.loading(megabytes(done), megabytes(total)) : t.loadingShort;
+  return (
+    <div class="loading">
+      <progress aria-label={`${info.title}: ${t.loadingShort}`} value={total ? done : undefined} max={total || 1} />
+      <span class="quiet">{text}</span>
+    </div>
+  );
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

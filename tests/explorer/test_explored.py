@@ -1,0 +1,153 @@
+"""A translator of the local server: its results are those of `translate`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.explorer.test_graphs import make_transformer
+from tests.marks import once
+from tests.serving.conftest import make_translator
+from zoo.explorer.explored import Explored, Options
+
+INFO = {"window": 2}
+TEXTS = ["a brown dog", "the old man sits down", "er rennt."]
+
+
+@pytest.fixture(scope="module", params=[make_translator, once(make_transformer)])
+def model(request):
+    task = request.param()
+    return Explored(task, INFO)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam_size": 1},
+        {"beam_size": 4, "n_best": 3},
+        once({"beam_size": 3, "length_penalty": 0.0, "coverage_penalty": 0.4}),
+        once({"beam_size": 2, "n_best": 2, "max_length": 4}),
+    ],
+)
+def test_translations_are_those_of_translate(model, options):
+    for text in TEXTS:
+        result = model.translate(text, Options(**options, trace=True))
+        wanted = model.task.translate(text, **options, return_details=True)
+        wanted = wanted if isinstance(wanted, list) else [wanted]
+        assert len(result["translations"]) == len(wanted)
+        for got, record in zip(result["translations"], wanted, strict=True):
+            assert got["text"] == record.text
+            assert got["tokens"] == record.tokens
+            assert got["source_tokens"] == record.source_tokens
+            assert got["score"] == pytest.approx(record.score, abs=1e-4)
+            np.testing.assert_allclose(got["alignment"], record.alignment, atol=1e-5)
+            if record.focus is not None:
+                np.testing.assert_allclose(got["focus"], record.focus, atol=1e-5)
+                np.testing.assert_array_equal(got["windows"], record.windows)
+        check_steps(result)
+        json.dumps(result, allow_nan=False)
+
+
+def check_steps(result):
+    best, steps, tree = result["translations"][0], result["steps"], result["tree"]
+    assert [x["chosen"]["piece"] for x in steps] == [*best["tokens"], "</s>"]
+    assert [x["previous"] for x in steps] == ["<s>", *best["tokens"]]
+    for step in steps:
+        probabilities = [x["probability"] for x in step["candidates"]]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert len(probabilities) == 10 and sum(probabilities) < 1.00001
+        assert step["values"]["S"] == len(step["weights"]) == len(best["source_tokens"])
+    assert [x["piece"] for x in tree if x["best"]] == [*best["tokens"], "</s>"]
+    total = sum(x["logProbability"] for x in tree if x["best"])
+    log_probs = [np.log(x["chosen"]["probability"]) for x in steps]
+    assert total == pytest.approx(sum(log_probs), abs=1e-4)
+    for place, node in enumerate(tree):
+        assert node["parent"] < place
+        if node["parent"] >= 0 and node["state"] != "dropped":
+            assert tree[node["parent"]]["state"] == "live"
+        if node["parent"] >= 0:
+            assert tree[node["parent"]]["step"] == node["step"] - 1
+    assert any(node["state"] == "finished" for node in tree)
+
+
+@pytest.mark.once
+def test_a_prefix_a_banned_word_and_given_attention(model):
+    text = TEXTS[1]
+    free = model.translate(text, Options(trace=True))
+    first = free["steps"][0]
+    others = [x["id"] for x in first["candidates"] if x["id"] != first["chosen"]["id"]]
+    forced = model.translate(text, Options(prefix=(others[3],)))
+    assert (
+        forced["translations"][0]["tokens"][0]
+        == first["candidates"][[x["id"] for x in first["candidates"]].index(others[3])][
+            "piece"
+        ]
+    )
+    banned = model.translate(text, Options(banned=(first["chosen"]["id"],)))
+    assert first["chosen"]["piece"] not in banned["translations"][0]["tokens"]
+    count = len(first["weights"])
+    given = model.translate(
+        text, Options(trace=True, attention={1: (0.0, 3.0, 1.0, *[0.0] * (count - 3))})
+    )
+    assert given["steps"][0]["weights"] == first["weights"]
+    assert given["steps"][1]["weights"][:3] == pytest.approx([0.0, 0.75, 0.25])
+    with pytest.raises(ValueError, match="must be .* weights. Received: 1"):
+        model.translate(text, Options(attention={0: (1.0,)}))
+
+
+@pytest.mark.once
+def test_a_blank_text_has_nothing_to_show(model):
+    result = model.translate("  ", Options(beam_size=2, trace=True))
+    assert [x["text"] for x in result["translations"]] == [""]
+    assert result["steps"] == result["tree"] == []
+
+
+@pytest.mark.once
+def test_a_search_can_be_stopped(model):
+    calls = []
+
+    def between():
+        calls.append(len(calls))
+        if len(calls) == 3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        model.translate(TEXTS[1], Options(), between)
+    assert len(calls) == 3
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "options must be an object"),
+        ({"beam": 1}, "options must be of .*beamSize"),
+        ({"beamSize": 0}, "beamSize must be an integer from 1 to 20. Received: 0"),
+        ({"beamSize": True}, "beamSize must be an integer"),
+        ({"beamSize": 2.0}, "beamSize must be an integer"),
+        ({"nBest": 2}, "nBest must not exceed beamSize"),
+        ({"lengthPenalty": -1}, "lengthPenalty must be a number from 0"),
+        ({"lengthPenalty": float("nan")}, "lengthPenalty must be a number from 0"),
+        ({"coveragePenalty": "1"}, "coveragePenalty must be a number"),
+        ({"maxLength": 501}, "maxLength must be an integer from 1 to 500"),
+        ({"prefix": [5, -1]}, "prefix must be at most 500 ids"),
+        ({"prefix": [20]}, "ids must be below 20"),
+        ({"prefix": [5, 6], "maxLength": 2}, "fewer ids than maxLength"),
+        ({"banned": "no"}, "banned must be"),
+        ({"banned": [3]}, "the end token cannot be banned"),
+        ({"attention": {"x": [1]}}, "attention must be weights"),
+        ({"attention": {"0": [-1]}}, "attention must be weights"),
+        ({"window": 0}, "window must be an integer from 1"),
+        ({"trace": 1}, "trace must be true or false"),
+    ],
+)
+def test_options_are_checked(given, message):
+    with pytest.raises(ValueError, match=message):
+        Options.from_json(given, vocabulary=20)
+
+
+@pytest.mark.backend_free
+def test_options_are_read():
+    given = {"beamSize": 4, "nBest": 2, "attention": {"1": [0, 1.5]}, "window": None}
+    options = Options.from_json({**given, "trace": True, "prefix": [7]}, 20)
+    assert options == Options(4, 2, prefix=(7,), attention={1: (0, 1.5)}, trace=True)

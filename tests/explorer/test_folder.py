@@ -1,0 +1,219 @@
+"""The explorer's folder, in headless Chromium: its strings are Python's."""
+
+import functools
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import zoo
+from tests.explorer.node import EXPLORER, run_engine
+from tests.marks import proved_under
+from tests.presets_for_tests import WORDS, save_translator
+from tests.serving.conftest import needs_tensorflow
+from zoo.cli.explore import EXPORTED
+from zoo.explorer import folder as folders
+from zoo.explorer.folder import MODELS, STATIC, write_folder
+
+SENTENCES = EXPLORER.parent / "docs" / "multi30k" / "transformer-de-en.txt"
+TEXTS = [
+    "a dog runs",
+    "die katze",
+    " ".join(WORDS),
+    "x",
+    "",
+    "<b>ein</b> 👩‍👩‍👧 hund\u202e",
+]
+
+
+def options(beam_size, **others):
+    given = {"beamSize": beam_size, "nBest": 1, "lengthPenalty": 1}
+    return {**given, "coveragePenalty": 0, **others}
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Returns a function of a folder to its address, within another folder's."""
+    servers = []
+
+    def serve(folder):
+        handler = functools.partial(
+            http.server.SimpleHTTPRequestHandler, directory=str(folder.parent)
+        )
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/{folder.name}/"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A preset, and the folder of its page."""
+    for package in ("tf2onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    base = tmp_path_factory.mktemp("explorer")
+    save_translator(base / "tiny")
+    write_folder(base / "page", [("tiny", base / "tiny")])
+    return base / "tiny", base / "page"
+
+
+@needs_tensorflow
+def test_a_folder_has_the_page_and_what_it_fetches(tiny):
+    preset, page = tiny
+    for path in STATIC.rglob("*"):
+        assert path.is_dir() or (page / path.relative_to(STATIC)).is_file()
+    listed = json.loads((page / MODELS).read_text("utf-8"))
+    assert listed["engine"] == "browser"
+    [entry] = listed["models"]
+    home = page / entry["folder"]
+    files = {path.name: path.stat().st_size for path in home.iterdir()}
+    assert entry["info"]["bytes"] == sum(files.values()) - files["manifest.json"]
+    assert files["manifest.json"] == entry["manifest"]["bytes"]
+    assert (
+        entry["info"]["window"]
+        == json.loads((preset / "config.json").read_text("utf-8"))["config"]["window"]
+    )
+    # Again: it is replaced. But nothing else is.
+    write_folder(page, [("tiny", preset)])
+    other = preset.parent / "other"
+    other.mkdir()
+    (other / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match="new, empty or an earlier export"):
+        write_folder(other, [("tiny", preset)])
+    assert [path.name for path in other.iterdir()] == ["mine.txt"]
+    with pytest.raises(ValueError, match="names must be unique"):
+        write_folder(preset.parent / "twice", [("a", preset), ("a", preset)])
+
+
+@needs_tensorflow
+def test_a_small_model_writes_in_the_browser_what_it_writes_in_python(tiny, served):
+    preset, page = tiny
+    model, address = zoo.load(preset), served(page)
+    asked = [(text, k, n) for text in TEXTS for k, n in ((1, 1), (3, 2))]
+    jobs = [
+        {"name": "tiny", "text": text, "options": options(k, nBest=n, trace=True)}
+        for text, k, n in asked
+    ]
+    given = options(1, trace=True, attention={1: [1, 0, 0, 0]}, window=1)
+    count = len(model.preprocessor.encode([TEXTS[0]])[0])
+    given["attention"] = {1: [0] * (count - 1) + [2]}
+    jobs += [
+        {"name": "tiny", "pieces": TEXTS},
+        {"name": "tiny", "text": TEXTS[0], "options": given},
+        {"name": "tiny", "text": TEXTS[0], "options": options(1, nBest=2)},
+        {"name": "tiny", "aborted": "a dog " * 500, "options": options(5)},
+        {"name": "none", "text": "a", "options": options(1)},
+    ]
+    found = run_engine(address, jobs)
+    *results, pieces, changed, refused, aborted, missing = found["results"]
+    for (text, k, n), result in zip(asked, results, strict=True):
+        wanted = model.translate(text, beam_size=k, n_best=n, return_details=True)
+        wanted = wanted if n > 1 else [wanted]
+        if not text:
+            assert [x["text"] for x in result["translations"]] == [""]
+            continue
+        for got, record in zip(result["translations"], wanted, strict=True):
+            assert got["text"] == record.text
+            assert got["tokens"] == record.tokens
+            assert got["source_tokens"] == record.source_tokens
+            assert got["score"] == pytest.approx(record.score, abs=1e-3)
+            if not record.tokens:
+                assert got["alignment"] == [] and got["windows"] is got["focus"] is None
+                continue
+            assert got["windows"] == record.windows.tolist()
+            for name in ("alignment", "focus"):
+                value = getattr(record, name)
+                np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-4)
+        best = result["translations"][0]
+        chosen = [step["chosen"]["piece"] for step in result["steps"]]
+        assert chosen[: len(best["tokens"])] == best["tokens"]
+    assert pieces == model.preprocessor.encode(TEXTS)
+    assert changed["steps"][1]["weights"] == [0.0] * (count - 1) + [1.0]
+    assert changed["steps"][0]["window"] != results[0]["steps"][0]["window"]
+    assert "nBest must not exceed beamSize" in refused["error"]
+    assert aborted == "AbortError"
+    assert "no model is called none" in missing["error"]
+    done, total = found["progress"]["tiny"][-1]
+    assert done == total == found["models"][0]["bytes"]
+    assert all(x.startswith(address) for x in found["fetched"] if "favicon" not in x)
+    assert not [x for x in found["complaints"] if "404" not in x]
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("change", ["cut", "altered", "missing", "manifest"])
+def test_a_file_that_is_not_the_exported_one_is_refused(tiny, served, tmp_path, change):
+    page = tmp_path / "page"
+    shutil.copytree(tiny[1], page)
+    path = page / "models" / "tiny" / "step.onnx"
+    if change == "manifest":
+        path = path.with_name("manifest.json")
+    content = path.read_bytes()
+    if change == "missing":
+        path.unlink()
+    elif change == "cut":
+        path.write_bytes(content[:-1])
+    else:
+        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    job = {"name": "tiny", "text": "a dog", "options": options(1)}
+    [result] = run_engine(served(page), [job])["results"]
+    message = (
+        "cannot be fetched: 404" if change == "missing" else "cut short or altered"
+    )
+    assert message in result["error"]
+
+
+@pytest.mark.backend_free
+def test_packages_that_are_missing_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="an export to ONNX needs .*pip install"):
+        write_folder(tmp_path / "page", [])
+    assert not list(tmp_path.iterdir()) and folders.MODELS
+
+
+# === Bundled presets ===
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The folder of `zoo explore --export`, whatever the backend."""
+    for package in ("tf2onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    page = tmp_path_factory.mktemp("bundled") / "page"
+    command = [sys.executable, "-m", "zoo", "explore", "--export", str(page)]
+    environment = {**os.environ, "PYTHONPATH": str(EXPLORER.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(page)
+    return page
+
+
+@pytest.mark.long
+@proved_under("torch")
+@pytest.mark.parametrize("name", EXPORTED)
+def test_a_preset_writes_in_the_browser_what_it_writes_in_python(
+    exported, served, name
+):
+    texts = SENTENCES.read_text("utf-8").splitlines()
+    assert len(texts) == 1000
+    model = zoo.load(name)
+    jobs = [
+        {"name": name, "text": text, "options": options(beam_size)}
+        for beam_size in (1, 5)
+        for text in texts
+    ]
+    found = run_engine(served(exported), jobs)
+    info = next(info for info in found["models"] if info["name"] == name)
+    assert info["bytes"] < 20e6 and info["dtype"] == "float16"
+    got = [result["translations"][0]["text"] for result in found["results"]]
+    wanted = model.translate(texts, beam_size=1) + model.translate(texts, beam_size=5)
+    assert [x for x in zip(got, wanted, strict=True) if x[0] != x[1]] == []

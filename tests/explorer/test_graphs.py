@@ -1,0 +1,120 @@
+"""The explorer's ONNX graphs: steps are `what_if.step`, weights lose nothing."""
+
+import json
+
+import numpy as np
+import pytest
+from keras import tree
+
+from tests.harness import randomize, to_numpy
+from tests.serving.conftest import make_translator, needs_tensorflow
+from zoo.explorer import what_if
+from zoo.explorer.graphs import store_halves, write_model
+from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
+from zoo.runtime.onnx import OnnxGraph
+from zoo.serving.manifest import read_version
+
+SOURCE = np.array([[4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]], "int32")
+TOKENS = np.array([5, 4, 9], "int32")
+
+
+def make_transformer():
+    tokenizer = make_translator().preprocessor.tokenizer
+    sizes = {"num_layers": 2, "hidden_dim": 8, "ff_dim": 12, "num_heads": 2}
+    backbone = randomize(Transformer(30, **sizes), seed=3)
+    return TransformerTranslator(backbone, TransformerPreprocessor(tokenizer, 24, 20))
+
+
+@pytest.fixture(scope="module", params=[make_translator, make_transformer])
+def written(request, tmp_path_factory):
+    for package in ("tf2onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    task, folder = request.param(), tmp_path_factory.mktemp("graphs")
+    for variable in task.backbone.weights:  # half of them in float16, as in a preset
+        if "embedding" in variable.path:
+            variable.assign(to_numpy(variable).astype("float16").astype("float32"))
+    write_model(task, folder, {"name": "tiny", "task": "translate"})
+    return task, folder
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("given", [None, {3: 0.75, 1: 0.25}])
+@pytest.mark.parametrize("window", [0, 4])
+def test_a_step_is_that_of_python(written, given, window):
+    task, folder = written
+    manifest, files = read_version(folder)
+    graphs = {
+        name: OnnxGraph(files[f"{name}.onnx"], described, 1, name)
+        for name, described in manifest["graphs"].items()
+    }
+    attention = np.zeros(SOURCE.shape, "float32")
+    for place, weight in (given or {}).items():
+        attention[0, place] = weight
+    memory = graphs["encode"]({"source_ids": SOURCE})
+    state = graphs["start"]({"length": np.array(5, "int32"), **memory})
+    state = {name: values.repeat(3, axis=0) for name, values in state.items()}
+    backbone = task.backbone
+    own_memory = backbone.encode(SOURCE)
+    own = backbone.start_for(own_memory, 5)
+    own = tree.map_structure(lambda x: to_numpy(x).repeat(3, axis=0), own)
+    for _ in range(2):
+        outputs = graphs["step"](
+            {
+                "token_ids": TOKENS,
+                "attention": attention,
+                "window": np.array(window, "int32"),
+                **memory,
+                **state,
+            }
+        )
+        state = {name: outputs[f"new_{name}"] for name in state}
+        logits, own, weights, details = what_if.step(
+            backbone, TOKENS, own, own_memory, attention, window or None
+        )
+        wanted = {"logits": logits, "weights": weights, **details._asdict()}
+        wanted["norm_h_t"] = wanted.pop("norm")
+        for name, values in wanted.items():
+            assert (name in outputs) == (values is not None), name
+            if values is not None:
+                np.testing.assert_allclose(outputs[name], values, atol=2e-5)
+
+
+@needs_tensorflow
+def test_float16_loses_nothing(written):
+    import onnx
+    from onnx import numpy_helper
+
+    task, folder = written
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    assert manifest["dtype"] == "float32"  # these are too small
+    path = folder / "copy.onnx"
+    values = np.linspace(-2, 2, 4096, dtype="float16").astype("float32").reshape(64, 64)
+    others = values + np.float32(1e-6)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Add", ["half", "whole"], ["sum"])],
+        "sum",
+        [],
+        [onnx.helper.make_tensor_value_info("sum", 1, [64, 64])],
+        [
+            numpy_helper.from_array(values, "half"),
+            numpy_helper.from_array(others, "whole"),
+        ],
+    )
+    opset = [onnx.helper.make_opsetid("", 18)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset, ir_version=10), path)
+    size = path.stat().st_size
+    assert store_halves(path)
+    assert size - path.stat().st_size > 8000
+    import onnxruntime
+
+    [total] = onnxruntime.InferenceSession(str(path)).run(None, {})
+    np.testing.assert_array_equal(total, values + others)
+    assert not store_halves(path)
+
+
+def test_another_backend_is_refused(tmp_path, monkeypatch):
+    import keras
+
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    with pytest.raises(RuntimeError, match="TensorFlow backend.*KERAS_BACKEND=jax"):
+        write_model(None, tmp_path, {})

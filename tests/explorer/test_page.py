@@ -1,0 +1,69 @@
+"""The explorer's page by real clicks and keys, in headless Chromium."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.explorer.node import CHROMIUM, EXPLORER, need_node
+from tests.serving.conftest import needs_tensorflow
+from zoo.cli import main
+from zoo.cli.explore import EXPORTED
+from zoo.decoding import Translation
+from zoo.presets import find
+
+pytestmark = pytest.mark.long
+
+
+def visit(folder, downloads):
+    """Runs every check of explorer/tests/page.mjs; returns what it reports."""
+    node = need_node()
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium or Chrome")
+    done = subprocess.run(
+        [node, "tests/page.mjs", folder, downloads],
+        cwd=EXPLORER,
+        env={**os.environ, "CHROMIUM": CHROMIUM},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    report = json.loads(done.stdout)
+    failed = {name: error for name, error in report["checks"].items() if error}
+    assert not failed, "\n".join(f"{name}: {error}" for name, error in failed.items())
+    assert report["problems"] == []
+    assert {name[0] for name in report["checks"]} >= set("1234567")
+
+
+@pytest.mark.backend_free
+def test_the_page_with_an_engine_that_knows_a_dictionary(tmp_path, capsys):
+    node = need_node()
+    command = [node, "node_modules/vite/bin/vite.js", "build"]
+    command += ["--config", "tests/fake.config.ts", "--outDir", tmp_path / "page"]
+    done = subprocess.run(command, cwd=EXPLORER, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    visit(tmp_path / "page", tmp_path / "saved")
+    # What the page saves, Python reads and draws.
+    saved = tmp_path / "saved" / "luong_local.json"
+    record = Translation.from_json(saved.read_text("utf-8"))
+    assert record.tokens[:2] == ["▁ein", "▁klein"]
+    assert record.windows[0].tolist() == [0, 5]
+    pytest.importorskip("matplotlib", reason="drawing needs the extra `plot`")
+    picture = str(tmp_path / "dog.png")
+    assert main(["plot", "--json", str(saved), "--output", picture]) == 0
+    assert Path(picture).read_bytes()[1:4] == b"PNG"
+
+
+@needs_tensorflow
+def test_the_page_with_the_exported_presets(tmp_path):
+    pytest.importorskip("tf2onnx", reason="an export needs the extra `onnx`")
+    from zoo.explorer.folder import write_folder
+
+    write_folder(
+        tmp_path / "page",
+        [(name, find(name)) for name in EXPORTED],
+        "https://a.example",
+    )
+    visit(tmp_path / "page", tmp_path / "saved")

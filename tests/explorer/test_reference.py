@@ -1,0 +1,205 @@
+"""The page's tokenizer and search, in TypeScript, against Python's."""
+
+import json
+import os
+import random
+import subprocess
+
+import numpy as np
+import pytest
+
+from tests.explorer.node import EXPLORER, need_node
+from zoo.explorer.tracing import TracingSearch
+from zoo.presets import find
+from zoo.runtime.pieces import Pieces
+from zoo.text.rows import pad_rows
+
+pytestmark = pytest.mark.backend_free
+
+WORDS, LENGTH, STEPS = 9, 4, 6  # of the tables
+# Letters with and without marks, Greek, Cyrillic, Hebrew, Arabic, Indian ones, Thai,
+# CJK, Hangul, forms that NFKC takes apart, spaces and what is invisible, symbols,
+# emoji, modifiers, tags, private letters.
+RANGES = """
+    20-7e 20-7e 61-7a a0-24f 250-2af 300-36f 370-3ff 400-4ff 590-5ff 600-6ff 900-9ff
+    e00-e7f 1100-11ff 1e00-1fff 2000-206f 2070-20cf 2100-218f 2190-23ff 2460-24ff
+    2500-27bf 3000-30ff 3130-318f 3200-33ff 4e00-4fff ac00-adff e000-e0ff f900-faff
+    fb00-fdff fe00-fe6f ff00-ffef 1d400-1d7ff 1f100-1f2ff 1f300-1f64f 1f900-1f9ff
+    20000-200ff e0000-e007f 0-1f 7f-9f
+""".split()
+
+
+def odd_lines(count, seed=7):
+    draw = random.Random(seed)
+    spans = [tuple(int(x, 16) for x in span.split("-")) for span in RANGES]
+    for _ in range(count):
+        kinds = draw.sample(spans, draw.randint(1, 3))
+        line = "".join(
+            chr(draw.randint(*draw.choice(kinds))) for _ in range(draw.randint(0, 24))
+        )
+        if draw.random() < 0.3:  # words of the vocabulary and spaces between
+            line = f"{line} {'  ' * draw.randint(0, 2)}a man {line[::-1]} läuft"
+        yield line
+
+
+ODD = [
+    *(
+        "",
+        " ",
+        "   ",
+        "\u3000",
+        "\u00a0 \u2003",
+        "\t\n",
+        "▁",
+        "▁▁ a",
+        "<s>",
+        "</s><unk>",
+    ),
+    *(
+        "\u0000",
+        "a\u0000b",
+        "\ufeffa",
+        "\u200b",
+        "a\u200db",
+        "\u202e abc",
+        "ﬁne ﬀ",
+        "½ ⅷ",
+    ),
+    *(
+        "e\u0301",
+        "é",
+        "👩‍👩‍👧‍👦 🏳️‍🌈",
+        "🇩🇪",
+        "\U0001f468\u200d",
+        "ｆｕｌｌ　ｗｉｄｔｈ",
+        "가각힣",
+        "각",
+    ),
+    *("x" * 1000, "A" * 3 + "\u0301" * 50, "的" * 200, "\U0010ffff", "\ufffd", "¨ a ¨"),
+]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reference")
+    (folder / "tokenizers.json").write_text(json.dumps(list(tokenizers())))
+    (folder / "searches.json").write_text(json.dumps(searches()))
+    return folder
+
+
+def tokenizers():
+    draw = random.Random(8)
+    sentences = (EXPLORER.parent / "docs/multi30k/transformer-de-en.txt").read_text(
+        "utf-8"
+    )
+    texts = [*ODD, *sentences.splitlines(), *odd_lines(10_000)]
+    for name in ("luong_local", "dates"):
+        path = find(name) / "assets" / "tokenizer" / "vocabulary.spm"
+        pieces = Pieces(path.read_bytes())
+        size = pieces.vocabulary_size()
+        rows = [
+            [
+                draw.choice([1, 4, 5, draw.randrange(size)])
+                for _ in range(draw.randint(0, 9))
+            ]
+            for _ in range(1000)
+        ]
+        yield {
+            "vocabulary": str(path),
+            "texts": texts,
+            "ids": pieces.tokenize(texts),
+            "rows": rows,
+            "decoded": pieces.detokenize(rows),
+        }
+
+
+class Table:
+    """Logits and weights by position and last token, from tables."""
+
+    def __init__(self, logits, weights):
+        self.logits, self.weights = logits, weights
+
+    def encode(self, source_ids):
+        return ()
+
+    def start(self, memory):
+        return (np.zeros(1, "int32"),)
+
+    def step(self, token_ids, state, memory):
+        place = int(state[0][0]) % len(self.logits)
+        details = {"weights": self.weights[place][token_ids]}
+        return self.logits[place][token_ids], (state[0] + 1,), details
+
+
+def searches():
+    """Tables whose values are rough, so that hypotheses tie, and one that is not."""
+    draw = np.random.default_rng(3)
+    source, models, cases = [7, 5, 8, 3], [], []
+    assert len(source) == LENGTH
+    for rough in (1.0, 0.5, 0.25, 0.0):
+        logits = draw.normal(size=(STEPS, WORDS, WORDS)).astype("float32") * 2
+        logits = np.round(logits / rough) * rough if rough else logits
+        weights = draw.dirichlet(np.ones(LENGTH) / 2, (STEPS, WORDS)).astype("float32")
+        models.append({"logits": logits.tolist(), "weights": weights.tolist()})
+        for _ in range(40):
+            beam = int(draw.integers(1, 7))
+            given = {
+                "beamSize": beam,
+                "nBest": int(draw.integers(1, beam + 1)),
+                "lengthPenalty": float(draw.choice([0, 0.6, 1, 2])),
+                "coveragePenalty": float(draw.choice([0, 0, 0.2, 1])),
+                "prefix": draw.integers(4, WORDS, draw.choice([0, 0, 1, 3])).tolist(),
+                "banned": draw.choice(
+                    [4, 5, 6, 7], draw.choice([0, 0, 2]), False
+                ).tolist(),
+                "trace": True,
+            }
+            if draw.random() < 0.4:
+                given["maxLength"] = len(given["prefix"]) + int(draw.integers(1, 9))
+            models_here = Table(logits.astype("float32"), weights)
+            cases.append(searched(models_here, len(models) - 1, source, given))
+    return {"models": models, "cases": cases}
+
+
+def searched(table, model, source, given):
+    prefix = given["prefix"]
+    limit = given.get("maxLength") or 2 * len(source) + 10 + len(prefix)
+    search = TracingSearch(
+        given["beamSize"],
+        given["lengthPenalty"],
+        given["coveragePenalty"],
+        given["nBest"],
+        banned_ids=given["banned"],
+    )
+    rows = pad_rows([prefix], limit) if prefix else None
+    ids, scores = search(table, np.array([source]), np.array([limit]), limit, rows)
+    best = given["nBest"]
+    found = [row[: 1 + row.index(3)] if 3 in row else row for row in ids[0].tolist()]
+    kept = [k for k in range(best) if scores[0, k] > -5e8]
+    # The links that the search kept are those ids.
+    assert [[x.id for x in link.chain()] for _, link in search.found[:best]] == [
+        found[k] for k in kept
+    ]
+    names = ("parent", "id", "state", "best")
+    return {
+        "model": model,
+        "source": source,
+        "options": given,
+        "ids": [found[k] for k in kept],
+        "scores": [float(scores[0, k]) for k in kept],
+        "tree": [[node[name] for name in names] for node in search.tree],
+    }
+
+
+def test_the_page_s_own_tests_pass(reference):
+    """`npm test`, with Python's answers: none of them is skipped."""
+    node = need_node()
+    command = [node, "node_modules/vitest/vitest.mjs", "run", "--reporter=json"]
+    environment = {**os.environ, "ZOO_REFERENCE": str(reference)}
+    done = subprocess.run(
+        command, cwd=EXPLORER, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    report = json.loads(done.stdout)
+    assert report["numPassedTests"] >= 3
+    assert report["numPendingTests"] == 0

@@ -1,0 +1,61 @@
+"""What zoo/explorer/static holds is what explorer/ gives."""
+
+import gzip
+import re
+import subprocess
+
+import pytest
+
+from tests.explorer.node import EXPLORER, need_node
+from zoo.explorer.folder import STATIC
+
+pytestmark = pytest.mark.backend_free
+
+
+def contents(folder):
+    """Paths and contents, unpacked: versions of zlib pack differently."""
+    files = {
+        p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    }
+    return {p: gzip.decompress(x) if p.suffix == ".gz" else x for p, x in files.items()}
+
+
+def test_the_build_is_that_of_the_source(tmp_path):
+    node = need_node()
+    command = [node, "node_modules/vite/bin/vite.js", "build", "--outDir", tmp_path]
+    done = subprocess.run(command, cwd=EXPLORER, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    built, kept = contents(tmp_path), contents(STATIC)
+    assert sorted(built) == sorted(kept)
+    assert not [path for path in built if built[path] != kept[path]], "make explorer"
+
+
+def test_types_are_right():
+    node = need_node()
+    done = subprocess.run(
+        [node, "node_modules/typescript/bin/tsc", "--noEmit"],
+        cwd=EXPLORER,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_page_is_strict_and_small():
+    page = (STATIC / "index.html").read_text("utf-8")
+    policy = re.search('Content-Security-Policy[^>]*content="([^"]*)"', page)[1]
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy and "'unsafe-eval'" not in policy
+    assert not re.search("<script(?![^>]*src=)|<style|\\son[a-z]+=|style=", page)
+    assert not re.search('(src|href)="(/|https?:)', page), "relative links alone"
+    size = sum(path.stat().st_size for path in STATIC.rglob("*") if path.is_file())
+    assert size < 6e6
+    assert (STATIC / "assets" / "ort.wasm.gz").stat().st_size < 4e6
+
+
+def test_the_licences_of_what_is_shipped_are_with_it():
+    text = (STATIC / "licenses.txt").read_text("utf-8")
+    for package in ("@noble/hashes", "katex", "onnxruntime-web", "preact"):
+        assert re.search(rf"^{package} [\d.]+ \(MIT\)\n\n.*\n\nCopy", text, re.M), (
+            package
+        )

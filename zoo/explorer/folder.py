@@ -1,0 +1,94 @@
+"""The explorer as a folder of plain files, whose models run in the browser."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from zoo.explorer.graphs import write_model
+from zoo.explorer.info import model_info
+from zoo.files import StrPath, sha256
+from zoo.serving.folder import require_graphs
+from zoo.serving.manifest import MANIFEST
+
+MODELS = "models.json"
+STATIC = Path(__file__).resolve().parent / "static"
+
+
+def write_folder(
+    path: StrPath, presets: Sequence[tuple[str, Path]], site: str | None = None
+) -> list[dict[str, Any]]:
+    """Writes the page, ONNX Runtime Web's files and the models of presets.
+
+    Any web server can serve the folder at any address: all links are relative, and
+    nothing is fetched from elsewhere. What an earlier call wrote there is replaced, as
+    soon as the new files are complete.
+
+    Args:
+        path: the folder.
+        presets: names that the page shows and folders of presets of translators.
+        site: see `zoo.explorer.info.model_info`.
+
+    Returns:
+        The `ModelInfo` of each model.
+
+    Raises:
+        ValueError: for a folder that has other files, the same name twice, or a model
+            that ONNX cannot express.
+        RuntimeError: under another backend than TensorFlow.
+        ImportError: if a package is missing; the message names the extra.
+    """
+    path, names = Path(path), [name for name, _ in presets]
+    if len(set(names)) < len(names):
+        raise ValueError(f"model names must be unique. Received: {' '.join(names)}")
+    if path.exists() and not (path / MODELS).is_file() and any(path.iterdir()):
+        raise ValueError(
+            f"The folder must be new, empty or an earlier export. Received: {path}"
+        )
+    require_graphs("onnx")
+    import zoo
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".explore-", dir=path.parent) as temporary:
+        part = Path(temporary) / "page"
+        shutil.copytree(STATIC, part)
+        entries = []
+        for name, folder in presets:
+            home = part / "models" / name
+            home.mkdir(parents=True)
+            task = zoo.load(folder)
+            info = model_info(folder, name, site)
+            write_model(task, home, {"task": "translate", "name": name, **_sizes(info)})
+            entries.append(_entry(info, home, f"models/{name}"))
+        content = {"engine": "browser", "models": entries}
+        text = json.dumps(content, indent=1, ensure_ascii=False)
+        (part / MODELS).write_text(text, encoding="utf-8")
+        _put(part, path)
+    return [entry["info"] for entry in entries]
+
+
+def _put(part, path):
+    """Moves what a folder holds to another, in place of what that holds."""
+    path.mkdir(exist_ok=True)
+    for old in path.iterdir():
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    for new in sorted(part.iterdir(), key=lambda new: new.name == MODELS):
+        new.rename(path / new.name)
+
+
+def _sizes(info):
+    return {key: info[key] for key in ("heads", "window")}
+
+
+def _entry(info, home, folder):
+    """An entry of models.json."""
+    manifest = json.loads((home / MANIFEST).read_text("utf-8"))
+    size = sum(file["bytes"] for file in manifest["files"].values())
+    path = home / MANIFEST
+    return {
+        "info": {**info, "bytes": size, "dtype": manifest["dtype"]},
+        "folder": folder,
+        "manifest": {"bytes": path.stat().st_size, "sha256": sha256(path)},
+    }

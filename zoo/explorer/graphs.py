@@ -1,0 +1,162 @@
+"""A translator's ONNX graphs for the explorer, small and without loss."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from zoo.backend import Tensor
+from zoo.explorer import what_if
+from zoo.serving.graph_export import (
+    Function,
+    Spec,
+    TranslatorFunctions,
+    package_versions,
+)
+from zoo.serving.manifest import write_manifest
+from zoo.serving.onnx_graphs import write_graphs
+
+_SMALL = 1024  # weights with fewer values stay float32
+_NAMES = {"norm": "norm_h_t"}  # of outputs, where they are not those of `Details`
+
+
+def write_model(task: Any, folder: Path, info: dict[str, Any]) -> None:
+    """Writes a translator's graphs, vocabulary and manifest.
+
+    The graphs are `encode`, `start` and `step` of `zoo.serving.export_onnx`. Here
+    `step` takes two more inputs, the weights of attention `(B, S)` (zeros for the
+    model's own) and D of local attention (0 for its own), and returns what
+    `what_if.Details` has. Weights that float16 holds exactly, as those of bundled
+    presets, are stored so, and computed with in float32: nothing is lost.
+
+    Args:
+        task: a float32 `zoo.models.Translator` with its preprocessor.
+        folder: an empty folder.
+        info: what the manifest says beside that.
+
+    Raises:
+        RuntimeError: under another backend.
+        ValueError: for a model with an operation that ONNX lacks.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise RuntimeError(
+            "ONNX graphs are written under the TensorFlow backend; `zoo explore "
+            "--export` selects it itself. Received: KERAS_BACKEND="
+            f"{keras.backend.backend()}"
+        )
+    model = _Functions(task)
+    graphs = write_graphs(model.functions(), folder, None)
+    halves = [store_halves(folder / f"{name}.onnx") for name in graphs]
+    model.vocabulary.save_assets(str(folder))
+    described = {
+        **info,
+        **model.described,
+        "dtype": "float16" if any(halves) else "float32",
+        "graphs": graphs,
+        "packages": package_versions(["tf2onnx", "onnx"]),
+    }
+    write_manifest(folder, described)
+
+
+class _Functions(TranslatorFunctions):
+    """The functions of an explorer's graphs."""
+
+    def functions(self) -> dict[str, Function]:
+        """Name -> `Function`."""
+        functions = super().functions()
+        functions.pop("window", None)  # `step` says where it looked
+        attention: Spec = ("attention", ("B", "S"), "float32")
+        window: Spec = ("window", (), "int32")
+        tokens, *leaves = functions["step"].inputs
+        logits, weights, *states = functions["step"].outputs
+        functions["step"] = Function(
+            self.explore,
+            [tokens, attention, window, *leaves],
+            [logits, weights, *self._names(), *states],
+        )
+        return functions
+
+    def explore(
+        self, token_ids: Tensor, attention: Tensor, window: Tensor, *leaves: Tensor
+    ) -> Any:
+        """`what_if.step` of flat arguments: logits, weights, details, state."""
+        if what_if.has_window(self.backbone):
+            own = self.backbone.window
+            window = ops.where(window > 0, window, own)
+        logits, state, weights, details = what_if.step(
+            self.backbone, token_ids, *self.packed(leaves), attention, window
+        )
+        return logits, weights, [x for x in details if x is not None], state
+
+    def _names(self):
+        """The names of the details that a step of this model has."""
+        memory = self.backbone.encode(np.full((1, 3), 7, "int32"))
+        state = self.backbone.start_for(memory, 2)
+        own = np.zeros((1, 3), "float32")
+        *_, details = what_if.step(self.backbone, np.array([2]), state, memory, own)
+        return [
+            _NAMES.get(name, name)
+            for name, value in details._asdict().items()
+            if value is not None
+        ]
+
+
+def store_halves(path: Path) -> bool:
+    """Stores the weights of a graph that float16 holds exactly as float16.
+
+    They are cast to float32 before anything is computed.
+
+    Args:
+        path: of the graph, whose file is replaced.
+
+    Returns:
+        Whether there were any.
+    """
+    import onnx
+
+    model = onnx.load(str(path))
+    changed = sum(map(_store_halves, _every_graph(model.graph)))
+    onnx.checker.check_model(model)
+    onnx.save(model, str(path))
+    return bool(changed)
+
+
+def _store_halves(graph):
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    casts = []
+    for tensor in graph.initializer:
+        if tensor.data_type != TensorProto.FLOAT:
+            continue
+        values = numpy_helper.to_array(tensor)
+        with np.errstate(over="ignore"):
+            half = values.astype("float16")
+        if values.size < _SMALL or (half.astype("float32") != values).any():
+            continue
+        name = tensor.name
+        tensor.CopyFrom(numpy_helper.from_array(half, f"{name}:half"))
+        casts.append(
+            helper.make_node(
+                "Cast",
+                [f"{name}:half"],
+                [name],
+                f"{name}:cast",
+                to=onnx.TensorProto.FLOAT,
+            )
+        )
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return len(casts)
+
+
+def _every_graph(graph):
+    """Yields a graph and those within its nodes."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _every_graph(attribute.g)

@@ -1,0 +1,285 @@
+"""The explorer's local server: the page, and models that run in this process.
+
+    GET  models.json, api/models            the models, before they are loaded
+    POST api/load {name}                     info and pieces of a model
+    POST api/pieces {name, text}             ids and pieces of a source
+    POST api/translate {name, text, options} `Result` of explorer/src/engine/types.ts
+
+An error is `{"error": message}` with a status of 400 (bad input), 404 (no such model),
+413 (too long), 429 (too many requests wait for a model) or 503 (it took too long).
+"""
+
+import asyncio
+import contextlib
+import importlib.util
+import ipaddress
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from zoo.explorer.explored import Explored, Options
+from zoo.explorer.folder import STATIC
+from zoo.explorer.info import model_info
+
+INSTALL = 'pip install "attention-zoo[explore]"'
+MOST_CHARACTERS = 2000
+MOST_BYTES = 1_000_000  # of a request
+MOST_WAITING = 4  # requests for a model, beside the one that runs
+SECONDS = 30.0  # for one translation
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
+    "style-src 'self'; img-src 'self' blob: data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+class Refused(Exception):
+    """A request that is not answered.
+
+    Args:
+        status: the HTTP status.
+        message: what is wrong.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Stopped(Exception):
+    """A translation that nobody waits for any more, or that takes too long."""
+
+
+class Models:
+    """Models by name, loaded when they are first asked for.
+
+    Args:
+        presets: names and folders of presets of translators.
+        site: see `zoo.explorer.info.model_info`.
+    """
+
+    def __init__(
+        self, presets: Sequence[tuple[str, Path]], site: str | None = None
+    ) -> None:
+        self.folders = dict(presets)
+        self.infos = {name: model_info(path, name, site) for name, path in presets}
+        self._explored: dict[str, Explored] = {}
+        self._locks = {name: asyncio.Lock() for name in self.folders}
+        self._waiting = dict.fromkeys(self.folders, 0)
+        self._loading = threading.Lock()
+
+    async def run(self, name: Any, work: Callable[[Explored], Any]) -> Any:
+        """Runs a function of a model in a thread, one at a time.
+
+        Raises:
+            Refused: if there is no such model, or too many wait for it.
+        """
+        if name not in self.folders:
+            raise Refused(404, f"there is no model {name!r:.100}")
+        if self._waiting[name] > MOST_WAITING:
+            raise Refused(429, f"too many requests wait for {name}")
+        self._waiting[name] += 1
+        try:
+            async with self._locks[name]:
+                return await asyncio.to_thread(lambda: work(self._load(name)))
+        finally:
+            self._waiting[name] -= 1
+
+    def _load(self, name):
+        with self._loading:
+            if name not in self._explored:
+                import zoo
+
+                task = zoo.load(self.folders[name])
+                self._explored[name] = Explored(task, self.infos[name])
+            return self._explored[name]
+
+
+def make_app(models: Models, hosts: Sequence[str] = ("127.0.0.1", "localhost")) -> Any:
+    """Makes the ASGI application.
+
+    Args:
+        models: the models.
+        hosts: names under which it may be asked for, against pages elsewhere that name
+            this machine; "*" for any.
+
+    Returns:
+        A Starlette application.
+
+    Raises:
+        ImportError: without starlette; the message names the extra.
+    """
+    require_server()
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+    from starlette.responses import JSONResponse
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+
+    def answering(answer):
+        async def endpoint(request):
+            try:
+                return JSONResponse(await answer(request))
+            except Refused as error:
+                return JSONResponse({"error": str(error)}, error.status)
+            except ValueError as error:
+                return JSONResponse({"error": str(error)}, 400)
+            except Stopped as error:
+                return JSONResponse({"error": str(error)}, 503)
+
+        return endpoint
+
+    async def index(request):
+        infos = list(models.infos.values())
+        return {"engine": "local", "models": [{"info": info} for info in infos]}
+
+    async def infos(request):
+        return list(models.infos.values())
+
+    async def load(request):
+        given = await _body(request)
+        pieces = await models.run(given.get("name"), Explored.vocabulary)
+        return {"info": models.infos[given["name"]], "pieces": pieces}
+
+    async def pieces(request):
+        given = await _body(request)
+        text = _text(given)
+        return await models.run(given.get("name"), lambda model: model.pieces(text))
+
+    async def translate(request):
+        given = await _body(request)
+        text, stopped = _text(given), threading.Event()
+
+        def work(model):
+            options = Options.from_json(given.get("options"), len(model.vocabulary()))
+            end = time.monotonic() + SECONDS
+
+            def between():
+                if stopped.is_set() or time.monotonic() > end:
+                    raise Stopped(f"the translation took longer than {SECONDS:g} s")
+
+            return model.translate(text, options, between)
+
+        running = asyncio.ensure_future(models.run(given.get("name"), work))
+        try:
+            while not (await asyncio.wait([running], timeout=0.05))[0]:
+                if await request.is_disconnected():  # the page wants another one
+                    stopped.set()
+        finally:
+            stopped.set()
+        return await running
+
+    routes = [
+        Route("/models.json", answering(index)),
+        Route("/api/models", answering(infos)),
+        *(
+            Route(f"/api/{answer.__name__}", answering(answer), methods=["POST"])
+            for answer in (load, pieces, translate)
+        ),
+        Mount("/", StaticFiles(directory=STATIC, html=True)),
+    ]
+    middleware = [
+        Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)),
+        Middleware(_WithHeaders),
+    ]
+    return Starlette(routes=routes, middleware=middleware)
+
+
+def serve(
+    presets: Sequence[tuple[str, Path]],
+    host: str = "127.0.0.1",
+    port: int = 8650,
+    site: str | None = None,
+) -> None:
+    """Serves the page until it is interrupted.
+
+    Args:
+        presets: names and folders of presets of translators.
+        host: the address to listen at.
+        port: the port.
+        site: see `zoo.explorer.info.model_info`.
+
+    Raises:
+        ImportError: without starlette or uvicorn; the message names the extra.
+    """
+    require_server()
+    import uvicorn
+
+    hosts = ("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else ("*",)
+    app = make_app(Models(presets, site), hosts)
+    uvicorn.run(app, host=host, port=port, log_level="warning")
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether only this machine can reach an address.
+
+    Example:
+        >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+        (True, True, False)
+    """
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def require_server() -> None:
+    """Raises an `ImportError` that names the extra if a package is missing."""
+    for name in ("starlette", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise ImportError(f"zoo explore needs {name}: {INSTALL}", name=name)
+
+
+class _WithHeaders:
+    """Adds the headers that every answer has."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        async def send_more(message):
+            if message["type"] == "http.response.start":
+                more = [(k.lower().encode(), v.encode()) for k, v in _HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        await self.app(scope, receive, send_more)
+
+
+async def _body(request):
+    """The JSON object of a request.
+
+    A page elsewhere cannot send this type without asking first, and is refused then.
+    """
+    if request.headers.get("content-type", "").split(";")[0] != "application/json":
+        raise Refused(400, "the request must be application/json")
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > MOST_BYTES:
+            raise Refused(413, f"a request has at most {MOST_BYTES} bytes")
+    try:
+        given = json.loads(content)
+    except (ValueError, RecursionError):
+        raise Refused(400, "the request must be JSON") from None
+    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        raise Refused(400, "the request must be an object with a name")
+    return given
+
+
+def _text(given):
+    text = given.get("text")
+    if not isinstance(text, str):
+        raise Refused(400, "text must be a string")
+    if len(text) > MOST_CHARACTERS:
+        raise Refused(413, f"a text has at most {MOST_CHARACTERS} characters")
+    return text

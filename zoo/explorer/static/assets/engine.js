@@ -1,0 +1,1 @@
+export{t as createEngine}from"./engine2.js";

@@ -1,0 +1,206 @@
+"""A decoder's step with other attention than the model's own, and with its details."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from keras import ops, tree
+
+from zoo.backend import Tensor
+from zoo.layers.attention import mix
+
+
+class Details(NamedTuple):
+    """What a step shows, beside logits, weights and state.
+
+    Attributes:
+        heads: of a Transformer, the weights of each head on the source `(R, layers, h,
+            S)`; None otherwise.
+        focus: of local attention, p_t, float `(R,)`; None otherwise.
+        windows: of local attention, the first and last position, int `(R, 2)`.
+        norm: ‖h_t‖ `(R,)` of a recurrent decoder with attention; None otherwise.
+        recalled: of an LSTMN, the top layer's weights on its tape `(R, L)`: on the
+            state before the first word, and on that of each word; None otherwise.
+    """
+
+    heads: Any = None
+    focus: Any = None
+    windows: Any = None
+    norm: Any = None
+    recalled: Any = None
+
+
+def step(
+    backbone: Any,
+    token_ids: Tensor,
+    state: Any,
+    memory: Any,
+    attention: Tensor,
+    window: Any = None,
+) -> tuple[Tensor, Any, Tensor, Details]:
+    """A backbone's `step`, in which attention may be given.
+
+    Args:
+        backbone: a `zoo.models.Seq2SeqBackbone`.
+        token_ids: as in its `step`.
+        state: as in its `step`.
+        memory: as in its `step`.
+        attention: float `(B, S)`: weights that replace the model's own, in a
+            Transformer those of every head of every layer; zeros for its own.
+        window: D of local attention, an int or int tensor, () or None for its own.
+
+    Returns:
+        `(logits, state, weights, details)`.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.models import Luong
+        >>> model = Luong(20, num_layers=1, hidden_dim=8, embedding_dim=8)
+        >>> memory = model.encode(np.array([[4, 5, 6]]))
+        >>> second = np.array([[0.0, 1.0, 0.0]], "float32")
+        >>> _, _, weights, _ = step(
+        ...     model, np.array([2]), model.start(memory), memory, second)
+        >>> ops.convert_to_numpy(weights).tolist()
+        [[0.0, 1.0, 0.0]]
+    """
+    heads: list[Tensor] = []
+    recalled: list[Tensor] = []
+    with contextlib.ExitStack() as stack:
+        for layer in _multi_head(backbone):
+            stack.enter_context(_given_heads(layer, attention, heads))
+        for cell in _lstmn(backbone):
+            stack.enter_context(_given_reading(cell, attention))
+            stack.enter_context(_kept_recall(cell, recalled))
+        single = _single(backbone)
+        if single is not None:
+            stack.enter_context(_given_weights(single, attention))
+            if window is not None and hasattr(single, "window"):
+                stack.enter_context(_replaced(single, window=window))
+        logits, new_state, weights = backbone.step(token_ids, state, memory)
+        details = _details(backbone, single, state, new_state, memory)
+    if heads:
+        details = details._replace(heads=ops.stack(heads, axis=1))
+    if recalled:
+        details = details._replace(recalled=recalled[-1])
+    return logits, new_state, weights, details
+
+
+def has_window(backbone: Any) -> bool:
+    """Returns whether a backbone's attention has a window."""
+    return getattr(_single(backbone), "window", None) is not None
+
+
+# === Where attention is ===
+
+
+def _single(backbone):
+    """The attention layer of a recurrent decoder, or None."""
+    cell = getattr(getattr(backbone, "decoder", None), "cell", None)
+    return getattr(cell, "attention", None)
+
+
+def _multi_head(backbone):
+    """The attention layers of a Transformer's decoder that read the source."""
+    layers = getattr(backbone, "decoder_layers", ())
+    return [layer.memory_attention for layer in layers]
+
+
+def _lstmn(backbone):
+    """The cells of an LSTMN decoder that read the source."""
+    cells = getattr(getattr(backbone, "decoder", None), "cells", ())
+    return [cell for cell in cells if getattr(cell, "fusion", None)]
+
+
+def _details(backbone, attention, state, new_state, memory):
+    if attention is None:
+        return Details()
+    cell = backbone.decoder.cell
+    # h_t is the first state of the last cell.
+    top = sum(getattr(cell, "counts", [0])[:-1])
+    hidden = tree.flatten(new_state)[top]
+    norm = ops.norm(ops.cast(hidden, "float32"), axis=-1)
+    if not hasattr(attention, "window"):
+        return Details(norm=norm)
+    batch = ops.shape(memory["mask"])[0]
+    focus, windows = attention.attention_window(
+        ops.reshape(hidden, (batch, -1, hidden.shape[-1])),
+        memory["mask"],
+        ops.reshape(tree.flatten(state)[-1], (batch, -1)),  # the target position
+    )
+    focus, windows = ops.reshape(focus, (-1,)), ops.reshape(windows, (-1, 2))
+    return Details(focus=focus, windows=windows, norm=norm)
+
+
+# === Other attention ===
+
+
+def _given_weights(layer, attention):
+    own = layer.attend
+
+    def attend(query, memory, mask, keys, position):
+        context, weights = own(query, memory, mask, keys, position)
+        given = ops.cast(attention, weights.dtype)[:, None]  # (B, 1, S)
+        is_given = ops.any(given > 0, axis=-1, keepdims=True)
+        weights = ops.where(is_given, given, weights)
+        return ops.where(is_given, mix(weights, memory), context), weights
+
+    return _replaced(layer, attend=attend)
+
+
+def _given_heads(layer, attention, heads):
+    own = layer.attend
+
+    def attend(query, keys, mask=None):
+        output, weights = own(query, keys, mask)  # (B, T, d) and (B, h, T, S)
+        given = ops.cast(attention, weights.dtype)[:, None, None]
+        is_given = ops.any(given > 0, axis=-1, keepdims=True)
+        weights = ops.where(is_given, given, weights)
+        output = ops.where(is_given[:, 0], layer.combine(weights, keys[1]), output)
+        # Rows are B sentences of T hypotheses: (R, h, S).
+        by_row = ops.transpose(weights, (0, 2, 1, 3))
+        shape = (-1, layer.num_heads, ops.shape(by_row)[-1])
+        heads.append(ops.reshape(by_row, shape))
+        return output, weights
+
+    return _replaced(layer, attend=attend)
+
+
+def _given_reading(cell, attention):
+    own = cell.read
+
+    def read(query, source, u):
+        found, weights = own(query, source, u)  # (R, d) and (R, S)
+        shape = (ops.shape(attention)[0], -1, ops.shape(weights)[-1])
+        given = ops.cast(attention, weights.dtype)[:, None]  # (B, 1, S)
+        is_given = ops.any(given > 0, axis=-1, keepdims=True)
+        weights = ops.where(is_given, given, ops.reshape(weights, shape))
+        size = found.shape[-1]
+        found = ops.reshape(found, (*shape[:2], size))
+        found = ops.where(is_given, mix(weights, source["values"]), found)
+        return ops.reshape(found, (-1, size)), ops.reshape(weights, (-1, shape[-1]))
+
+    return _replaced(cell, read=read)
+
+
+def _kept_recall(cell, kept):
+    own = cell.recall
+
+    def recall(*arguments):
+        found, weights = own(*arguments)
+        kept.append(weights)
+        return found, weights
+
+    return _replaced(cell, recall=recall)
+
+
+@contextlib.contextmanager
+def _replaced(layer: Any, **attributes: Any) -> Iterator[None]:
+    """Gives a layer other attributes, without Keras's tracking of them."""
+    own = {name: layer.__dict__[name] for name in attributes if name in layer.__dict__}
+    layer.__dict__.update(attributes)
+    try:
+        yield
+    finally:
+        for name in attributes:
+            del layer.__dict__[name]
+        layer.__dict__.update(own)
