@@ -247,11 +247,16 @@ def _export_elsewhere(name, out, words, options, stdout=None):
     words = ["export", name, str(out), *words]
     for option, value in options.items():
         words += [f"--{option.replace('_', '-')}", str(value)]
-    return run_under_tensorflow(words)
+    return run_under_tensorflow(words, stdout)
 
 
-def run_under_tensorflow(words: Sequence[str]) -> int:
-    """Runs a command of zoo in a process of its own; returns its exit code."""
+def run_under_tensorflow(words: Sequence[str], stdout: Any = None) -> int:
+    """Runs a command of zoo in a process of its own; returns its exit code.
+
+    Args:
+        words: the command's words, without `zoo`.
+        stdout: where it writes. Default: where this process does.
+    """
     # The package may be importable in this process only.
     home = str(Path(zoo.__file__).parent.parent)
     paths = [home, os.environ.get("PYTHONPATH", "")]
