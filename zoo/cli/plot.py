@@ -16,7 +16,6 @@ from zoo.cli.common import (
 )
 from zoo.cli.presets import find_preset, load_translator
 from zoo.cli.texts import check_files, places_in_warnings
-from zoo.decoding.records import Translation
 from zoo.plots.figure import check_ending, need_matplotlib, short_names
 
 HELP = "draw alignments or training curves as a picture"
@@ -89,6 +88,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _record(path):
     """Reads a JSON file."""
+    from zoo.decoding import Translation  # here, since it imports NumPy
+
     with bad_input((ValueError, OSError), f"{path}"):
         return Translation.from_json(Path(path).read_text(encoding="utf-8"))
 
