@@ -9,7 +9,7 @@ TORCH ?= torch==2.13.0
 KERAS_BACKEND ?= tensorflow
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint docs clean
+.PHONY: help demo test test-all lint docs explorer clean
 
 help:  ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -37,9 +37,12 @@ docs: $(VENV)/.tests  ## run the lessons and build the site into build/docs, off
 	    -d build/doctrees docs build/docs
 	@echo "build/docs/index.html"
 
+explorer:  ## build the explorer's page into zoo/explorer/static; needs Node
+	@cd explorer && npm ci --no-audit --no-fund && npm run build
+
 clean:  ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) build dist docs/generated *.egg-info .pytest_cache .ruff_cache \
-	    .mypy_cache .hypothesis
+	rm -rf $(VENV) build dist docs/generated explorer/node_modules *.egg-info \
+	    .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp file per step, so that an interrupted step is done again and a

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _record(path):
     """Reads a JSON file."""
-    from zoo.decoding.records import Translation
+    from zoo.decoding import Translation  # here, since it imports NumPy
 
     with bad_input((ValueError, OSError), f"{path}"):
         return Translation.from_json(Path(path).read_text(encoding="utf-8"))
