@@ -1,4 +1,6 @@
 import json
+import sys
+import types
 from pathlib import Path
 
 import keras
@@ -6,6 +8,7 @@ import pytest
 
 import zoo
 import zoo.loading
+from tests.cli.fakes import FakeTask
 from tests.marks import long
 from tests.presets_for_tests import save_translator
 from tests.runtime.conftest import needs_extra
@@ -176,3 +179,72 @@ def test_a_model_has_its_cards_name(preset, tmp_path):
     made = tmp_path / "folder"
     make_preset(made, name="carded")
     assert model_name(str(made), made) == "carded"
+
+
+# === Exports that `zoo translate --engine` runs ===
+
+
+@pytest.fixture
+def engine(monkeypatch, tmp_path):
+    """Exports are made by a stand-in, which notes their commands."""
+    commands = []
+
+    def export(command, env, stdout):
+        commands.append(command)
+        assert env["KERAS_BACKEND"] == "tensorflow"
+        assert stdout is sys.stderr  # standard output is the translations'
+        if "broken" in command[4]:
+            return types.SimpleNamespace(returncode=2)
+        version = Path(command[5]) / Path(command[4]).name / "1"
+        version.mkdir(parents=True)
+        (version / "manifest.json").write_text("{}")
+        return types.SimpleNamespace(returncode=0)
+
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("zoo.cli.export.subprocess.run", export)
+    monkeypatch.setattr("zoo.serving.folder.require_graphs", lambda form: None)
+    monkeypatch.setattr("zoo.runtime.load", lambda path: FakeTranslator(path))
+    return commands
+
+
+class FakeTranslator(FakeTask):
+    task_name = "translate"
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+
+@pytest.mark.once
+def test_an_engine_exports_once_for_each_content(engine, tmp_path, capsys):
+    preset = tmp_path / "mine"
+    save_translator(preset)
+
+    def run(*options):
+        code = main(["translate", str(preset), "a dog", *options])
+        return code, capsys.readouterr().out
+
+    for _ in range(2):
+        assert run("--engine", "onnx") == (0, "A DOG\n")
+    assert len(engine) == 1 and engine[0][-2:] == ["--format", "onnx"]
+    assert run("--engine", "onnx-int8") == (0, "A DOG\n")
+    assert len(engine) == 2 and engine[1][-2:] == ["--quantize", "int8"]
+    assert engine[0][5] != engine[1][5]
+    save_translator(preset)
+    config = preset / "config.json"
+    config.write_text(config.read_text() + " ")
+    assert run("--engine", "onnx") == (0, "A DOG\n")
+    assert len(engine) == 3 and engine[2][5] != engine[0][5]
+
+
+@pytest.mark.once
+def test_what_an_engine_refuses(engine, tmp_path, capsys):
+    preset = tmp_path / "broken"
+    save_translator(preset)
+    for words, message in (
+        ([str(preset)], "broken cannot be exported; --engine keras needs no export"),
+        ([str(preset), "--backend", "jax"], "takes one preset and no --backend"),
+        (["--preset", str(preset), "--preset", "b"], "takes one preset"),
+    ):
+        assert main(["translate", *words, "--engine", "onnx", "a dog"]) == 2
+        assert message in capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import zoo
-from tests.cli.fakes import FakeTask, give_stdin, translate
+from tests.cli.fakes import give_stdin, translate
 from tests.presets_for_tests import save_translator
 from zoo import loading
 from zoo.cli import main, texts
@@ -365,70 +365,3 @@ def test_a_cut_line_is_named_by_its_number(cutting, tmp_path, capsys, monkeypatc
 def test_evaluate_names_the_sentence_that_is_cut(cutting, corpus, capsys):
     assert main(["evaluate", "fake", "--data", "toy", "--split", "test"]) == 0
     assert "The first is sentence 1 of test, of 22" in capsys.readouterr().err
-
-
-# === ONNX Runtime ===
-
-
-@pytest.fixture
-def engine(monkeypatch, tmp_path):
-    """Exports are made by a stand-in, which notes their commands."""
-    commands = []
-
-    def export(command, env, stdout):
-        commands.append(command)
-        assert env["KERAS_BACKEND"] == "tensorflow"
-        assert stdout is sys.stderr  # standard output is the translations'
-        if "broken" in command[4]:
-            return types.SimpleNamespace(returncode=2)
-        version = Path(command[5]) / Path(command[4]).name / "1"
-        version.mkdir(parents=True)
-        (version / "manifest.json").write_text("{}")
-        return types.SimpleNamespace(returncode=0)
-
-    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("zoo.cli.export.subprocess.run", export)
-    monkeypatch.setattr("zoo.serving.folder.require_graphs", lambda form: None)
-    monkeypatch.setattr("zoo.runtime.load", lambda path: FakeTranslator(path))
-    return commands
-
-
-class FakeTranslator(FakeTask):
-    task_name = "translate"
-
-    def __init__(self, path):
-        super().__init__()
-        self.path = path
-
-
-def test_an_engine_exports_once_for_each_content(engine, tmp_path, capsys):
-    preset = tmp_path / "mine"
-    save_translator(preset)
-
-    def run(*options):
-        code = main(["translate", str(preset), "a dog", *options])
-        return code, capsys.readouterr().out
-
-    for _ in range(2):
-        assert run("--engine", "onnx") == (0, "A DOG\n")
-    assert len(engine) == 1 and engine[0][-2:] == ["--format", "onnx"]
-    assert run("--engine", "onnx-int8") == (0, "A DOG\n")
-    assert len(engine) == 2 and engine[1][-2:] == ["--quantize", "int8"]
-    assert engine[0][5] != engine[1][5]
-    save_translator(preset)
-    config = preset / "config.json"
-    config.write_text(config.read_text() + " ")
-    assert run("--engine", "onnx") == (0, "A DOG\n")
-    assert len(engine) == 3 and engine[2][5] != engine[0][5]
-
-
-def test_what_an_engine_refuses(engine, tmp_path, capsys):
-    preset = tmp_path / "broken"
-    save_translator(preset)
-    for words, message in (
-        ([str(preset)], "broken cannot be exported; --engine keras needs no export"),
-        ([str(preset), "--backend", "jax"], "takes one preset and no --backend"),
-        (["--preset", str(preset), "--preset", "b"], "takes one preset"),
-    ):
-        assert main(["translate", *words, "--engine", "onnx", "a dog"]) == 2
-        assert message in capsys.readouterr().err
