@@ -109,7 +109,8 @@ class _LocalAttention(Attention):
         if focus is None:
             return weights
         distance = ops.cast(places, "float32") - focus[..., None]
-        bell = ops.exp(-2.0 * ops.square(distance / ops.cast(self.window, "float32")))
+        window = ops.cast(self.window, "float32")  # the explorer gives a tensor
+        bell = ops.exp(-2.0 * ops.square(distance / window))
         return weights * ops.cast(bell, weights.dtype)
 
     def get_config(self):
