@@ -20,16 +20,16 @@ from zoo.backend import usable_cores
 from zoo.servers.options import make_parser
 from zoo.servers.ray_options import OPTIONS, most_processors, read_options
 from zoo.serving.folder import versions
-from zoo.serving.transport import MOST_BYTES as MOST_ANSWER_BYTES
+from zoo.serving.transport import MOST_BYTES
 
 NAME = "zoo"  # of the application
 _SIGNALS = signal.SIGTERM, signal.SIGINT
 # Read by Ray's processes when they start; on a cluster they are set by who starts it.
-# The size is that of messages either way. The proxies read requests up to it, too, but
-# pass none above 8 MiB on.
+# Ray has one limit for requests and answers: that of the largest answer, alignments,
+# which a client takes. The proxies pass on no request of more than 8 MiB.
 ENVIRONMENT = {
     "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "zoo.servers.ray_proxy.middlewares",
-    "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE": str(MOST_ANSWER_BYTES),
+    "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE": str(MOST_BYTES),
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 # Bytes of the memory through which Ray passes requests and answers of more than 100 KB:
