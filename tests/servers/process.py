@@ -106,6 +106,17 @@ def still_there(server):
     assert server.client().translate("A dog runs.") == "Ein Hund rennt."
 
 
+def descendants(pid):
+    """The names of a process's descendants by their ids, by Linux's /proc."""
+    lines = subprocess.check_output(["ps", "-eo", "pid=,ppid=,args="], text=True)
+    rows = [line.split(None, 2) for line in lines.splitlines()]
+    found, before = {pid}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {int(row[0]) for row in rows if int(row[1]) in found}
+    return {int(row[0]): row[2] for row in rows if int(row[0]) in found - {pid}}
+
+
 # === Hostile requests, with the status that answers them ===
 PREDICT = "/v1/models/luong_local:predict"
 HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\n".encode()

@@ -122,6 +122,24 @@ def test_a_bad_request_fails_alone(make):
     assert gate.batches[1:] == [["a", "bad", "b"], ["a"], ["bad"], ["b"]]
 
 
+def test_the_queue_is_bounded_in_characters_too(make, monkeypatch):
+    monkeypatch.setattr("zoo.servers.batching._CHARACTERS", 10)
+    batcher = make()
+    gate, _ = busy(batcher)
+    futures = [ask(batcher, gate, "a" * 20)]  # nothing else waits
+    with pytest.raises(Refusal, match="20 characters are waiting, and at most 10"):
+        ask(batcher, gate, "b")
+    gate.gate.set()
+    assert upper(futures[0]) == ["A" * 20]
+    gate, _ = busy(batcher)
+    both = {"text": ["a"], "other": ["bcde"]}  # 5, of both inputs
+    futures = [batcher.submit(gate, both), ask(batcher, gate, "fg", "hij")]
+    with pytest.raises(Refusal, match="10 characters are waiting"):
+        ask(batcher, gate, "k")
+    gate.gate.set()
+    assert upper(futures[0]) == ["A"]
+
+
 def test_beyond_its_bound_the_queue_refuses(make):
     batcher = make(queue=3)
     gate, _ = busy(batcher)

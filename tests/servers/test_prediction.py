@@ -1,11 +1,12 @@
 import asyncio
+import time
 
 import numpy as np
 import pytest
 
 from zoo.servers.batching import Refusal
 from zoo.servers.messages import message
-from zoo.servers.prediction import PredictionAPI, check_size
+from zoo.servers.prediction import PredictionAPI, check_size, cut_details
 
 pytestmark = pytest.mark.backend_free
 
@@ -74,12 +75,6 @@ def test_predict_answers_by_the_version_that_is_asked_for(ask):
 
 
 def test_tensors_as_tensorflow_reads_them(ask):
-    shapes = {(3,): [b"A", b"B C", b"B C"], (2,): [b"A", b"B C"]}
-    for shape, texts in shapes.items():
-        answer = ask("Predict", predict(shape=shape))
-        assert outputs(answer)["translation"] == ([*shape], texts)
-    answer = ask("Predict", predict([], shape=[2]))
-    assert list(answer.outputs["translation"].string_val) == [b"", b""]
     assert outputs(ask("Predict", predict([])))["score"] == ([0], [])
     answer = ask("Predict", predict([b"a\xff"]))
     assert outputs(answer)["translation"][1] == ["A\ufffd".encode()]
@@ -94,6 +89,9 @@ def test_an_output_filter(ask):
     request.output_filter.append("other")
     code, text = ask("Predict", request)
     assert code == "INVALID_ARGUMENT" and text.endswith("received ['other']")
+    request.output_filter[:] = ["score", "translation", "score"]
+    code, text = ask("Predict", request)
+    assert code == "INVALID_ARGUMENT" and "each output once" in text
 
 
 @pytest.mark.parametrize(
@@ -102,15 +100,20 @@ def test_an_output_filter(ask):
         (b"\xff", "INVALID_ARGUMENT", "Predict: "),
         (predict(name="a").SerializeToString()[:-1], "INVALID_ARGUMENT", "Predict: "),
         (message("PredictRequest")(), "INVALID_ARGUMENT", "Missing ModelSpec"),
-        ({"name": ()}, "INVALID_ARGUMENT", "received {}"),
-        ({"name": "other"}, "INVALID_ARGUMENT", "received {'other': 2}"),
+        ({"name": ()}, "INVALID_ARGUMENT", "received []"),
+        ({"name": "other"}, "INVALID_ARGUMENT", "['text'], received ['other']"),
+        # Names come first: nothing of other inputs is read.
+        ({"name": ("text", "x"), "dtype": 1}, "INVALID_ARGUMENT", "['text', 'x']"),
         ({"dtype": 1}, "INVALID_ARGUMENT", "received the type 1 of the shape [2]"),
         ({"dtype": 3}, "INVALID_ARGUMENT", "received the type 3"),
         ({"shape": []}, "INVALID_ARGUMENT", "of the shape []"),
         ({"shape": [2, 1]}, "INVALID_ARGUMENT", "of the shape [2, 1]"),
         ({"shape": [-1]}, "INVALID_ARGUMENT", "of the shape [-1]"),
         ({"shape": [1]}, "INVALID_ARGUMENT", "with 2 strings"),
-        ({"shape": [2**62]}, "INVALID_ARGUMENT", "may have 512 texts"),
+        ({"shape": [3]}, "INVALID_ARGUMENT", "of the shape [3]"),
+        ({"shape": [2**62]}, "INVALID_ARGUMENT", "with 2 strings"),
+        ({"texts": (), "shape": [2]}, "INVALID_ARGUMENT", "with 0 strings"),
+        ({"texts": [b"a"] * 513}, "INVALID_ARGUMENT", "512 texts, received 513"),
         ({"signature_name": "x"}, "INVALID_ARGUMENT", "received 'x'"),
         ({"version_label": "x"}, "INVALID_ARGUMENT", "received 'x'"),
         ({"version": 7}, "NOT_FOUND", "received 7"),
@@ -124,6 +127,28 @@ def test_what_predict_refuses(ask, request_, code, text):
         request_ = predict(**request_)
     found = ask("Predict", request_)
     assert found[0] == code and text in found[1]
+
+
+def test_a_shape_of_many_dimensions_is_refused_at_once(ask):
+    request = predict(shape=[2**62 - 1] * 50_000)
+    begin = time.process_time()
+    code, text = ask("Predict", request)
+    assert code == "INVALID_ARGUMENT" and len(text) < 500
+    assert time.process_time() - begin < 2  # the product of the sizes takes longer
+
+
+def test_what_goes_wrong_beside_the_batcher_is_internal(ask, model, monkeypatch):
+    monkeypatch.setattr(model, "find", lambda *_: 1 // 0)
+    code, text = ask("Predict", predict())
+    assert code == "INTERNAL" and text.startswith("ZeroDivisionError: ")
+
+
+def test_details_have_room_in_a_header():
+    assert cut_details("no such model: é") == "no such model: é"
+    for text in ("\N{DOG}" * 3000, "a" + "\N{DOG}" * 3000, "\ud800" + "é" * 3000):
+        cut = cut_details(text)
+        assert 4000 < 3 * len(cut.encode()) <= 4096
+        assert text.replace("\ud800", "?").startswith(cut)
 
 
 def test_an_unknown_model(ask):

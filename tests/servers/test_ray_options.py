@@ -54,6 +54,7 @@ def test_replicas_that_follow_the_load(given, least):
         "target_ongoing_requests": 8.0,
     }
     assert most_processors(options) == 4
+    assert read_options(options) == options
 
 
 @pytest.mark.parametrize(
@@ -62,12 +63,26 @@ def test_replicas_that_follow_the_load(given, least):
         ({}, r"models must be name -> folder. Received: None"),
         ({"models": ["a"]}, r"models must be name -> folder. Received: \['a'\]"),
         ({"models": MODELS, "port": 1, "workers": 2}, "Received: port, workers"),
-        ({"models": MODELS, "replicas": 0}, "Received: 0 to 0"),
-        ({"models": MODELS, "min_replicas": 2}, "Received: 2 to None"),
-        ({"models": MODELS, "max_replicas": 0}, "Received: 0 to 0"),
+        *(
+            ({"models": MODELS, name: value}, f"`{name}` must be .*: {name}={value!r}$")
+            for name, value in (
+                *(("replicas", 0), ("replicas", "2"), ("max_replicas", 0)),
+                *(("threads", 0), ("threads", "2"), ("queue", 0), ("batch_size", 1.5)),
+                *(("timeout", -1.0), ("timeout", "9"), ("wait", -0.5), ("wait", "1")),
+                ("target_ongoing_requests", 0),
+            )
+        ),
+        (
+            {"models": MODELS, "min_replicas": 2},
+            "replicas=None, min_replicas=2, max_replicas=None",
+        ),
         (
             {"models": MODELS, "min_replicas": 3, "max_replicas": 2},
-            "at least 1 replica.*Received: 3 to 2",
+            "Expected replicas alone, or .*min_replicas=3, max_replicas=2",
+        ),
+        (
+            {"models": MODELS, "replicas": 5, "max_replicas": 3},
+            "Received: replicas=5, min_replicas=None, max_replicas=3",
         ),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 
 grpc = pytest.importorskip("grpc", reason="it is of the extras `serving` and `ray`")
 
-from zoo.servers.bodies import MOST_BYTES  # noqa: E402
+from zoo.servers.bodies import MOST_REQUEST_BYTES  # noqa: E402
 from zoo.servers.ray_proxy import RESTErrors, add_services  # noqa: E402
 
 pytestmark = pytest.mark.backend_free
@@ -41,7 +41,7 @@ def ask(*requests):
 
     async def run():
         server = grpc.aio.server(
-            options=[("grpc.max_receive_message_length", 2 * MOST_BYTES)]
+            options=[("grpc.max_receive_message_length", 2 * MOST_REQUEST_BYTES)]
         )
         add_services(Servicer(), server)
         port = server.add_insecure_port("localhost:0")
@@ -65,8 +65,8 @@ def test_methods_and_the_size_of_requests():
         (PREDICT, b"abc"),
         (f"{service}.PredictionService/GetModelMetadata", b""),
         (f"{service}.ModelService/GetModelStatus", b""),
-        (PREDICT, b"a" * (MOST_BYTES + 1)),
-    ) == [b"cba", b"metadata", b"status", str(MOST_BYTES + 1).encode()]
+        (PREDICT, b"a" * (MOST_REQUEST_BYTES + 1)),
+    ) == [b"cba", b"metadata", b"status", str(MOST_REQUEST_BYTES + 1).encode()]
     [(code, _)] = ask((f"{service}.PredictionService/Classify", b""))
     assert code == "UNIMPLEMENTED"
 

@@ -17,6 +17,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.export import FOLDERS, export_graphs_preset, export_preset, model_name
 from zoo.cli.presets import find_preset
+from zoo.servers.ray_options import read_replicas
 
 HELP = "run a model server"
 EXAMPLE = "zoo serve luong_local"
@@ -43,7 +44,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--engine", choices=FORMATS, default="tensorflow", help=text)
     text = "of exports (default: onnx for kserve and ray, which serve savedmodel too)"
-    command.add_argument("--format", choices=FOLDERS, help=text)
+    forms = dict.fromkeys(form for forms in FORMATS.values() for form in forms)
+    command.add_argument("--format", choices=forms, help=text)
     text = "folder of the exported models (default exports, exports/onnx)"
     command.add_argument("--folder", help=text)
     command.add_argument("--port", type=count, default=8500, help="gRPC (default 8500)")
@@ -54,13 +56,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--intra-op-threads", type=_threads, default=1, help=text)
     text = "Docker image (default: see docs/serving.md)"
     command.add_argument("--image", help=text)
-    text = "Ray: processes that serve (default 1)"
+    text = "Ray: replicas, processes that serve (default 1)"
     command.add_argument("--replicas", type=count, help=text)
-    text = (
-        "Ray: as many processes as the load asks for, from --min-replicas (default 1)"
-    )
+    text = "Ray: minimum replicas, with autoscaling (default 1)"
     command.add_argument("--min-replicas", type=count, metavar="N", help=text)
-    command.add_argument("--max-replicas", type=count, metavar="N", help="to N")
+    text = "Ray: maximum replicas; turns autoscaling on"
+    command.add_argument("--max-replicas", type=count, metavar="N", help=text)
     text = "Ray: REST's address (default 127.0.0.1; 0.0.0.0: that of every network)"
     command.add_argument("--host", help=text)
     text = "run each request on its own"
@@ -152,15 +153,9 @@ def _format(arguments):
             )
     if arguments.engine != "tensorflow" and not arguments.intra_op_threads:
         raise BadInput("--intra-op-threads 0 goes with --engine tensorflow")
-    least, most = arguments.min_replicas, arguments.max_replicas
-    if arguments.replicas and (least or most):
-        raise BadInput(
-            "expected --replicas, or --min-replicas and --max-replicas, received both"
-        )
-    if least and (most or 0) < least:
-        raise BadInput(
-            "--min-replicas goes with a --max-replicas that isn't less, received "
-            f"{least} and {most}"
+    with bad_input():
+        read_replicas(
+            arguments.replicas, arguments.min_replicas, arguments.max_replicas
         )
     return arguments.format or formats[0]
 
@@ -241,7 +236,7 @@ def _preset_of(version):
     from zoo.serving import manifest, read_metadata
 
     if (version / manifest.MANIFEST).is_file():
-        return manifest.read_version(version)[0].get("preset")
+        return manifest.read_manifest(version)[1].get("preset")
     return read_metadata(version).get("preset")
 
 

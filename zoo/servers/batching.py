@@ -10,6 +10,9 @@ from typing import Any
 from zoo.checks import above_zero, positive, zero_or_above
 from zoo.serving.server import MAX_BATCH_SIZE
 
+# That may wait, in whatever number of texts: 256 MB at the most.
+_CHARACTERS = 2**26
+
 Inputs = dict[str, list[str]]
 Rows = dict[str, Sequence[Any]]
 
@@ -28,10 +31,11 @@ class Refusal(Exception):
 
 
 class _Request:
-    """A request that waits: its future, its size and its time."""
+    """A request that waits: its future, its sizes and its time."""
 
     def __init__(self, run, inputs, count, deadline):
         self.run, self.inputs, self.count = run, inputs, count
+        self.characters = sum(len(t) for texts in inputs.values() for t in texts)
         self.future: Future[Rows] = Future()
         self.came, self.deadline = time.monotonic(), deadline
 
@@ -48,7 +52,8 @@ class Batcher:
     Args:
         workers: threads, each of which runs one batch at a time.
         batch_size: texts of a batch.
-        queue: texts that may wait; a request for which there is no room is refused.
+        queue: texts that may wait, of 2^26 characters in all; a request for which there
+            is no room is refused.
         wait: seconds that an idle worker waits for more texts than the first request's.
         timeout: seconds in which a request has to be answered. One that is still
             waiting then is not run.
@@ -121,20 +126,28 @@ class Batcher:
         with self._changed:
             if self._closed:
                 raise Refusal("UNAVAILABLE", "the server is stopping")
-            if self._texts() + count > self.queue:
+            if self._full(parts):
                 self._drop_late()
-            # Where nothing waits, any request has room.
-            if (waiting := self._texts()) and waiting + count > self.queue:
-                raise Refusal(
-                    "RESOURCE_EXHAUSTED",
-                    f"{waiting} texts are waiting, and at most {self.queue} may",
-                )
+            if why := self._full(parts):
+                raise Refusal("RESOURCE_EXHAUSTED", why)
             self._waiting.extend(parts)
             self._changed.notify(len(parts))
         return _joined([part.future for part in parts])
 
-    def _texts(self):
-        return sum(request.count for request in self._waiting)
+    def _full(self, parts):
+        """Returns why there is no room for the parts of a request, or None."""
+        for name, unit, most in (
+            ("count", "texts", self.queue),
+            ("characters", "characters", _CHARACTERS),
+        ):
+            waiting, new = (
+                sum(getattr(request, name) for request in requests)
+                for requests in (self._waiting, parts)
+            )
+            # Where nothing waits, any request has room.
+            if waiting and waiting + new > most:
+                return f"{waiting} {unit} are waiting, and at most {most} may"
+        return None
 
     @property
     def alive(self) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-MOST_BYTES = 8 * 2**20  # of a request, as over KServe's gRPC
+MOST_REQUEST_BYTES = 8 * 2**20  # of a request, as over KServe's gRPC
 _TYPE, _JSON = b"content-type", b"application/json"
 _FORM = b"application/x-www-form-urlencoded"  # what curl calls any body
 
@@ -23,7 +23,9 @@ class BoundedBodies:
         seconds: time for the whole body.
     """
 
-    def __init__(self, app: Any, most: int = MOST_BYTES, seconds: float = 30.0) -> None:
+    def __init__(
+        self, app: Any, most: int = MOST_REQUEST_BYTES, seconds: float = 30.0
+    ) -> None:
         self.app, self.most, self.seconds = app, most, seconds
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the servers' commands share: models, options, what their processes log."""
+"""What the servers' commands share: models, options and logging."""
 
 import argparse
 import logging
@@ -8,8 +8,8 @@ from typing import Any
 
 # Option -> its default, and what it is.
 COMMON = {
-    "port": (8500, "gRPC"),
-    "rest_port": (8501, "REST"),
+    "port": (8500, "gRPC port"),
+    "rest_port": (8501, "REST port"),
     "threads": (1, "threads per operation"),
     "batch_size": (64, "texts that run together; 1: each request on its own"),
     "queue": (1024, "texts that may wait; further requests are refused"),

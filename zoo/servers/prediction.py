@@ -1,6 +1,6 @@
 """TensorFlow Serving's gRPC API: what its methods answer, for any gRPC server."""
 
-import math
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +9,7 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
 from zoo.servers.batching import Refusal
-from zoo.servers.bodies import MOST_BYTES
+from zoo.servers.bodies import MOST_REQUEST_BYTES
 from zoo.servers.messages import message
 from zoo.servers.models import ServedModel
 from zoo.servers.rest import model_metadata, model_status, read_texts, served_model
@@ -23,6 +23,11 @@ SERVICES = {
 }
 _STRING, _FLOAT = 7, 1  # of the enum DataType
 _SIGNATURES = "signature_def"  # the only metadata that there is
+# UTF-8 bytes of an error's text. gRPC writes each as up to three, in a header, and
+# clients refuse headers of more than 8 KiB.
+_MOST_DETAILS = 4096 // 3
+
+logger = logging.getLogger("zoo.servers")
 
 
 class PredictionAPI:
@@ -49,8 +54,18 @@ class PredictionAPI:
 
         Raises:
             Refusal: RESOURCE_EXHAUSTED for too many bytes, INVALID_ARGUMENT if they are
-                not the message, and what the model refuses.
+                not the message, what the model refuses, and INTERNAL for anything else
+                that goes wrong.
         """
+        try:
+            return await self._answer(method, data)
+        except Refusal:
+            raise
+        except Exception as error:
+            logger.exception("%s failed", method)
+            raise Refusal("INTERNAL", f"{type(error).__name__}: {error}") from error
+
+    async def _answer(self, method, data):
         check_size(len(data))
         try:
             request = message(f"{method}Request").FromString(data)
@@ -75,11 +90,16 @@ def check_size(size: int) -> None:
     Raises:
         Refusal: RESOURCE_EXHAUSTED, gRPC's code for it.
     """
-    if size > MOST_BYTES:
+    if size > MOST_REQUEST_BYTES:
         raise Refusal(
             "RESOURCE_EXHAUSTED",
-            f"a request may have {MOST_BYTES:,} bytes, received {size:,}",
+            f"a request may have {MOST_REQUEST_BYTES:,} bytes, received {size:,}",
         )
+
+
+def cut_details(text: str) -> str:
+    """Returns as much of an error's text as has room in gRPC's headers."""
+    return text.encode("utf-8", "replace")[:_MOST_DETAILS].decode("utf-8", "ignore")
 
 
 def _status(model, version, label, _):
@@ -114,6 +134,18 @@ async def _predict(model, version, label, request):
             "INVALID_ARGUMENT",
             f"the outputs are {list(signature.outputs)}, received {sorted(unknown)}",
         )
+    if len(set(wanted)) < len(wanted):
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"output_filter must name each output once, received {describe(wanted)}",
+        )
+    # Before any text is read.
+    if set(request.inputs) != set(signature.inputs):
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"expected the inputs {list(signature.inputs)}, received "
+            f"{describe(sorted(request.inputs))}",
+        )
     inputs = {key: _read(tensor, key) for key, tensor in request.inputs.items()}
     outputs = await model.answer(signature, inputs)
     answer = message("PredictResponse")()
@@ -127,14 +159,14 @@ async def _predict(model, version, label, request):
 def _read(tensor, name):
     """Returns the texts of a TensorProto of strings, `(B,)`."""
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
-    count = math.prod(sizes)
     values = list(tensor.string_val)
     fits = (
         tensor.dtype == _STRING
         and not tensor.tensor_content
         and not tensor.tensor_shape.unknown_rank
-        and len(sizes) == 1
-        and len(values) <= count
+        # TensorFlow repeats the last value for those that are left out. Here that
+        # would make a request of 8 MB one of gigabytes.
+        and sizes == [len(values)]
     )
     if not fits:
         raise Refusal(
@@ -142,13 +174,12 @@ def _read(tensor, name):
             f"{name} must be a tensor of strings (B,), received the type "
             f"{tensor.dtype} of the shape {describe(sizes)} with {len(values)} strings",
         )
-    if count > MAX_BATCH_SIZE:
+    if len(values) > MAX_BATCH_SIZE:
         raise Refusal(
             "INVALID_ARGUMENT",
-            f"a request may have {MAX_BATCH_SIZE} texts, received {count} of {name}",
+            f"a request may have {MAX_BATCH_SIZE} texts, received {len(values)} of "
+            f"{name}",
         )
-    # TensorFlow repeats the last value for those that are left out.
-    values += (values[-1:] or [b""]) * (count - len(values))
     return read_texts(values, name)
 
 

@@ -7,11 +7,12 @@ ray[serve-grpc], onnxruntime, sentencepiece, regex, lazy-loader and NumPy; Saved
 need TensorFlow and tensorflow_text as well.
 """
 
+import contextlib
 import logging
 import os
 import signal
 import sys
-import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,13 +23,18 @@ from zoo.serving.folder import versions
 from zoo.serving.transport import MOST_BYTES
 
 NAME = "zoo"  # of the application
+_SIGNALS = signal.SIGTERM, signal.SIGINT
 # Read by Ray's processes when they start; on a cluster they are set by who starts it.
+# Ray has one limit for requests and answers: that of the largest answer, alignments,
+# which a client takes. The proxies pass on no request of more than 8 MiB.
 ENVIRONMENT = {
     "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "zoo.servers.ray_proxy.middlewares",
     "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE": str(MOST_BYTES),
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-_OBJECTS = 2**28  # bytes for Ray's objects, of which a server has none
+# Bytes of the memory through which Ray passes requests and answers of more than 100 KB:
+# 32 of the largest requests at a time. Ray writes what has no room to the disk.
+_OBJECTS = 2**28
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -38,7 +44,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         argv: the arguments. Default: those of the process.
     """
     own = {
-        "host": ("127.0.0.1", "REST's address, 0.0.0.0 for all; Ray's gRPC has all"),
+        "host": (
+            "127.0.0.1",
+            "REST's address; Ray's gRPC always listens on all interfaces",
+        ),
         "address": ("local", "of a Ray cluster; local: one for this process alone"),
     }
     parser = make_parser("zoo.servers.ray", __doc__, {**OPTIONS, **own})
@@ -55,13 +64,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    _serve(options, address, host, port, rest_port)
+    with contextlib.suppress(KeyboardInterrupt):  # the process is stopped
+        _serve(options, address, host, port, rest_port)
 
 
 def _serve(
     options: dict[str, Any], address: str, host: str, port: int, rest_port: int
 ) -> None:
-    """Runs the application until the process is stopped."""
+    """Runs the application until a signal stops the process.
+
+    Raises:
+        KeyboardInterrupt: at the signal.
+        SystemExit: if it cannot start, or the cluster has one already.
+    """
     import ray
     from ray import serve
 
@@ -76,9 +91,9 @@ def _serve(
         include_dashboard=False if local else None,
         logging_level=logging.WARNING,
     )
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    # Both raise KeyboardInterrupt, since `serve.run` may wait for processors forever.
+    for number in _SIGNALS:
+        signal.signal(number, signal.default_int_handler)
     timeout = options["timeout"]
     serve.start(
         http_options={
@@ -94,21 +109,29 @@ def _serve(
         },
         logging_config={"enable_access_log": False, "log_level": "WARNING"},
     )
+    if NAME in serve.status().applications:
+        raise SystemExit(
+            f"the cluster has an application {NAME} already: stop the command that "
+            "serves it, or run `serve shutdown`"
+        )
     try:
         try:
             serve.run(build(options), name=NAME, route_prefix="/")
         except RuntimeError as error:
-            found = serve.status().applications[NAME].deployments.values()
+            found = serve.status().applications.get(NAME)
+            deployments = found.deployments.values() if found else ()
             raise SystemExit(
-                "\n".join([str(error), *(d.message for d in found)])
+                "\n".join([str(error), *(d.message for d in deployments)])
             ) from None
         ports = {node["MetricsExportPort"] for node in ray.nodes() if node["Alive"]}
         print(
             f"ready; metrics at the ports {sorted(ports)}", file=sys.stderr, flush=True
         )
-        while not stop.wait(1.0):
-            pass
+        while True:
+            time.sleep(3600)
     finally:
+        for number in _SIGNALS:  # the end is not to be interrupted
+            signal.signal(number, signal.SIG_IGN)
         if local:
             serve.shutdown()
         else:

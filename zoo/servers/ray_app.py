@@ -11,15 +11,13 @@ from starlette.responses import JSONResponse
 from zoo.servers.batching import Batcher, Refusal
 from zoo.servers.models import open_models, watch
 from zoo.servers.options import set_up_logging
-from zoo.servers.prediction import PredictionAPI, check_size
+from zoo.servers.prediction import PredictionAPI, check_size, cut_details
 from zoo.servers.ray_options import (
     deployment_options,
     read_options,
     replica_arguments,
 )
 from zoo.servers.rest import RESTAPI
-
-_MOST_DETAILS = 1000  # characters of an error over gRPC, which stand in a header
 
 
 class Replica:
@@ -75,7 +73,7 @@ class Replica:
             return await self._grpc.answer(method, data)
         except Refusal as refusal:
             context.set_code(getattr(grpc.StatusCode, refusal.code))
-            context.set_details(str(refusal)[:_MOST_DETAILS])
+            context.set_details(cut_details(str(refusal)))
             return _Nothing()
 
 

@@ -3,15 +3,25 @@
 from collections.abc import Mapping
 from typing import Any
 
+from zoo.checks import above_zero, positive, zero_or_above
 from zoo.servers.options import COMMON
 
 # Option -> its default, or its type where there is none, and what it is.
 OPTIONS = {
-    "replicas": (1, "processes that serve, each with --threads processors"),
-    "min_replicas": (int, "instead of --replicas: as many as the load needs, from N"),
-    "max_replicas": (int, "to N"),
-    "target_ongoing_requests": (32.0, "of a replica, at which their number stays"),
+    "replicas": (int, "processes that serve, each of --threads processors (default 1)"),
+    "min_replicas": (int, "minimum replicas, with autoscaling (default 1)"),
+    "max_replicas": (int, "maximum replicas; turns autoscaling on"),
+    "target_ongoing_requests": (
+        32.0,
+        "requests in progress per replica that autoscaling aims for",
+    ),
 }
+_CHECKS = {
+    **dict.fromkeys(("threads", "batch_size", "queue"), positive),
+    **dict.fromkeys(("timeout", "target_ongoing_requests"), above_zero),
+    "wait": zero_or_above,
+}
+_REPLICAS = ("replicas", "min_replicas", "max_replicas")
 _BATCHING = ("batch_size", "queue", "wait", "timeout")
 
 
@@ -24,7 +34,8 @@ def read_options(args: Mapping[str, Any]) -> dict[str, Any]:
             None stands for the default.
 
     Raises:
-        ValueError: for other names, no models, or numbers of replicas that don't fit.
+        ValueError: for other names, no models, values of another type or out of range,
+            or numbers of replicas that don't fit; see `read_replicas`.
     """
     known = {**COMMON, **OPTIONS}
     options: dict[str, Any] = {
@@ -43,17 +54,34 @@ def read_options(args: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"models must be name -> folder. Received: {options['models']!r}"
         )
-    least, most = options["min_replicas"], options["max_replicas"]
-    if least is None and most is None:
-        least = most = options["replicas"]
-    elif least is None:
-        least = min(1, most)
-    if most is None or not 1 <= least <= most:
+    for name, check in _CHECKS.items():
+        options[name] = check(name, options[name])
+    return {**options, **read_replicas(*(options[name] for name in _REPLICAS))}
+
+
+def read_replicas(
+    replicas: int | None, min_replicas: int | None, max_replicas: int | None
+) -> dict[str, int | None]:
+    """Returns the options of these names, with their defaults: 1 replica, or from 1 on.
+
+    Raises:
+        ValueError: for both `replicas` and autoscaling, a minimum without a maximum or
+            above it, or anything but positive integers.
+    """
+    given = dict(zip(_REPLICAS, (replicas, min_replicas, max_replicas), strict=True))
+    for name, value in given.items():
+        if value is not None:
+            positive(name, value)
+    if min_replicas is None and max_replicas is None:
+        return {**given, "replicas": replicas or 1}
+    least = min_replicas or 1
+    if replicas is not None or max_replicas is None or max_replicas < least:
+        found = ", ".join(f"{name}={value}" for name, value in given.items())
         raise ValueError(
-            "There must be at least 1 replica, and max_replicas must not be less than "
-            f"min_replicas. Received: {least} to {most}"
+            "Expected replicas alone, or max_replicas with a min_replicas (default 1) "
+            f"that is not above it. Received: {found}"
         )
-    return options
+    return {**given, "min_replicas": least}
 
 
 def deployment_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,7 +101,7 @@ def deployment_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["max_replicas"] is None:
         return {**chosen, "num_replicas": options["replicas"]}
     scaling = {
-        "min_replicas": options["min_replicas"] or 1,
+        "min_replicas": options["min_replicas"],
         "max_replicas": options["max_replicas"],
         "target_ongoing_requests": options["target_ongoing_requests"],
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from zoo.servers.bodies import MOST_BYTES, BoundedBodies, send_error
+from zoo.servers.bodies import MOST_REQUEST_BYTES, BoundedBodies, send_error
 from zoo.servers.prediction import SERVICES
 
 _GONE = "the replica that had the request is gone: it has to be sent again"
@@ -24,7 +24,7 @@ def add_services(servicer: Any, server: Any) -> None:
 class _Services(grpc.GenericRpcHandler):
     """The methods of `SERVICES`; Ray puts calls of replicas in their place.
 
-    Messages are not read here: a replica gets the bytes, or the number of too many.
+    Messages are not read here; an oversized message is replaced by its size.
     """
 
     def __init__(self, servicer: Any) -> None:
@@ -46,13 +46,14 @@ def _handler(call):
 
 
 def _bounded(data: bytes) -> bytes | int:
-    return data if len(data) <= MOST_BYTES else len(data)
+    return data if len(data) <= MOST_REQUEST_BYTES else len(data)
 
 
 def _unavailable_without_answer(call: Callable[..., Any]) -> Callable[..., Any]:
     """Makes Ray's INTERNAL for a replica that died UNAVAILABLE, so that clients retry.
 
-    To the errors that a replica answers Ray adds metadata, the request's id.
+    Ray has it for exceptions of a replica, too, but ours raises none: it answers
+    INTERNAL. To what a replica answers Ray adds metadata, the request's id.
     """
 
     async def checked(request, context):
