@@ -13,7 +13,7 @@ const { address, server } = await serve(folder);
 const browser = await launch();
 const models = "models=luong_local,bahdanau,transformer";
 const { page, context } = await open(browser, `${address}#${models}&text=A`, {
-  viewport: { width: 1180, height: 760 },
+  viewport: { width: 1180, height: 940 },
   colorScheme: "light",
 });
 const frames = [];
@@ -57,7 +57,7 @@ await page.locator(".panel").evaluate((panel) => panel.scrollIntoView());
 await page.waitForTimeout(600);
 for (let step = 0; step < 8; step++) {
   await shoot(600);
-  await page.getByRole("button", { name: "Next step" }).click();
+  await page.getByRole("button", { name: "One step on" }).click();
   await page.waitForTimeout(250);
 }
 await page.getByRole("tab", { name: "Beam" }).click();
