@@ -184,9 +184,10 @@ def test_a_state_that_grows_has_a_limit(pair, tmp_path):
     records, wanted = (x.translate(SHORT[::3], **options) for x in (found, task))
     for record, other in zip(records, wanted, strict=True):
         same(record, other)
-    assert found.translate("dog", max_length=34)
-    with pytest.raises(ValueError, match="and 34 steps of a target. Received: .* 35"):
-        found.translate("dog", max_length=35)
+    longest = found.translate("dog", max_length=34, min_length=34)
+    assert found.translate("dog", max_length=99, min_length=34) == longest
+    with pytest.raises(ValueError, match="and 34 steps of a target. Received: "):
+        found.score("dog", "dog " * 40)
 
 
 @pytest.mark.parametrize("name", [*map(long, PRESETS)])

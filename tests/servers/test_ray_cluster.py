@@ -58,7 +58,12 @@ def cluster():
     """The address of a cluster with two processors, in a process of its own."""
     process = subprocess.Popen(
         [python("ray"), "-c", _CLUSTER],
-        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": str(ROOT)},
+        env={
+            **os.environ,
+            **ENVIRONMENT,
+            "PYTHONPATH": str(ROOT),
+            "RAY_AUTH_MODE": "disabled",  # the command has no token either
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
