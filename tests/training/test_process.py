@@ -106,6 +106,9 @@ def test_only_jax_keeps_programs_and_the_environment_comes_first(monkeypatch, tm
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "jax", None)
     names = ("JAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_MAX_SIZE")
+    for name in (*names, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"):
+        monkeypatch.setenv(name, "")  # so that what is set here does not stay
+        monkeypatch.delenv(name)
 
     def kept(backend, **environment):
         for name in names:
@@ -120,7 +123,10 @@ def test_only_jax_keeps_programs_and_the_environment_comes_first(monkeypatch, tm
         assert kept(backend) == [None, None]
     folder, size = kept("jax")
     assert Path(folder).parent == tmp_path / "jax" and size == str(2**30)
+    for name in ("whole-cache", "whole-atime", "cut-cache"):
+        (Path(folder) / name).write_text("")
     assert kept("jax") == [folder, size]
+    assert {p.name for p in Path(folder).iterdir()} == {"whole-cache", "whole-atime"}
     monkeypatch.setattr(process, "_processor", lambda: "another one")
     assert kept("jax")[0] != folder
     assert kept("jax", JAX_COMPILATION_CACHE_DIR="mine") == ["mine", None]

@@ -287,6 +287,7 @@ def _keep_programs():
     folder = cache_folder() / "jax" / f"{kind:08x}"
     if not _is_ours(folder):
         return
+    _remove_incomplete(folder)
     settings = {
         "jax_compilation_cache_dir": str(folder),
         "jax_compilation_cache_max_size": _MOST_KEPT,
@@ -310,6 +311,17 @@ def _is_ours(folder):
     user = getattr(os, "getuid", lambda: found.st_uid)()  # Windows has none
     alone = found.st_uid == user and not found.st_mode & 0o022
     return alone and os.access(folder, os.W_OK)
+
+
+def _remove_incomplete(folder):
+    """Removes programs without the time of their use, as a killed process leaves them.
+
+    JAX would fail to find the oldest one, and keep nothing more.
+    """
+    for program in folder.glob("*-cache"):
+        if not program.with_name(f"{program.name[: -len('-cache')]}-atime").exists():
+            with contextlib.suppress(OSError):
+                program.unlink()
 
 
 def _processor():
