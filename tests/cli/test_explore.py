@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def served(monkeypatch):
-    """What would be served, without a server."""
+    """Records the arguments of the server, which is not started."""
     pytest.importorskip("uvicorn", reason="needs the extra `explore`")
     from zoo.explorer import server
 

@@ -1,4 +1,4 @@
-"""What the page knows of bundled presets."""
+"""The description of bundled presets for the page."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What zoo/explorer/static holds is what explorer/ gives."""
+"""zoo/explorer/static is what the sources in explorer/ build."""
 
 import gzip
 import re

@@ -1,4 +1,4 @@
-"""What the explorer's page knows of a model before it is loaded."""
+"""Describes a model to the explorer's page before it is loaded."""
 
 import json
 from pathlib import Path

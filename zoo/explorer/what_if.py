@@ -11,7 +11,7 @@ from zoo.layers.attention import mix
 
 
 class Details(NamedTuple):
-    """What a step shows, beside logits, weights and state.
+    """Details of a step, beside its logits, weights and state.
 
     Attributes:
         heads: of a Transformer, the weights of each head on the source `(R, layers, h,

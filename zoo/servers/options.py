@@ -1,4 +1,4 @@
-"""What the servers' commands share: models, options and logging."""
+"""Arguments and logging that the servers' commands share."""
 
 import argparse
 import logging

@@ -1,4 +1,4 @@
-"""What runs in Ray Serve's proxies: the gRPC services, and the REST API's errors.
+"""Code that Ray Serve's proxies run: the gRPC services, and the REST API's errors.
 
 Ray imports `add_services` by its name in `grpc_options`, and `middlewares` by the
 environment variable RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH.
