@@ -1,9 +1,10 @@
 """Bahdanau, Cho & Bengio 2015: RNNsearch, additive attention with a GRU decoder.
 
-    python recipes/bahdanau.py --scale tiny|small|multi30k|paper
+    python recipes/bahdanau.py --scale tiny|small|tatoeba|multi30k|paper
 
 tiny:  generated text (words in reverse order), under two minutes, no download.
 small: Multi30k and Tatoeba, English to German.
+tatoeba: Tatoeba alone: a preset that is free for any use.
 multi30k: Multi30k alone, the strict benchmark; German to English by `--set source=de
        --set target=en`.
 paper: the paper's layers and schedule (section 4, appendix B), on the same text as
@@ -23,6 +24,7 @@ from zoo.run.translators import (
     paper,
     small,
     task,
+    tatoeba,
     tiny,
     translation_recipe,
 )
@@ -30,6 +32,15 @@ from zoo.training import Optimizer
 
 # Appendix B.2: norm clipped at 1, and a rate of 1, not Keras's 0.001.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
+# The layers of small and tatoeba.
+SMALL = {
+    "hidden_dim": 256,
+    "embedding_dim": 256,
+    "attention_dim": 256,
+    "maxout_dim": 256,
+    "dropout": 0.2,
+    "initializer_range": 0.05,
+}
 
 RECIPE = translation_recipe(
     name="bahdanau",
@@ -68,20 +79,10 @@ RECIPE = translation_recipe(
                 "initializer_range": 0.1,
             }
         ),
-        "small": small(
-            {
-                "hidden_dim": 256,
-                "embedding_dim": 256,
-                "attention_dim": 256,
-                "maxout_dim": 256,
-                "dropout": 0.2,
-                "initializer_range": 0.05,
-            },
-            # Those of the bundled preset. The other recipes' batches, which take less
-            # time to learn as much, were not tried.
-            rate=2e-3,
-            batch={"batch_tokens": 1536},
-        ),
+        # The batches of the bundled preset. The other recipes', which take less time to
+        # learn as much, were not tried.
+        "small": small(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
+        "tatoeba": tatoeba(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
         "multi30k": multi30k(
             {
                 "hidden_dim": 256,

@@ -153,7 +153,6 @@ def card(variant: Variant, family: dict[str, Any]) -> dict[str, Any]:
             "Years before 1900 and after 2099, misspelt months, other languages, and "
             "years of two digits but after dots.",
         ],
-        "license": "apache-2.0",
         "paper": family["paper"],
         "task": "translate",
     }

@@ -1,12 +1,13 @@
 """Luong, Pham & Manning 2015: every attention and score of the paper, input feeding.
 
-    python recipes/luong_local.py --scale tiny|small|multi30k|paper
+    python recipes/luong_local.py --scale tiny|small|tatoeba|multi30k|paper
 
 Each variant is run by its own file, `luong_local.py` and so on; this one has their
 choices. They differ in the attention only.
 
 tiny:  generated text (words in reverse order), under two minutes, no download.
 small: Multi30k and Tatoeba, English to German: the bundled presets.
+tatoeba: Tatoeba alone: presets that are free for any use.
 multi30k: Multi30k alone, the strict benchmark; German to English by `--set source=de
        --set target=en`.
 paper: the paper's layers and schedule (section 4.1), on the same text as small.
@@ -23,6 +24,7 @@ from zoo.run.translators import (
     paper,
     small,
     task,
+    tatoeba,
     tiny,
     translation_recipe,
 )
@@ -136,6 +138,7 @@ def recipe(name: str, file: str) -> Recipe:
     variant = VARIANTS[name]
     kind = {"attention": variant.attention, "score": variant.score}
     both = {"bidirectional": variant.bidirectional}
+    everyday = {**kind, **LAYERS, **both, "dropout": 0.1, "readout_dropout": 0.1}
     title = f"Luong et al. 2015, {variant.words}"
     return translation_recipe(
         name,
@@ -150,10 +153,8 @@ def recipe(name: str, file: str) -> Recipe:
                     "dropout": 0.0,
                 }
             ),
-            "small": small(
-                {**kind, **LAYERS, **both, "dropout": 0.1, "readout_dropout": 0.1},
-                RATE,
-            ),
+            "small": small(everyday, RATE),
+            "tatoeba": tatoeba(everyday, RATE),
             "multi30k": multi30k(
                 {**kind, **LAYERS, "dropout": 0.3, "readout_dropout": 0.3}, RATE
             ),

@@ -2,7 +2,7 @@
 
 One of the variants of luong.py, which has the choices of them all.
 
-    python recipes/luong_reversed.py --scale tiny|small|multi30k|paper
+    python recipes/luong_reversed.py --scale tiny|small|tatoeba|multi30k|paper
 """
 
 import sys

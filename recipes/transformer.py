@@ -1,9 +1,10 @@
 """Vaswani et al. 2017: the Transformer.
 
-    python recipes/transformer.py --scale tiny|small|multi30k|paper
+    python recipes/transformer.py --scale tiny|small|tatoeba|multi30k|paper
 
 tiny:  generated text (words in reverse order), under two minutes, no download.
 small: Multi30k and Tatoeba, English to German.
+tatoeba: Tatoeba alone: a preset that is free for any use.
 multi30k: Multi30k alone, the strict benchmark; German to English by `--set source=de
        --set target=en`.
 paper: the base model and its schedule (section 5), on the same text as small. The big
@@ -23,6 +24,7 @@ from zoo.run.translators import (
     paper,
     small,
     task,
+    tatoeba,
     tiny,
     translation_recipe,
 )
@@ -30,6 +32,15 @@ from zoo.training import Optimizer
 
 # Section 5.3, which doesn't clip the norm.
 ADAM = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
+# The layers of small and tatoeba.
+SMALL = {
+    "num_layers": 3,
+    "hidden_dim": 256,
+    "ff_dim": 1024,
+    "num_heads": 4,
+    "norm": "pre",
+    "dropout": 0.1,
+}
 
 RECIPE = translation_recipe(
     name="transformer",
@@ -67,17 +78,8 @@ RECIPE = translation_recipe(
             },
             rate=3e-3,
         ),
-        "small": small(
-            {
-                "num_layers": 3,
-                "hidden_dim": 256,
-                "ff_dim": 1024,
-                "num_heads": 4,
-                "norm": "pre",
-                "dropout": 0.1,
-            },
-            rate=1e-3,
-        ),
+        "small": small(SMALL, rate=1e-3),
+        "tatoeba": tatoeba(SMALL, rate=1e-3),
         # The published layers (transformer-tiny of LividWo/Revisit-MMT).
         "multi30k": multi30k(
             {

@@ -204,6 +204,21 @@ def test_an_option_of_translators_is_none_of_its(capsys):
 
 
 @pytest.mark.once
+def test_a_preset_of_tatoeba_alone_has_a_name_of_its_own(tmp_path):
+    names = {}
+
+    def work(run):
+        names[run.scale_name] = run.name
+        return {}
+
+    scales = {name: Settings() for name in ("tiny", "small", "tatoeba")}
+    for scale in scales:
+        options = ["--scale", scale, "--output", str(tmp_path / scale)]
+        assert run_recipe(Recipe("mine", scales, work, __file__), options) == 0
+    assert names == {"tiny": "mine", "small": "mine", "tatoeba": "mine_tatoeba"}
+
+
+@pytest.mark.once
 def test_more_epochs_and_a_new_start(tmp_path):
     recipe = make(Work(), names=("one",))
     options = ["--output", str(tmp_path)]

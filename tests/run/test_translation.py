@@ -309,6 +309,7 @@ def test_the_card_tells_of_the_run(straight):
     card = zoo.presets.verify(straight.folder / "preset" / "test_recipe")
     assert card.name == "test_recipe" and card.architecture == "LuongTranslator"
     assert card.languages == ["en", "de"] and card.seed == 1
+    assert card.license == "cc-by-nc-4.0"  # Multi30k's
     assert card.sizes == {
         "parameters": straight.run.backbone.count_params(),
         "vocabulary": 30,

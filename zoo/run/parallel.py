@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from zoo import data
+from zoo.data.corpora import weights_license
 from zoo.data.reversal import reversal_pairs
 from zoo.data.store import CHUNK, tokenise
 from zoo.run.card_metadata import own_test, own_text_card
@@ -109,9 +110,14 @@ class NamedCorpora:
 
     def card(self) -> dict[str, Any]:
         """Returns what a preset's card says of the data."""
-        corpora = data.list_corpora()
-        named = [{"name": c, "terms": corpora[c].terms} for c, _ in self.scale.corpora]
-        return {"data": named}
+        known = data.list_corpora()
+        corpora = [known[name] for name, _ in self.scale.corpora]
+        return {
+            "data": [
+                {"name": corpus.name, "terms": corpus.terms} for corpus in corpora
+            ],
+            "license": weights_license(corpora),
+        }
 
     def tested(self, name: str, preset: str) -> Tested:
         """Describes a test set, for the card of a preset."""

@@ -258,9 +258,13 @@ class Run:
     # === Results ===
     @property
     def name(self) -> str:
-        """The name of the preset: the recipe's, or the folder's for one's own text."""
+        """The name of the preset: the recipe's, or the folder's for one's own text.
+
+        The scale "tatoeba" makes a preset of its own, beside that of "small".
+        """
         if self.text is None:
-            return self.recipe.name
+            other = "_tatoeba" if self.scale_name == "tatoeba" else ""
+            return self.recipe.name + other
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.output.absolute().name)
         return name.strip("-._") or self.recipe.name
 

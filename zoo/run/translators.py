@@ -236,6 +236,20 @@ def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale
     return small(model, rate, **{**fields, **changes})
 
 
+def tatoeba(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
+    """Returns a scale of Tatoeba only, whose presets are free for any use (CC BY 4.0).
+
+    It is that of `small` without Multi30k, and as many steps.
+
+    Args:
+        model: arguments of the backbone.
+        rate: highest learning rate.
+        **changes: further fields of the `Scale`.
+    """
+    fields: dict[str, Any] = {"corpora": (("tatoeba", 1),), "epochs": 6}
+    return small(model, rate, **{**fields, **changes})
+
+
 def paper(
     optimizer: Optimizer,
     epochs: int,
@@ -304,7 +318,6 @@ def card(
             "Names, rare words and numbers of several digits are spelled out in pieces "
             "and often come out wrong.",
         ],
-        "license": "cc-by-nc-4.0",
         "paper": paper,
         "task": "translate",
     }
