@@ -7,9 +7,11 @@ import keras
 from keras import ops, tree
 
 from zoo.backend import Tensor
+from zoo.decoding.beam_state import BeamState, Sentences
 from zoo.decoding.compiled import compile_search
 from zoo.decoding.search import SETTINGS, Search
 from zoo.decoding.ties import top_k
+from zoo.decoding.traced import can_trace, run_traced
 from zoo.layers.functional import values_of
 from zoo.text.rows import PAD_ID
 
@@ -92,6 +94,14 @@ class BeamSearch(Search):
     def program(self, model: Any, steps: int, prefixed: bool = False) -> Any:
         """See `Search.program`; searches of equal arguments share one program."""
         return compile_search(model, self, steps, prefixed)
+
+    def run(
+        self, model: Any, initial: BeamState, sentences: Sentences, steps: int
+    ) -> BeamState:
+        """See `Search.run`."""
+        if can_trace(model):
+            return run_traced(self, model, initial, sentences, steps)
+        return super().run(model, initial, sentences, steps)
 
     def generate(
         self,

@@ -27,6 +27,18 @@ def compiled(
     Returns:
         A function of NumPy arrays that returns a list of NumPy arrays.
     """
+    whole = _before_loops(model, function)
+    return kept(model, key, lambda variables: _compile(variables, whole))
+
+
+def kept(model: Any, key: Hashable, make: Callable[[list[Any]], Any]) -> Any:
+    """Returns what `make` makes of a model's variables, kept with it as `compiled` is.
+
+    Args:
+        model: a Keras model.
+        key: identifies it among what is kept.
+        make: function of the list of the model's variables.
+    """
     variables = list(model.variables)
     previous, functions = model.__dict__.get("_compiled", ([], {}))
     if len(previous) != len(variables) or any(
@@ -35,7 +47,7 @@ def compiled(
         functions = {}
     model.__dict__["_compiled"] = variables, functions
     if key not in functions:
-        functions[key] = _compile(variables, _before_loops(model, function))
+        functions[key] = make(variables)
     return functions[key]
 
 
