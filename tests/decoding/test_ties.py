@@ -28,6 +28,23 @@ def test_the_first_of_equals_comes_first(k, kinds):
     np.testing.assert_array_equal(indices[settled], order[settled])
 
 
+@pytest.mark.parametrize("k", [1, 5])
+@pytest.mark.parametrize("kinds", [once(1), 40, 10**6])
+def test_the_first_of_equals_of_a_vocabulary(k, kinds):
+    """It is read in blocks, and 2,003 is a multiple of none."""
+    rng = np.random.default_rng(k)
+    values = rng.integers(kinds, size=(2, 3, 2003)).astype("float32")
+    values[1, 0, -1] = values[1, 1, 1999] = 2.0 * kinds  # in what is left over
+    values[1, 2] = np.sort(values[1, 2])
+    found, indices = compiled(lambda x: top_k(x, k, FLOOR))(
+        ops.convert_to_tensor(values)
+    )
+    order = np.argsort(-values, axis=-1, kind="stable")[..., :k]
+    np.testing.assert_array_equal(ops.convert_to_numpy(indices), order)
+    wanted = np.take_along_axis(values, order, axis=-1)
+    np.testing.assert_array_equal(ops.convert_to_numpy(found), wanted)
+
+
 def test_no_index_comes_twice():
     values = np.full((1, 5), -np.inf, "float32")
     values[0, 3] = 1.0

@@ -74,7 +74,8 @@ class Corpus:
         return self.aliases.get("test", "test")
 
 
-_LICENSES = ("apache-2.0", "cc-by-4.0", "cc-by-nc-4.0")  # the strictest last
+# The strictest last.
+_LICENSES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0")
 
 
 def weights_license(corpora: Iterable[Corpus]) -> str:

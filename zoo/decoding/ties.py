@@ -1,9 +1,16 @@
 """The k largest values, with ties in order of index on every backend."""
 
+import math
+
 import keras
 from keras import ops
 
 from zoo.backend import Tensor
+
+# Under JAX and TensorFlow: a block has a multiple of so many values. XLA finds maxima
+# of 48 values three times as fast as those of 32 or 34.
+_BLOCK = 48
+FEW = 64  # under torch: so many values are sorted at once
 
 
 def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
@@ -20,13 +27,16 @@ def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
         `(values, indices)`, each `(..., k)`, largest first.
     """
     if keras.backend.backend() != "torch":
-        return ops.top_k(values, k)
+        return _of_blocks(values, k)
     import torch
 
     if k == 1:  # `argmax` gives the first of equals
         indices = values.argmax(-1, keepdim=True)
         return values.gather(-1, indices), indices
     size = values.shape[-1]
+    if size <= FEW:
+        largest, indices = values.sort(dim=-1, descending=True, stable=True)
+        return largest[..., :k], indices[..., :k]
     # One more value shows whether the last one has an equal.
     largest, indices = torch.topk(values, min(k + 1, size))
     equal = (largest[..., 1:] == largest[..., :-1]) & (largest[..., 1:] > floor)
@@ -42,3 +52,31 @@ def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
     largest, indices = largest.gather(-1, order), indices.gather(-1, order)
     order = largest.argsort(dim=-1, descending=True, stable=True)[..., :k]
     return largest.gather(-1, order), indices.gather(-1, order)
+
+
+def _of_blocks(values, k):
+    """`ops.top_k` of many values.
+
+    It sorts, or nearly so. The k largest values are in the k blocks with the largest
+    maxima, and maxima are found by a plain reduction.
+    """
+    size = values.shape[-1]
+    width = _BLOCK * math.ceil(math.isqrt(size // k) / _BLOCK)
+    if size < 4 * k * width:
+        return ops.top_k(values, k)
+    count = size // width
+    shape, rows = ops.shape(values)[:-1], ops.reshape(values, (-1, size))
+    blocks = ops.reshape(rows[:, : count * width], (-1, count, width))
+    _, chosen = ops.top_k(ops.max(blocks, axis=-1), k)
+    # In the order of their indices, so that the first of equals stays the first.
+    chosen = ops.sort(ops.cast(chosen, "int32"), axis=-1)
+    first = ops.arange(ops.shape(rows)[0], dtype="int32")[:, None] * count
+    found = ops.take(ops.reshape(blocks, (-1, width)), first + chosen, axis=0)
+    # What is left over after whole blocks is one more, the last.
+    found = [ops.reshape(found, (-1, k * width)), rows[:, count * width :]]
+    chosen = ops.pad(chosen, ((0, 0), (0, 1)), constant_values=count)
+    largest, places = ops.top_k(ops.concatenate(found, axis=-1), k)
+    places = ops.cast(places, "int32")
+    indices = ops.take_along_axis(chosen, places // width, axis=-1) * width
+    indices = indices + places % width
+    return ops.reshape(largest, (*shape, k)), ops.reshape(indices, (*shape, k))

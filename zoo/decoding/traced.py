@@ -17,6 +17,7 @@ from keras import tree
 from zoo.backend import Tensor
 from zoo.decoding.beam_state import LOW, BeamState, Sentences, step
 from zoo.decoding.compiled import kept
+from zoo.decoding.ties import FEW, top_k
 
 
 def can_trace(model: Any) -> bool:
@@ -114,9 +115,8 @@ def _any_top_k(ties, values, k, floor):
     """`zoo.decoding.ties.top_k` in any order; appends whether it may be another one."""
     import torch
 
-    if k == 1:
-        indices = values.argmax(-1, keepdim=True)
-        return values.gather(-1, indices), indices
+    if k == 1 or values.shape[-1] <= FEW:
+        return top_k(values, k, floor)  # without a choice that depends on values
     # One more value shows whether the last one has an equal.
     largest, indices = torch.topk(values, min(k + 1, values.shape[-1]))
     equal = (largest[..., 1:] == largest[..., :-1]) & (largest[..., 1:] > floor)
