@@ -202,8 +202,11 @@ def test_a_folder_that_cannot_be_written(wheel):
 def test_a_damaged_file_in_the_cache_is_refused(wheel):
     weights = locate("tiny") / "model.weights.h5"
     weights.write_bytes(weights.read_bytes()[:-1] + b"!")
-    with pytest.raises(PresetError, match="model.weights.h5 in .* is altered"):
+    with pytest.raises(PresetError, match="model.weights.h5 in .* is altered") as e:
         locate("tiny")
+    assert str(e.value).endswith(f". Without {weights.parent} it is fetched anew")
+    shutil.rmtree(weights.parent)
+    locate("tiny")
 
 
 def test_a_preset_with_another_card_in_the_cache_is_fetched_again(wheel):

@@ -95,7 +95,12 @@ def locate(name: StrPath) -> Path:
     """
     folder = find(name)
     if (folder / CARD_FILE).is_file():
-        verify(folder)
+        try:
+            verify(folder)
+        except PresetError as error:
+            if not released.is_download(folder):
+                raise
+            raise PresetError(f"{error}. Without {folder} it is fetched anew") from None
     else:
         warnings.warn(
             f"{folder} has no {CARD_FILE}: its files cannot be verified",

@@ -88,6 +88,15 @@ def obtain(folder: Path, here: Sequence[str] = ()) -> Path:
     return cached
 
 
+def is_download(folder: Path) -> bool:
+    """Returns whether a folder is where `obtain` puts a preset."""
+    return _root() in folder.parents
+
+
+def _root():
+    return cache_folder() / "released"
+
+
 def _release():
     return json.loads(MANIFEST.read_text(encoding="utf-8"))
 
@@ -99,7 +108,7 @@ def _file(name):
 def _cached(folder):
     """Returns the place of one content: another version's stands elsewhere."""
     digest = _release()["presets"][folder.name]["sha256"]
-    return cache_folder() / "released" / digest[:16] / folder.name
+    return _root() / digest[:16] / folder.name
 
 
 def _has_card_of(cached, folder):
