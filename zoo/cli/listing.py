@@ -9,7 +9,7 @@ from zoo.presets import list_presets, pending
 from zoo.presets.card import SUMMARY, format_summary, format_task, short_paper
 
 HELP = "list the presets that can be loaded by name"
-EXAMPLE = "zoo list --licence cc-by"
+EXAMPLE = "zoo list --licence apache-2.0"
 _WIDE = ("name", "paper", *SUMMARY)
 _WIDTH = 10_000  # no line is wrapped
 
