@@ -124,7 +124,7 @@ def _scores(hub: Any, card: Card, handle: str) -> Iterator[tuple[str, str]]:
         notes = [score[key] for key in ("metric", "split", "signature", "command")]
         entry = hub.EvalResultEntry(
             dataset_id=dataset,
-            task_id="default",  # none of these datasets defines any
+            task_id="default",  # required; no task of theirs is known
             value=score["value"],
             date=card.date,
             source_url=f"https://huggingface.co/{handle}",
