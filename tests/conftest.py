@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.file_server import server  # noqa: F401
+
 # The files that take longest: started last, one of them would keep one process busy
 # while the others have nothing left to do.
 _LONG = (

@@ -182,6 +182,36 @@ def test_readme_has_front_matter_and_what_the_card_says(tmp_path):
         assert part in body
 
 
+def test_page_of_a_hub_has_the_scores_and_its_own_handle(tmp_path):
+    score = FACTS["scores"][0]
+    parts = [{**score, "data": "dates", "metric": m} for m in ("exact", "exact de")]
+    card = make_preset(tmp_path, scores=[score, *parts])
+    _, front, body = readme(card, "hf://ada/tiny").split("---\n", 2)
+    fields = dict(line.split(": ", 1) for line in front.splitlines())
+    fields = {key: json.loads(value) for key, value in fields.items()}
+    assert fields["datasets"] == ["bentrevett/multi30k"]
+    assert fields["metrics"] == ["bleu", "exact_match"]
+    how = {key: score[key] for key in ("signature", "command")}
+    flickr, dates = fields["model-index"][0].pop("results")
+    assert fields["model-index"] == [{"name": "tiny"}]
+    assert flickr == {
+        "task": {"type": "translation", "name": "translate en-de"},
+        "dataset": {
+            "type": "bentrevett/multi30k",
+            "name": "multi30k test_2016_flickr",
+            "split": "test_2016_flickr",
+        },
+        "metrics": [{"type": "bleu", "name": "BLEU", "value": 12.345, "args": how}],
+    }
+    assert dates["dataset"]["type"] == "dates"
+    assert [(m["type"], m["name"]) for m in dates["metrics"]] == [
+        ("exact_match", "exact"),
+        ("exact_match", "exact de"),
+    ]
+    assert 'zoo.load("hf://ada/tiny")' in body
+    assert body.replace("hf://ada/tiny", "tiny") == readme(card).split("---\n", 2)[2]
+
+
 def test_a_bar_in_a_signature_or_command_ends_no_cell(tmp_path):
     score = {**FACTS["scores"][0], "signature": "nrefs:1|tok:13a", "command": "a | b"}
     text = readme(make_preset(tmp_path, scores=[score]))

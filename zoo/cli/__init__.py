@@ -26,6 +26,7 @@ from zoo.cli import (
     tag,
     train,
     translate,
+    upload,
 )
 
 # The menu: titles, and under each the commands by name. Each module has `HELP`,
@@ -38,7 +39,12 @@ _MENU = {
         "generate": generate,
         "classify": classify,
     },
-    "train your own": {"train": train, "report": report, "evaluate": evaluate},
+    "train your own": {
+        "train": train,
+        "report": report,
+        "evaluate": evaluate,
+        "upload": upload,
+    },
     "serve": {"export": export, "serve": serve},
     "look": {"list": listing, "info": info, "plot": plot, "explore": explore},
     "set up": {"completion": completion},

@@ -96,7 +96,9 @@ def _serve(arguments):
 
     server.require_server()
     names = _given(arguments) or [
-        card.name for card in presets.list_presets() if card.task == "translate"
+        card.name
+        for card in presets.list_presets()
+        if card.task == "translate" and not presets.pending(card.name)
     ]
     chosen = _named(names)
     host, port = arguments.host or "127.0.0.1", arguments.port or 8650

@@ -51,14 +51,15 @@ def run(arguments: argparse.Namespace) -> None:
     """
     (name,), words = split_presets(arguments)
     no_words(words, arguments)
-    folder = find_preset(name)
     if arguments.license is not None or arguments.terms is not None:
-        _state(name, folder, arguments)
-    card = read_card(folder)
+        _state(name, find_preset(name), arguments)
+    card = presets.pending(name) or read_card(find_preset(name))
     if arguments.json:
         return print_json(card.to_dict())
     for label, value in _facts(card):
         print(f"{label:<11} {value}")
+    if presets.pending(name):
+        progress(f"{name} is downloaded when it is first used")
     if missing := unstated(card.to_dict()):
         progress(
             f"the card lacks {' and '.join(missing)}; state it by zoo info {name} "

@@ -1,14 +1,15 @@
 """The command `zoo list`."""
 
 import argparse
+import re
 import sys
 
-from zoo.cli.common import print_json
-from zoo.presets import list_presets
+from zoo.cli.common import BadInput, print_json, progress
+from zoo.presets import list_presets, pending
 from zoo.presets.card import SUMMARY, format_summary, format_task, short_paper
 
 HELP = "list the presets that can be loaded by name"
-EXAMPLE = "zoo list --wide"
+EXAMPLE = "zoo list --licence apache-2.0"
 _WIDE = ("name", "paper", *SUMMARY)
 _WIDTH = 10_000  # no line is wrapped
 
@@ -20,28 +21,40 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="all columns, one line per preset (the default without a terminal)",
     )
+    command.add_argument(
+        "--licence",
+        "--license",
+        metavar="ID",
+        action="append",
+        help="only presets under it, as apache-2.0; cc-by stands for all its versions "
+        "(and not for cc-by-nc); may be repeated",
+    )
     command.add_argument("--json", action="store_true", help="print the cards as JSON")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo list`: prints a table of presets, wrapped to fit a terminal."""
+    """Runs `zoo list`: prints a table of presets, wrapped to fit a terminal.
+
+    Raises:
+        BadInput: if there is no preset under a licence.
+    """
     from rich.console import Console
     from rich.table import Table
 
-    cards = list_presets()
+    cards = _licensed(list_presets(), arguments.licence)
     if arguments.json:
         print_json([card.to_dict() for card in cards])
         return
     wide = arguments.wide or not sys.stdout.isatty()
     table = Table(box=None, pad_edge=False, padding=(0, 2 if wide else 1, 0, 0))
-    for head in _WIDE if wide else ("name", "paper", "task", "score"):
+    for head in _WIDE if wide else ("name", "paper", "task", "licence", "score"):
         table.add_column(head, no_wrap=wide or head == "name")
     for card in cards:
         scores = [f"{score['metric']} {score['value']:.1f}" for score in card.scores]
         columns = (
             format_summary(card, f"{card.sizes['parameters']:,}")
             if wide
-            else (format_task(card), "".join(scores[:1]))
+            else (format_task(card), card.license, "".join(scores[:1]))
         )
         table.add_row(card.name, short_paper(card), *columns)
     console = Console(
@@ -60,3 +73,23 @@ def run(arguments: argparse.Namespace) -> None:
             )
     for line in capture.get().splitlines():
         print(line.rstrip())
+    if later := [card.name for card in cards if pending(card.name)]:
+        progress(f"downloaded when first used: {', '.join(later)}")
+
+
+def _licensed(cards, wanted):
+    """Returns the cards under one of some licences, given with a version or without."""
+    if not wanted:
+        return cards
+    spellings = {
+        card.name: {card.license, re.sub(r"-[0-9.]+$", "", card.license)}
+        for card in cards
+    }
+    for licence in wanted:
+        if not any(licence.lower() in found for found in spellings.values()):
+            raise BadInput(
+                f"there is no preset under the licence {licence!r}; there are those "
+                f"under {', '.join(sorted({card.license for card in cards}))}"
+            )
+    wanted = {licence.lower() for licence in wanted}
+    return [card for card in cards if wanted & spellings[card.name]]

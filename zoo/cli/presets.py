@@ -14,7 +14,7 @@ from zoo.serving.manifest import MANIFEST, newest
 
 
 def find_preset(name: str, task: str | None = None) -> Path:
-    """Finds a preset's folder and checks its task.
+    """Checks a preset's task, and finds its folder, downloading it if need be.
 
     Args:
         name: what `zoo.load` accepts.
@@ -26,6 +26,9 @@ def find_preset(name: str, task: str | None = None) -> Path:
     Raises:
         BadInput: if there is no such preset, or it does something else.
     """
+    card = presets.pending(name)
+    if card and task not in (None, card.task):  # before the download
+        raise BadInput(presets.cannot(name, task))
     with bad_input(keep=(presets.PresetError, OSError)):
         folder = presets.find(name)
     if task and (folder / CARD_FILE).is_file() and read_card(folder).task != task:

@@ -1,11 +1,12 @@
 """Corpora: found in a folder or downloaded, verified, and read; generated tasks."""
 
 from zoo.data.corpora import Corpus, Pairs, list_corpora, load
-from zoo.data.download import CorpusError, DownloadError
+from zoo.data.errors import CorpusError
 from zoo.data.grammar import agreement_sentences
 from zoo.data.opinions import opinion_sentences
 from zoo.data.reversal import reversal_pairs
 from zoo.data.texts import Labelled, load_ptb, load_sst
+from zoo.download import DownloadError
 
 __all__ = [
     "Corpus",

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from zoo.data.download import HINT, CorpusError
+from zoo.data.errors import HINT, CorpusError
 from zoo.files import StrPath
 
 # Maximum bytes of a zip's table of contents (some 50 a member).

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from zoo.data import dates, tatoeba
 from zoo.data.archives import gunzip
-from zoo.data.download import CorpusError, exclusive, fetch, store
+from zoo.data.errors import HINT, CorpusError
 from zoo.data.pairs import Pairs, read_aligned
+from zoo.download import exclusive, fetch, store
 from zoo.files import StrPath, cache_folder, sha256
 from zoo.strings import did_you_mean
 
@@ -150,9 +151,10 @@ def load(
         ValueError: if there is no such corpus, split or language, or if `source` and
             `target` are the same.
         CorpusError: (a ValueError) if the sides are misaligned or not UTF-8, a file is
-            altered, or the source has unexpected content. Two subclasses are OSErrors
-            too: `DownloadError`, and a FileNotFoundError if `ZOO_DATA_DIR` lacks a
-            file.
+            altered, or the source has unexpected content; a FileNotFoundError too if
+            `ZOO_DATA_DIR` lacks a file.
+        DownloadError: (a ValueError and an OSError) if a file cannot be downloaded or
+            stored.
 
     Example:
         ```python
@@ -208,7 +210,7 @@ def locate(
     """Returns the folder with files of a corpus, found or downloaded as in `load`.
 
     Raises:
-        CorpusError: see `load`.
+        CorpusError, DownloadError: see `load`.
     """
     if root := os.environ.get("ZOO_DATA_DIR"):
         return _given(Path(root).expanduser(), corpus, names)
@@ -273,6 +275,7 @@ def _obtain(corpus, name, folder, newer, allow_newer):
             limit=corpus.download_limit or corpus.sizes[name] * 101 // 100 + 1024,
             # A newer snapshot is indistinguishable from two pieced together.
             resume=not allow_newer,
+            hint=HINT,
         )
         for file_name, data in files.items():
             store((folder if expected else newer) / file_name, data)

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.files import unpacked
 
 _BLOCK = 1 << 20  # bytes that are read at once, and then to the end of the line

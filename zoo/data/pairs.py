@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines
 
 

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from zoo.data.archives import refusing, unzip
-from zoo.data.download import HINT, CorpusError
+from zoo.data.errors import HINT, CorpusError
 from zoo.files import StrPath
 
 # Limits for an archive of unknown, growing size. In 2018 its text had some 12 MB in

@@ -4,7 +4,7 @@ import dataclasses
 
 from zoo.data.archives import as_it_is
 from zoo.data.corpora import Corpus, choose, locate
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines
 from zoo.files import StrPath
 

@@ -9,7 +9,15 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "card": ["Card", "PresetError"],
-        "registry": ["cannot", "find", "list_presets", "locate", "verify"],
+        "hubs": ["upload"],
+        "registry": [
+            "cannot",
+            "find",
+            "list_presets",
+            "locate",
+            "pending",
+            "verify",
+        ],
         "tfa": ["load_tfa"],
     },
 )

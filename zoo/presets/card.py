@@ -326,7 +326,15 @@ def format_task(card: Card) -> str:
     return f"{card.task} {'-'.join(card.languages)}"
 
 
-SUMMARY = ("task", "parameters", "size", "scores", "training", "CPU speed")
+SUMMARY = (
+    "task",
+    "parameters",
+    "size",
+    "licence",
+    "scores",
+    "training",
+    "CPU speed",
+)
 
 
 def format_summary(card: Card, parameters: str) -> tuple[str, ...]:
@@ -335,6 +343,7 @@ def format_summary(card: Card, parameters: str) -> tuple[str, ...]:
         format_task(card),
         parameters,
         format_bytes(card.bytes),
+        card.license,
         format_scores(card),
         f"{card.training_time}, {short_machine(card)}",
         format_speed(card),

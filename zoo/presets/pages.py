@@ -15,6 +15,7 @@ from zoo.presets.card import (
     format_bytes,
     format_speed,
     format_summary,
+    format_task,
     list_files,
     make_card,
     short_paper,
@@ -34,6 +35,15 @@ KINDS = {
     "generate": ("text-generation", ["language-model"], "the company said"),
     "classify": ("text-classification", ["sentiment-analysis"], "A good film."),
 }
+
+# Corpus -> its name on Hugging Face; other corpora, or their splits, are zoo's own.
+HUB_DATASETS = {
+    "multi30k": "bentrevett/multi30k",
+    "ptb": "ptb-text-only/ptb_text_only",
+    "ud_english_ewt": "universal-dependencies/universal_dependencies",
+}
+# Metric -> a model hub's name for it, if it has another one.
+_HUB_METRICS = {"exact": "exact_match"}
 
 
 def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
@@ -63,8 +73,14 @@ def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
     return card
 
 
-def readme(card: Card) -> str:
-    """Returns the README.md of a preset folder, with Hugging Face front matter."""
+def readme(card: Card, handle: str | None = None) -> str:
+    """Returns the README.md of a preset folder, with Hugging Face front matter.
+
+    Args:
+        card: the preset's card.
+        handle: `hf://user/name` for the page of a model hub, which has the scores in
+            its front matter as well. Default: that of the folder.
+    """
     pipeline, tags, example = KINDS[card.task]
     if card.languages == _DATES:
         example = "Monday, 3 May 1999"
@@ -78,6 +94,10 @@ def readme(card: Card) -> str:
         # "exact de" is the score of a part.
         "metrics": sorted({s["metric"].lower().split()[0] for s in card.scores}),
     }
+    if handle:
+        front["datasets"] = [HUB_DATASETS.get(name, name) for name in front["datasets"]]
+        front["metrics"] = sorted({_hub_metric(score) for score in card.scores})
+        front["model-index"] = model_index(card)
     # JSON is YAML, with all necessary quotes.
     header = "\n".join(
         f"{key}: {json.dumps(value, ensure_ascii=False)}"
@@ -105,7 +125,7 @@ Paper: {paper["authors"]}, [{paper["title"]}]({paper["url"]}), {paper["year"]}.\
 ```python
 import zoo
 
-model = zoo.load("{card.name}")
+model = zoo.load("{handle or card.name}")
 print(model.{card.task}("{example}"))
 ```
 
@@ -135,6 +155,42 @@ Class `{card.architecture}`, {card.sizes["parameters"]:,} parameters, a vocabula
 | --- | --- | --- | --- | --- |
 {scores}
 {_speed(card)}"""
+
+
+def model_index(card: Card) -> list[dict[str, Any]]:
+    """Returns a card's scores as the `model-index` of a model hub's page.
+
+    The format is https://github.com/huggingface/hub-docs/blob/main/modelcard.md.
+    """
+    tests: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for score in card.scores:
+        metric = {
+            "type": _hub_metric(score),
+            "name": score["metric"],
+            "value": score["value"],
+            "args": {"signature": score["signature"], "command": score["command"]},
+        }
+        tests.setdefault((score["data"], score["split"]), []).append(metric)
+    kind = KINDS[card.task][0]
+    results = [
+        {
+            "task": {"type": kind, "name": format_task(card)},
+            "dataset": {
+                "type": HUB_DATASETS.get(data, data),
+                "name": f"{data} {split}",
+                "split": split,
+            },
+            "metrics": metrics,
+        }
+        for (data, split), metrics in tests.items()
+    ]
+    return [{"name": card.name, "results": results}]
+
+
+def _hub_metric(score):
+    # "exact de" is the score of a part.
+    metric = score["metric"].lower().split()[0]
+    return _HUB_METRICS.get(metric, metric)
 
 
 # Facts that an earlier version's card lacks are left out.

@@ -1,8 +1,10 @@
 """Finds presets by name and verifies them, without Keras.
 
 A name is looked up, in this order, as a path, among the presets that come with the
-package, in the cache folder, and as an `hf://` or `kaggle://` handle. A preset is
-verified against its card (sizes, then sha256) before any of its files is read.
+package, in the cache folder, and as an `hf://` or `kaggle://` handle. A wheel has the
+cards of all the package's presets, but the files of the small ones only: the others are
+downloaded when they are first used (`released.py`). A preset is verified against its
+card (sizes, then sha256) before any of its files is read.
 """
 
 import json
@@ -11,7 +13,7 @@ import warnings
 from pathlib import Path
 
 from zoo.files import StrPath, bundled_folder, cache_folder, sha256
-from zoo.presets import hubs
+from zoo.presets import hubs, released
 from zoo.presets.card import (
     CARD_FILE,
     CONFIG_FILE,
@@ -27,10 +29,10 @@ RUN_PRESETS = "preset"  # a run's folder with its presets by name
 
 
 def list_presets() -> list[Card]:
-    """Lists the presets that can be loaded by name without a network.
+    """Lists the presets that can be loaded by name.
 
     Returns:
-        The cards of the presets that come with the package and of those in the cache
+        The cards of the package's presets (see `pending`) and of those in the cache
         folder, sorted by name. Presets whose card cannot be read, or names another
         preset, are left out with a UserWarning.
     """
@@ -48,6 +50,26 @@ def list_presets() -> list[Card]:
         else:
             cards.append(card)
     return cards
+
+
+def pending(name: StrPath) -> Card | None:
+    """Returns the card of a preset that has to be downloaded before it is used.
+
+    Args:
+        name: as for `load`.
+
+    Returns:
+        Its card, which comes with the package; None for a preset that is here, and for
+        what is not one of the package's.
+
+    Example:
+        >>> pending("luong_local")  # each installation has it
+    """
+    name = os.fspath(name)
+    folder, named = Path(name).expanduser(), _named_folders().get(name)
+    if named is None or _is_run(folder) or _is_preset(folder):
+        return None
+    return None if released.whole(named) else read_card(named)
 
 
 def cannot(name: str, task: str) -> str:
@@ -73,7 +95,12 @@ def locate(name: StrPath) -> Path:
     """
     folder = find(name)
     if (folder / CARD_FILE).is_file():
-        verify(folder)
+        try:
+            verify(folder)
+        except PresetError as error:
+            if not released.is_download(folder):
+                raise
+            raise PresetError(f"{error}. Without {folder} it is fetched anew") from None
     else:
         warnings.warn(
             f"{folder} has no {CARD_FILE}: its files cannot be verified",
@@ -83,7 +110,7 @@ def locate(name: StrPath) -> Path:
 
 
 def find(name: StrPath) -> Path:
-    """Finds a preset's folder, fetching it if `name` is a hub's handle.
+    """Finds a preset's folder, downloading the preset if it is not here yet.
 
     Args:
         name: as for `load`.
@@ -93,7 +120,7 @@ def find(name: StrPath) -> Path:
 
     Raises:
         ValueError: if there is no such preset; the message gives the nearest names.
-        OSError: if the handle cannot be fetched.
+        OSError: if the preset cannot be downloaded.
         ImportError: if the package that fetches the handle is not installed.
     """
     name = os.fspath(name)
@@ -106,7 +133,10 @@ def find(name: StrPath) -> Path:
         return folder
     named = _named_folders()
     if name in named:
-        return named[name]
+        if found := released.whole(named[name]):
+            return found
+        here = sorted(other for other in named if released.whole(named[other]))
+        return released.obtain(named[name], here)
     if folder.is_dir():
         raise ValueError(
             f"the folder {name!r} is not a preset: it has neither {CARD_FILE} nor "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.lines import check_file
 from zoo.data.own.alignment import read_aligned_lines
 from zoo.data.own.part import UNKNOWN, Part, column_codes, language_codes

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
 from zoo.data.own.files import (
     TextFiles,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.lines import composed
 from zoo.data.own.part import UNKNOWN, Part, column_codes
 from zoo.data.own.tables import PAIR_COLUMNS, choose_columns

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Sequence
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.own.cleaning import LeftOut, clean
 from zoo.data.own.held_out import Choice, chunks, text_hashes
 from zoo.data.own.part import Part

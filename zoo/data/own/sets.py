@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.lines import check_file
 from zoo.data.own.cleaning import LeftOut
 from zoo.data.own.files import SPLITS, TextFiles, as_files, check_weight, find_file

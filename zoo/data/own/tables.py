@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.lines import composed, read_lines
 from zoo.files import PACKED_SUFFIXES
 from zoo.strings import did_you_mean, replace_surrogates

@@ -5,7 +5,7 @@ from numbers import Number
 from typing import Any
 
 from zoo.checks import one_of
-from zoo.data.download import CorpusError
+from zoo.data.errors import CorpusError
 from zoo.data.lines import composed, read_lines
 from zoo.data.own.python import (
     as_columns,

@@ -41,7 +41,6 @@ DEADLINE = 1800.0
 SILENT = 1.0  # seconds of waiting for another process before saying so
 # Maximum bytes of a file of unknown size.
 LIMIT = 1 << 28
-HINT = "Try again later, or set ZOO_DATA_DIR to a folder that holds the corpus"
 _CHUNK = 1 << 16
 _HEADERS = {
     # manythings.org answers 406 to urllib's own name.
@@ -51,12 +50,12 @@ _HEADERS = {
 }
 
 
-class CorpusError(ValueError):
-    """A corpus's files are missing, broken, altered or inconsistent."""
-
-
-class DownloadError(CorpusError, OSError):
+class DownloadError(ValueError, OSError):
     """A file could not be downloaded or stored."""
+
+
+class _TransferError(DownloadError):
+    """A transfer failed; `fetch` adds what the user can do."""
 
 
 def fetch(
@@ -65,6 +64,7 @@ def fetch(
     unpack: Callable[[Path], T],
     limit: int = LIMIT,
     resume: bool = True,
+    hint: str = "Try again later",
 ) -> T:
     """Downloads a file, passes it to `unpack`, and removes it.
 
@@ -80,9 +80,10 @@ def fetch(
     Args:
         url: http or https address.
         folder: created if missing.
-        unpack: function of the file's path; it raises CorpusError to reject the file.
+        unpack: function of the file's path; it raises a ValueError to reject the file.
         limit: maximum size in bytes.
         resume: whether to resume an earlier call's partial download.
+        hint: what the user can do if the transfer fails, for the error.
 
     Returns:
         What `unpack` returns.
@@ -90,7 +91,7 @@ def fetch(
     Raises:
         DownloadError: if the server refuses, keeps breaking off, or sends too much or
             too slowly, or if the folder cannot be written.
-        CorpusError: from `unpack`.
+        ValueError: from `unpack`.
     """
     deadline = time.monotonic() + DEADLINE
     with _writing(folder):
@@ -100,10 +101,13 @@ def fetch(
         part.unlink(missing_ok=True)
     while True:
         resumed = _size(part) > 0
-        _download(url, part, limit, deadline)
+        try:
+            _download(url, part, limit, deadline)
+        except _TransferError as error:
+            raise DownloadError(f"{error}. {hint}") from None
         try:
             return unpack(part)
-        except CorpusError:
+        except ValueError:
             if not resumed:
                 raise
         finally:
@@ -191,7 +195,7 @@ def _download(url, part, limit, deadline):
         problem += f"; {_size(part)} bytes are kept in {part}"
     else:
         part.unlink(missing_ok=True)
-    raise DownloadError(f"cannot download {url}, received {problem}. {HINT}")
+    raise _TransferError(f"cannot download {url}, received {problem}")
 
 
 def _transfer(url, part, limit, deadline):
@@ -243,7 +247,7 @@ def _receive(response, url, part, offset, limit, deadline):
 
 def _refuse(url, part, received):
     part.unlink(missing_ok=True)
-    raise DownloadError(f"cannot download {url}, received {received}. {HINT}")
+    raise _TransferError(f"cannot download {url}, received {received}")
 
 
 def _range_start(response):

@@ -1,0 +1,46 @@
+"""The command `zoo upload`."""
+
+import argparse
+
+from zoo import presets
+from zoo.cli.common import BadInput, bad_input, progress
+from zoo.presets.card import read_card, unstated
+
+HELP = "put a preset on Hugging Face, with its card and scores"
+EXAMPLE = "zoo upload runs/mine hf://user/name"
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `zoo upload` to its parser."""
+    command.description = (
+        f"{HELP}:\none commit, by huggingface_hub, with the token of HF_TOKEN or of "
+        "hf auth login"
+    )
+    text = "name, or folder of a preset or of a run"
+    command.add_argument("preset", metavar="PRESET", help=text)
+    text = "hf://user/name; the repository is made if there is none"
+    command.add_argument("handle", metavar="HANDLE", help=text)
+    text = "make it a private repository, if there is none yet"
+    command.add_argument("--private", action="store_true", help=text)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Runs `zoo upload`: verifies and uploads a preset, and prints the address.
+
+    Raises:
+        BadInput: if there is no such preset, its card lacks licence or terms, or the
+            handle is malformed.
+        PresetError: if the preset is damaged, or has no card.
+        OSError: without a token, or if the hub cannot be reached or refuses.
+    """
+    name = arguments.preset
+    with bad_input(keep=(presets.PresetError, OSError)):
+        folder = presets.locate(name)
+    if missing := unstated(read_card(folder).to_dict()):
+        raise BadInput(
+            f"the card of {name} lacks {' and '.join(missing)}; state it by zoo info "
+            f"{name} --license ID --terms TEXT"
+        )
+    progress(f"uploading {folder} to {arguments.handle}")
+    with bad_input(keep=(presets.PresetError, OSError)):
+        print(presets.upload(folder, arguments.handle, arguments.private))
