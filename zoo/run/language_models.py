@@ -216,7 +216,8 @@ def _texts(run):
         return {split: load_ptb(split) for split in ("train", "valid", "test")}, {}
     texts, best = {}, {}
     for number, split in enumerate(("train", "valid", "test")):
-        count = run.settings.sentences if split == "train" else 1000
+        count = run.settings.sentences
+        count = count if split == "train" else min(count, 1000)
         texts[split], total = agreement_sentences(count, seed=3 * run.seed + number)
         words = sum(len(text.split()) + 1 for text in texts[split])
         best[split] = {"optimum": math.exp(-total / words)}
