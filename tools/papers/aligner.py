@@ -1,10 +1,13 @@
-"""A statistical aligner, and how far a model's attention agrees with it.
+"""How far a model's attention agrees with the links of a statistical aligner.
 
-The aligner is IBM's Model 1 (Brown et al. 1993) whose prior prefers the diagonal, as in
-Dyer et al. 2013 (fast_align, here with its fixed tension of 4 and without its sparse
-prior): target word j of J comes from no source word with probability 0.08, and from
-word i of I in proportion to exp(-4 |i/I - j/J|). It is trained in both directions;
-links that both find are sure, S, those of either are possible, P.
+    PATH=ENVIRONMENT/bin:$PATH python -m tools.papers.aligner
+
+has eflomal (Östling & Tiedemann 2016) link the words of Multi30k's training and test
+pairs in both directions, and writes the links of the test pairs to
+docs/reproduction/links.txt: those that both directions have are sure, S, those of
+either are possible, P. `pip install eflomal==2.0.0` into an environment of its own
+brings it; nothing else needs it. It draws without a seed: the command tells how far the
+new links are from those that the file has.
 
 Attention is scored as Luong et al. 2015, section 5.4, do: the model reads the
 reference, and each target word is linked to the source word of its largest weight. AER
@@ -12,128 +15,113 @@ is that of Och & Ney 2003. Theirs is against links drawn by hand; this one is ag
 another model's, and tells how alike the two are.
 """
 
-import re
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
-TENSION, EMPTY, ROUNDS = 4.0, 0.08, 8
+from tools import ROOT
+from tools.presets.alignments import words
+from zoo.files import write_bytes
+
+LINKS = ROOT / "docs" / "reproduction" / "links.txt"
+TEST = ("multi30k", "test_2016_flickr")
 COLUMNS = 10  # of `link_counts`
 
 
-def words(text):
-    """A text's words in lower case, as `Translation.merge_words` cuts pieces."""
-    return re.findall(r"[^\w\s]|\w(?:\S*\w)?", text.lower())
+def main(argv=None):
+    import zoo
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=LINKS)
+    arguments = parser.parse_args(argv)
+    train, test = (
+        zoo.data.load(TEST[0], "en", "de", split=split) for split in ("train", TEST[1])
+    )
+    pairs = [(words(s), words(t)) for part in (test, train) for s, t in part]
+    found = both_ways(pairs)[: len(test.sources)]
+    if LINKS.exists():
+        pairs = zip([sure for sure, _ in found], read(LINKS), strict=True)
+        counts = [agreement(sure, *known) for sure, known in pairs]
+        print(f"AER of the sure links against {LINKS.name}: {error_rate(counts):.3f}")
+    write_bytes(arguments.output, written(found).encode())
+    return 0
 
 
-def learn(pairs, rounds=ROUNDS, tension=0.0, empty=0.0):
-    """Model 1: t(target word | source word) by expectation maximisation.
-
-    Args:
-        pairs: list of (source words, target words).
-        rounds: of expectation maximisation.
-        tension: how much the diagonal is preferred; 0 for not at all.
-        empty: probability of the empty source word, None; 0 for no such word.
-
-    Returns:
-        Dict of (source word, target word) to a number; array of the probability of
-        each; array of the numbers of all links that the text allows, target word by
-        target word, each of which has the empty word, if any, and all source words in
-        order; array of their prior probabilities.
-    """
-    numbers, entries, priors, sizes = {}, [], [], []
-    for source, target in pairs:
-        choices = [None, *source] if empty else source
-        for word in target:
-            entries += [
-                numbers.setdefault((one, word), len(numbers)) for one in choices
-            ]
-        priors.append(_prior(len(source), len(target), tension, empty).ravel())
-        sizes += [len(choices)] * len(target)
-    entries, priors = np.array(entries), np.concatenate(priors)
-    places = np.repeat(np.arange(len(sizes)), sizes)
-    sources = {}
-    of = [sources.setdefault(source, len(sources)) for source, _ in numbers]
-    of, table = np.array(of), np.ones(len(numbers))
-    for _ in range(rounds):
-        weights = table[entries] * priors
-        weights /= np.bincount(places, weights)[places]
-        counts = np.bincount(entries, weights)
-        table = counts / np.bincount(of, counts)[of]
-    return numbers, table, entries, priors
-
-
-def _prior(source, target, tension, empty):
-    """The prior of each link of a pair: (target words, [1 +] source words)."""
-    i, j = np.arange(1, source + 1) / source, np.arange(1, target + 1) / target
-    prior = np.exp(-tension * np.abs(i - j[:, None]))
-    prior *= (1 - empty) / prior.sum(axis=1, keepdims=True)
-    return np.insert(prior, 0, empty, axis=1) if empty else prior
-
-
-def one_way(pairs):
-    """The likeliest source word of each target word.
-
-    Args:
-        pairs: see `learn`; the alignments of all are returned.
-
-    Returns:
-        For each pair a list with an index, or None for the empty word, for each target
-        word.
-    """
-    _, table, entries, priors = learn(pairs, ROUNDS, TENSION, EMPTY)
-    weights, start, found = table[entries] * priors, 0, []
-    for source, target in pairs:
-        width = len(source) + 1
-        part = weights[start : start + width * len(target)].reshape(-1, width)
-        best = part.argmax(axis=1).tolist() if target else []
-        found.append([place - 1 if place else None for place in best])
-        start += width * len(target)
-    return found
+# === The aligner ===
 
 
 def both_ways(pairs):
-    """The links of each pair, from alignments in both directions.
+    """The links of pairs of sentences.
+
+    Args:
+        pairs: list of (source words, target words), none of them empty.
 
     Returns:
         For each pair `(sure, possible)`, sets of (source place, target place).
+
+    Raises:
+        FileNotFoundError: without eflomal.
     """
-    there = one_way(pairs)
-    back = one_way([(target, source) for source, target in pairs])
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder, name) for name in ("s", "t", "f", "r")}
+        for side, name in enumerate(("s", "t")):
+            lines = [" ".join(pair[side]) for pair in pairs]
+            files[name].write_text("\n".join([*lines, ""]), encoding="utf-8")
+        options = [word for name, file in files.items() for word in (f"-{name}", file)]
+        try:
+            subprocess.run(["eflomal-align", "--overwrite", *options], check=True)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                "`eflomal-align` is not on the PATH: pip install eflomal==2.0.0"
+            ) from error
+        there, back = (
+            [_places(line, "-") for line in files[name].read_text().splitlines()]
+            for name in ("f", "r")
+        )
+    return [(a & b, a | b) for a, b in zip(there, back, strict=True)]
+
+
+def _places(line, sign):
+    """The links of a line that have this sign between their places."""
+    links = [link.split(sign) for link in line.split() if sign in link]
+    return {(int(i), int(j)) for i, j in links}
+
+
+def written(links):
+    """The text of a file of links: a line for each pair, `i-j` for a sure link, `i?j`
+    for one that is only possible."""
+    lines = []
+    for sure, possible in links:
+        signs = {link: "-" if link in sure else "?" for link in sorted(possible)}
+        lines.append(" ".join(f"{i}{sign}{j}" for (i, j), sign in signs.items()))
+    return "\n".join([*lines, ""])
+
+
+def read(path=LINKS):
+    """Reads a file of links; see `both_ways`."""
     found = []
-    for forward, backward in zip(there, back, strict=True):
-        one = {(i, j) for j, i in enumerate(forward) if i is not None}
-        other = {(i, j) for i, j in enumerate(backward) if j is not None}
-        found.append((one & other, one | other))
+    for line in path.read_text(encoding="ascii").splitlines():
+        sure = _places(line, "-")
+        found.append((sure, sure | _places(line, "?")))
     return found
 
 
-def links(source, target, tested):
-    """The links of test pairs, the aligner trained on them and on the training text.
-
-    Args:
-        source, target: training sentences, lists of str.
-        tested: list of (source sentence, target sentence).
-
-    Returns:
-        For each test pair `(source words, target words, sure, possible)`.
-    """
-    pairs = [
-        (words(s), words(t)) for s, t in (*tested, *zip(source, target, strict=True))
-    ]
-    found = both_ways([pair for pair in pairs if all(pair)])
-    tests = [pair for pair in pairs[: len(tested)] if all(pair)]
-    if len(tests) != len(tested):
-        raise ValueError(
-            "Every test sentence must have a word. Received: "
-            f"{len(tested) - len(tests)} without one"
-        )
-    return [(*pair, *one) for pair, one in zip(tests, found, strict=False)]
+# === Agreement ===
 
 
-def error_rate(chosen, sure, possible):
-    """AER of sets of links: 1 - (|A∩S| + |A∩P|) / (|A| + |S|), P taken to contain S."""
-    right = len(chosen & sure) + len(chosen & (possible | sure))
-    return 1 - right / (len(chosen) + len(sure))
+def agreement(chosen, sure, possible):
+    """|A∩S|, |A∩P|, |A| and |S| of sets of links."""
+    return [len(chosen & sure), len(chosen & possible), len(chosen), len(sure)]
+
+
+def error_rate(counts):
+    """AER of a list of `agreement`s: 1 - (|A∩S| + |A∩P|) / (|A| + |S|)."""
+    right_sure, right, chosen, sure = np.sum(counts, axis=0)
+    return float(1 - (right_sure + right) / (chosen + sure))
 
 
 def link_counts(records, known):
@@ -141,8 +129,7 @@ def link_counts(records, known):
 
     Args:
         records: list of `zoo.decoding.Translation`, of words, of given references.
-        known: for each `(source words, target words, sure, possible)`, as `links`
-            returns them.
+        known: for each its text and links: `(source, target, sure, possible)`.
 
     Returns:
         Int (sentences, 10): for A, the links of the largest weights, |A∩S|, |A∩P|, |A|
@@ -152,19 +139,21 @@ def link_counts(records, known):
         are. Zeros for a sentence whose pieces make other words.
     """
     rows = []
-    for record, (source, target, sure, possible) in zip(records, known, strict=True):
-        same = [word.lower() for word in record.source_tokens] == source
-        if not same or [word.lower() for word in record.tokens] != target:
+    for record, (*texts, sure, possible) in zip(records, known, strict=True):
+        sides = [
+            [word.lower() for word in side]
+            for side in (record.source_tokens, record.tokens)
+        ]
+        if sides != [words(text) for text in texts]:
             rows.append([0] * COLUMNS)
             continue
         peaks = np.argmax(record.alignment, axis=1).tolist()
-        last, row = len(source) - 1, []
-        for move in (0, 1):
-            chosen = {(min(i + move, last), j) for j, i in enumerate(peaks)}
-            row += [len(chosen & sure), len(chosen & possible)]
+        last = len(record.source_tokens) - 1
+        chosen = [{(min(i + n, last), j) for j, i in enumerate(peaks)} for n in (0, 1)]
+        as_it_is, moved = (agreement(one, sure, possible) for one in chosen)
         apart = [peaks[j] - i for j, i in _only(sure)]
         near = [apart.count(distance) for distance in (-1, 0, 1)]
-        rows.append([*row[:2], len(peaks), len(sure), *row[2:], *near, len(apart)])
+        rows.append([*as_it_is, *moved[:2], *near, len(apart)])
     return np.array(rows)
 
 
@@ -174,3 +163,7 @@ def _only(sure):
     for i, j in sure:
         sources.setdefault(j, []).append(i)
     return [(j, found[0]) for j, found in sorted(sources.items()) if len(found) == 1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from tools import ROOT
-from tools.papers.aligner import link_counts, links
+from tools.papers import aligner
 from tools.papers.arms import ARMS, SEEDS, choices, plan
 from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
 from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
@@ -39,7 +39,6 @@ from zoo.files import lock, write_bytes
 from zoo.run.config import checkpoints, clear, commit, cpu, plain
 
 BUSY = 75  # exit code of a run that another process has
-TEST = ("multi30k", "test_2016_flickr")
 SEGMENT = 35  # words that a language model reads at once
 
 
@@ -214,7 +213,7 @@ def _row(name, seed, work):
     states = [json.loads(str(np.load(path)["state"])) for path in checkpoints(folder)]
     row["seconds"] = round(sum(state["seconds"] for state in states))
     began = time.monotonic()
-    row |= measure(arm, folder, work)
+    row |= measure(arm, folder)
     print(f"{name}, seed {seed}: measured in {time.monotonic() - began:.0f} s")
     return row
 
@@ -230,7 +229,7 @@ def train(arm, seed, folder, command):
         run_with(arm.recipe(), arguments, command)
 
 
-def measure(arm, folder, work):
+def measure(arm, folder):
     """The scores and counts of a trained run, and the number of its weights."""
     if arm.kind == "errors":
         results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
@@ -248,8 +247,9 @@ def measure(arm, folder, work):
     if arm.kind == "language model":
         counts = language_model_counts(model)
     else:
-        data = zoo.data.load(TEST[0], "en", "de", split=TEST[1])
-        known = known_links(work) if arm.attends else None
+        corpus, split = aligner.TEST
+        data = zoo.data.load(corpus, "en", "de", split=split)
+        known = aligner.read() if arm.attends else None
         counts = translator_counts(
             model, data.sources, data.references, arm.beams, known
         )
@@ -270,8 +270,9 @@ def translator_counts(model, sources, references, beams, known=None):
         sources: list of str.
         references: list of lists of str.
         beams: sizes of the beam.
-        known: an aligner's links, as `known_links` returns them; None for a model whose
-            attention isn't measured.
+        known: an aligner's links of each source and its first reference, as
+            `tools.papers.aligner.read` returns them; None for a model whose attention
+            isn't measured.
 
     Returns:
         Dict of "beam N", "reading" and "links" to counts (sentences, columns).
@@ -280,10 +281,14 @@ def translator_counts(model, sources, references, beams, known=None):
     for beam in beams:
         texts = model.translate(sources, beam_size=beam)
         counts[f"beam {beam}"] = bleu_counts(sources, references, texts)
-    records = model.align(sources, [several[0] for several in references])
+    targets = [several[0] for several in references]
+    records = model.align(sources, targets)
     counts["reading"] = reading_counts([record.log_probs for record in records])
     if known is not None:
-        counts["links"] = link_counts([one.merge_words() for one in records], known)
+        merged = [record.merge_words() for record in records]
+        pairs = zip(sources, targets, known, strict=True)
+        known = [(source, target, *links) for source, target, links in pairs]
+        counts["links"] = aligner.link_counts(merged, known)
     return counts
 
 
@@ -302,28 +307,6 @@ def language_model_counts(model, texts=None):
     table = reading_counts([[total] for total in sums[0]])
     table[:, 1] = sums[1]
     return {"reading": table}
-
-
-def known_links(work):
-    """The aligner's links of the test set, made once for a folder."""
-    import zoo
-
-    path = work / "links.json"
-    if not path.exists():
-        train, test = (
-            zoo.data.load(TEST[0], "en", "de", split=split)
-            for split in ("train", TEST[1])
-        )
-        pairs = list(zip(test.sources, test.targets, strict=True))
-        found = [
-            [s, t, sorted(sure), sorted(possible)]
-            for s, t, sure, possible in links(train.sources, train.targets, pairs)
-        ]
-        write_bytes(path, json.dumps(found, ensure_ascii=False).encode())
-    return [
-        (s, t, set(map(tuple, sure)), set(map(tuple, possible)))
-        for s, t, sure, possible in json.loads(path.read_text(encoding="utf-8"))
-    ]
 
 
 if __name__ == "__main__":

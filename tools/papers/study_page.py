@@ -166,13 +166,13 @@ def _alignments(results):
     heads = ["arm", "seeds", *(measure_of(name).title for name in names)]
     heads.append("AER, Luong et al.")
     return (
-        "Where attention lies when the model reads the references, against the links "
-        "of a statistical aligner (`tools/papers/aligner.py`) trained on the same "
-        "text: alignment error rate, less is better; the same after each link is moved "
-        "by one word to the right; and of the words that the aligner links to one "
-        "word, how many have their largest weight one word left of it, on it, one word "
-        "right. "
-        "Luong et al. 2015, table 6, is against links drawn by hand, in other text.",
+        "Where attention lies when the model reads the references, against "
+        "[the links](reproduction/links.txt) of eflomal, a statistical aligner "
+        "(`tools/papers/aligner.py`), in the same text: alignment error rate, less is "
+        "better; the same after each link is moved by one word to the right; and of "
+        "the words that the aligner links to one word, how many have their largest "
+        "weight one word left of it, on it, one word right. Luong et al. 2015, table "
+        "6, is against links drawn by hand, in other text.",
         markdown.table(heads, rows),
     )
 

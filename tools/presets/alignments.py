@@ -20,16 +20,16 @@ This says whether a picture of it can be read as one.
 
 import argparse
 import collections
+import re
 import sys
 
 import numpy as np
 
 import zoo
-from tools.papers.aligner import ROUNDS, learn, words
 
 CORPORA = ("multi30k", "tatoeba")
 TEST = ("multi30k", "test_2016_flickr")
-LEAST_COUNT, LEAST_SHARE = 10, 0.5
+LEAST_COUNT, LEAST_SHARE, ROUNDS = 10, 0.5, 8
 
 
 def main(argv=None):
@@ -62,6 +62,11 @@ def training_words():
             for s, t in zip(pairs.sources, pairs.targets, strict=True)
         ]
     return found
+
+
+def words(text):
+    """A text's words in lower case, as `Translation.merge_words` cuts pieces."""
+    return re.findall(r"[^\w\s]|\w(?:\S*\w)?", text.lower())
 
 
 def dictionary(pairs, most_frequent=20):
@@ -104,7 +109,23 @@ def translation_table(pairs):
     Returns:
         Dict of (source word, target word) to probability.
     """
-    numbers, table, _, _ = learn(pairs, ROUNDS)
+    numbers = {}  # a pair of words -> its number
+    entries, places, place = [], [], 0
+    for source, target in pairs:
+        for word in target:
+            for other in source:
+                entries.append(numbers.setdefault((other, word), len(numbers)))
+                places.append(place)
+            place += 1
+    entries, places = np.array(entries), np.array(places)
+    vocabulary = {}
+    of = [vocabulary.setdefault(source, len(vocabulary)) for source, _ in numbers]
+    of, table = np.array(of), np.ones(len(numbers))
+    for _ in range(ROUNDS):
+        weights = table[entries]
+        weights /= np.bincount(places, weights)[places]
+        counts = np.bincount(entries, weights)
+        table = counts / np.bincount(of, counts)[of]
     return {pair: table[n] for pair, n in numbers.items() if table[n] >= 0.1}
 
 

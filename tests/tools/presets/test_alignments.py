@@ -61,3 +61,9 @@ def test_peaks_are_compared_with_the_dictionary():
     found = alignments.score(records, known)
     assert found == {"words": 4, "right": 0.5, "one left": 0.25, "one right": 0.25}
     assert np.isnan(alignments.score([], known)["right"])
+
+
+def test_words_are_cut_as_pieces_are_merged():
+    assert alignments.words("A dog, an old-time House.") == [
+        *["a", "dog", ",", "an", "old-time", "house", "."]
+    ]
