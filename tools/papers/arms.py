@@ -22,6 +22,7 @@ SCALE = "study"
 SEEDS = 5
 EPOCHS = {"translators": 6, "language models": 8}
 RATE = 4e-3  # of the recurrent translators
+BUCKETS = 8  # padded shapes: each is compiled, which a short run feels
 
 # === What a run is ===
 
@@ -57,8 +58,8 @@ def _translator(words, group, name, model, rate=RATE, beams=(5,), **choices):
     attends = choices.pop("attends", True)
 
     def recipe():
-        epochs = {"epochs": EPOCHS["translators"]}
-        scale = multi30k(model, rate, **{**epochs, **choices})
+        shared = {"epochs": EPOCHS["translators"], "buckets": BUCKETS}
+        scale = multi30k(model, rate, **{**shared, **choices})
         options = {"file": __file__, "own_text": False}
         return translation_recipe("study", task(name), {SCALE: scale}, **options)
 
