@@ -1,7 +1,9 @@
 """The page docs/reproduction.md, from the figures of `tools.papers.reproduce`."""
 
 from tools import markdown
-from tools.papers.claims import BLOCK, SURE, choice, judge
+from tools.papers.claims import judge
+from tools.papers.study_page import study
+from tools.papers.verdicts import BLOCK, SURE, choice
 
 
 def page(results):
@@ -12,8 +14,8 @@ def page(results):
         f"Made by `{made['command']}` from the presets of `savedmodels/` at commit "
         f"{made['commit']}, {made['date']}, {made['machine']}. What holds at the "
         "papers' sizes and data need not hold at these, nor the reverse. BLEU is "
-        "sacreBLEU's, cased, 13a. There is one seed of each: what another would bring "
-        "isn't known.",
+        "sacreBLEU's, cased, 13a. There is one seed of each preset; what other seeds "
+        "bring is measured at a smaller size: [several seeds](#several-seeds).",
         *_translators(results),
         *_lengths(results),
         *_beams(results),
@@ -22,6 +24,7 @@ def page(results):
         *_directions(results),
         *_lags(results),
         *_claims(results),
+        *([study(*results["study"])] if "study" in results else []),
         *_alignments(results),
     ]
     return "\n\n".join(parts) + "\n"

@@ -46,13 +46,13 @@ def draw_alignments(details, folder):
     for number, records in enumerate(zip(*details.values(), strict=True), start=1):
         figure = plot_alignments(records, titles=list(details), columns=3)
         names.append(f"alignment_{number}.svg")
-        _save(figure, folder / names[-1], bbox_inches="tight")
+        save(figure, folder / names[-1], bbox_inches="tight")
     return names
 
 
 def draw_lengths(results, folder):
     """Writes `lengths_figure` into a folder; returns the file's name."""
-    _save(lengths_figure(results), folder / "lengths.svg")
+    save(lengths_figure(results), folder / "lengths.svg")
     return "lengths.svg"
 
 
@@ -135,7 +135,7 @@ def _label_ends(axes, xs, ys):
         axes.annotate(f"{ys[-1]:.1f}", (xs[-1], ys[-1]), (4, -1), **style)
 
 
-def _save(figure, path, **options):
+def save(figure, path, **options):
     """Writes a picture, an unchanged one as an unchanged file."""
     import matplotlib
 

@@ -20,9 +20,11 @@ from pathlib import Path
 
 import zoo
 from tools import ROOT
-from tools.papers.claims import BLOCK, compared, compared_models
+from tools.papers.claims import compared, compared_models
 from tools.papers.page import page
 from tools.papers.pictures import draw_alignments, draw_lengths
+from tools.papers.study_table import read
+from tools.papers.verdicts import BLOCK
 from tools.presets.card import cards
 from zoo.backend import configured_backend
 from zoo.files import write_bytes
@@ -68,6 +70,7 @@ def main(argv=None):
     pictures = arguments.output / "reproduction"
     pictures.mkdir(parents=True, exist_ok=True)
     results["pictures"] = draw(work, results, pictures)
+    results["study"] = read()
     (arguments.output / "reproduction.md").write_text(page(results), encoding="utf-8")
     return 0
 
@@ -180,7 +183,7 @@ class Work:
 
     def __init__(self, folder, limit=None):
         self.folder, self.limit, self._loaded = folder, limit, {}
-        self._code = [_digest_of_zoo(DECODING), configured_backend()]
+        self._code = [digest_of_zoo(DECODING), configured_backend()]
         folder.mkdir(parents=True, exist_ok=True)
 
     def data(self, corpus, joined=1):
@@ -279,7 +282,7 @@ class Work:
     def recipe(self, name):
         """The results of a recipe on artificial data, trained now."""
         path = ROOT / "recipes" / f"{name}.py"
-        code = [_digest_of_zoo(TRAINING), path.read_text(encoding="utf-8"), *self._code]
+        code = [digest_of_zoo(TRAINING), path.read_text(encoding="utf-8"), *self._code]
         key = _sha256(json.dumps(code))[:12]
         output = self.folder / f"{name}-{key}"
         results = output / "results.json"
@@ -319,7 +322,7 @@ def _sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _digest_of_zoo(parts):
+def digest_of_zoo(parts):
     """Sha256 of the code that the results depend on."""
     found = hashlib.sha256()
     for part in parts:

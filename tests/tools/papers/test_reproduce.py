@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tools.papers.claims import WITHOUT_ATTENTION, compared, compared_models, judge
+from tools.papers.claims import compared, compared_models, judge
 from tools.papers.page import page
 from tools.papers.reproduce import Work, blocks, paired_p
+from tools.papers.verdicts import WITHOUT_ATTENTION
 
 pytestmark = pytest.mark.backend_free
 

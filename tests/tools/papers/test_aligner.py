@@ -1,0 +1,128 @@
+"""Links of an aligner: their file, and the scores of a model's attention by them."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from tools.papers import aligner
+from tools.presets.alignments import words
+from zoo.decoding import Translation
+
+pytestmark = pytest.mark.backend_free
+
+
+def language(count, seed):
+    """Pairs of a made-up language, and their links.
+
+    Word n is translated by "tn". A frequent word "the" before some nouns has no
+    translation; the last two source words change places.
+    """
+    draw, pairs, known = np.random.default_rng(seed), [], []
+    for _ in range(count):
+        numbers = draw.permutation(30)[: draw.integers(3, 8)]
+        source, places = [], {}
+        for number in numbers:
+            if draw.random() < 0.3:
+                source.append("the")
+            places[number] = len(source)
+            source.append(f"s{number}")
+        order = [*numbers[:-2], numbers[-1], numbers[-2]]
+        pairs.append((source, [f"t{number}" for number in order]))
+        known.append({(places[number], j) for j, number in enumerate(order)})
+    return pairs, known
+
+
+@pytest.mark.skipif(
+    not shutil.which("eflomal-align"), reason="eflomal is installed by hand"
+)
+def test_links_of_a_known_language_are_found():
+    pairs, known = language(400, seed=1)
+    found = aligner.both_ways(pairs)
+    assert len(found) == len(pairs)
+    assert all(sure <= possible for sure, possible in found)
+    rows = [
+        aligner.agreement(right, *one) for right, one in zip(known, found, strict=True)
+    ]
+    assert aligner.error_rate(rows) < 0.02
+
+
+def test_links_of_both_directions_are_sure(tmp_path, monkeypatch):
+    """With a program in the aligner's place that answers always the same."""
+    program = tmp_path / "eflomal-align"
+    program.write_text(
+        "#!/bin/sh\n"
+        '[ "$1 $2 $4 $6 $8" = "--overwrite -s -t -f -r" ] || exit 3\n'
+        'grep -qx "a dog" "$3" && grep -qx "ein hund" "$5" || exit 4\n'
+        'printf "0-0 1-1\\n\\n" > "$7"; printf "1-1 1-0\\n0-2\\n" > "$9"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    pairs = [(["a", "dog"], ["ein", "hund"]), (["x"], ["u", "v", "w"])]
+    assert aligner.both_ways(pairs) == [
+        ({(1, 1)}, {(0, 0), (1, 0), (1, 1)}),
+        (set(), {(0, 2)}),
+    ]
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(FileNotFoundError, match="pip install eflomal"):
+        aligner.both_ways(pairs)
+
+
+def test_a_file_of_links_comes_back(tmp_path):
+    links = [({(1, 1), (10, 2)}, {(0, 0), (1, 1), (10, 2)}), (set(), set())]
+    text = aligner.written(links)
+    assert text == "0?0 1-1 10-2\n\n"
+    path = tmp_path / "links.txt"
+    path.write_text(text)
+    assert aligner.read(path) == links
+
+
+def test_the_committed_links_are_of_the_test_set():
+    links = aligner.read()
+    assert len(links) == 1000
+    assert all(sure <= possible for sure, possible in links)
+    assert 8 < np.mean([len(sure) for sure, _ in links]) < 14
+
+
+def test_the_error_rate_is_och_and_neys():
+    def rate(chosen):
+        return aligner.error_rate([aligner.agreement(chosen, sure, possible)])
+
+    sure, possible = {(0, 0), (1, 1)}, {(0, 0), (1, 1), (2, 1)}
+    assert rate(sure) == 0 and rate(possible) == 0
+    assert rate({(0, 1)}) == 1
+    # 1 of S, 2 of P, 3 chosen, 2 sure.
+    assert rate({(0, 0), (2, 1), (3, 3)}) == pytest.approx(1 - 3 / 5)
+    # Of two sentences it is that of the sums.
+    rows = [aligner.agreement(one, sure, possible) for one in (sure, {(0, 1)})]
+    assert aligner.error_rate(rows) == pytest.approx(1 - 4 / 7)
+
+
+def record(source, target, peaks):
+    weights = np.full((len(target), len(source)), 0.01)
+    weights[np.arange(len(target)), peaks] = 0.9
+    return Translation(" ".join(target), 0.0, target, source, weights)
+
+
+def test_counts_of_links():
+    sure = {(0, 0), (1, 1), (3, 2)}
+    known = ("A b c d", "W x y", sure, sure | {(2, 1)})
+    other = ("e f", "u v", {(0, 0), (1, 0)}, {(0, 0), (1, 0), (1, 1)})
+    records = [
+        record(["A", "b", "c", "d"], ["W", "x", "y"], [0, 0, 2]),
+        record(["e", "f"], ["u", "v"], [1, 1]),
+        record(["e", "f", "g"], ["u", "v"], [1, 1]),  # cut otherwise
+    ]
+    found = aligner.link_counts(records, [known, other, other])
+    # Links a-w, a-x, c-y; moved by one: b-w, b-x, d-y. Words with one link: all three.
+    assert found[0].tolist() == [1, 1, 3, 3, 2, 2, 2, 1, 0, 3]
+    # f-u, f-v, which can't be moved; u has two links and v has none.
+    assert found[1].tolist() == [1, 2, 2, 2, 1, 2, 0, 0, 0, 0]
+    assert not found[2].any()
+
+
+def test_places_are_those_of_words_as_pieces_are_merged():
+    pieces = ["▁A", "▁do", "g", ",", "▁an", "▁old", "-", "time", "▁House", "."]
+    merged = Translation("", 0.0, pieces, ["▁x"], np.ones((10, 1))).merge_words()
+    text = "A dog, an old-time House."
+    assert [word.lower() for word in merged.tokens] == words(text)

@@ -1,0 +1,113 @@
+"""The arms of the study: what they share, and in what order they are run."""
+
+import dataclasses
+
+import pytest
+
+from tools.papers.arms import ARMS, FIXED, LADDER, MAIN, NORMS, SEEDS, choices, plan
+from tools.papers.claims import CLAIMS
+from tools.papers.counts import measure_of
+from zoo.models import RecurrentLM
+
+READY = [name for name, arm in ARMS.items() if arm.recipe is not None]
+
+
+@pytest.mark.backend_free
+def test_the_order_of_the_runs():
+    runs = plan()
+    assert len(runs) == len(set(runs)) == len(READY) * SEEDS
+    # The first seeds of the main arms, then all others evenly.
+    assert runs[: len(MAIN)] == [(name, 1) for name in MAIN]
+    assert runs[len(MAIN) : 2 * len(MAIN)] == [(name, 2) for name in MAIN]
+    rest = runs[3 * len(MAIN) :]
+    assert {seed for name, seed in runs[: 3 * len(MAIN)]} == {1, 2, 3}
+    seeds = [seed for _, seed in rest]
+    assert seeds == sorted(seeds)
+    assert plan(["lstm", "none"], 2) == [
+        *[("none", 1), ("none", 2), ("lstm", 1), ("lstm", 2)]
+    ]
+    assert plan(["soft"]) == []  # it can't be run yet
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("group", [LADDER, FIXED, NORMS])
+def test_arms_of_a_group_differ_in_the_model_and_its_warm_up_alone(group):
+    scales = [choices(name) for name in READY if ARMS[name].group == group]
+    plain = []
+    for scale in scales:
+        optimizer = dataclasses.replace(scale.optimizer, warmup=0)
+        plain.append(dataclasses.replace(scale, model={}, optimizer=optimizer))
+    assert len(scales) > 1 and all(one == plain[0] for one in plain)
+    if group != NORMS:
+        assert len({scale.optimizer.warmup for scale in scales}) == 1
+    sizes = ("num_layers", "hidden_dim", "embedding_dim", "dropout")
+    shared = [{k: scale.model.get(k) for k in sizes} for scale in scales]
+    assert all(one == shared[0] for one in shared)
+
+
+@pytest.mark.backend_free
+def test_each_rung_of_the_ladder_changes_one_thing():
+    def model(name):
+        return choices(name).model
+
+    def differ(one, other):
+        keys = model(one).keys() | model(other).keys()
+        return {key for key in keys if model(one).get(key) != model(other).get(key)}
+
+    assert differ("general", "general_plain") == {"input_feeding"}
+    assert differ("location", "location_plain") == {"input_feeding"}
+    assert differ("general", "general_forward") == {"reverse_source"}
+    assert differ("general", "general_both") == {"bidirectional"}
+    assert differ("none", "none_forward") == {"reverse_source"}
+    for name in ("dot", "concat"):
+        assert differ("general", name) == {"score"}
+    for name in ("local_p", "local_m", "location"):
+        assert differ("general", name) == {"attention"}
+    assert differ("pre", "post") == differ("pre_cold", "post_cold") == {"norm"}
+
+
+@pytest.mark.once
+def test_language_models_have_equal_weights():
+    sizes = {}
+    for cell in ("lstm", "gru", "lstmn"):
+        scale = choices(cell)
+        assert scale.cell == cell and scale.embedding_dim == 100
+        model = RecurrentLM(
+            10_000,
+            embedding_dim=scale.embedding_dim,
+            hidden_dim=scale.hidden_dim,
+            cell=cell,
+        )
+        sizes[cell] = model.count_params()
+    assert max(sizes.values()) < 1.005 * min(sizes.values())
+
+
+@pytest.mark.backend_free
+def test_every_claim_is_about_arms_and_measures_that_there_are():
+    kinds = {"reading": ("translator", "language model"), "links": ("translator",)}
+    for claim in CLAIMS:
+        assert claim.presets or claim.study
+        for contrast in claim.study:
+            for _, arm, name in contrast.terms:
+                counts = measure_of(name).counts
+                if counts is None:
+                    assert ARMS[arm].kind == "errors"
+                elif counts.startswith("beam"):
+                    assert int(counts.split()[1]) in ARMS[arm].beams
+                else:
+                    assert ARMS[arm].kind in kinds[counts]
+                    assert counts != "links" or ARMS[arm].attends
+    texts = [claim.text for claim in CLAIMS]
+    assert len(texts) == len(set(texts))
+    # What can't be run yet has a claim all the same.
+    waiting = {name for name, arm in ARMS.items() if arm.waits}
+    assert waiting == {"soft", "hard"}
+    assert any(waiting & set(c.arms) for claim in CLAIMS for c in claim.study)
+
+
+@pytest.mark.backend_free
+def test_the_nets_of_the_claims_are_the_recipes():
+    settings = choices("birnn")
+    from tools.papers.claims import DELAYS
+
+    assert settings.delays == DELAYS

@@ -1,0 +1,162 @@
+"""The study's part of the page, from runs that are made up."""
+
+import numpy as np
+import pytest
+
+from tools.papers.arms import ARMS
+from tools.papers.counts import bleu_counts, pack, reading_counts
+from tools.papers.significance import better, verdict
+from tools.papers.study_page import END, PAGE, START, figures, study, write_page
+from tools.papers.study_pictures import pictures
+from tools.papers.study_table import TABLE, Result, read
+
+pytestmark = pytest.mark.backend_free
+
+WORDS = "ein Hund rennt schnell durch den tiefen weißen Schnee davon".split()
+
+
+def run(arm, seed, right, size=60):
+    """A run that translates each sentence but for some words; `right` of ten are."""
+    draw = np.random.default_rng([seed, right, len(arm)])
+    sources = ["a dog runs " * (1 + i % 6) for i in range(size)]
+    texts = []
+    for _ in range(size):
+        wrong = draw.permutation(10)[: 10 - right]
+        texts.append(" ".join("x" if i in wrong else w for i, w in enumerate(WORDS)))
+    counts = bleu_counts(sources, [[" ".join(WORDS)]] * size, texts)
+    links = np.tile([5, 6, 10, 8, 6, 7, 3, 5, 1, 10], (size, 1))
+    row = {
+        "arm": arm,
+        "seed": seed,
+        "parameters": 1_234_567,
+        "seconds": 330,
+        "scores": {},
+        "counts": {
+            **dict.fromkeys(("beam 5", "beam 1", "beam 2", "beam 12"), pack(counts)),
+            "reading": pack(reading_counts([[-2.0, -1.5]] * size)),
+            "links": pack(links),
+        },
+    }
+    return Result(row)
+
+
+def runs(seeds=3, **rights):
+    return {
+        (a, s): run(a, s, r) for a, r in rights.items() for s in range(1, seeds + 1)
+    }
+
+
+def test_without_a_run_all_is_told_as_not_run():
+    text = study({}, {})
+    assert text.startswith(START) and text.endswith(END)
+    assert "**0 of 110 runs are done**; 0 of 24 arms have 3 seeds or more" in text
+    assert "| **not run** | – |" in text and "**holds**" not in text
+    assert "**Can't be run yet**: `soft`, `hard`, which wait for the image side" in text
+    assert "**Not part of the study**: an ensemble is better" in text
+    assert "svg" not in text
+
+
+def test_tables_have_means_and_deviations():
+    found = runs(general=9, general_plain=7, none=5)
+    text = study(found, {})
+    values = [found["general", seed].score("bleu") for seed in (1, 2, 3)]
+    told = f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}"
+    assert (
+        f"| `general` | {ARMS['general'].words} | 3 | 1,234,567 | 6 | {told} |" in text
+    )
+    # ln perplexity of 1.75 a token.
+    assert "| 5.75 ± 0.00 |" in text
+    # AER 1 - (5 + 6) / 18 and, moved, 1 - (6 + 7) / 18.
+    line = "| `general` | 3 | 0.389 ± 0.000 | 0.278 ± 0.000 | 0.300 ± 0.000 | 0.500"
+    assert line in text
+    assert "**9 of 110 runs are done**; 3 of 24 arms" in text
+    assert "![BLEU of each arm" in text
+
+
+def test_claims_are_told_plainly():
+    found = runs(general=7, general_plain=9, none=5, none_forward=5)
+    found |= runs(2, dot=9)
+    text = study(found, {})
+    attention = "attention is better than the last states alone"
+    line = next(x for x in text.splitlines() if x.startswith(f"| {attention}"))
+    assert "| **holds** | general_plain against none: +" in line
+    assert "(p < 0.001, 3 seeds) |" in line
+    feeding = next(x for x in text.splitlines() if x.startswith("| input feeding"))
+    assert "| **does not hold** | general against general_plain: -" in feeding
+    assert "- **Did not reproduce at this size**: input feeding is better" in text
+    reversed_ = next(
+        x for x in text.splitlines() if x.startswith("| without attention")
+    )
+    assert (
+        "**can't be told**" in reversed_ and "seeds find a difference of" in reversed_
+    )
+    dot = next(x for x in text.splitlines() if x.startswith("| dot is better than gen"))
+    assert "**can't be told**" in dot and "2 seeds" in dot
+    assert "**Arms without a run**: `local_p`, `location_plain`" in text
+
+
+def test_the_seeds_that_would_be_needed():
+    found = {
+        (arm, seed): Result({"arm": arm, "seed": seed, "scores": {"e": value}})
+        for arm, values in {"a": (1.0, 2.0, 3.5), "b": (2.5, 2.0, 3.0)}.items()
+        for seed, value in enumerate(values, start=1)
+    }
+    contrast = better("a", "b", "e")
+    told, estimates = verdict([contrast], found)
+    [one] = estimates
+    text = figures([contrast], estimates, told)
+    assert f"3 seeds find a difference of {one.detectable():.7f}" in text
+    assert f"one of {one.mean:.7f} needs {one.needed(one.mean)} seeds" in text
+    # Of a single seed there is no deviation.
+    single = {key: result for key, result in found.items() if key[1] == 1}
+    told, estimates = verdict([contrast], single)
+    assert figures([contrast], estimates, told) == "a against b: +1.5000000, 1 seed"
+
+
+def test_of_many_contrasts_the_least_sure_is_shown():
+    nets = {f"n{i}": 1.0 + i for i in range(4)}
+    found = {
+        ("birnn", seed): Result(
+            {
+                "arm": "birnn",
+                "seed": seed,
+                "scores": {k: v + seed * v / 9 for k, v in nets.items()},
+            }
+        )
+        for seed in (1, 2, 3)
+    }
+    contrasts = [
+        better(("birnn", "n0"), ("birnn", other), words=f"n0 against {other}")
+        for other in ("n3", "n1", "n2")
+    ] + [better(("birnn", "n2"), ("birnn", "n1"), words="n2 against n1")]
+    told, estimates = verdict(contrasts, found)
+    text = figures(contrasts, estimates, told)
+    assert text.startswith("3 of 4 above 0; the least sure: n2 against n1: -")
+
+
+def test_runs_that_broke_off_are_told():
+    failed = {("post_cold", 2): {"failed": "The loss is not finite"}}
+    text = study(runs(1, none=5), failed)
+    assert "Broken off: `post_cold`, seed 2: The loss is not finite." in text
+
+
+def test_only_the_studys_part_of_the_page_is_written(tmp_path):
+    page = tmp_path / "reproduction.md"
+    (tmp_path / "reproduction").mkdir()
+    (tmp_path / "reproduction" / "study_old.svg").write_text("x")
+    page.write_text(f"before\n\n{START}\nold\n{END}\n\nafter\n")
+    found = runs(general=9, none=5)
+    write_page(found, {}, page)
+    text = page.read_text()
+    assert text == f"before\n\n{study(found, {})}\n\nafter\n"
+    names = {path.name for path in (tmp_path / "reproduction").iterdir()}
+    assert names == {name for name, *_ in pictures(found)}
+    page.write_text("no place for it")
+    with pytest.raises(ValueError, match="Received: 0 and 0"):
+        write_page(found, {}, page)
+
+
+def test_the_committed_page_is_that_of_the_committed_table():
+    text = PAGE.read_text(encoding="utf-8")
+    part = text[text.index(START) : text.index(END) + len(END)]
+    assert part == study(*read(TABLE))

@@ -1,0 +1,169 @@
+"""How far a model's attention agrees with the links of a statistical aligner.
+
+    PATH=ENVIRONMENT/bin:$PATH python -m tools.papers.aligner
+
+has eflomal (Östling & Tiedemann 2016) link the words of Multi30k's training and test
+pairs in both directions, and writes the links of the test pairs to
+docs/reproduction/links.txt: those that both directions have are sure, S, those of
+either are possible, P. `pip install eflomal==2.0.0` into an environment of its own
+brings it; nothing else needs it. It draws without a seed: the command tells how far the
+new links are from those that the file has.
+
+Attention is scored as Luong et al. 2015, section 5.4, do: the model reads the
+reference, and each target word is linked to the source word of its largest weight. AER
+is that of Och & Ney 2003. Theirs is against links drawn by hand; this one is against
+another model's, and tells how alike the two are.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from tools import ROOT
+from tools.presets.alignments import words
+from zoo.files import write_bytes
+
+LINKS = ROOT / "docs" / "reproduction" / "links.txt"
+TEST = ("multi30k", "test_2016_flickr")
+COLUMNS = 10  # of `link_counts`
+
+
+def main(argv=None):
+    import zoo
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=LINKS)
+    arguments = parser.parse_args(argv)
+    train, test = (
+        zoo.data.load(TEST[0], "en", "de", split=split) for split in ("train", TEST[1])
+    )
+    pairs = [(words(s), words(t)) for part in (test, train) for s, t in part]
+    found = both_ways(pairs)[: len(test.sources)]
+    if LINKS.exists():
+        pairs = zip([sure for sure, _ in found], read(LINKS), strict=True)
+        counts = [agreement(sure, *known) for sure, known in pairs]
+        print(f"AER of the sure links against {LINKS.name}: {error_rate(counts):.3f}")
+    write_bytes(arguments.output, written(found).encode())
+    return 0
+
+
+# === The aligner ===
+
+
+def both_ways(pairs):
+    """The links of pairs of sentences.
+
+    Args:
+        pairs: list of (source words, target words), none of them empty.
+
+    Returns:
+        For each pair `(sure, possible)`, sets of (source place, target place).
+
+    Raises:
+        FileNotFoundError: without eflomal.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder, name) for name in ("s", "t", "f", "r")}
+        for side, name in enumerate(("s", "t")):
+            lines = [" ".join(pair[side]) for pair in pairs]
+            files[name].write_text("\n".join([*lines, ""]), encoding="utf-8")
+        options = [word for name, file in files.items() for word in (f"-{name}", file)]
+        try:
+            subprocess.run(["eflomal-align", "--overwrite", *options], check=True)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                "`eflomal-align` is not on the PATH: pip install eflomal==2.0.0"
+            ) from error
+        there, back = (
+            [_places(line, "-") for line in files[name].read_text().splitlines()]
+            for name in ("f", "r")
+        )
+    return [(a & b, a | b) for a, b in zip(there, back, strict=True)]
+
+
+def _places(line, sign):
+    """The links of a line that have this sign between their places."""
+    links = [link.split(sign) for link in line.split() if sign in link]
+    return {(int(i), int(j)) for i, j in links}
+
+
+def written(links):
+    """The text of a file of links: a line for each pair, `i-j` for a sure link, `i?j`
+    for one that is only possible."""
+    lines = []
+    for sure, possible in links:
+        signs = {link: "-" if link in sure else "?" for link in sorted(possible)}
+        lines.append(" ".join(f"{i}{sign}{j}" for (i, j), sign in signs.items()))
+    return "\n".join([*lines, ""])
+
+
+def read(path=LINKS):
+    """Reads a file of links; see `both_ways`."""
+    found = []
+    for line in path.read_text(encoding="ascii").splitlines():
+        sure = _places(line, "-")
+        found.append((sure, sure | _places(line, "?")))
+    return found
+
+
+# === Agreement ===
+
+
+def agreement(chosen, sure, possible):
+    """|A∩S|, |A∩P|, |A| and |S| of sets of links."""
+    return [len(chosen & sure), len(chosen & possible), len(chosen), len(sure)]
+
+
+def error_rate(counts):
+    """AER of a list of `agreement`s: 1 - (|A∩S| + |A∩P|) / (|A| + |S|)."""
+    right_sure, right, chosen, sure = np.sum(counts, axis=0)
+    return float(1 - (right_sure + right) / (chosen + sure))
+
+
+def link_counts(records, known):
+    """Counts of how a model's attention agrees with an aligner's links.
+
+    Args:
+        records: list of `zoo.decoding.Translation`, of words, of given references.
+        known: for each its text and links: `(source, target, sure, possible)`.
+
+    Returns:
+        Int (sentences, 10): for A, the links of the largest weights, |A∩S|, |A∩P|, |A|
+        and |S|; |A∩S| and |A∩P| after each link is moved by one source word to the
+        right; of the target words with one sure link, those whose largest weight lies
+        one word to the left of it, on it, one word to the right, and how many there
+        are. Zeros for a sentence whose pieces make other words.
+    """
+    rows = []
+    for record, (*texts, sure, possible) in zip(records, known, strict=True):
+        sides = [
+            [word.lower() for word in side]
+            for side in (record.source_tokens, record.tokens)
+        ]
+        if sides != [words(text) for text in texts]:
+            rows.append([0] * COLUMNS)
+            continue
+        peaks = np.argmax(record.alignment, axis=1).tolist()
+        last = len(record.source_tokens) - 1
+        chosen = [{(min(i + n, last), j) for j, i in enumerate(peaks)} for n in (0, 1)]
+        as_it_is, moved = (agreement(one, sure, possible) for one in chosen)
+        apart = [peaks[j] - i for j, i in _only(sure)]
+        near = [apart.count(distance) for distance in (-1, 0, 1)]
+        rows.append([*as_it_is, *moved[:2], *near, len(apart)])
+    return np.array(rows)
+
+
+def _only(sure):
+    """The target places that have one sure link, each with its source place."""
+    sources = {}
+    for i, j in sure:
+        sources.setdefault(j, []).append(i)
+    return [(j, found[0]) for j, found in sorted(sources.items()) if len(found) == 1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

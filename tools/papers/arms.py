@@ -1,0 +1,208 @@
+"""The arms of the study: what is trained, and in what order.
+
+All translators see the 29,000 pairs of Multi30k, English to German, and nothing else,
+in 4,000 pieces; the language models see the Penn Treebank. Sizes and epochs are such
+that a run takes about ten minutes on one core. Arms of a group share every choice but
+the one that their claims are about. The rates were not tuned for each arm: a difference
+may be one of the rate that suits.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from tools import ROOT
+from zoo.run.language_models import LanguageModeling
+from zoo.run.language_models import train as train_language_model
+from zoo.run.recipe import Recipe, load_recipe
+from zoo.run.translators import multi30k, task, translation_recipe
+from zoo.training.optimizers import Optimizer
+
+SCALE = "study"
+SEEDS = 5
+EPOCHS = {"translators": 6, "language models": 8}
+RATE = 4e-3  # of the recurrent translators
+BUCKETS = 8  # padded shapes: each is compiled, which a short run feels
+
+# === What a run is ===
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """One of the things that are compared.
+
+    Attributes:
+        words: what it is, for the page.
+        group: the heading that it stands under.
+        recipe: function that makes its `Recipe`, whose scale `scale` is run; None for
+            an arm that can't be run yet.
+        kind: "translator", "language model" or "errors": how its runs are measured.
+        scale: name of the recipe's scale.
+        beams: sizes of the beam that translate the test set; 5 is measured always.
+        attends: whether its attention is compared with an aligner's.
+        waits: what an arm that can't be run waits for.
+    """
+
+    words: str
+    group: str
+    recipe: Callable[[], Recipe] | None
+    kind: str = "translator"
+    scale: str = SCALE
+    beams: tuple[int, ...] = (5,)
+    attends: bool = True
+    waits: str = ""
+
+
+def _translator(words, group, name, model, rate=RATE, beams=(5,), **choices):
+    """An `Arm` that translates; `name` is that of its task."""
+    attends = choices.pop("attends", True)
+
+    def recipe():
+        shared = {"epochs": EPOCHS["translators"], "buckets": BUCKETS}
+        scale = multi30k(model, rate, **{**shared, **choices})
+        options = {"file": __file__, "own_text": False}
+        return translation_recipe("study", task(name), {SCALE: scale}, **options)
+
+    return Arm(words, group, recipe, beams=beams, attends=attends)
+
+
+SIZES = {"num_layers": 2, "hidden_dim": 128, "embedding_dim": 128}
+DROPOUT = 0.1
+# The paper's initial range is for 1000 cells: smaller sums need larger weights.
+STACK = {**SIZES, "dropout": DROPOUT, "initializer_range": 0.2}
+FEEDING, PLAIN = {"input_feeding": True}, {"input_feeding": False}
+
+
+def _luong(words, attention, score="general", beams=(5,), **model):
+    attention = {"attention": attention, "score": score, "readout_dropout": DROPOUT}
+    model = {**STACK, **attention, **model}
+    return _translator(words, LADDER, "LuongTranslator", model, beams=beams)
+
+
+def _without(words, **model):
+    """The same stacks without attention, which are those of Sutskever et al. 2014."""
+    options = {"beams": (5, 1, 2, 12), "attends": False}
+    return _translator(
+        words, LADDER, "Seq2SeqTranslator", {**STACK, **model}, **options
+    )
+
+
+def _gated(words, name, **model):
+    sizes = {"hidden_dim": 128, "embedding_dim": 128, "maxout_dim": 128}
+    model = {**sizes, "dropout": DROPOUT, "initializer_range": 0.1, **model}
+    return _translator(words, FIXED, name, model, attends="attention_dim" in model)
+
+
+def _transformer(words, norm, warmup):
+    sizes = {"num_layers": 3, "hidden_dim": 128, "ff_dim": 512, "num_heads": 4}
+    model = {**sizes, "norm": norm, "dropout": DROPOUT}
+    rates = Optimizer("adam", 2e-3, "linear", warmup=warmup, clip=1.0)
+    return _translator(words, NORMS, "TransformerTranslator", model, optimizer=rates)
+
+
+def _language_model(words, cell, hidden_dim):
+    def recipe():
+        scale = LanguageModeling(
+            cell,
+            Optimizer("adam", 3e-3, "linear", warmup=400, clip=5.0),
+            EPOCHS["language models"],
+            embedding_dim=100,
+            hidden_dim=hidden_dim,
+            dropout=0.2,
+            initializer_range=0.1,
+            batch_size=20,
+        )
+        return Recipe("study", {SCALE: scale}, train_language_model, __file__)
+
+    return Arm(words, CELLS, recipe, "language model")
+
+
+def _bundled(name):
+    """A function that loads a recipe of `recipes/`."""
+    return lambda: load_recipe(ROOT / "recipes" / f"{name}.py").RECIPE
+
+
+LADDER = "Luong's ladder"
+FIXED = "Attention or a fixed vector"
+NORMS = "Where the Transformer normalises"
+CELLS = "Language models of equal weights"
+DIRECTIONS = "Both directions"
+IMAGES = "Soft and hard attention"
+SEEING = "the image side of ShowAttendTell"
+# `--arms` takes these names; the table has them, too.
+ARMS: dict[str, Arm] = {
+    "none": _without("no attention, the source reversed"),
+    "dot": _luong("global, dot", "global", "dot", **FEEDING),
+    "general": _luong("global, general", "global", beams=(5, 1), **FEEDING),
+    "local_p": _luong("local-p, general", "local_p", **FEEDING),
+    "general_plain": _luong("global, general, no input feeding", "global", **PLAIN),
+    "none_forward": _without("no attention, not reversed", reverse_source=False),
+    "location_plain": _luong("global, location, no input feeding", "location", **PLAIN),
+    "location": _luong("global, location", "location", **FEEDING),
+    "concat": _luong("global, concat", "global", "concat", **FEEDING),
+    "local_m": _luong("local-m, general", "local_m", **FEEDING),
+    "general_forward": _luong(
+        "global, general, not reversed", "global", reverse_source=False, **FEEDING
+    ),
+    "general_both": _luong(
+        "global, general, both directions", "global", bidirectional=True, **FEEDING
+    ),
+    "bahdanau": _gated("RNNsearch", "BahdanauTranslator", attention_dim=128),
+    "rnnencdec": _gated(
+        "RNNencdec",
+        "RNNEncoderDecoderTranslator",
+        variant="groundhog",
+        output_rank=None,
+    ),
+    "post": _transformer("post-norm, warm-up", "post", 400),
+    "post_cold": _transformer("post-norm, no warm-up", "post", 0),
+    "pre": _transformer("pre-norm, warm-up", "pre", 400),
+    "pre_cold": _transformer("pre-norm, no warm-up", "pre", 0),
+    # Of 2.65 million weights each.
+    "lstm": _language_model("LSTM, 150 units", "lstm", 150),
+    "gru": _language_model("GRU, 153 units", "gru", 153),
+    "lstmn": _language_model("LSTMN, 145 units", "lstmn", 145),
+    "birnn": Arm(
+        "nets of one and of two directions, each with the delays of "
+        "`recipes/birnn_tasks.py`",
+        DIRECTIONS,
+        _bundled("birnn_tasks"),
+        "errors",
+        "small",
+    ),
+    "soft": Arm("soft attention", IMAGES, None, waits=SEEING),
+    "hard": Arm("hard attention", IMAGES, None, waits=SEEING),
+}
+
+# === In what order ===
+
+# Those that most claims are about: their first three seeds come before anything else.
+MAIN = tuple(ARMS)[:6]
+MAIN_SEEDS = 3
+
+
+def plan(names=None, seeds=SEEDS) -> list[tuple[str, int]]:
+    """The runs in order: seed by seed, so that whenever it stops all arms are even.
+
+    Args:
+        names: of the arms; all that can be run by default.
+        seeds: how many of each.
+
+    Returns:
+        List of (arm, seed), seeds from 1.
+    """
+    names = [name for name in names or ARMS if ARMS[name].recipe is not None]
+    first = [
+        (name, seed)
+        for seed in range(1, min(seeds, MAIN_SEEDS) + 1)
+        for name in names
+        if name in MAIN
+    ]
+    rest = [(name, seed) for seed in range(1, seeds + 1) for name in names]
+    return list(dict.fromkeys(first + rest))
+
+
+def choices(name) -> Any:
+    """The choices of an arm's runs, which its recipe's scale holds."""
+    arm = ARMS[name]
+    return arm.recipe().scales[arm.scale]

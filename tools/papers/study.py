@@ -1,0 +1,313 @@
+"""Trains the papers' models with several seeds, and judges their claims by that.
+
+    KERAS_BACKEND=jax OMP_NUM_THREADS=1 python -m tools.papers.study [--work DIR]
+    KERAS_BACKEND=jax OMP_NUM_THREADS=1 python -m tools.papers.study --run ARM SEED
+    python -m tools.papers.study --status
+    python -m tools.papers.study --page
+
+The first works through all runs of `tools.papers.arms`, one after another, each in a
+process of its own. Stopped, and started again, it goes on where it was, within a run
+too; of several that share a folder each takes runs that no other has. The second is one
+of the runs. `--page` appends what the folder has to docs/reproduction/study.jsonl and
+writes the study's part of docs/reproduction.md and its pictures: nothing is trained.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from tools import ROOT
+from tools.papers import aligner
+from tools.papers.arms import ARMS, SEEDS, choices, plan
+from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
+from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
+from tools.papers.study_table import TABLE, append, read
+from tools.papers.verdicts import BLOCK
+from zoo.backend import configured_backend
+from zoo.files import lock, write_bytes
+from zoo.run.config import checkpoints, clear, commit, cpu, plain
+
+BUSY = 75  # exit code of a run that another process has
+SEGMENT = 35  # words that a language model reads at once
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--work", type=Path, default=ROOT / "runs" / "study", metavar="DIR")
+    add("--arms", nargs="+", choices=list(ARMS), metavar="ARM", help="default: all")
+    add("--seeds", type=int, default=SEEDS, help="of each arm (default: %(default)s)")
+    add("--run", nargs=2, metavar=("ARM", "SEED"), help="one run, in this process")
+    add("--status", action="store_true", help="tell what is done, and what is left")
+    add("--page", action="store_true", help="collect the table and write the page")
+    arguments = parser.parse_args(argv)
+    work = arguments.work
+    if arguments.run:
+        name, seed = arguments.run
+        if name not in ARMS or ARMS[name].recipe is None or not seed.isdecimal():
+            known = ", ".join(dict.fromkeys(name for name, _ in plan()))
+            parser.error(
+                f"--run takes an arm ({known}) and a seed. Received: {name} {seed}"
+            )
+        return run(name, int(seed), work)
+    if arguments.page:
+        from tools.papers.study_page import write_page
+
+        new = append(work) if work.is_dir() else []
+        print(f"{len(new)} runs appended to {TABLE.relative_to(ROOT)}")
+        write_page(*read())
+        return 0
+    jobs = plan(arguments.arms, arguments.seeds)
+    if arguments.status:
+        print(status(jobs, work))
+        return 0
+    return go_through(jobs, work, _start)
+
+
+# === All runs ===
+
+
+def result_file(work, name, seed):
+    """The file that a run leaves when it is done."""
+    return work / f"{name}-{seed}.json"
+
+
+def go_through(jobs, work, start):
+    """Starts the runs that aren't done, one after another.
+
+    Args:
+        jobs: list of (arm, seed).
+        work: the study's folder.
+        start: function of (arm, seed, work) that does a run and returns an exit code.
+
+    Returns:
+        0 when all are done or in other hands; else the exit code of the run that broke
+        off.
+    """
+    known = _known()
+    for name, seed in jobs:
+        if (name, seed) in known or result_file(work, name, seed).exists():
+            continue
+        code = start(name, seed, work)
+        if code not in (0, BUSY):
+            return code
+    return 0
+
+
+def _known():
+    """The runs that the committed table has."""
+    results, failed = read()
+    return results.keys() | failed.keys()
+
+
+def _start(name, seed, work):
+    """Does a run in a process of its own, which a signal to this one ends, too."""
+    print(f"{name}, seed {seed}", flush=True)
+    command = [sys.executable, "-m", "tools.papers.study", "--work", str(work)]
+    command += ["--run", name, str(seed)]
+
+    def end(*_):
+        sys.exit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    process = subprocess.Popen(command, cwd=ROOT)
+    try:
+        return process.wait()
+    except BaseException:
+        process.terminate()  # it leaves a checkpoint
+        process.wait()
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def status(jobs, work):
+    """Tells how many runs are done, under way and left, a line for each arm."""
+    known, lines = _known(), []
+    for name in dict.fromkeys(name for name, _ in jobs):
+        seeds = [seed for one, seed in jobs if one == name]
+        done = [
+            seed
+            for seed in seeds
+            if (name, seed) in known or result_file(work, name, seed).exists()
+        ]
+        begun = [s for s in seeds if s not in done and (work / f"{name}-{s}").is_dir()]
+        lines.append(f"{name:16} {len(done)} of {len(seeds)} done, {len(begun)} begun")
+    return "\n".join(lines)
+
+
+# === One run ===
+
+
+@contextlib.contextmanager
+def only(work, name, seed):
+    """Keeps other processes out of a run, by a BlockingIOError."""
+    work.mkdir(parents=True, exist_ok=True)
+    path = work / f"{name}-{seed}.lock"
+    descriptor = lock(path, os.O_RDWR | os.O_CREAT)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def run(name, seed, work):
+    """Trains an arm with a seed, measures it, and writes its line of the table.
+
+    Returns:
+        Exit code: 0; `BUSY` if another process has this run; 130 or 143 after a signal,
+        when the same command goes on.
+    """
+    from zoo.training import interrupts
+    from zoo.training.process import start_backend, tune_process
+
+    try:
+        with only(work, name, seed):
+            if not result_file(work, name, seed).exists():
+                tune_process()
+                start_backend()
+                row = _row(name, seed, work)
+                line = json.dumps(row, ensure_ascii=False)
+                write_bytes(result_file(work, name, seed), line.encode())
+                clear(work / f"{name}-{seed}")  # all but the preset
+    except BlockingIOError:
+        return BUSY
+    except interrupts.Interrupted as stop:
+        print(f"{name}, seed {seed}: {stop}. The same command goes on", file=sys.stderr)
+        return stop.exit_code
+    return 0
+
+
+def _row(name, seed, work):
+    """The line of a run."""
+    import keras
+
+    arm, folder = ARMS[name], work / f"{name}-{seed}"
+    parts = [f"KERAS_BACKEND={configured_backend()}", "python", "-m"]
+    parts += ["tools.papers.study", "--run", name, str(seed)]
+    row = {
+        "arm": name,
+        "seed": seed,
+        "settings": plain(choices(name)),
+        "command": shlex.join(parts),
+        "commit": commit(),
+        "code": digest_of_zoo((*TRAINING, *DECODING))[:12],
+        "machine": f"{cpu()}, Keras {keras.__version__}",
+        "date": datetime.date.today().isoformat(),
+    }
+    try:
+        train(arm, seed, folder, row["command"])
+    except FloatingPointError as error:
+        return {**row, "failed": str(error)}
+    states = [json.loads(str(np.load(path)["state"])) for path in checkpoints(folder)]
+    row["seconds"] = round(sum(state["seconds"] for state in states))
+    began = time.monotonic()
+    row |= measure(arm, folder)
+    print(f"{name}, seed {seed}: measured in {time.monotonic() - began:.0f} s")
+    return row
+
+
+def train(arm, seed, folder, command):
+    """Trains a run in its folder, going on from its checkpoint if there is one."""
+    from zoo.run.arguments import Arguments
+    from zoo.run.recipe import run_with
+    from zoo.training import interrupts
+
+    arguments = Arguments(output=folder, scale=arm.scale, seed=seed)
+    with interrupts.catching():
+        run_with(arm.recipe(), arguments, command)
+
+
+def measure(arm, folder):
+    """The scores and counts of a trained run, and the number of its weights."""
+    if arm.kind == "errors":
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        scores = {
+            f"{problem} {net}": found["error"]
+            for problem in ("regression", "classification")
+            for net, found in results[problem].items()
+        }
+        return {"parameters": None, "scores": scores, "counts": {}}
+    import zoo
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*card.json")  # it needs none
+        model = zoo.load(folder)
+    if arm.kind == "language model":
+        counts = language_model_counts(model)
+    else:
+        corpus, split = aligner.TEST
+        data = zoo.data.load(corpus, "en", "de", split=split)
+        known = aligner.read() if arm.attends else None
+        counts = translator_counts(
+            model, data.sources, data.references, arm.beams, known
+        )
+    scores = {
+        name: round(one.of(counts[one.counts]), 4)
+        for name, one in MEASURES.items()
+        if one.counts in counts
+    }
+    counts = {kind: pack(table) for kind, table in counts.items()}
+    return {"parameters": model.count_params(), "scores": scores, "counts": counts}
+
+
+def translator_counts(model, sources, references, beams, known=None):
+    """The counts of a translator on a test set.
+
+    Args:
+        model: a `zoo.models.Translator`.
+        sources: list of str.
+        references: list of lists of str.
+        beams: sizes of the beam.
+        known: an aligner's links of each source and its first reference, as
+            `tools.papers.aligner.read` returns them; None for a model whose attention
+            isn't measured.
+
+    Returns:
+        Dict of "beam N", "reading" and "links" to counts (sentences, columns).
+    """
+    counts = {}
+    for beam in beams:
+        texts = model.translate(sources, beam_size=beam)
+        counts[f"beam {beam}"] = bleu_counts(sources, references, texts)
+    targets = [several[0] for several in references]
+    records = model.align(sources, targets)
+    counts["reading"] = reading_counts([record.log_probs for record in records])
+    if known is not None:
+        merged = [record.merge_words() for record in records]
+        pairs = zip(sources, targets, known, strict=True)
+        known = [(source, target, *links) for source, target, links in pairs]
+        counts["links"] = aligner.link_counts(merged, known)
+    return counts
+
+
+def language_model_counts(model, texts=None):
+    """The counts of a language model on the Penn Treebank's test text, or on another,
+    read as one with the state carried over; `BLOCK` segments count as one sentence."""
+    from zoo.data.texts import load_ptb
+    from zoo.decoding.score import document_scores
+
+    rows = model.preprocessor.encode(load_ptb("test") if texts is None else texts)
+    scores = document_scores(model, rows, length=SEGMENT)[:, 0]
+    words = np.full(len(scores), SEGMENT)
+    words[-1] = sum(len(row) + 1 for row in rows) - SEGMENT * (len(scores) - 1)
+    starts = np.arange(0, len(scores), BLOCK)
+    sums = [np.add.reduceat(values, starts) for values in (scores, words)]
+    table = reading_counts([[total] for total in sums[0]])
+    table[:, 1] = sums[1]
+    return {"reading": table}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

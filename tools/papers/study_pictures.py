@@ -1,0 +1,169 @@
+"""The pictures of the study, from its table of runs: means with their intervals."""
+
+from tools.papers.arms import ARMS
+from tools.papers.claims import CLAIMS
+from tools.papers.counts import bleu_between
+from tools.papers.pictures import OTHERS, SHOWN, save
+from tools.papers.significance import LEAST, estimate, over_seeds
+from zoo.plots.figure import DARK, FAINT, draw_plainly, new_figure
+
+# Words of a source: the first and the last of each part of the test set.
+SPANS = ((1, 8), (9, 10), (11, 12), (13, 15), (16, 99))
+IN_BLEU = ("bleu", "beam 1", "beam 2", "beam 12", "drop", "held")
+# Arms of the curves by length, and their colours.
+CURVES = {
+    "bahdanau": SHOWN,
+    "rnnencdec": "#d95f02",
+    "general": "#56a0d3",
+    "none": "#e6ab02",
+}
+
+
+def pictures(results):
+    """The pictures that the runs at hand allow.
+
+    Args:
+        results: dict of (arm, seed) to `tools.papers.study_table.Result`.
+
+    Returns:
+        List of (file name, caption, function of `results` to a matplotlib `Figure`).
+    """
+    found = []
+    arms = {arm for arm, _ in results}
+    if any(ARMS[arm].kind == "translator" for arm in arms):
+        found.append(
+            (
+                "study_bleu.svg",
+                "BLEU of each arm: its seeds, their mean and its 95% interval",
+                bleu_figure,
+            )
+        )
+    if _differences(results):
+        found.append(
+            (
+                "study_differences.svg",
+                "The claims' differences in BLEU, with 95% intervals over seeds and "
+                "sentences",
+                differences_figure,
+            )
+        )
+    if any(len(_runs(results, arm)) > 1 for arm in CURVES):
+        found.append(
+            (
+                "study_lengths.svg",
+                "BLEU by the length of the source, with 95% intervals over seeds",
+                lengths_figure,
+            )
+        )
+    return found
+
+
+def draw(results, folder):
+    """Writes the pictures into a folder, and removes those that nothing is left of."""
+    made = pictures(results)
+    for file in folder.glob("study_*.svg"):
+        if file.name not in {name for name, *_ in made}:
+            file.unlink()
+    for name, _, figure in made:
+        save(figure(results), folder / name)
+
+
+def _runs(results, arm):
+    return [result for (name, _), result in sorted(results.items()) if name == arm]
+
+
+def bleu_figure(results):
+    """Draws a row for each arm that translates."""
+    rows = {
+        arm: [run.score("bleu") for run in _runs(results, arm)]
+        for arm in ARMS
+        if ARMS[arm].kind == "translator"
+    }
+    rows = {arm: values for arm, values in rows.items() if values}
+    figure, axes = _rows(list(rows), "BLEU, Multi30k")
+    for place, values in enumerate(rows.values()):
+        axes.plot(values, [place] * len(values), "o", ms=4, color=OTHERS)
+        _draw_mean(axes, over_seeds(values), place)
+    return figure
+
+
+def _differences(results):
+    """`[(words, Estimate)]` of the contrasts in BLEU that have enough seeds."""
+    contrasts = dict.fromkeys(
+        contrast
+        for claim in CLAIMS
+        for contrast in claim.study
+        if all(name in IN_BLEU for _, _, name in contrast.terms)
+    )
+    found = [(one.words, estimate(one, results)) for one in contrasts]
+    return [(words, one) for words, one in found if one and one.seeds >= LEAST]
+
+
+def differences_figure(results):
+    """Draws a row for each contrast in BLEU; right of 0 the claim is borne out."""
+    rows = _differences(results)
+    figure, axes = _rows([words for words, _ in rows], "difference in BLEU")
+    axes.axvline(0, color=DARK, lw=0.8)
+    for place, (_, one) in enumerate(rows):
+        _draw_mean(axes, one, place)
+    return figure
+
+
+def lengths_figure(results):
+    """Draws BLEU by the length of the source, for attention and for fixed vectors."""
+    figure = new_figure(6.5, 3.6, layout="constrained")
+    axes = figure.add_subplot(facecolor="white")
+    for arm, colour in CURVES.items():
+        counts = [run.counts("beam 5") for run in _runs(results, arm)]
+        if len(counts) < 2:
+            continue
+        found = [
+            over_seeds([bleu_between(table, *span) for table in counts])
+            for span in SPANS
+        ]
+        means = [one.mean for one in found]
+        errors = [one.interval for one in found]
+        axes.errorbar(
+            range(len(SPANS)),
+            means,
+            errors,
+            color=colour,
+            marker="o",
+            ms=3,
+            capsize=2,
+            lw=1.5,
+        )
+        label = {"textcoords": "offset points", "fontsize": 8, "color": colour}
+        axes.annotate(arm, (len(SPANS) - 1, means[-1]), (6, -3), **label)
+    ticks = [f"{low}–{high}" for low, high in SPANS[:-1]] + [f"{SPANS[-1][0]}+"]
+    axes.set_xticks(range(len(SPANS)), ticks)
+    axes.set(xlim=(-0.3, len(SPANS) - 0.2), ylim=(0, None))
+    _plain(axes, "words of a source")
+    axes.set_ylabel("BLEU", fontsize=8, color=DARK)
+    return figure
+
+
+def _rows(names, label):
+    """A figure with a row for each name, the first at the top."""
+    figure = new_figure(7, 0.8 + 0.26 * len(names), layout="constrained")
+    axes = figure.add_subplot(facecolor="white")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(axis="x", color=FAINT)
+    axes.set_axisbelow(True)
+    _plain(axes, label)
+    draw_plainly(*axes.get_yticklabels())
+    return figure, axes
+
+
+def _draw_mean(axes, one, place):
+    error = one.interval if one.seeds > 1 else None
+    style = {"color": SHOWN, "ms": 5, "capsize": 3, "lw": 1.5}
+    axes.errorbar(one.mean, place, xerr=error, fmt="o", **style)
+
+
+def _plain(axes, label):
+    axes.tick_params(labelsize=8, colors=DARK)
+    axes.set_xlabel(label, fontsize=8, color=DARK, loc="left")
+    for side, spine in axes.spines.items():
+        spine.set(color=DARK, visible=side in ("left", "bottom"))
