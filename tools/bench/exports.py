@@ -200,6 +200,8 @@ def peer_jobs(name, chosen, bench, data):
     if peer not in chosen:
         return []
     changes = {own: card.configuration["model"][key] for own, key in names.items()}
+    # A step of training is enough, by one process, with few sentences before it.
+    changes |= {"bucket_size": 1024, "num_workers": 0}
     peers.install(peers.PEERS[decode.PEERS[peer][0]], bench.work)
     return list(decode.peer_jobs(peer, bench, data, **changes))
 

@@ -98,10 +98,16 @@ def main(argv=None):
             jobs = take(texts, batch, int(capacity[batch] * arguments.seconds) + 1)
             watched = max(arguments.clients), jobs, arguments.pid
             if folder := arguments.new_version:
-                run = Run(make, *watched, halfway=lambda: add_version(folder))  # noqa: B023
-                number = versions(folder)[-1]
-                opener(*place, version=number)()([texts[0]])  # it is there
-                print(run.row(f"{target}, version {number} added", batch), flush=True)
+                number = versions(folder)[-1] + 1
+                ask = opener(*place, version=number)()
+                run = Run(
+                    make,
+                    *watched,
+                    halfway=lambda: add_version(folder, lambda: ask(texts[:1])),  # noqa: B023
+                )
+                late = "" if run.left else ", too late: it takes more --seconds"
+                name = f"{target}, version {number} added{late}"
+                print(run.row(name, batch), flush=True)
             if name := arguments.kill:
                 again = opener(*place, retries=RETRIES)
                 run = Run(
@@ -130,6 +136,9 @@ class Run:
         rate: requests a second at which they are sent, however long answers take;
             None for one after the other.
         halfway: function called when half of the requests are answered.
+
+    Attributes:
+        left: how many were not answered when `halfway` was done.
     """
 
     def __init__(self, make, clients, jobs, pid=None, rate=None, halfway=None):
@@ -164,7 +173,7 @@ class Run:
                     for text, answer in zip(texts, answers, strict=True):
                         self.found[text].add(answer)
 
-        began, self.memory = [0.0], 0
+        began, self.memory, self.left = [0.0], 0, 0
         threads = [threading.Thread(target=work, daemon=True) for _ in range(clients)]
         for thread in threads:
             thread.start()
@@ -174,7 +183,7 @@ class Run:
             self.memory = max(self.memory, memory(pid) if pid else 0)
             if halfway and 2 * len(self.seconds) >= self.count:
                 halfway()
-                halfway = None
+                halfway, self.left = None, self.count - len(self.seconds)
             threads[-1].join(0.2)
         self.wall = time.perf_counter() - began[0]
 
@@ -293,12 +302,25 @@ def v2_grpc(address, model, signature, timeout):
 
 
 # === The server ===
-def add_version(folder):
-    """Copies a model's newest version as its next one."""
+def add_version(folder, ask):
+    """Copies a model's newest version as its next one, and waits until that answers.
+
+    Args:
+        folder: the model's folder.
+        ask: function that asks the next version.
+    """
     number = versions(folder)[-1]
     part = Path(folder) / ".part"
     shutil.copytree(Path(folder) / str(number), part)
     part.rename(part.with_name(str(number + 1)))
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return ask()
+        except ServingError as error:
+            if error.code != "NOT_FOUND" or time.monotonic() > end:
+                raise
+        time.sleep(0.1)
 
 
 def kill(pid, name):

@@ -122,7 +122,9 @@ def test_speeds_are_of_the_preset_its_exports_and_its_peer(
     options = ["--work", str(tmp_path / "work"), "--backends", "jax", "--beams", "5"]
     # An export fails: the others are printed.
     assert exports.main([*folders, *source, *options, "--few", "2"]) == 1
-    assert sizes == [{"layers": 2, "hidden_size": 256, "word_vec_size": 256}]
+    [found] = sizes
+    assert (found.pop("bucket_size"), found.pop("num_workers")) == (1024, 0)
+    assert found == {"layers": 2, "hidden_size": 256, "word_vec_size": 256}
     data = tmp_path / "work/data-luong_local"
     for side in ("source", "target"):
         lines = (data / f"test.{side}").read_text().splitlines()

@@ -111,6 +111,7 @@ def test_halfway_something_happens_once():
         lambda: ask, 2, load.take(TEXTS, 1, 60), halfway=lambda: happened.append(1)
     )
     assert happened == [1] and len(run.seconds) == 60
+    assert 10 < run.left <= 30
 
 
 def test_a_version_is_added_under_load(server, capsys, tmp_path):
@@ -124,6 +125,22 @@ def test_a_version_is_added_under_load(server, capsys, tmp_path):
     row = rows(capsys.readouterr().out)[-1]
     assert row["target"] == f"{server.url}, version 8 added" and row["clients"] == "2"
     assert row["errors"] == "0" and row["answers"] == row["requests"]
+
+
+def test_a_version_is_waited_for(tmp_path):
+    codes = ["NOT_FOUND", "NOT_FOUND", ""]
+
+    def ask():
+        if code := codes.pop(0):
+            raise load.ServingError(code, "")
+        return "answer"
+
+    (tmp_path / "1").mkdir()
+    assert load.add_version(tmp_path, ask) == "answer"
+    assert not codes and (tmp_path / "2").is_dir()
+    codes[:] = ["UNAVAILABLE"]
+    with pytest.raises(load.ServingError):
+        load.add_version(tmp_path, ask)
 
 
 def test_a_process_of_the_server_is_killed():
