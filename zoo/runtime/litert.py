@@ -184,7 +184,7 @@ def _filled(array, rows):
 class ByLength:
     """Runs graphs for texts of fixed lengths for texts of any length.
 
-    Arrays are padded with 0 to the sizes of the first graph that has room for them.
+    Ids are padded with 0 to the size of the first graph that has room for them.
 
     Args:
         graphs: graphs that differ in the sizes of their inputs, ascending.
@@ -200,23 +200,38 @@ class ByLength:
         Raises:
             ValueError: if no graph has room for them.
         """
+        names = [tensor["name"] for tensor in self.described["inputs"]]
+        found = {name: _without_padding(arrays[name]) for name in names}
         for graph in self._graphs:
-            found = {
-                x["name"]: (arrays[x["name"]], x["shape"][1:])
+            more = {
+                x["name"]: np.subtract(x["shape"][1:], found[x["name"]].shape[1:])
                 for x in graph.described["inputs"]
             }
-            more = {name: np.subtract(s, x.shape[1:]) for name, (x, s) in found.items()}
             if all((sizes >= 0).all() for sizes in more.values()):
                 return graph(
                     {
                         name: np.pad(x, [(0, 0), *((0, size) for size in more[name])])
-                        for name, (x, _) in found.items()
+                        for name, x in found.items()
                     }
                 )
-        raise ValueError(
-            f"This export has room for {[list(s) for _, s in found.values()]}. "
-            f"Received: {[list(x.shape[1:]) for x, _ in found.values()]}"
+        room, wide = (
+            [list(shape[1:]) for shape in shapes]
+            for shapes in (
+                [x["shape"] for x in graph.described["inputs"]],
+                [x.shape for x in found.values()],
+            )
         )
+        raise ValueError(
+            f"This export has room for inputs of {room} a text. Received: {wide}"
+        )
+
+
+def _without_padding(array):
+    """Leaves out the columns of ids, (B, T, ...), that hold padding alone."""
+    if array.ndim < 2 or array.dtype.kind != "i":
+        return array
+    real = array.any(axis=tuple(set(range(array.ndim)) - {1}))
+    return array[:, : 1 + np.flatnonzero(real).max(initial=0)]
 
 
 class FirstStates:
