@@ -101,3 +101,29 @@ def test_generate_refuses_what_cannot_be(preset, capsys, arguments, message):
     assert main(["generate", str(preset), "a", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and message in captured.err.splitlines()[-1]
+
+
+def test_the_draws_of_an_export_go_on_from_batch_to_batch(
+    tmp_path, monkeypatch, capsys
+):
+    class Writer:
+        task_name = "generate"
+
+        def generate(self, texts, seed, **options):
+            calls.append(options)
+            return [f"{text} {seed.integers(10**9)}" for text in texts]
+
+    calls = []
+    (tmp_path / "manifest.json").write_text("{}")
+    monkeypatch.setattr(zoo.runtime, "load", lambda path: Writer(), raising=False)
+
+    def run(*options):
+        command = ["generate", str(tmp_path), "a", "b", "c", "--batch-size=2"]
+        assert main([*command, *options]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    first = run("--top-k=4", "--temperature=0.5", "--max-length=9")
+    given = {"top_k": 4, "top_p": None, "temperature": 0.5, "max_length": 9}
+    assert calls == [given] * 2  # batches
+    assert len(set(first)) == 3 and run("--top-k=4") == first
+    assert run("--top-k=4", "--seed=1") != first

@@ -10,11 +10,15 @@ from tests.harness import randomize
 from tests.marks import long
 from tests.runtime.conftest import needs_extra
 from tests.runtime.test_onnx import COMMANDS, TEXTS, TRANSLATE, same
-from tests.serving.conftest import make_translator
+from tests.serving.conftest import (
+    make_language_model,
+    make_tagger,
+    make_translator,
+)
 from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
 from zoo.runtime import litert, onnx
 from zoo.runtime.arrays import ArraySearch
-from zoo.runtime.litert import Buckets, BySentence
+from zoo.runtime.litert import Buckets, ByLength, BySentence, FirstStates
 from zoo.serving import export_litert
 
 SHORT = ["a brown dog", "the old man sits down", "", "dog", "er rennt. the dog waits."]
@@ -83,6 +87,49 @@ def test_the_smallest_graphs_that_fit_are_chosen():
     buckets = Buckets([(16, 42, encoder(16))])
     with pytest.raises(ValueError, match="16 pieces .* and 42 steps .* 43 steps"):
         buckets.fit(np.ones((1, 9)), 43)
+
+
+def reader(length):
+    """A graph for texts of a length, whose state has a place more."""
+
+    def run(arrays):
+        return arrays
+
+    shapes = {"token_ids": [1, length], "state_0": [1, 2, length + 1]}
+    inputs = [{"name": name, "shape": shape} for name, shape in shapes.items()]
+    run.described = {"inputs": inputs}
+    return run
+
+
+@pytest.mark.backend_free
+def test_texts_are_padded_to_the_first_graph_with_room():
+    graph = ByLength([reader(3), reader(7)])
+    for width, places, wanted in ((2, 4, 3), (3, 4, 3), (2, 8, 7), (4, 8, 7)):
+        ids = np.arange(1, 1 + 2 * width, dtype="int32").reshape(2, width)
+        ids = np.pad(ids, [(0, 0), (0, 5)])
+        states = np.ones((2, 2, places))
+        found = graph({"token_ids": ids, "state_0": states, "other": ids})
+        assert set(found) == {"token_ids", "state_0"}
+        assert found["token_ids"].shape == (2, wanted)
+        np.testing.assert_array_equal(found["token_ids"], ids[:, :wanted])
+        np.testing.assert_array_equal(found["state_0"], states)
+    with pytest.raises(ValueError, match=r"of \[\[7\].*Received: \[\[9\]"):
+        graph({"token_ids": np.ones((1, 9), "int32"), "state_0": np.ones((1, 2, 8))})
+
+
+@pytest.mark.backend_free
+def test_first_states_are_those_of_the_room_and_the_texts():
+    def graph(size):
+        return lambda arrays: {"state_0": np.arange(size, dtype="float32")[None]}
+
+    grow = FirstStates([(4, graph(5)), (9, graph(10))])
+    for length, size in ((4, 5), (5, 10)):
+        found = grow({"batch": np.array(3), "length": np.array(length)})
+        np.testing.assert_array_equal(found["state_0"], [np.arange(size)] * 3)
+    with pytest.raises(ValueError, match="a `max_length` of 9. Received: 10"):
+        grow({"batch": np.array(3), "length": np.array(10)})
+    alike = FirstStates([(None, graph(2)), (None, graph(2))])
+    assert alike({"batch": 1, "length": 10**6})["state_0"].shape == (1, 2)
 
 
 @pytest.mark.backend_free
@@ -202,6 +249,49 @@ def test_translations_of_presets_are_those_of_keras(export, name):
             same(record, other)
 
 
+@pytest.fixture
+def exported(tmp_path):
+    """Function that exports a task for texts of 4 and 12 words, and loads it."""
+    needs_extra("litert")
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("graphs are written under the TensorFlow backend alone")
+    return lambda task: litert.load(
+        export_litert(task, tmp_path / "x", lengths=(4, 12))
+    )
+
+
+WORDS = ["a dog", "", "the cat sees a dog runs a cat", "dog", "runs runs runs"]
+
+
+@pytest.mark.filterwarnings("ignore:.*were cut")
+def test_a_language_model_s_buckets(exported):
+    task = make_language_model()  # an LSTMN, whose state grows
+    found = exported(task)
+    for length in (4, 5, 12):
+        wanted = task.generate(WORDS, max_length=length)
+        assert found.generate(WORDS, length) == wanted
+        assert found.generate(WORDS, length, batch_size=2) == wanted
+    assert found.generate("a dog") == task.generate("a dog")
+    assert found.generate("a dog", top_k=1) == task.generate("a dog")
+    np.testing.assert_allclose(found.score(WORDS), task.score(WORDS), atol=1e-4)
+    wanted = task.perplexity(WORDS)
+    assert found.perplexity(WORDS) == pytest.approx(wanted, rel=1e-4)
+    with pytest.raises(ValueError, match="a `max_length` of 12. Received: 13"):
+        found.generate("a dog", 13)
+    with pytest.raises(ValueError, match="room for inputs of .*12"):
+        found.score("a dog " * 8)
+
+
+def test_a_tagger_s_buckets(exported):
+    task = make_tagger()
+    found, texts = exported(task), [*WORDS, "A dog runs."]
+    assert len({tag for row in task.tag(texts) for _, tag in row}) > 1
+    assert found.tag(texts) == task.tag(texts)
+    assert found.tag(texts, batch_size=1) == task.tag(texts)
+    with pytest.raises(ValueError, match="This export has room for"):
+        found.tag("A dog runs. " * 5)
+
+
 # === The folder ===
 def test_a_process_without_keras_translates(pair, folder, alone):
     runs = [["translate", str(folder), "a dog", "the old man", "--max-length=9"]]
@@ -268,7 +358,7 @@ SPOILERS = {
     ),
     "no_bucket": (spoil_manifest(lambda m: m.pop("buckets")), "damaged: 'buckets'"),
     "no_signature": (spoil_manifest(lambda m: m["graphs"].pop("step_8")), "damaged"),
-    "another_task": (spoil_manifest(lambda m: m.update(task="tag")), "Received: 'tag'"),
+    "another_task": (spoil_manifest(lambda m: m.update(task="sum")), "Received: 'sum'"),
     "onnx": (
         spoil_manifest(lambda m: m.update(format="zoo-onnx")),
         "should be an export to LiteRT; zoo.runtime.onnx loads it",

@@ -4,21 +4,24 @@ import pytest
 
 from tests.harness import randomize
 from tests.marks import long
+from tests.runtime.conftest import needs_extra
+from zoo import runtime
 from zoo.models import (
     RecurrentClassifier,
     RecurrentClassifierPreprocessor,
     SentimentClassifier,
 )
-from zoo.runtime import onnx
 from zoo.runtime.words import (
     PromptPreprocessor,
     TaggingPreprocessor,
     Words,
     WordsPreprocessor,
+    _chooser,
 )
-from zoo.serving import export_onnx
+from zoo.serving import export_litert, export_onnx
 from zoo.text import TaggerPreprocessor, WordPreprocessor, WordTokenizer
 
+FORMS = ["onnx", long("litert")]
 LANGUAGE_MODELS = ["lstm", long("gru"), "lstmn_lm"]
 ODD = [
     "",
@@ -84,12 +87,13 @@ def test_a_taggers_arrays_are_those_of_the_preprocessor(tmp_path):
 
 
 # === Language models ===
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
 @pytest.mark.filterwarnings("ignore:.*were cut")
-def test_continuations_are_those_of_keras(export, name):
-    task, folder = export(name)
+def test_continuations_are_those_of_keras(export, name, form):
+    task, folder = export(name, form)
     task.compile(sampler="greedy")
-    found = onnx.load(folder)
+    found = runtime.load(folder)
     assert found.generate(TEXTS, max_length=40) == task.generate(TEXTS, max_length=40)
     one = TEXTS[12]
     assert found.generate(one) == task.generate(one)
@@ -97,10 +101,11 @@ def test_continuations_are_those_of_keras(export, name):
     assert found.generate([]) == []
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
-def test_scores_are_those_of_keras(export, name):
-    task, folder = export(name)
-    found = onnx.load(folder)
+def test_scores_are_those_of_keras(export, name, form):
+    task, folder = export(name, form)
+    found = runtime.load(folder)
     np.testing.assert_allclose(found.score(TEXTS), task.score(TEXTS), atol=1e-3)
     assert found.score(TEXTS[4]) == pytest.approx(task.score(TEXTS[4]), abs=1e-3)
     for options in ({}, {"carry_over": True, "batch_size": 3}):
@@ -108,33 +113,101 @@ def test_scores_are_those_of_keras(export, name):
         assert found.perplexity(TEXTS, **options) == pytest.approx(wanted, rel=1e-4)
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["lstm", long("lstmn_lm")])
 @pytest.mark.filterwarnings("ignore:.*were read in parts")
-def test_a_long_text_is_scored_in_parts(export, name):
-    task, folder = export(name)
+def test_a_long_text_is_scored_in_parts(export, name, form):
+    task, folder = export(name, form)
     text = " ".join(TEXTS[12:] * 8)
     assert len(text.split()) > 600
-    found = onnx.load(folder).score([text, "a man"])
+    found = runtime.load(folder).score([text, "a man"])
     np.testing.assert_allclose(found, task.score([text, "a man"]), rtol=1e-5)
 
 
+def test_drawn_words_do_not_depend_on_the_batch(export):
+    found = runtime.load(export("lstm")[1])
+    options = {"max_length": 12, "temperature": 1.5, "seed": 3}
+    drawn = found.generate(TEXTS, **options)
+    assert drawn == found.generate(TEXTS, batch_size=5, **options)
+    assert len({found.generate("a", 12, top_k=9, seed=seed) for seed in range(4)}) > 2
+    assert drawn != found.generate(TEXTS, 12)
+    greedy = found.generate(TEXTS, 12)
+    assert found.generate(TEXTS, 12, top_k=1, temperature=3.0) == greedy
+    assert found.generate(TEXTS, 12, top_p=1e-9) == greedy
+    generator = np.random.default_rng(3)
+    options["seed"] = generator
+    assert found.generate(TEXTS, **options) == drawn  # as the number 3, and goes on:
+    assert found.generate(TEXTS, **options) != drawn
+
+
 def test_what_generate_refuses(export):
-    found = onnx.load(export("lstm")[1])
+    found = runtime.load(export("lstm")[1])
     with pytest.raises(TypeError, match=r"texts\[1\] must be a str. Received: None"):
         found.generate(["a", None])
-    with pytest.raises(ValueError, match="`max_length` must be an integer from 2"):
-        found.generate("a", max_length=1)
-    with pytest.raises(ValueError, match="`batch_size` must be a positive integer"):
-        found.generate("a", batch_size=0)
-    with pytest.raises(TypeError, match="top_p"):
-        found.generate("a", top_p=0.9)
+    for options, message in (
+        ({"max_length": 1}, "`max_length` must be an integer from 2"),
+        ({"batch_size": 0}, "`batch_size` must be a positive integer"),
+        ({"top_k": 0}, "`top_k` must be a positive integer"),
+        ({"top_p": 1.1}, r"`top_p` must be in \(0, 1\]. Received: top_p=1.1"),
+        ({"top_p": 0}, "`top_p` must be above 0"),
+        ({"temperature": 0.0}, "`temperature` must be above 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            found.generate("a", **options)
+
+
+CHANCES = np.array([0.05, 0.3, 0.0, 0.1, 0.15, 0.4])
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"temperature": 1.0}, [0, 1, 3, 4, 5]),
+        ({"top_k": 3}, [1, 4, 5]),
+        ({"top_k": 99}, [0, 1, 3, 4, 5]),
+        ({"top_p": 0.75}, [1, 4, 5]),  # 0.4 + 0.3 is not more than it
+        ({"top_p": 0.65}, [1, 5]),
+        ({"top_p": 0.999, "top_k": 2}, [1, 5]),
+    ],
+)
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_words_are_drawn_by_their_probabilities(options, kept, temperature):
+    """As often as by the definition, and of the words that KerasHub's samplers draw."""
+    from keras_hub import samplers
+
+    logits = np.log(np.maximum(CHANCES, 1e-30)) * temperature
+    options = {**options, "temperature": temperature}
+    choose = _chooser(**{"top_k": None, "top_p": None, **options})
+    streams = np.random.default_rng(5).spawn(3)
+    rows = np.tile(logits, (3, 1)).astype("float32")
+    drawn = np.concatenate([choose(rows, streams) for _ in range(4000)])
+    wanted = np.zeros(6)
+    wanted[kept] = CHANCES[kept] / CHANCES[kept].sum()
+    counts = np.bincount(drawn, minlength=6)
+    assert (counts[wanted == 0] == 0).all()
+    # Five standard deviations of a binomial.
+    off = 5 * np.sqrt(len(drawn) * wanted * (1 - wanted))
+    assert (np.abs(counts - len(drawn) * wanted) <= off).all()
+    k, p, more = options.get("top_k"), options.get("top_p"), {"seed": 1}
+    more["temperature"] = temperature
+    if p:
+        sampler = samplers.TopPSampler(p, k, **more)
+    elif k:
+        sampler = samplers.TopKSampler(min(k, 6), **more)
+    else:
+        sampler = samplers.RandomSampler(**more)
+    many = np.tile(logits, (500, 1)).astype("float32")
+    found = sampler.get_next_token(sampler.compute_probabilities(many))
+    assert set(keras.ops.convert_to_numpy(found).tolist()) == set(kept)
 
 
 # === Labels ===
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.filterwarnings("ignore:.*were read in parts")
-def test_tags_are_those_of_keras(export):
-    task, folder = export("birnn")
-    found = onnx.load(folder)
+def test_tags_are_those_of_keras(export, form):
+    task, folder = export("birnn", form)
+    found = runtime.load(folder)
     texts = [*TEXTS, ["already", "split", "words"], " ".join(["a dog runs"] * 250)]
     assert found.tag(texts) == task.tag(texts)
     assert found.tag(texts, batch_size=5) == task.tag(texts)
@@ -146,13 +219,13 @@ def test_tags_are_those_of_keras(export):
 
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow",
-    reason="ONNX graphs are written under the TensorFlow backend alone",
+    reason="graphs are written under the TensorFlow backend alone",
 )
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("cell", ["lstm", "lstmn", "gru"])
 @pytest.mark.filterwarnings("ignore:.*were cut")
-def test_classes_are_those_of_keras(cell, tmp_path):
-    for package in ("tf2onnx", "onnxruntime"):
-        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+def test_classes_are_those_of_keras(cell, form, tmp_path):
+    needs_extra(form)
     words = sorted({word for text in TEXTS[12:] for word in text.split()})
     backbone = RecurrentClassifier(
         len(words) + 4,
@@ -170,7 +243,8 @@ def test_classes_are_those_of_keras(cell, tmp_path):
     backbone.output_layer.bias.assign_sub(np.median(task.logits(ids), axis=0))
     wanted = task.classify(texts)
     assert len(set(wanted)) > 1
-    found = onnx.load(export_onnx(task, tmp_path / "classifier"))
+    write = {"onnx": export_onnx, "litert": export_litert}[form]
+    found = runtime.load(write(task, tmp_path / "classifier"))
     assert found.classify(texts) == wanted
     assert found.classify(texts, batch_size=5) == wanted
     assert found.classify("a man") == task.classify("a man")

@@ -4,7 +4,11 @@ import pytest
 
 from tests.marks import long
 from tests.runtime.conftest import needs_extra
-from tests.serving.conftest import make_tagger, make_translator, needs_tensorflow
+from tests.serving.conftest import (
+    make_language_model,
+    make_translator,
+    needs_tensorflow,
+)
 from tests.serving.test_onnx_export import make_captioner
 from zoo.models import LuongTranslator
 from zoo.runtime import litert as runtime
@@ -67,6 +71,29 @@ def test_the_manifest_describes_the_signatures(task, tmp_path):
 
 
 @needs_tensorflow
+def test_the_signatures_of_a_language_model(task, tmp_path):
+    version = export_litert(make_language_model(), tmp_path / "lm", lengths=(4, 8))
+    manifest, files = read_version(version)
+    assert set(files) == {"vocabulary.txt", "model.tflite"}
+    assert manifest["settings"]["sequence_length"] == 12
+    names = ("start", "step", "read")
+    assert manifest["buckets"] == [
+        {
+            "source": length,
+            "target": length,  # an LSTMN's state has room for so many steps
+            "signatures": {name: [f"{name}_{length}"] for name in names},
+        }
+        for length in (4, 8)
+    ]
+    graphs = manifest["graphs"]
+    assert graphs["start_8"]["inputs"] == []
+    shapes = {x["name"]: x["shape"] for x in graphs["step_8"]["inputs"]}
+    assert shapes["token_ids"] == [1] and shapes["state_1"] == [1, 9]
+    shapes = {x["name"]: x["shape"] for x in graphs["read_4"]["inputs"]}
+    assert shapes["labels"] == [1, 4] and shapes["carry_0"] == [1, 4]
+
+
+@needs_tensorflow
 @pytest.mark.parametrize("quantize", [long("float16"), "int8"])
 def test_smaller_graphs_still_translate(task, tmp_path, quantize):
     version = export_litert(task, tmp_path / quantize, quantize, lengths=ONE)
@@ -103,8 +130,8 @@ def test_an_operation_that_litert_lacks_is_named(task, tmp_path):
 
 @needs_tensorflow
 def test_what_is_not_exported(task, tmp_path):
-    with pytest.raises(TypeError, match="LiteRT must be a Translator .*: BiRNNTagger"):
-        export_litert(make_tagger(), tmp_path / "out")
+    with pytest.raises(TypeError, match="LiteRT must be a Translator or .*: Luong$"):
+        export_litert(task.backbone, tmp_path / "out")
     with pytest.raises(ValueError, match="`quantize` must be one of"):
         export_litert(task, tmp_path / "out", quantize="int4")
     with pytest.raises(ValueError, match="`lengths` must be ascending"):

@@ -98,19 +98,19 @@ PEERS = {
 }
 
 
-def train_peer(name, bench):
+def train_peer(name, bench, data, changes):
     """A model of few steps in a folder, unless it is there."""
-    work = bench.work
+    work, run = bench.work, f"{data.name}-{name}"
     place, _, configure, _ = PEERS[name]
     peer = dataclasses.replace(peers.PEERS[place], configure=configure)
-    folder = work / "runs" / f"decode-{name}"
+    folder = work / "runs" / run
     if (folder / "trained").exists():
         return folder
     print(f"training {name} for a few steps", file=sys.stderr, flush=True)
     steps = 4
-    command = peers.prepare(peer, f"decode-{name}", work, work / "data", steps, 2)
+    command = peers.prepare(peer, run, work, data, steps, 2)
     config = folder / "config.yaml"
-    text = json.loads(config.read_text())
+    text = {**json.loads(config.read_text()), **changes}
     if "save_checkpoint_steps" in text:  # OpenNMT-py's
         text["save_checkpoint_steps"] = steps
     elif "train" in text:  # OpenNMT-tf's
@@ -124,9 +124,17 @@ def train_peer(name, bench):
     return folder
 
 
-def peer_jobs(name, bench):
+def peer_jobs(name, bench, data, **changes):
+    """The jobs of a peer.
+
+    Args:
+        name: key of `PEERS`.
+        bench: a `Bench`.
+        data: folder of the text.
+        **changes: of the configuration, the sizes of its model.
+    """
     place, model, _, precisions = PEERS[name]
-    work, folder = bench.work, train_peer(name, bench)
+    work, folder = bench.work, train_peer(name, bench, data, changes)
     python = peers.program(peers.PEERS[place], work, "python")
     for precision in precisions:
         command = module(
@@ -134,7 +142,7 @@ def peer_jobs(name, bench):
             name,
             python=python,
             model=folder,
-            source=work / "data" / "test.source",
+            source=data / "test.source",
             precision=precision,
         )
         # CTranslate2's converter reads a checkpoint of OpenNMT-py.
@@ -204,7 +212,7 @@ def main(argv=None):
             continue
         try:
             peers.install(peers.PEERS[PEERS[name][0]], bench.work)
-            jobs += peer_jobs(name, bench)
+            jobs += peer_jobs(name, bench, bench.work / "data")
         except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
             print(f"{name} is left out: {error}", file=sys.stderr, flush=True)
     found, failed = {}, False

@@ -1,49 +1,101 @@
-"""Exports beside the models in Keras: equal texts, scores, and with --speed time.
+"""Exports beside the models in Keras, and beside other libraries.
 
     zoo export luong_local --format onnx out
     KERAS_BACKEND=jax python -m tools.bench.exports out/luong_local --source test.en
 
 Exports are of ONNX or LiteRT graphs. Each line is one export and one beam: of the
 sentences, how many have equal best translations, and the largest difference of the
-scores of equal ones. With --speed, the sentences a second of both at a batch of 64, and
-milliseconds a sentence (median) at a batch of 1; what is compiled is compiled before. A
-speed counts on a quiet machine only: the load is printed. `sacrebleu` scores the
-translations that --out writes, a file for each export and beam.
+scores of equal ones. `sacrebleu` scores the translations that --out writes, a file for
+each export and beam.
+
+    python -m tools.bench.exports out/luong_local --source test.en --work FOLDER
+
+With --work their speed instead: that of the exports, of their presets in Keras under
+--backends, and of --peers with untrained models of the same sizes (OpenNMT-py beside
+Luong's models, CTranslate2 beside the Transformer), which `tools.bench.decode` installs
+and runs. All get the same sentences in pieces of the preset's vocabulary and write
+--length pieces for each, so that all take as many steps (zoo one more, for the end
+token): batches of 64, then the first --few sentences one by one. Each is measured in
+processes of its own, one after another.
 """
 
 import argparse
-import os
 import statistics
 from pathlib import Path
 
-import keras
-
-import zoo
-from tools.bench.core import repeated, timed
+from tools.bench import decode, peers
+from tools.bench.core import Bench, add_names, counts, module, note, timed
+from tools.markdown import table
 from zoo import runtime
+from zoo.backend import BACKENDS, configured_backend
 from zoo.checks import positive
+from zoo.cli.common import count
+from zoo.presets import find
+from zoo.presets.card import read_card
 from zoo.serving.folder import LABELS
 from zoo.serving.manifest import newest, read_manifest
 
+# Task -> the peer beside it, and its names of the sizes with ours.
+PEERS = {
+    "LuongTranslator": (
+        "opennmt-py",
+        {
+            "layers": "num_layers",
+            "hidden_size": "hidden_dim",
+            "word_vec_size": "embedding_dim",
+        },
+    ),
+    "TransformerTranslator": (
+        "ctranslate2",
+        {
+            "layers": "num_layers",
+            "hidden_size": "hidden_dim",
+            "word_vec_size": "hidden_dim",
+            "transformer_ff": "ff_dim",
+            "heads": "num_heads",
+        },
+    ),
+}
+
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog=__doc__.split("\n", 1)[1],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("folders", nargs="+", help="models' folders, or versions'")
     parser.add_argument("--source", required=True, help="file of a sentence a line")
-    parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--threads", type=int, default=1, help="of an export")
-    parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--runs", type=int, default=3, help="of which the median")
+    parser.add_argument("--sentences", type=count, default=1000)
+    parser.add_argument("--beams", type=counts, default="1,5")
+    parser.add_argument("--threads", type=count, default=1, help="of an export")
     parser.add_argument("--out", help="folder for the translations")
+    parser.add_argument("--work", type=Path, help="folder to measure speed in")
+    add_names(parser, "--backends", BACKENDS, "of Keras; or none")
+    names = [name for name, _ in PEERS.values()]
+    add_names(parser, "--peers", names, "or none")
+    parser.add_argument("--length", type=count, default=15, help="pieces of each")
+    parser.add_argument("--few", type=count, default=100, help="sentences one by one")
+    parser.add_argument("--runs", type=count, default=3, help="of which the median")
+    parser.add_argument("--cores", type=count, default=2)
     arguments = parser.parse_args(argv)
     lines = Path(arguments.source).read_text(encoding="utf-8").splitlines()
     texts = lines[: positive("sentences", arguments.sentences)]
-    print(f"Keras on {keras.backend.backend()}, load {os.getloadavg()}")
+    if arguments.work:
+        return measure(arguments, texts)
+    compare_all(arguments, texts)
+    return 0
+
+
+# === Texts and scores ===
+def compare_all(arguments, texts):
+    """Prints how each export's translations differ from those of its preset."""
+    import zoo
+
+    print(f"Keras on {configured_backend()}")
     for folder in arguments.folders:
-        form, manifest = read_manifest(newest(folder))
         exported, seconds = timed(lambda: runtime.load(folder, arguments.threads))  # noqa: B023
-        name = f"{form} {manifest['name']} {manifest['quantize'] or 'float32'}"
+        name, manifest = title(folder), read_manifest(newest(folder))[1]
         size = sum(file["bytes"] for file in manifest["files"].values())
         print(f"{name}: {size / 1e6:.1f} MB, loaded in {seconds:.2f} s")
         model = zoo.load(manifest["name"])
@@ -58,15 +110,12 @@ def main(argv=None):
                 path = Path(arguments.out) / f"{name.replace(' ', '.')}.beam{beam}"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("".join(f"{text}\n" for text in found), "utf-8")
-            if arguments.speed:
-                for label, one in ((LABELS[form], exported), ("Keras", model)):
-                    many, single = speed(one, texts, beam, arguments.runs)
-                    print(
-                        f"    {label:<6} {many:8.1f} sentences/s at 64, "
-                        f"{single:7.1f} ms at 1",
-                        flush=True,
-                    )
-    return 0
+
+
+def title(folder):
+    """An export's format, model and precision."""
+    form, manifest = read_manifest(newest(folder))
+    return f"{form} {manifest['name']} {manifest['quantize'] or 'float32'}"
 
 
 def compare(exported, model, texts, beam):
@@ -85,21 +134,126 @@ def compare(exported, model, texts, beam):
     return found, len(differences), max(differences, default=0.0)
 
 
-def speed(model, texts, beam, runs):
-    """Returns sentences a second at a batch of 64, and ms a sentence at 1."""
+# === Speed ===
+def measure(arguments, texts):
+    """Prints a table for each preset and beam. Returns the exit code."""
+    bench = Bench(arguments.work, arguments.cores)
+    bench.print_machine()
+    folders, failed, tables = {}, False, []
+    for folder in arguments.folders:
+        _, manifest = read_manifest(newest(folder))
+        folders.setdefault(manifest["name"], []).append(Path(folder).resolve())
+    versions = {}
+    for name, own in folders.items():
+        data = write_pieces(bench.work / f"data-{name}", own[0], texts, arguments.few)
+        jobs = [preset_job(name, backend) for backend in arguments.backends]
+        jobs += [export_job(folder, arguments.threads) for folder in own]
+        jobs += peer_jobs(name, arguments.peers, bench, data)
+        for beam in arguments.beams:
+            found = {}
+            for one in jobs:
+                result = times(one, beam, data, bench, arguments)
+                if result is None:
+                    failed = True
+                    continue
+                versions |= result["versions"]
+                found[one.name] = result
+            tables.append((f"{name}, beam {beam}", found))
+    bench.print_load("after")
+    print("versions:", ", ".join(f"{k} {v}" for k, v in sorted(versions.items())))
+    for head, found in tables:
+        print(f"\n{head}\n\n{speeds(found)}")
+    return int(failed)
 
-    def many():
-        return model.translate(texts, beam_size=beam, batch_size=64)
 
-    _, _, seconds = repeated(many, runs)
-    few = texts[:200]
-    for text in few:
-        model.translate(text, beam_size=beam, batch_size=1)
-    single = [
-        timed(lambda: model.translate(text, beam_size=beam, batch_size=1))[1]  # noqa: B023
-        for text in few
+def write_pieces(folder, export, texts, few):
+    """Writes sentences as pieces, and a vocabulary, as `tools.bench.data` does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = runtime.load(export).preprocessor.tokenizer
+    rows = [" ".join(map(tokenizer.id_to_token, x)) for x in tokenizer.tokenize(texts)]
+    rows = [row for row in rows if row]
+    pieces = map(tokenizer.id_to_token, range(4, tokenizer.vocabulary_size()))
+    files = {"train": rows, "valid": rows[:64], "test": rows, "vocabulary": pieces}
+    for name, lines in {**files, "few": rows[:few]}.items():
+        text = "".join(f"{line}\n" for line in lines)
+        for side in ("source", "target"):
+            (folder / f"{name}.{side}").write_text(text, encoding="utf-8")
+    return folder
+
+
+def preset_job(name, backend):
+    command = module("workers.translate", name)
+    return decode.Job(f"Keras, {backend}", name, command, {"KERAS_BACKEND": backend})
+
+
+def export_job(folder, threads):
+    form, manifest = read_manifest(newest(folder))
+    command = module("workers.translate", str(folder), threads=threads)
+    title = f"{LABELS[form]}, {manifest['quantize'] or 'float32'}"
+    return decode.Job(title, manifest["name"], command)
+
+
+def peer_jobs(name, chosen, bench, data):
+    """The jobs of the peer with a model of a preset's sizes; none if there is none."""
+    card = read_card(find(name))
+    peer, names = PEERS.get(card.architecture, ("", {}))
+    if peer not in chosen:
+        return []
+    changes = {own: card.configuration["model"][key] for own, key in names.items()}
+    # A step of training is enough, by one process, with few sentences before it.
+    changes |= {"bucket_size": 1024, "num_workers": 0}
+    peers.install(peers.PEERS[decode.PEERS[peer][0]], bench.work)
+    return list(decode.peer_jobs(peer, bench, data, **changes))
+
+
+def times(job, beam, data, bench, arguments):
+    """What a job's processes report: `seconds` of all sentences, and `single`, seconds
+    of one of the few; None if one fails."""
+    results = []
+    for source, batch, runs in (("test", 64, arguments.runs), ("few", 1, 1)):
+        options = {"beam": beam, "length": arguments.length, "runs": runs}
+        options |= {"batch": batch, "source": data / f"{source}.source"}
+        flags = [f"--{name}={value}" for name, value in options.items()]
+        result, load = bench.measure(
+            job.name,
+            lambda flags=flags: [*job.command, *flags],
+            job.environment,
+            log=f"{data.name}-{job.name}-{beam}-{batch}",
+        )
+        if result is None:
+            return None
+        seconds = " ".join(f"{second:.2f}" for second in result["seconds"])
+        print(
+            f"{data.name} {job.name} beam {beam}, {result['sentences']} in batches of "
+            f"{batch}: {seconds} s{note(load)}",
+            flush=True,
+        )
+        results.append(result)
+    many, few = results
+    return {**many, "single": few["seconds"][0] / few["sentences"]}
+
+
+def speeds(found):
+    """Markdown: a row for each system, the fastest first."""
+    rates = {
+        name: [row["sentences"] / seconds for seconds in row["seconds"]]
+        for name, row in found.items()
+    }
+    heads = ["", "sentences/s", "least – most", "ms a sentence, one by one"]
+    heads += ["loaded, s", "first, s", "peak MB"]
+    rows = [
+        [
+            name,
+            f"{statistics.median(rates[name]):.0f}",
+            f"{min(rates[name]):.0f} – {max(rates[name]):.0f}",
+            f"{1000 * found[name]['single']:.1f}",
+            f"{found[name]['load']:.1f}",
+            f"{found[name]['first']:.1f}",
+            f"{found[name]['peak_memory']:,.0f}",
+        ]
+        for name in sorted(found, key=lambda name: -statistics.median(rates[name]))
     ]
-    return len(texts) / statistics.median(seconds), 1000 * statistics.median(single)
+    return table(heads, rows)
 
 
 if __name__ == "__main__":

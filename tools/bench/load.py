@@ -16,6 +16,9 @@ For each number of clients, threads with a connection of their own, and each bat
 sentences of mixed lengths are taken from the file in their order, and each client sends
 a request when its last one is answered. With --overload as many clients as requests in
 flight allow send `--overload` times as many requests a second as were answered at most.
+With --new-version and --kill the most clients ask for some `--seconds`, and halfway a
+version is added or a process of the server killed: no request may be lost, and of those
+that a killed process had, none that was asked again.
 Prints a row of a Markdown table for each: requests, answers, errors by code, seconds,
 requests and sentences a second, p50, p95, p99 and the slowest in milliseconds (of
 answers alone), MB of the server's processes at most (--pid), and texts that got more
@@ -27,6 +30,8 @@ import collections
 import contextlib
 import itertools
 import os
+import shutil
+import signal
 import threading
 import time
 from pathlib import Path
@@ -34,6 +39,7 @@ from pathlib import Path
 import numpy as np
 
 from tools.bench.serving import SENTENCES
+from zoo.serving.folder import versions
 from zoo.serving.transport import CODES, ServingError
 
 COLUMNS = (
@@ -41,6 +47,7 @@ COLUMNS = (
     "p50 p95 p99 slowest MB different"
 ).split()
 BEAMS = {"greedy": 1, "translate": 5}
+RETRIES = 6  # of a request that a killed process had
 
 
 def main(argv=None):
@@ -58,16 +65,24 @@ def main(argv=None):
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--timeout", type=float, default=30.0)
     parser.add_argument("--overload", type=float, help="such as 3, times the capacity")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of the overload")
+    text = "of an overload, a new version, a kill"
+    parser.add_argument("--seconds", type=float, default=30.0, help=text)
+    text = "the served model's folder: a copy of its newest version becomes the next"
+    parser.add_argument("--new-version", type=Path, metavar="FOLDER", help=text)
+    text = "kill a process of the server with this in its command, as ServeReplica"
+    parser.add_argument("--kill", metavar="NAME", help=text)
     parser.add_argument("--pid", type=int, help="process of the server, for its memory")
     arguments = parser.parse_args(argv)
+    if arguments.kill and not arguments.pid:
+        parser.error("--kill needs the --pid of the server")
     texts = list(SENTENCES)
     if arguments.file:
         texts = Path(arguments.file).read_text(encoding="utf-8").splitlines()
     print(f"load {os.getloadavg()}, {os.cpu_count()} processors")
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for target in arguments.targets:
-        make = opener(target, arguments.model, arguments.signature, arguments.timeout)
+        place = target, arguments.model, arguments.signature, arguments.timeout
+        make = opener(*place)
         capacity = dict.fromkeys(arguments.batches, 0.0)
         for batch, clients in itertools.product(arguments.batches, arguments.clients):
             jobs = take(texts, batch, arguments.requests)
@@ -79,6 +94,28 @@ def main(argv=None):
             jobs = take(texts, batch, int(rate * arguments.seconds))
             run = Run(make, min(512, len(jobs)), jobs, arguments.pid, rate)
             print(run.row(f"{target} at {rate:.0f}/s", batch), flush=True)
+        for batch in arguments.batches:
+            jobs = take(texts, batch, int(capacity[batch] * arguments.seconds) + 1)
+            watched = max(arguments.clients), jobs, arguments.pid
+            if folder := arguments.new_version:
+                number = versions(folder)[-1] + 1
+                ask = opener(*place, version=number)()
+                run = Run(
+                    make,
+                    *watched,
+                    halfway=lambda: add_version(folder, lambda: ask(texts[:1])),  # noqa: B023
+                )
+                late = "" if run.left else ", too late: it takes more --seconds"
+                name = f"{target}, version {number} added{late}"
+                print(run.row(name, batch), flush=True)
+            if name := arguments.kill:
+                again = opener(*place, retries=RETRIES)
+                run = Run(
+                    again,
+                    *watched,
+                    halfway=lambda: kill(arguments.pid, name),  # noqa: B023
+                )
+                print(run.row(f"{target}, a {name} killed", batch), flush=True)
     return 0
 
 
@@ -98,9 +135,13 @@ class Run:
         pid: process whose memory is watched, with that of its children.
         rate: requests a second at which they are sent, however long answers take;
             None for one after the other.
+        halfway: function called when half of the requests are answered.
+
+    Attributes:
+        left: how many were not answered when `halfway` was done.
     """
 
-    def __init__(self, make, clients, jobs, pid=None, rate=None):
+    def __init__(self, make, clients, jobs, pid=None, rate=None, halfway=None):
         self.clients, self.count = clients, len(jobs)
         self.seconds, self.errors = [], collections.Counter()
         self.found = collections.defaultdict(set)
@@ -132,7 +173,7 @@ class Run:
                     for text, answer in zip(texts, answers, strict=True):
                         self.found[text].add(answer)
 
-        began, self.memory = [0.0], 0
+        began, self.memory, self.left = [0.0], 0, 0
         threads = [threading.Thread(target=work, daemon=True) for _ in range(clients)]
         for thread in threads:
             thread.start()
@@ -140,6 +181,9 @@ class Run:
         began[0] = time.perf_counter()
         while any(thread.is_alive() for thread in threads):
             self.memory = max(self.memory, memory(pid) if pid else 0)
+            if halfway and 2 * len(self.seconds) >= self.count:
+                halfway()
+                halfway, self.left = None, self.count - len(self.seconds)
             threads[-1].join(0.2)
         self.wall = time.perf_counter() - began[0]
 
@@ -164,9 +208,17 @@ class Run:
 
 
 # === Targets ===
-def opener(target, model, signature, timeout):
-    """A function that returns a function of texts for a client of its own."""
+def opener(target, model, signature, timeout, **options):
+    """A function that returns a function of texts for a client of its own.
+
+    `options` are further ones of a `zoo.serving.Client`.
+    """
     kind, _, place = target.partition(":")
+    if options and kind in ("onnx", "keras", "v2", "v2+http"):
+        raise ValueError(
+            "A new version and a kill need a target for `zoo.serving.Client`. "
+            f"Received: {target}"
+        )
     if kind in ("onnx", "keras"):
         return in_process(kind, place, BEAMS[signature])
     if target.startswith("v2+http"):
@@ -175,9 +227,10 @@ def opener(target, model, signature, timeout):
         return lambda: v2_grpc(place, model, signature, timeout)
     from zoo.serving import Client
 
+    options = {"timeout": timeout, "retries": 0, "batch_size": 512, **options}
+
     def make():
-        client = Client(target, model, timeout=timeout, retries=0, batch_size=512)
-        return getattr(client, signature)
+        return getattr(Client(target, model, **options), signature)
 
     return make
 
@@ -248,27 +301,61 @@ def v2_grpc(address, model, signature, timeout):
     return ask
 
 
-# === Memory ===
-def memory(pid):
-    """Bytes of a process and its descendants, by Linux's /proc."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+# === The server ===
+def add_version(folder, ask):
+    """Copies a model's newest version as its next one, and waits until that answers.
+
+    Args:
+        folder: the model's folder.
+        ask: function that asks the next version.
+    """
+    number = versions(folder)[-1]
+    part = Path(folder) / ".part"
+    shutil.copytree(Path(folder) / str(number), part)
+    part.rename(part.with_name(str(number + 1)))
+    end = time.monotonic() + 60
+    while True:
         try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        parents[int(path.parent.name)] = int(fields[1])
+            return ask()
+        except ServingError as error:
+            if error.code != "NOT_FOUND" or time.monotonic() > end:
+                raise
+        time.sleep(0.1)
+
+
+def kill(pid, name):
+    """Kills one of a process's descendants that have this name in their command."""
+    found = [x for x in processes(pid) - {pid} if name in read(x, "cmdline")]
+    if not found:
+        raise ValueError(f"The server {pid} has no process {name}")
+    os.kill(min(found), signal.SIGKILL)
+
+
+def processes(pid):
+    """The ids of a process and its descendants, by Linux's /proc."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        if fields := read(path.name, "stat").rpartition(")")[2].split():
+            parents[int(path.name)] = int(fields[1])
     chosen, before = {pid}, 0
     while len(chosen) > before:
         before = len(chosen)
         chosen |= {child for child, parent in parents.items() if parent in chosen}
-    pages = 0
-    for process in chosen:
-        try:
-            pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
-        except OSError:
-            continue
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return chosen
+
+
+def memory(pid):
+    """Bytes of a process and its descendants."""
+    pages = [read(process, "statm").split()[1:2] for process in processes(pid)]
+    return sum(int(x) for found in pages for x in found) * os.sysconf("SC_PAGE_SIZE")
+
+
+def read(pid, name):
+    """A file of a process in /proc; nothing once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 if __name__ == "__main__":

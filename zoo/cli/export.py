@@ -157,11 +157,6 @@ def export_graphs_preset(
             f"each call; received {as_options(wrong)}"
         )
     card = preset / CARD_FILE
-    if form == "litert" and card.is_file() and read_card(preset).task != "translate":
-        raise BadInput(
-            f"--format litert takes translators, received {name} "
-            f"({read_card(preset).task})"
-        )
     folder.require_graphs(form)
     if needs_process():
         return _export_elsewhere(name, out, ["--format", form], options)

@@ -6,7 +6,6 @@ from zoo.cli.common import (
     BadInput,
     add_model_options,
     add_presets,
-    as_options,
     bad_input,
     count,
     number,
@@ -46,23 +45,18 @@ def run(arguments: argparse.Namespace) -> None:
     An empty line is continued too: the model starts a text.
 
     Raises:
-        BadInput: if the preset does not exist or is no language model, a file cannot be
-            used, or an export should draw words.
+        BadInput: if the preset does not exist or is no language model, or a file cannot
+            be used.
     """
     if arguments.top_k and arguments.top_p:
         raise BadInput("give --top-k or --top-p, not both")
     (name,), _ = split_presets(arguments)
-    given = [x for x in ("top_k", "top_p", "temperature") if getattr(arguments, x)]
-    export = is_export(name)
-    if export and given:
-        raise BadInput(
-            f"{name} is an export and writes the most probable words alone, "
-            f"received {as_options(given)}"
-        )
     task, texts = load_for_texts(arguments, "generate")
-    if not export:
-        task.compile(sampler=_sampler(arguments, task.backbone.vocabulary_size))
     options = {"max_length": arguments.max_length} if arguments.max_length else {}
+    if is_export(name):
+        options |= _sampling(arguments)
+    else:
+        task.compile(sampler=_sampler(arguments, task.backbone.vocabulary_size))
     size = arguments.batch_size
 
     def work(chunk):
@@ -76,6 +70,15 @@ def run(arguments: argparse.Namespace) -> None:
             yield from (" ".join(text.splitlines()) for text in continued)
 
     run_texts(arguments, texts, work)
+
+
+def _sampling(arguments):
+    import numpy as np
+
+    names = ("top_k", "top_p", "temperature")
+    options = {name: getattr(arguments, name) for name in names}
+    # One generator, so that the draws go on from a batch to the next.
+    return {**options, "seed": np.random.default_rng(arguments.seed)}
 
 
 def _sampler(arguments, vocabulary_size):

@@ -18,14 +18,15 @@ from zoo.files import StrPath
 from zoo.runtime.arrays import ArraySearch, trim
 from zoo.runtime.graphs import Arrays, Graph, Graphs, check_names, load_version
 from zoo.runtime.translator import Translator, alignments, scores
+from zoo.runtime.words import Classifier, LanguageModel, Tagger
 from zoo.serving.manifest import LITERT_FILE
 
-__all__ = ["LiteRTTranslator", "load"]
+__all__ = ["Classifier", "LanguageModel", "LiteRTTranslator", "Tagger", "load"]
 
 INSTALL = 'pip install "attention-zoo[litert]"'
 
 
-def load(path: StrPath, threads: int = 1) -> "LiteRTTranslator":
+def load(path: StrPath, threads: int = 1) -> Any:
     """Loads an exported model.
 
     Args:
@@ -34,7 +35,8 @@ def load(path: StrPath, threads: int = 1) -> "LiteRTTranslator":
         threads: threads that one operation may use.
 
     Returns:
-        A translator. It is not to be used by two threads at the same time.
+        A `LiteRTTranslator`, `LanguageModel`, `Tagger` or `Classifier`, by the task of
+        the exported model. It is not to be used by two threads at the same time.
 
     Raises:
         ValueError: for a folder that zoo didn't write, whose files are missing, cut
@@ -47,18 +49,18 @@ def load(path: StrPath, threads: int = 1) -> "LiteRTTranslator":
         translator.translate("A dog runs.", beam_size=5, n_best=3)
         ```
     """
-    return load_version(path, "litert", threads, [LiteRTTranslator], _open)
+    return load_version(path, "litert", threads, _KINDS, _open)
 
 
 def _open(manifest, files, threads, version):
-    """Returns what `Buckets` takes."""
+    """Returns what `Buckets` takes; of a task over words, its graphs by name."""
     interpreter = _interpreter(files[LITERT_FILE], threads, version)
 
     def graph(key):
         described = manifest["graphs"][key]
         return LiteRTGraph(interpreter, key, described, f"{version}/{key}")
 
-    return [
+    buckets = [
         (
             bucket["source"],
             bucket["target"],
@@ -69,6 +71,14 @@ def _open(manifest, files, threads, version):
         )
         for bucket in manifest["buckets"]
     ]
+    if manifest["task"] == LiteRTTranslator.task_name:
+        return buckets
+    names = buckets[0][2]
+    graphs = {name: ByLength([x[name] for *_, x in buckets]) for name in names}
+    if "start" in names:
+        starts = [(room, x["start"].one) for _, room, x in buckets]
+        return {**graphs, "start": FirstStates(starts)}
+    return graphs
 
 
 def _interpreter(content, threads, name):
@@ -107,8 +117,8 @@ class LiteRTGraph:
         self.inputs = list(self._run.get_input_details())
         outputs = list(self._run.get_output_details())
         check_names(name, (self.inputs, outputs), described)
-        shapes = [tensor["shape"] for tensor in described["inputs"]]
-        self.rows = max(shape[0] for shape in shapes)
+        sizes = [tensor["shape"][0] for tensor in described["inputs"]]
+        self.rows = max(sizes, default=1)
 
     def __call__(self, arrays: Arrays) -> Arrays:
         """Returns the outputs for those of the arrays that are inputs."""
@@ -169,6 +179,87 @@ def _filled(array, rows):
     if len(array) == rows:
         return array
     return np.resize(array, (rows, *array.shape[1:]))
+
+
+class ByLength:
+    """Runs graphs for texts of fixed lengths for texts of any length.
+
+    Ids are padded with 0 to the size of the first graph that has room for them.
+
+    Args:
+        graphs: graphs that differ in the sizes of their inputs, ascending.
+    """
+
+    def __init__(self, graphs: Sequence[Graph]) -> None:
+        self.described = graphs[0].described
+        self._graphs = graphs
+
+    def __call__(self, arrays: Arrays) -> Arrays:
+        """Returns the outputs for those of the arrays that are inputs.
+
+        Raises:
+            ValueError: if no graph has room for them.
+        """
+        names = [tensor["name"] for tensor in self.described["inputs"]]
+        found = {name: _without_padding(arrays[name]) for name in names}
+        for graph in self._graphs:
+            more = {
+                x["name"]: np.subtract(x["shape"][1:], found[x["name"]].shape[1:])
+                for x in graph.described["inputs"]
+            }
+            if all((sizes >= 0).all() for sizes in more.values()):
+                return graph(
+                    {
+                        name: np.pad(x, [(0, 0), *((0, size) for size in more[name])])
+                        for name, x in found.items()
+                    }
+                )
+        room, wide = (
+            [list(shape[1:]) for shape in shapes]
+            for shapes in (
+                [x["shape"] for x in graph.described["inputs"]],
+                [x.shape for x in found.values()],
+            )
+        )
+        raise ValueError(
+            f"This export has room for inputs of {room} a text. Received: {wide}"
+        )
+
+
+def _without_padding(array):
+    """Leaves out the columns of ids, (B, T, ...), that hold padding alone."""
+    if array.ndim < 2 or array.dtype.kind != "i":
+        return array
+    real = array.any(axis=tuple(set(range(array.ndim)) - {1}))
+    return array[:, : 1 + np.flatnonzero(real).max(initial=0)]
+
+
+class FirstStates:
+    """The graphs `start` of a language model, as one for any number of texts.
+
+    Args:
+        graphs: pairs, ascending, of the most steps of which a state has room (None
+            where it doesn't grow), and of the graph.
+    """
+
+    described: dict[str, Any] = {"inputs": [], "outputs": []}
+
+    def __init__(self, graphs: Sequence[tuple[int | None, Graph]]) -> None:
+        self._graphs = graphs
+
+    def __call__(self, arrays: Arrays) -> Arrays:
+        """Returns the states of `batch` texts with room for `length` steps.
+
+        Raises:
+            ValueError: if no graph has room for so many.
+        """
+        batch, length = int(arrays["batch"]), int(arrays["length"])
+        for room, graph in self._graphs:
+            if room is None or length <= room:
+                return {n: np.repeat(x, batch, axis=0) for n, x in graph({}).items()}
+        raise ValueError(
+            f"This export has room for a `max_length` of {room}. Received: {length}"
+        )
 
 
 class Buckets:
@@ -279,3 +370,6 @@ class LiteRTTranslator(Translator):
 
     engine = Engine(BucketSearch, scores, alignments)
     backbone_cls = Buckets
+
+
+_KINDS = (LiteRTTranslator, LanguageModel, Tagger, Classifier)

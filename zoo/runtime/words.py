@@ -1,12 +1,13 @@
-"""Language models, taggers and classifiers by ONNX Runtime."""
+"""Language models, taggers and classifiers of exported graphs."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.checks import positive
+from zoo.checks import above_zero, positive
 from zoo.decoding.labels import Classifying, Tagging
 from zoo.decoding.score import Scoring
+from zoo.runtime.arrays import log_sum_exp
 from zoo.runtime.graphs import Arrays, Graph, StepGraphs
 from zoo.strings import check_texts
 from zoo.text.prompts import PromptText
@@ -101,10 +102,10 @@ class LanguageModelGraphs(StepGraphs):
 
 
 class LanguageModel(Scoring):
-    """A language model by ONNX Runtime, from `zoo.runtime.onnx.load`.
+    """A language model without Keras, from `load`.
 
-    `score` and `perplexity` are those of a `zoo.models.RecurrentCausalLM`. `generate`
-    is greedy: a sampler's draws depend on the backend.
+    `score` and `perplexity` are those of a `zoo.models.RecurrentCausalLM`, and so is
+    `generate`, but for the draws: those of Keras depend on its backend.
 
     Args:
         backbone: the graphs.
@@ -137,35 +138,53 @@ class LanguageModel(Scoring):
         texts: str | list[str],
         max_length: int | None = None,
         batch_size: int = 64,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        temperature: float | None = None,
+        seed: Any = None,
     ) -> Any:
-        """Continues texts, each with the most probable word at each step.
+        """Continues texts, each with the most probable word at each step, or a draw.
+
+        With `top_k`, `top_p` or `temperature` words are drawn from their probabilities,
+        as by KerasHub's `TopKSampler`, `TopPSampler` and `RandomSampler`.
 
         Args:
             texts: a str, or a list of str. "" starts a text. One that leaves no room
                 within `max_length` is cut, with a warning.
             max_length: maximum words of a result plus one. Default: the preset's.
             batch_size: texts continued together. It never changes a result.
+            top_k: draw from so many most probable words.
+            top_p: draw from the fewest most probable words whose probabilities sum to
+                more than this. With `top_k` too, of those.
+            temperature: divisor of the logits before. Default 1.
+            seed: of the draws, an int, or a `numpy.random.Generator`, which goes on
+                from call to call. Default: other draws each time.
 
         Returns:
             The text with its continuation: a str for a str, a list for a list.
 
         Raises:
             TypeError: for a text that is not a str; the message gives its position.
-            ValueError: for a `max_length` below 2, or a batch size that is not a
-                positive integer.
+            ValueError: for a `max_length` below 2, a batch size or `top_k` that is not
+                a positive integer, a `top_p` outside (0, 1], or a temperature that is
+                not above 0.
         """
         positive("batch_size", batch_size)
+        choose = _chooser(top_k, top_p, temperature)
         prompts = self.preprocessor.prompts(check_texts(texts), max_length)
+        count = len(prompts["token_ids"])
+        # A stream of numbers for each text, whatever the others of its batch are.
+        streams = np.random.default_rng(seed).spawn(count)
         written = []
-        for first in range(0, len(prompts["token_ids"]), batch_size):
+        for first in range(0, count, batch_size):
             part = slice(first, first + batch_size)
             ids, mask = (prompts[x][part] for x in ("token_ids", "padding_mask"))
-            rows = zip(*self._continue(ids, mask), strict=True)
+            rows = self._continue(ids, mask, choose, streams[part])
             written += [self.preprocessor.written(*row) for row in rows]
         return written[0] if isinstance(texts, str) else written
 
-    def _continue(self, ids, given):
-        """Fills `(B, T)` ids up where they are not given; returns the words' mask too.
+    def _continue(self, ids, given, choose, streams):
+        """Fills `(B, T)` ids up where they are not given; yields rows and their masks.
 
         A row ends with its first end token that is not given.
         """
@@ -173,13 +192,40 @@ class LanguageModel(Scoring):
         state = self.backbone.begin(length, {"batch": np.array(rows, "int32")})
         for place in range(1, length):
             outputs, state = self.backbone.advance(ids[:, place - 1], state, {})
-            best = outputs["logits"].argmax(-1)
-            ids[:, place] = np.where(given[:, place], ids[:, place], best)
+            words = choose(outputs["logits"], streams)
+            ids[:, place] = np.where(given[:, place], ids[:, place], words)
             ended = ~given[:, : place + 1] & (ids[:, : place + 1] == END_ID)
             if ended.any(axis=1).all():
                 break
         ended = np.cumsum(~given & (ids == END_ID), axis=1) > 0
-        return ids.tolist(), (~ended).tolist()
+        return zip(ids.tolist(), (~ended).tolist(), strict=True)
+
+
+def _chooser(top_k, top_p, temperature):
+    """Returns a function of logits `(B, V)` and B generators to the words to write."""
+    if top_k is not None:
+        positive("top_k", top_k)
+    if top_p is not None and above_zero("top_p", top_p) > 1:
+        raise ValueError(f"`top_p` must be in (0, 1]. Received: top_p={top_p!r}")
+    if temperature is not None:
+        above_zero("temperature", temperature)
+    if top_k is top_p is temperature is None:
+        return lambda logits, streams: logits.argmax(-1)
+
+    def choose(logits, streams):
+        logits = logits.astype("float64") / (temperature or 1.0)
+        order = np.argsort(-logits, axis=-1, kind="stable")[:, :top_k]
+        chances = np.exp(logits - log_sum_exp(logits, keepdims=True))
+        chances = np.take_along_axis(chances, order, axis=-1)
+        before = np.cumsum(chances, axis=-1) - chances  # of more probable words
+        chances *= before <= (1 if top_p is None else top_p)
+        sums = np.cumsum(chances, axis=-1)
+        drawn = [[stream.random()] for stream in streams] * sums[:, -1:]
+        places = (sums <= drawn).sum(axis=-1, keepdims=True)
+        last = (chances > 0).sum(axis=-1, keepdims=True) - 1  # if rounding went over
+        return np.take_along_axis(order, np.minimum(places, last), axis=-1)[:, 0]
+
+    return choose
 
 
 # === Labels ===
@@ -196,7 +242,7 @@ class LabelGraph(NamedTuple):
 
 
 class Tagger(Tagging):
-    """A tagger by ONNX Runtime, from `zoo.runtime.onnx.load`.
+    """A tagger without Keras, from `load`.
 
     `tag` is that of a `zoo.models.BiRNNTagger`.
 
@@ -222,7 +268,7 @@ class Tagger(Tagging):
 
 
 class Classifier(Classifying):
-    """A classifier by ONNX Runtime, from `zoo.runtime.onnx.load`.
+    """A classifier without Keras, from `load`.
 
     `classify` is that of a `zoo.models.SentimentClassifier`.
 

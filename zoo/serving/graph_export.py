@@ -12,6 +12,7 @@ from keras import tree
 import zoo
 from zoo.backend import Tensor
 from zoo.checks import one_of
+from zoo.decoding.search import longest_translation
 from zoo.files import StrPath
 from zoo.serving.folder import LABELS, require_graphs, write_version
 from zoo.serving.manifest import write_manifest
@@ -65,10 +66,9 @@ def export_graphs(
         TypeError, ValueError, RuntimeError, ImportError: see `zoo.serving.export_onnx`.
     """
     label = LABELS[form]
-    kinds = {name: kind for name, kind in _KINDS.items() if form in kind.forms}
-    kind = kinds.get(getattr(task, "task_name", ""))
+    kind = _KINDS.get(getattr(task, "task_name", ""))
     if kind is None:
-        allowed = " or ".join(kind.tasks for kind in kinds.values())
+        allowed = " or ".join(kind.tasks for kind in _KINDS.values())
         raise TypeError(
             f"What is exported to {label} must be a {allowed} of zoo.models. "
             f"Received: {type(task).__name__}"
@@ -154,13 +154,11 @@ class TranslatorFunctions:
 
     Attributes:
         tasks: the class of its tasks.
-        forms: the formats that have it.
         vocabulary: the object that writes the vocabulary's file.
         described: what the manifest says of this task alone.
     """
 
     tasks = "Translator"
-    forms = ("onnx", "litert")
 
     def __init__(self, task: Any) -> None:
         self.backbone, preprocessor = task.backbone, task.preprocessor
@@ -176,6 +174,20 @@ class TranslatorFunctions:
         self.memory_like, self.state_like = found[""]
         self.memory = specs_of("memory", [found[x][0] for x in sizes], "BSL")
         self.state = specs_of("state", [found[x][1] for x in sizes], "RSL")
+
+    def sized(self, length: int) -> tuple[int, dict[str, Any]]:
+        """Returns the sizes of one text.
+
+        Args:
+            length: its length.
+
+        Returns:
+            The room for what is written, and the structures whose leaves are tensors of
+            the functions, by name.
+        """
+        room = longest_translation(length)
+        memory, state = self.run(1, length, room)
+        return room, {"memory": memory, "state": state}
 
     def run(self, batch: int, length: int, room: int) -> tuple[Any, Any]:
         """Returns a memory and a state of these sizes."""
@@ -231,7 +243,6 @@ class _LanguageModel:
     """The functions of a `RecurrentCausalLM`: words of its own, and given ones."""
 
     tasks = "RecurrentCausalLM"
-    forms = ("onnx",)
 
     def __init__(self, task):
         self.task, self.backbone = task, task.backbone
@@ -249,6 +260,11 @@ class _LanguageModel:
         self.state_like, self.carry_like = states[0], carries[0]
         self.state = specs_of("state", states, "BL")
         self.carry = specs_of("carry", carries, "B")
+
+    def sized(self, length):
+        """See `TranslatorFunctions.sized`."""
+        carry = self.backbone.initial_states(1)
+        return length, {"state": self.backbone.start(1, length), "carry": carry}
 
     def functions(self):
         """Name -> `Function`."""
@@ -279,11 +295,20 @@ class _LanguageModel:
         return self.task.label_sums(token_ids, labels, states)
 
 
-class _Tagger:
+class _Reader:
+    """What reads a text and writes none."""
+
+    state: Sequence[Spec] = ()
+
+    def sized(self, length):
+        """See `TranslatorFunctions.sized`."""
+        return 0, {}
+
+
+class _Tagger(_Reader):
     """The function of a `BiRNNTagger`."""
 
     tasks = "BiRNNTagger"
-    forms = ("onnx",)
 
     def __init__(self, task):
         self.backbone, self.vocabulary = task.backbone, task.preprocessor
@@ -301,11 +326,10 @@ class _Tagger:
         return self.backbone(inputs)
 
 
-class _Classifier:
+class _Classifier(_Reader):
     """The function of a `SentimentClassifier`."""
 
     tasks = "SentimentClassifier"
-    forms = ("onnx",)
 
     def __init__(self, task):
         self.backbone, self.vocabulary = task.backbone, task.preprocessor.tokenizer

@@ -1,4 +1,4 @@
-"""Exports a translator for LiteRT, which `zoo.runtime.litert` runs without Keras."""
+"""Exports a task for LiteRT, which `zoo.runtime.litert` runs without Keras."""
 
 import functools
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import keras
 from keras import tree
 
 from zoo.checks import positive
-from zoo.decoding.search import longest_translation
+from zoo.decoding.batches import LONGEST
 from zoo.files import StrPath
 from zoo.serving.graph_export import Function, export_graphs
 from zoo.serving.litert_graphs import write_signatures
@@ -24,29 +24,36 @@ def export_litert(
     quantize: str | None = None,
     preset: str | None = None,
     card: dict[str, Any] | None = None,
-    lengths: Sequence[int] = LENGTHS,
+    lengths: Sequence[int] | None = None,
 ) -> Path:
-    """Writes the next version of a translator for LiteRT, on phones and small machines.
+    """Writes the next version of a task for LiteRT, on phones and small machines.
 
     The folder `path/N` has `model.tflite`, the vocabulary, and `manifest.json`: names,
     dtypes and shapes of inputs and outputs, settings, the preset's card, and the sha256
-    of each file. Sizes are fixed: a bucket for each length of the source has the
-    signatures `encode_S`, `start_S`, `step_S` for one hypothesis and `step_S_5` for
-    five, and with local attention `window_S`; all of them share their weights. They are
-    of one sentence and have LiteRT's own operations alone.
+    of each file. Sizes are fixed: each length S of a bucket has its signatures, which
+    are of one text and have LiteRT's own operations alone; all of them share their
+    weights:
+
+    - of a translator `encode_S`, `start_S`, `step_S` for one hypothesis and `step_S_5`
+      for five, and with local attention `window_S` and `window_S_5`;
+    - of a language model `start_S` and `step_S`, which write, and `read_S`, which
+      scores;
+    - of a tagger `tag_S`, of a classifier `classify_S`.
 
     Args:
-        task: a translator of `zoo.models` with its preprocessor, float32, under the
-            TensorFlow backend.
+        task: a translator, language model, tagger or classifier of `zoo.models` with
+            its preprocessor, float32, under the TensorFlow backend.
         path: the model's folder.
         quantize: "int8" for the weights of products and word vectors, with activations
             quantized as they come, "float16" for weights alone; inputs and outputs stay
             float32.
         preset: as in `zoo.serving.export_savedmodel`.
         card: the preset's card, if any.
-        lengths: the sources' lengths in pieces, ascending. A state that grows has room
-            for twice as many and 10 more. Those above the preprocessor's
-            `source_length` become it; longer sources than the last are cut.
+        lengths: the buckets' lengths, ascending. Default: 16, 32 and 64 pieces of a
+            source, or words of a text, which has a bucket for 512 too, the most that
+            are read at once. A translator's state that grows has room for twice as many
+            and 10 more; its lengths above the preprocessor's `source_length` become
+            that, and longer sources than the last are cut.
 
     Returns:
         The version's folder.
@@ -65,19 +72,23 @@ def export_litert(
         zoo.serving.export_litert(model, "exports/litert/luong_local", "int8")
         ```
     """
-    for length in lengths:
-        positive("lengths", length)
-    if not lengths or sorted(set(lengths)) != list(lengths):
-        raise ValueError(f"`lengths` must be ascending. Received: {lengths}")
+    if lengths is not None:
+        for length in lengths:
+            positive("lengths", length)
+        if not lengths or sorted(set(lengths)) != list(lengths):
+            raise ValueError(f"`lengths` must be ascending. Received: {lengths}")
 
     def write(model, part):
-        longest = model.described["settings"]["source_length"]
-        sizes = sorted({min(length, longest) for length in lengths})
+        settings = dict(model.described["settings"])
+        longest = settings.get("source_length")
+        sizes = lengths or (LENGTHS if longest else (*LENGTHS, LONGEST))
+        if longest:
+            sizes = sorted({min(length, longest) for length in sizes})
+            settings["source_length"] = sizes[-1]
         buckets = [_Bucket(model, size) for size in sizes]
         functions = {k: f for bucket in buckets for k, f in bucket.functions().items()}
         graphs = write_signatures(functions, task.backbone.variables, part, quantize)
-        settings = {**model.described["settings"], "source_length": sizes[-1]}
-        state = model.described["window_state"]
+        state = model.described.get("window_state")
         return {
             "settings": settings,
             "window_state": state and _plain(state),
@@ -89,25 +100,28 @@ def export_litert(
 
 
 class _Bucket:
-    """The functions of a translator for one sentence of a fixed length.
+    """The functions of a task for one text of a fixed length.
 
     Attributes:
         described: what the manifest says of it.
     """
 
     def __init__(self, model, source):
-        self._model, self._source = model, source
-        self._room = longest_translation(source)
-        # Name -> shape and dtype of the leaves of memory and state.
+        self._source = source
+        self._room, structures = model.sized(source)
+        self._functions = model.functions()
+        if "window" in self._functions:
+            self._functions["window"] = _by_rows(self._functions["window"])
+        # Name -> shape and dtype of the structures' leaves.
         self._leaves = {}
-        structures = model.run(1, source, self._room)
-        for name, structure in zip(("memory", "state"), structures, strict=True):
+        for name, structure in structures.items():
             for place, leaf in enumerate(tree.flatten(structure)):
                 dtype = keras.backend.standardize_dtype(leaf.dtype)
                 self._leaves[f"{name}.{place}"] = tuple(leaf.shape), dtype
-        keys = {name: [f"{name}_{source}"] for name in model.functions()}
-        for name in {"step", "window"} & set(keys):
-            keys[name].append(f"{name}_{source}_{ROWS}")
+        keys = {name: [f"{name}_{source}"] for name in self._functions}
+        for name, function in self._functions.items():
+            if any("R" in shape for _, shape, _ in function.inputs):
+                keys[name].append(f"{name}_{source}_{ROWS}")
         grows = any("L" in shape for _, shape, _ in model.state)
         self.described = {
             "source": source,
@@ -117,21 +131,17 @@ class _Bucket:
 
     def functions(self):
         """Signature -> `Function`."""
-        functions = self._model.functions()
-        start = functions["start"]
-        first = functools.partial(start.function, self._room)  # without `length`
-        functions["start"] = start._replace(function=first, inputs=start.inputs[1:])
-        if "window" in functions:
-            functions["window"] = _by_rows(functions["window"])
         return {
-            key: self._fixed(functions[name], rows)
+            key: self._fixed(self._functions[name], rows)
             for name, keys in self.described["signatures"].items()
             for key, rows in zip(keys, (1, ROWS), strict=False)
         }
 
     def _fixed(self, function, rows):
         """A function whose inputs have this bucket's sizes."""
-        sizes = {"B": 1, "S": self._source, "R": rows}
+        sizes = {"B": 1, "S": self._source, "T": self._source, "R": rows}
+        numbers = {"batch": 1, "length": self._room}
+        given = [numbers[name] for name, shape, _ in function.inputs if shape == ()]
 
         def fixed(name, shape, dtype):
             shape, dtype = self._leaves.get(name, (shape, dtype))
@@ -140,8 +150,8 @@ class _Bucket:
             return _plain(name), [sizes.get(n, n) for n in shape], dtype
 
         return Function(
-            function.function,
-            [fixed(*spec) for spec in function.inputs],
+            functools.partial(function.function, *given),
+            [fixed(*spec) for spec in function.inputs[len(given) :]],
             [_plain(name) for name in function.outputs],
         )
 

@@ -1,5 +1,8 @@
 import os
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -86,9 +89,6 @@ def test_texts_are_taken_in_their_order():
 
 
 def test_memory_is_that_of_the_children_too():
-    import subprocess
-    import sys
-
     alone = load.memory(os.getpid())
     assert alone > 10e6
     code = "a = bytearray(50_000_000); input()"
@@ -97,3 +97,71 @@ def test_memory_is_that_of_the_children_too():
             assert child.poll() is None
         assert load.memory(os.getpid()) > 50e6
         child.communicate(b"\n")
+
+
+# === Events ===
+def test_halfway_something_happens_once():
+    happened = []
+
+    def ask(texts):
+        time.sleep(0.02)
+        return texts
+
+    run = load.Run(
+        lambda: ask, 2, load.take(TEXTS, 1, 60), halfway=lambda: happened.append(1)
+    )
+    assert happened == [1] and len(run.seconds) == 60
+    assert 10 < run.left <= 30
+
+
+def test_a_version_is_added_under_load(server, capsys, tmp_path):
+    server.models["luong_local"][8] = upper
+    (tmp_path / "models/7").mkdir(parents=True)
+    (tmp_path / "models/7/file").write_text("content")
+    options = ["--requests", "2", "--clients", "1", "2", "--batches", "1"]
+    options += ["--seconds", "0.5", "--new-version", str(tmp_path / "models")]
+    assert load.main([server.url, *options]) == 0
+    assert (tmp_path / "models/8/file").read_text() == "content"
+    row = rows(capsys.readouterr().out)[-1]
+    assert row["target"] == f"{server.url}, version 8 added" and row["clients"] == "2"
+    assert row["errors"] == "0" and row["answers"] == row["requests"]
+
+
+def test_a_version_is_waited_for(tmp_path):
+    codes = ["NOT_FOUND", "NOT_FOUND", ""]
+
+    def ask():
+        if code := codes.pop(0):
+            raise load.ServingError(code, "")
+        return "answer"
+
+    (tmp_path / "1").mkdir()
+    assert load.add_version(tmp_path, ask) == "answer"
+    assert not codes and (tmp_path / "2").is_dir()
+    codes[:] = ["UNAVAILABLE"]
+    with pytest.raises(load.ServingError):
+        load.add_version(tmp_path, ask)
+
+
+def test_a_process_of_the_server_is_killed():
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as child:
+        while len(load.processes(child.pid)) < 2:
+            assert child.poll() is None
+            time.sleep(0.01)
+        with pytest.raises(ValueError, match="has no process ServeReplica"):
+            load.kill(child.pid, "ServeReplica")
+        load.kill(child.pid, "input()")
+        assert child.wait(20) == 0  # its own child has ended
+
+
+@pytest.mark.parametrize("target", ["v2:localhost:1", "onnx:folder"])
+def test_events_take_a_client(target):
+    with pytest.raises(ValueError, match=f"zoo.serving.Client.*Received: {target}"):
+        load.opener(target, "luong_local", "greedy", 5.0, retries=6)
+
+
+def test_a_kill_needs_the_server(capsys):
+    with pytest.raises(SystemExit):
+        load.main(["localhost:1", "--kill", "ServeReplica"])
+    assert "--kill needs the --pid" in capsys.readouterr().err

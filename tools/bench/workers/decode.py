@@ -15,7 +15,7 @@ from pathlib import Path
 import keras
 
 from tools.bench.core import peak_memory, versions
-from tools.bench.workers.decode_peer import BATCH, add_arguments, measure
+from tools.bench.workers.decode_peer import add_arguments, measure
 from tools.bench.workers.train import FIRST_WORD_ID, UNKNOWN_ID, make_model
 from zoo.decoding import BeamSearch, search_ids
 from zoo.models import Transformer, TransformerTranslator
@@ -56,7 +56,7 @@ def main(argv=None):
     def translate():
         lines = args.source.read_text("utf-8").splitlines()
         sources = [[ids.get(w, UNKNOWN_ID) for w in line.split()] for line in lines]
-        found = search_ids(model, sources, search, args.length + 1, BATCH)
+        found = search_ids(model, sources, search, args.length + 1, args.batch)
         return [[words[1][i] for i in best[0][0]] for best in found]
 
     report = measure(translate, began, args.runs)

@@ -16,9 +16,7 @@ import os
 import time
 from pathlib import Path
 
-from tools.bench.core import repeated, versions
-
-BATCH = 64
+from tools.bench.core import peak_memory, repeated, versions
 
 
 def opennmt_py(args):
@@ -33,7 +31,7 @@ def opennmt_py(args):
         "model": model,
         "src": args.source,
         "output": os.devnull,
-        "batch_size": BATCH,
+        "batch_size": args.batch,
         "batch_type": "sents",
         "beam_size": args.beam,
         "min_length": args.length,
@@ -64,7 +62,7 @@ def joeynmt(args):
     config["data"] = {**config["data"], "dev": source, "test": source}
     config["testing"] = {
         "beam_size": args.beam,
-        "batch_size": BATCH,
+        "batch_size": args.batch,
         "batch_type": "sentence",
         "max_output_length": args.length,
         "beam_alpha": 1.0,
@@ -104,7 +102,7 @@ def opennmt_tf(args):
         "minimum_decoding_length": args.length,
         "maximum_decoding_length": args.length,
     }
-    config["infer"] = {"batch_size": BATCH, "length_bucket_width": 2}
+    config["infer"] = {"batch_size": args.batch, "length_bucket_width": 2}
     runner = Runner(
         load_model(config["model_dir"], str(args.model / "model.py")), config
     )
@@ -114,7 +112,7 @@ def opennmt_tf(args):
     checkpoint.restore(weights_only=True)
     inputter = model.examples_inputter
     options = {"batch_type": "examples", "length_bucket_width": 2}
-    data = inputter.make_inference_dataset(str(args.source), BATCH, **options)
+    data = inputter.make_inference_dataset(str(args.source), args.batch, **options)
     infer = tf.function(model.infer, input_signature=(data.element_spec,))
 
     def translate():
@@ -142,11 +140,15 @@ def ctranslate2(args):
         options = {"unsafe_deserialization": True} if asked else {}
         converter = make(checkpoint, **options)
         converter.convert(str(folder), quantization=args.precision)
+    # What was fastest on two cores: in int8 threads of one batch wait for each other.
+    cores = len(os.sched_getaffinity(0))
+    batches, threads = (cores, 1) if args.precision == "int8" else (1, cores)
     translator = ct2.Translator(
         str(folder),
         device="cpu",
         compute_type=args.precision,
-        intra_threads=len(os.sched_getaffinity(0)),
+        inter_threads=batches,
+        intra_threads=threads,
     )
 
     def translate():
@@ -154,7 +156,7 @@ def ctranslate2(args):
         found = translator.translate_batch(
             [line.split() for line in lines],
             beam_size=args.beam,
-            max_batch_size=BATCH,
+            max_batch_size=args.batch,
             min_decoding_length=args.length,
             max_decoding_length=args.length,
         )
@@ -180,6 +182,7 @@ def add_arguments(parser):
     """The arguments that zoo's side has too."""
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--beam", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=64, help="sentences at a time")
     parser.add_argument("--length", type=int, default=15, help="words of each")
     parser.add_argument("--runs", type=int, default=5)
 
@@ -208,6 +211,7 @@ def main(argv=None):
     began = time.perf_counter()
     translate, packages = PEERS[args.name](args)
     report = measure(translate, began, args.runs)
+    report["peak_memory"] = peak_memory()
     report["versions"] = versions(*packages)
     print(json.dumps(report))
 
