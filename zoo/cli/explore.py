@@ -22,6 +22,7 @@ HELP = "see translators at work, in the browser"
 EXAMPLE = "zoo explore luong_local"
 
 EXPORTED = ("luong_local", "bahdanau", "transformer")
+SHOWN = ("translate", "tag", "classify", "generate")  # tasks
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -95,7 +96,10 @@ def _serve(arguments):
     from zoo.explorer import server
 
     server.require_server()
-    chosen = _named(_given(arguments) or [card.name for card in presets.list_presets()])
+    names = _given(arguments) or [
+        card.name for card in presets.list_presets() if card.task in SHOWN
+    ]
+    chosen = _named(names)
     host, port = arguments.host or "127.0.0.1", arguments.port or 8650
     choose_backend(arguments.backend)
     start_keras()
