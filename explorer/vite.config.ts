@@ -71,16 +71,18 @@ export default defineConfig({
       input: { page: "index.html", engine: "src/engine/index.ts" },
       preserveEntrySignatures: "strict",
       output: {
-        entryFileNames: "assets/[name].js",
-        chunkFileNames: "assets/[name].js",
-        assetFileNames: "assets/[name][extname]",
+        // The page asks for names with a hash of the content, that a host may let
+        // browsers keep for ever. engine.js hands on what one of those files exports.
+        entryFileNames: ({ name }) => `assets/${name}${name === "engine" ? "" : "-[hash]"}.js`,
+        chunkFileNames: "assets/[name]-[hash].js",
+        assetFileNames: "assets/[name]-[hash][extname]",
       },
     },
   },
   worker: {
     format: "es",
     plugins: () => [runtime()],
-    rollupOptions: { output: { entryFileNames: "assets/worker.js" } },
+    rollupOptions: { output: { entryFileNames: "assets/worker-[hash].js" } },
   },
   test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },
 });

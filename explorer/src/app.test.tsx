@@ -45,7 +45,7 @@ async function settle() {
         await new Promise((resolve) => setTimeout(resolve, 20));
       });
       expect(all(".column").length).toBeGreaterThan(0);
-      expect(all(".column").every((column) => column.querySelector(".translation"))).toBe(true);
+      expect(all(".column").every((column) => column.querySelector(".measure"))).toBe(true);
       expect(all(".stale")).toHaveLength(0);
     },
     { timeout: 5000 },
@@ -181,6 +181,45 @@ test("the Transformer's heads", async () => {
   await click(named(/Layer 2, head 4/));
   expect(fills()).not.toBe(mean);
   expect(location.hash).toContain("head=1.3");
+});
+
+test("one head's attention is moved alone", async () => {
+  await open("models=transformer&head=1.3");
+  await press(one("[data-cell='1.0']"), "+");
+  const edits = () => new URLSearchParams(location.hash.slice(1)).get("edit.transformer")!;
+  expect(edits()).toMatch(/^a1\.1\.3:[\d.]+_a2\.1\.3:[\d.]+$/);
+  expect(texts(".chip bdi")[0]).toBe("attention moved at “klein” (Layer 2, head 4)");
+  await click(named(/^Step by step$/, "[role=tab]"));
+  expect(one(".source-bars h3").textContent).toBe("What this step attends to (Layer 2, head 4)");
+  await press(all(".source-bar")[5]!, "End");
+  expect(edits()).toMatch(/_a0\.1\.3:[\d.]+$/); // of the step shown
+  expect(all(".source-bar").map((bar) => bar.getAttribute("aria-valuenow"))[5]).toBe("100");
+});
+
+test("a tagger: each word's tag, and what else it might have been", async () => {
+  await open("models=birnn&text=A dog runs.");
+  expect(texts(".reading-word")).toEqual(["A", "dog", "runs", "."]);
+  expect(texts(".reading-label")).toEqual(["VERB", "DET", "ADP", "VERB"]);
+  expect(all("[role=tab]")).toHaveLength(0);
+  expect(texts(".measure")[0]).toMatch(/^\d+(\.\d)? ms in this browser$/);
+  await click(all(".reading")[1]!);
+  expect(one(".candidates h3").textContent).toBe("Part of speech of “dog”");
+  expect(texts(".candidates .candidate-word").slice(0, 2)).toEqual(["DET", "ADP"]);
+  expect(one(".formula").dataset.latex).toContain("p(\\text{DET}) = 0.500");
+  expect(location.hash).toContain("step=1");
+  await input(one("textarea"), "");
+  expect(texts(".column .quiet")).toContain("Type a sentence above.");
+});
+
+test("a language model: each word's probability, and the words expected in its place", async () => {
+  await open("models=lstmn_lm&text=A dog runs.&step=2");
+  expect(texts(".reading-word")).toEqual(["A", "dog", "runs", ".", "(next)"]);
+  expect(texts(".reading-label").slice(0, 3)).toEqual(["50 %", "25 %", "20 %"]);
+  expect(one(".candidates h3").textContent).toBe("Words expected in place of “runs”");
+  expect(texts(".strip-word")).toEqual(["(start)", "A"]);
+  expect(one(".formula").dataset.latex).toContain("p(\\text{runs}) = 0.200");
+  await click(all(".reading")[4]!);
+  expect(one(".candidates h3").textContent).toBe("Words expected next");
 });
 
 test("the LSTMN's look back, and no link where there is no page", async () => {

@@ -139,7 +139,7 @@ export function App(props: { engine: Engine }) {
             );
           })}
         </div>
-        {entries.some(({ run, info }) => run && info.attention !== "none") && (
+        {entries.some(({ run, info }) => run?.result.translations.length && info.attention !== "none") && (
           <p class="below quiet">{t.explain.threads}</p>
         )}
         {session.entries && !entries.length && <p class="quiet">{t.noPresets}</p>}

@@ -3,7 +3,7 @@ import katex from "katex";
 import { expect, test } from "vitest";
 import { INFOS } from "./engine/fake";
 import type { ModelInfo, Step } from "./engine/types";
-import { equationsOf, word } from "./equations";
+import { equationsOf, readingEquation, word } from "./equations";
 
 const STEP: Step = {
   previous: "▁ein",
@@ -16,10 +16,10 @@ const STEP: Step = {
   values: {},
 };
 
-function equations(part: Partial<ModelInfo>, step: Partial<Step> = {}, words: Partial<{ chosen: string }> = {}) {
+function equations(part: Partial<ModelInfo>, step: Partial<Step> = {}, moved = false) {
   const info = { ...INFOS[0]!, ...part };
   const source = ["a", "black", "dog", "."];
-  return equationsOf({ info, step: { ...STEP, ...step }, source, previous: "ein", chosen: "Hund", window: 2, ...words });
+  return equationsOf({ info, step: { ...STEP, ...step }, source, previous: "ein", chosen: "Hund", window: 2, moved });
 }
 
 const KEYS = [
@@ -36,12 +36,26 @@ test.each(KEYS)("%s: KaTeX reads every line, and the step's word and probability
   expect(attended).toBe(attention !== "none");
 });
 
+test.each(["tag", "classify", "generate"] as const)("%s: KaTeX reads the output's equation", (task) => {
+  const info = { ...INFOS[0]!, task };
+  const candidates = [{ id: 1, piece: "NOUN", probability: 0.75 }];
+  const latex = readingEquation(info, { text: "dog", candidates, probability: task === "generate" ? 0.125 : null, memory: null });
+  expect(() => katex.renderToString(latex, { strict: "error" })).not.toThrow();
+  expect(latex).toContain(task === "generate" ? "p(\\text{dog}) = 0.125" : "p(\\text{NOUN}) = 0.750");
+});
+
 test("local-p: p_t = S sigma, and the weight is the softmax's times the Gaussian", () => {
   const lines = equations({ equation: "luong_local", attention: "local" }).join("\n");
   expect(lines).toContain("= 4 \\cdot 0.38 = 1.50");
   // exp(-2 (0.5 / 2)²) = 0.882, and 0.625 / 0.882 = 0.708
   expect(lines).toContain("a_t(\\text{black}) = 0.71 \\cdot 0.88 = 0.63");
   expect(lines).toContain("= 1.0");
+});
+
+test.each(["luong_local", "luong_dot", "bahdanau"])("%s: attention that was moved is no softmax's", (equation) => {
+  const lines = equations({ equation, attention: "local" }, {}, true);
+  const [weight] = lines.filter((line) => line.includes("(\\text{black}) = 0.63"));
+  expect(weight).toMatch(/^(a_t|\\alpha_i)\(\\text\{black\}\) = 0\.63$/);
 });
 
 test("the context is the sum over the words that count most", () => {

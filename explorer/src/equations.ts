@@ -1,6 +1,6 @@
 /** The papers' equations with the numbers of a decoding step, as LaTeX. */
 
-import type { ModelInfo, Step } from "./engine/types";
+import type { ModelInfo, Reading, Step } from "./engine/types";
 import { gaussian } from "./draw/threads";
 import { sum } from "./draw/words";
 
@@ -14,6 +14,8 @@ interface Numbers {
   chosen: string;
   /** D of local attention. */
   window: number;
+  /** Whether a visitor gave this step its attention, which no formula has then. */
+  moved: boolean;
 }
 
 const SCORES: Record<string, string> = {
@@ -33,6 +35,7 @@ export function equationsOf(numbers: Numbers): string[] {
   if (key in SCORES) return luong(numbers);
   if (key === "transformer") return transformer(numbers);
   if (key === "lstmn") return lstmn(numbers);
+  if (key === "show_attend_tell") return xu(numbers);
   if (key === "rnn_encoder_decoder") {
     return [
       String.raw`h_{\langle t \rangle} = f(h_{\langle t-1 \rangle}, y_{t-1}, c), \quad y_{t-1} = ${word(numbers.previous)}`,
@@ -78,7 +81,9 @@ function luong(n: Numbers): string[] {
       const share = bell > 1e-6 ? step.weights[best]! / bell : 0;
       lines.push(
         String.raw`a_t(s) = \mathrm{align}(h_t, \bar h_s) \exp\left(-\frac{(s - p_t)^2}{2 \sigma^2}\right), \; \sigma = \tfrac{D}{2} = ${fixed(n.window / 2, 1)}`,
-        String.raw`a_t(${word(n.source[best])}) = ${fixed(share)} \cdot ${fixed(bell)} = ${fixed(step.weights[best]!)}`,
+        n.moved
+          ? weight(n, "a_t")
+          : String.raw`a_t(${word(n.source[best])}) = ${fixed(share)} \cdot ${fixed(bell)} = ${fixed(step.weights[best]!)}`,
       );
     }
   } else {
@@ -101,6 +106,33 @@ function luong(n: Numbers): string[] {
     probability(n, String.raw`p(y_t) = \mathrm{softmax}(W_s \tilde h_t)`),
   );
   return lines;
+}
+
+function xu(n: Numbers): string[] {
+  return [
+    String.raw`e_{ti} = f_{\mathrm{att}}(a_i, h_{t-1})`,
+    weight(n, String.raw`\alpha_t`, String.raw`\frac{\exp(e_{ti})}{\sum_k \exp(e_{tk})}`),
+    context(n, String.raw`\hat z_t / \beta_t`, String.raw`\alpha_{ti}`, "a", "i"),
+    String.raw`h_t = \mathrm{LSTM}([E\,y_{t-1}; \hat z_t], h_{t-1}), \quad y_{t-1} = ${word(n.previous)}`,
+    probability(
+      n,
+      String.raw`p(y_t \mid \mathbf{a}, y_1, \dots, y_{t-1}) \propto \exp(L_o (E\,y_{t-1} + L_h h_t + L_z \hat z_t))`,
+    ),
+  ];
+}
+
+/** The output of a tagger, classifier or language model with the numbers of a reading. */
+export function readingEquation(info: ModelInfo, reading: Reading): string {
+  const best = reading.candidates[0]!;
+  const asked = reading.probability === null ? word(best.piece) : word(reading.text);
+  const result = `= ${fixed(reading.probability ?? best.probability, 3)}`;
+  const output = {
+    tag: String.raw`p(y_t \mid x_1, \dots, x_T) = \mathrm{softmax}(W [\overrightarrow{h}_t; \overleftarrow{h}_t] + b)`,
+    classify: String.raw`v = \tfrac{1}{T} \sum_t h_t, \quad p(y) = \mathrm{softmax}(W_2\, \mathrm{relu}(W_1 v + b_1) + b_2)`,
+    generate: String.raw`p(w_t \mid w_1, \dots, w_{t-1}) = \mathrm{softmax}(W h_{t-1} + b)`,
+    translate: "",
+  }[info.task];
+  return String.raw`${output}, \quad p(${asked}) ${result}`;
 }
 
 function transformer(n: Numbers): string[] {
@@ -128,7 +160,7 @@ function weight(n: Numbers, symbol: string, definition?: string): string {
   if (best === undefined) return `${symbol}${defined}`;
   const name = word(n.source[best]);
   const value = fixed(n.step.weights[best]!);
-  return definition
+  return definition && !n.moved
     ? String.raw`${symbol}(s)${defined}, \quad ${symbol}(${name}) = ${value}`
     : `${symbol}(${name}) = ${value}`;
 }

@@ -13,7 +13,7 @@ const FULL: State = {
   length: 0.6,
   coverage: 0.2,
   edits: {
-    luong_local: { prefix: [12, 7], banned: [9], attention: { 3: [0, 0.25, 0.75] }, window: 4 },
+    luong_local: { prefix: [12, 7], banned: [9], attention: { 3: [0, 0.25, 0.75], "2.1.0": [1, 0, 0] }, window: 4 },
     "runs/my model": { prefix: [], banned: [3, 5], attention: {}, window: null },
   },
   language: "zh",
@@ -37,7 +37,7 @@ test("each part of the state comes back alone", () => {
 test.each([
   "beam=-3&length=NaN&coverage=1e400&step=-1&selected=99",
   "beam=1e9&head=a.b&tab=none&unit=x&lang=fr&theme=pink",
-  "edit.a=p1.x.-2_bfoo_w-1_a2:0.0_a:1_zz&edit.=",
+  "edit.a=p1.x.-2_bfoo_w-1_a2:0.0_a:1_a1.2:1_ax.1.1:1_zz&edit.=",
   "models=,,,a,a,b,c,d,e",
   "%E0%A4%A&=&&text",
 ])("nonsense in the address does no harm: %s", (hash) => {

@@ -18,8 +18,8 @@ export interface Edits {
   /** Ids that the translation begins with. */
   prefix: number[];
   banned: number[];
-  /** Step to the weights over the source's pieces. */
-  attention: Record<number, number[]>;
+  /** Step, or "step.layer.head" of a Transformer, to the weights over the source's pieces. */
+  attention: Record<string, number[]>;
   /** D of local attention. */
   window: number | null;
 }
@@ -102,6 +102,11 @@ export function edit(state: State, name: string, part: Partial<Edits>): State {
   return { ...state, edits: isEdited(edits) ? { ...others, [name]: edits } : others };
 }
 
+/** Where the attention of a step, or of one of its heads, stands in `Edits`. */
+export function placeOf(step: number, head: State["head"]): string {
+  return [step, ...(head ?? [])].join(".");
+}
+
 /** A text of `MOST_TEXT` characters at most, none of them cut in half. */
 export function cut(text: string): string {
   return text.length <= MOST_TEXT ? text : text.slice(0, MOST_TEXT).replace(/[\ud800-\udbff]$/, "");
@@ -138,8 +143,8 @@ function encodeEdits(edits: Edits): string {
   if (edits.prefix.length) parts.push(`p${edits.prefix.join(".")}`);
   if (edits.banned.length) parts.push(`b${edits.banned.join(".")}`);
   if (edits.window !== null) parts.push(`w${edits.window}`);
-  for (const [step, weights] of Object.entries(edits.attention)) {
-    parts.push(`a${step}:${weights.map((x) => Math.round(x * 1000)).join(".")}`);
+  for (const [place, weights] of Object.entries(edits.attention)) {
+    parts.push(`a${place}:${weights.map((x) => Math.round(x * 1000)).join(".")}`);
   }
   return parts.join("_");
 }
@@ -188,16 +193,18 @@ function decodeEdits(text: string): Edits {
     if (part[0] === "b") edits.banned = counts(rest);
     if (part[0] === "w" && isCount(Number(rest)) && Number(rest) > 0) edits.window = Number(rest);
     if (part[0] === "a") {
-      const [step, row] = rest.split(":");
+      const [place, row] = rest.split(":");
       const weights = counts(row ?? "");
       const total = weights.reduce((a, b) => a + b, 0);
-      if (step && isCount(Number(step)) && total > 0) {
-        edits.attention[Number(step)] = weights.map((weight) => weight / total);
+      if (place && PLACE.test(place) && total > 0) {
+        edits.attention[place] = weights.map((weight) => weight / total);
       }
     }
   }
   return edits;
 }
+
+const PLACE = /^\d{1,6}(\.\d{1,3}\.\d{1,3})?$/;
 
 function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < 1e6;

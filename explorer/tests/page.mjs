@@ -36,7 +36,7 @@ async function settled(page) {
     () =>
       document.querySelector(".column") &&
       [...document.querySelectorAll(".column")].every(
-        (column) => column.querySelector(".translation") && !column.querySelector(".stale"),
+        (column) => column.querySelector(".measure") && !column.querySelector(".stale"),
       ),
     null,
     { timeout: 120_000 },
@@ -311,6 +311,82 @@ await check("5 move attention by dragging and by keys, and switch the window", a
   await settled(page);
   assert.equal(await parameter(page, "edit.luong_local"), "w1");
   assert.match(await page.locator(".chip").first().textContent(), /window D = 1/);
+});
+
+await check("5 move the attention of one head alone", async (visit) => {
+  const page = await visit("models=transformer&head=1.2");
+  const [untouched] = await translations(page);
+  const cell = page.locator(".heatmap [role=gridcell]").nth(1);
+  for (let i = 0; i < 9; i++) {
+    await cell.focus();
+    await page.keyboard.press("+");
+    await settled(page);
+  }
+  assert.match(await parameter(page, "edit.transformer"), /^a0\.1\.2:[\d.]+/);
+  assert.match(await page.locator(".chip").first().textContent(), /attention moved at “.+” \(Layer 2, head 3\)/);
+  const label = async (head) => {
+    await page.getByRole("radio", { name: head }).click();
+    await page.waitForTimeout(100);
+    return cell.getAttribute("aria-label");
+  };
+  const weight = async (head) => Number((await label(head)).match(/(\d+) %/)[1]);
+  assert.ok((await weight("Layer 2, head 3")) > 85);
+  const other = await weight("Layer 1, head 1"); // before the one that was changed
+  await page.getByRole("button", { name: "Undo all" }).click();
+  await settled(page);
+  assert.equal(await weight("Layer 1, head 1"), other);
+  assert.deepEqual(await translations(page), [untouched]);
+});
+
+await check("5 move attention by touch, and scroll by touch", async (visit) => {
+  const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+  const page = await visit(`${LOCAL}&tab=steps&step=3`, phone);
+  const client = await page.context().newCDPSession(page);
+  const swipe = async (locator, by) => {
+    await locator.scrollIntoViewIfNeeded();
+    const { x, y, width, height } = await locator.boundingBox();
+    const at = [x + width / 2, y + height / 2];
+    const touch = (type, points) => client.send("Input.dispatchTouchEvent", { type, touchPoints: points });
+    await touch("touchStart", [{ x: at[0], y: at[1] }]);
+    for (let i = 1; i <= 10; i++) await touch("touchMove", [{ x: at[0], y: at[1] + (by * i) / 10 }]);
+    await touch("touchEnd", []);
+    await settled(page);
+  };
+  const edits = () => parameter(page, "edit.luong_local");
+  await swipe(page.locator(".source-bar .bar-room").nth(1), -35);
+  assert.match(await edits(), /^a3:/);
+  await page.getByRole("button", { name: "Undo all" }).click();
+  await page.getByRole("tab", { name: "Attention" }).tap();
+  await settled(page);
+  const cell = page.locator(".heatmap [role=gridcell] rect").nth(14);
+  const top = () => page.evaluate(() => scrollY);
+  await cell.scrollIntoViewIfNeeded();
+  const before = await top();
+  await swipe(cell, -100);
+  assert.equal(await edits(), null); // that scrolled
+  assert.ok((await top()) > before + 30, `${before} ${await top()}`);
+  await cell.scrollIntoViewIfNeeded();
+  await cell.tap();
+  await swipe(cell, -100);
+  assert.match(await edits(), /^a1:/);
+});
+
+await check("a tagger and a language model, where the page has them", async (visit) => {
+  const page = await visit(LOCAL);
+  const listed = await page.locator(".presets option").evaluateAll((all) => all.map((one) => one.value));
+  for (const name of ["birnn", "lstmn_lm"].filter((one) => listed.includes(one))) {
+    const reader = await visit(`models=${name}&step=1`, { reducedMotion: "reduce" });
+    assert.match(await reader.locator(".reading-word").nth(1).textContent(), /little/);
+    await reader.locator(".reading").nth(2).focus();
+    await reader.keyboard.press("Enter");
+    assert.match(await reader.locator(".candidates h3").textContent(), /“girl”/);
+    assert.equal(await reader.locator(".candidates li").count(), 10);
+    await reader.waitForSelector(".formula .katex");
+    await reader.evaluate(axe);
+    const found = await reader.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+    assert.deepEqual(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0].target} ${nodes[0].failureSummary}`), []);
+    await reader.context().close();
+  }
 });
 
 await check("6 the address has the whole state", async (visit) => {

@@ -27,13 +27,12 @@ def served(monkeypatch):
     return calls
 
 
-def test_every_bundled_translator_is_served_by_default(served, capsys):
+def test_every_bundled_preset_is_served_by_default(served, capsys):
     assert main(["explore"]) == 0
     [(presets, host, port, site)] = served
     assert (host, port, site) == ("127.0.0.1", 8650, None)
     names = [name for name, _ in presets]
-    assert {"luong_local", "transformer", "dates"} <= set(names)
-    assert "birnn" not in names
+    assert {"luong_local", "transformer", "dates", "birnn", "lstmn_lm"} <= set(names)
     assert "http://127.0.0.1:8650" in capsys.readouterr().err
 
 
@@ -73,7 +72,7 @@ def test_another_host_is_warned_of(served, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["birnn"], "birnn"),
+        (["birnn", "--export", "x"], "birnn cannot translate"),
         (["dates", "dates"], "model names must be unique"),
         (["dates", "--site", "javascript:x"], "--site should be an address"),
         (["dates", "--export", "x", "--port", "9"], "received also --port"),

@@ -47,9 +47,12 @@ def test_a_step_is_that_of_python(written, given, window):
         name: OnnxGraph(files[f"{name}.onnx"], described, 1, name)
         for name, described in manifest["graphs"].items()
     }
-    attention = np.zeros(SOURCE.shape, "float32")
+    heads = what_if.heads_of(task.backbone)
+    attention = np.zeros((1, *heads, SOURCE.shape[1]), "float32")
     for place, weight in (given or {}).items():
-        attention[0, place] = weight
+        attention[0, ..., place] = weight
+    if heads:
+        attention[0, 1, 0] = 0  # that head has its own
     memory = graphs["encode"]({"source_ids": SOURCE})
     state = graphs["start"]({"length": np.array(5, "int32"), **memory})
     state = {name: values.repeat(3, axis=0) for name, values in state.items()}

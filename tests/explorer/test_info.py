@@ -10,7 +10,8 @@ from zoo.presets import find, list_presets
 
 pytestmark = pytest.mark.backend_free
 
-NAMES = [card.name for card in list_presets() if card.task == "translate"]
+CARDS = list_presets()
+NAMES = [card.name for card in CARDS if card.task == "translate"]
 # Keys of the equations that explorer/src/equations.ts draws.
 EQUATIONS = {
     *("bahdanau", "luong_dot", "luong_general", "luong_concat", "luong_location"),
@@ -49,6 +50,30 @@ def test_what_can_be_drawn(name, attention, window, heads, feeding):
     names = ("attention", "window", "heads", "inputFeeding")
     assert [info[x] for x in names] == [attention, window, heads, feeding]
     assert (info["page"], info["lesson"]) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "attention", "page", "lesson"),
+    [
+        ("birnn", "tag", "none", "papers/birnn.html", None),
+        ("gru", "generate", "none", "", None),
+        (
+            *("lstmn_lm", "generate", "memory"),
+            "papers/lstmn.html",
+            "lessons/06_lstmn.html",
+        ),
+    ],
+)
+def test_what_reads(name, task, attention, page, lesson):
+    info = model_info(find(name), name, "https://example.org")
+    assert (info["task"], info["attention"]) == (task, attention)
+    assert info["page"].removeprefix("https://example.org/") == page
+    assert info["lesson"] == (lesson and f"https://example.org/{lesson}")
+
+
+def test_tasks_are_those_of_the_cards():
+    for card in CARDS:
+        assert model_info(find(card.name), card.name)["task"] == card.task
 
 
 def test_of_another_class_nothing_is_known(tmp_path):

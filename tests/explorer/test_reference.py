@@ -177,7 +177,7 @@ def searched(table, model, source, given):
     found = [row[: 1 + row.index(3)] if 3 in row else row for row in ids[0].tolist()]
     kept = [k for k in range(best) if scores[0, k] > -5e8]
     # The links that the search kept are those ids.
-    assert [[x.id for x in link.chain()] for _, link in search.found[:best]] == [
+    assert [[x.id for x in link.chain()] for _, link in search.finished[:best]] == [
         found[k] for k in kept
     ]
     names = ("parent", "id", "state", "best")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.explorer.node import run_engine
 from tests.presets_for_tests import save_translator
+from tests.serving.conftest import make_tagger
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra `explore`")
 pytest.importorskip("starlette", reason="needs the extra `explore`")
@@ -27,7 +28,9 @@ OPTIONS = {"beamSize": 2, "nBest": 2, "lengthPenalty": 1, "coveragePenalty": 0}
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("presets") / "tiny"
     save_translator(folder)
-    return server.Models([("tiny", folder)], site="https://example.org/zoo/")
+    make_tagger().save_to_preset(str(folder.parent / "tagger"))
+    presets = [("tiny", folder), ("tagger", folder.parent / "tagger")]
+    return server.Models(presets, site="https://example.org/zoo/")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +74,11 @@ def test_the_page_is_served_with_strict_headers(address):
 def test_models_are_listed_before_they_are_loaded(address):
     listed = json.loads(ask(address, "models.json")[2])
     infos = json.loads(ask(address, "api/models")[2])
-    assert listed == {"engine": "local", "models": [{"info": infos[0]}]}
+    assert listed == {"engine": "local", "models": [{"info": info} for info in infos]}
+    assert [(info["name"], info["task"]) for info in infos] == [
+        ("tiny", "translate"),
+        ("tagger", "tag"),
+    ]
     assert infos[0]["name"] == "tiny" and infos[0]["attention"] == "local"
     assert infos[0]["page"] == "https://example.org/zoo/papers/luong.html"
     lesson = "https://example.org/zoo/lessons/04_local_attention.html"
@@ -229,9 +236,10 @@ def test_the_page_asks_the_server(address, models):
             {"name": "tiny", "text": "a" * 2001, "options": OPTIONS},
             {"name": "tiny", "text": "a", "options": {**OPTIONS, "nBest": 3}},
             {"name": "none", "text": "a", "options": OPTIONS},
+            {"name": "tagger", "text": "A dog <b>", "options": OPTIONS},
         ],
     )
-    result, pieces, *errors = found["results"]
+    result, pieces, *errors, tagged = found["results"]
     task = models._explored["tiny"].task
     wanted = task.translate(text, beam_size=2, n_best=2)
     assert [x["text"] for x in result["translations"]] == wanted
@@ -242,6 +250,9 @@ def test_the_page_asks_the_server(address, models):
     ):
         assert message in error["error"]
     assert all(x.startswith(address) for x in found["fetched"])
+    task = models._explored["tagger"].task
+    best = [(x["text"], x["candidates"][0]["piece"]) for x in tagged["readings"]]
+    assert best == task.tag("A dog <b>")
 
 
 @pytest.mark.backend_free

@@ -48,6 +48,9 @@ def test_the_page_is_strict_and_small():
     assert "unsafe-inline" not in policy and "'unsafe-eval'" not in policy
     assert not re.search("<script(?![^>]*src=)|<style|\\son[a-z]+=|style=", page)
     assert not re.search('(src|href)="(/|https?:)', page), "relative links alone"
+    for path in (STATIC / "assets").iterdir():  # but those that the page doesn't name
+        if path.name not in ("engine.js", "ort.wasm.gz"):
+            assert re.search(r"-[\w-]{8}\.\w+$", path.name), path.name
     size = sum(path.stat().st_size for path in STATIC.rglob("*") if path.is_file())
     assert size < 6e6
     assert (STATIC / "assets" / "ort.wasm.gz").stat().st_size < 4e6

@@ -12,6 +12,7 @@ from zoo.models import (
     Bahdanau,
     LSTMNEncoderDecoder,
     Luong,
+    RecurrentLM,
     Seq2Seq,
     ShowAttendTell,
     Transformer,
@@ -38,6 +39,11 @@ KEPT = ("local_p", "transformer")  # under each backend
 CASES = [name if name in KEPT else once(name) for name in MODELS]
 
 
+def none_given(model, shape=SOURCE.shape):
+    """Attention that is the model's own."""
+    return np.zeros((shape[0], *what_if.heads_of(model), shape[1]), "float32")
+
+
 def step(model, attention, window=None, memory=None):
     memory = model.encode(SOURCE) if memory is None else memory
     state = model.start_for(memory, 4)
@@ -50,7 +56,7 @@ def step(model, attention, window=None, memory=None):
 @pytest.mark.parametrize("name", CASES)
 def test_zeros_are_the_model_s_own_attention_bit_by_bit(name):
     model = randomize(MODELS[name]())
-    (logits, state, weights, _), own = step(model, np.zeros(SOURCE.shape, "float32"))
+    (logits, state, weights, _), own = step(model, none_given(model))
     for got, wanted in zip(
         keras.tree.flatten([logits, state, weights]),
         keras.tree.flatten([own[0], own[1], own[2]]),
@@ -81,14 +87,39 @@ def test_the_model_s_own_weights_change_nothing(name):
 @pytest.mark.parametrize("name", KEPT)
 def test_given_weights_are_those_of_every_hypothesis(name):
     model = randomize(MODELS[name]())
-    given = np.zeros(SOURCE.shape, "float32")
-    given[0, 3], given[0, 1], given[1, 2] = 0.75, 0.25, 1.0
+    given = none_given(model)
+    given[0, ..., 3], given[0, ..., 1], given[1, ..., 2] = 0.75, 0.25, 1.0
     (logits, _, weights, details), own = step(model, given)
-    close(weights, given.repeat(3, axis=0))
+    close(weights, (given[:, 0, 0] if given.ndim > 2 else given).repeat(3, axis=0))
     assert np.abs(to_numpy(logits) - to_numpy(own[0])).max() > 1e-3
     if name == "transformer":
-        heads = to_numpy(details.heads)
-        close(heads, np.broadcast_to(given.repeat(3, 0)[:, None, None], heads.shape))
+        close(details.heads, given.repeat(3, axis=0))
+
+
+def test_the_weights_of_one_head_leave_the_others():
+    """Those before it are as they were, and the layer's output is NumPy's."""
+    model = randomize(MODELS["transformer"]())
+    (*_, before), _ = step(model, none_given(model))
+    given = none_given(model)
+    given[0, 0, 1, 4], given[1, 1, 0, 2] = 1.0, 1.0
+    (logits, _, _, details), own = step(model, given)
+    heads, wanted = to_numpy(details.heads), to_numpy(before.heads).copy()
+    wanted[:3, 0, 1] = given[0, 0, 1]
+    close(heads[:, 0], wanted[:, 0])
+    close(heads[3:, 1, 0], given[[1] * 3, 1, 0])
+    close(heads[3:, 1, 1], wanted[3:, 1, 1])  # nothing before it has changed
+    assert np.abs(heads[:3, 1] - wanted[:3, 1]).max() > 1e-4  # here something has
+    assert np.abs(to_numpy(logits) - to_numpy(own[0])).max(axis=1).min() > 1e-4
+    # The model's own weights, given to one head, change nothing.
+    memory = model.encode(SOURCE)
+    state = model.start_for(memory, 4)
+    plain, _, _, details = what_if.step(
+        model, TOKENS[:2], state, memory, none_given(model)
+    )
+    given = none_given(model)
+    given[:, 1, 1] = to_numpy(details.heads)[:, 1, 1]
+    same, *_ = what_if.step(model, TOKENS[:2], state, memory, given)
+    close(same, plain)
 
 
 def test_the_context_is_what_numpy_says():
@@ -140,7 +171,7 @@ def test_details_are_those_of_an_alignment(name):
 
 def test_heads_are_those_whose_mean_is_the_alignment():
     model = randomize(MODELS["transformer"]())
-    (_, _, weights, details), _ = step(model, np.zeros(SOURCE.shape, "float32"))
+    (_, _, weights, details), _ = step(model, none_given(model))
     heads = to_numpy(details.heads)
     assert heads.shape == (6, 2, 2, 7)
     close(heads[:, -1].mean(axis=1), weights)
@@ -159,6 +190,24 @@ def test_what_is_recalled_is_the_past(name):
         )
         recalled = to_numpy(details.recalled)
         assert recalled.shape == (2, 5)  # room for four steps, and the start
+        assert (recalled[:, : t + 1] > 0).all() and (recalled[:, t + 1 :] == 0).all()
+        close(recalled.sum(axis=-1), np.ones(2))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("cell", ["lstmn", "gru"])
+def test_a_language_model_reads_as_it_does_alone(cell):
+    model = randomize(RecurrentLM(13, num_layers=2, cell=cell, **SIZES))
+    states = own = model.start(2, 4)
+    for t, token_ids in enumerate([[3, 3], [5, 6], [7, 8]]):
+        logits, states, recalled = what_if.read(model, np.array(token_ids), states)
+        wanted, own = model.step(np.array(token_ids), own)
+        np.testing.assert_array_equal(to_numpy(logits), to_numpy(wanted))
+        if cell == "gru":
+            assert recalled is None
+            continue
+        recalled = to_numpy(recalled)
+        assert recalled.shape == (2, 5)
         assert (recalled[:, : t + 1] > 0).all() and (recalled[:, t + 1 :] == 0).all()
         close(recalled.sum(axis=-1), np.ones(2))
 

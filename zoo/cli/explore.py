@@ -1,4 +1,4 @@
-"""The command `zoo explore`: a page in which translators show what they look at."""
+"""The command `zoo explore`: a page in which models show what they look at."""
 
 import argparse
 import threading
@@ -22,6 +22,7 @@ HELP = "see translators at work, in the browser"
 EXAMPLE = "zoo explore luong_local"
 
 EXPORTED = ("luong_local", "bahdanau", "transformer")
+SHOWN = ("translate", "tag", "classify", "generate")  # tasks
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -33,8 +34,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.description = (
         f"{HELP}:\nserves the page, whose models run in this process (default: every "
-        "bundled\ntranslator), or writes it as a folder of plain files, whose models "
-        f"run in the\nbrowser (default: {' '.join(EXPORTED)})"
+        "bundled\npreset), or writes it as a folder of plain files, whose models "
+        f"run in the\nbrowser and translate (default: {' '.join(EXPORTED)})"
     )
     text = "write the page with its models, for any web server"
     command.add_argument("--export", metavar="FOLDER", help=text)
@@ -56,8 +57,8 @@ def run(arguments: argparse.Namespace) -> int | None:
         The exit code of the process that exported, or None.
 
     Raises:
-        BadInput: if there is no such preset, it doesn't translate, or an option doesn't
-            go with `--export`.
+        BadInput: if there is no such preset, it is to be exported and doesn't
+            translate, or an option doesn't go with `--export`.
         ImportError: if a package is missing; the message names the extra.
     """
     site = arguments.site
@@ -72,7 +73,7 @@ def _export(arguments):
     given = ("host", "port", "open", "backend")
     if wrong := [name for name in given if getattr(arguments, name)]:
         raise BadInput(f"--export serves nothing, received also {as_options(wrong)}")
-    chosen = _named(_given(arguments) or EXPORTED)
+    chosen = _named(_given(arguments) or EXPORTED, "translate")
     from zoo.serving.folder import require_graphs
 
     require_graphs("onnx")
@@ -98,7 +99,7 @@ def _serve(arguments):
     names = _given(arguments) or [
         card.name
         for card in presets.list_presets()
-        if card.task == "translate" and not presets.pending(card.name)
+        if card.task in SHOWN and not presets.pending(card.name)
     ]
     chosen = _named(names)
     host, port = arguments.host or "127.0.0.1", arguments.port or 8650
@@ -122,9 +123,9 @@ def _given(arguments):
     return every_preset(arguments) if arguments.preset or arguments.words else []
 
 
-def _named(names):
-    """Names and folders of presets that translate."""
-    found = [(name, find_preset(name, "translate")) for name in names]
+def _named(names, task=None):
+    """Names and folders of presets; see `find_preset` for the task."""
+    found = [(name, find_preset(name, task)) for name in names]
     named = [(model_name(name, folder), folder) for name, folder in found]
     if len(dict(named)) < len(named):
         raise BadInput(f"model names must be unique, received {' '.join(names)}")

@@ -1,8 +1,8 @@
 """A translator as the explorer's local server runs it."""
 
-import dataclasses
+import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,59 +11,9 @@ from keras import tree
 from zoo.decoding.compiled import compiled
 from zoo.decoding.search import longest_translation
 from zoo.explorer import what_if
+from zoo.explorer.options import Options
 from zoo.explorer.tracing import TracingSearch
 from zoo.text.rows import END_ID, START_ID, bucket, pad_rows
-
-
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """`Options` of explorer/src/engine/types.ts, whose `from_json` checks them.
-
-    Attributes:
-        beam_size, n_best, length_penalty, coverage_penalty, max_length: see
-            `zoo.models.Translator.translate`.
-        prefix: ids with which the translation begins.
-        banned: ids that are never taken.
-        attention: step -> weights that replace the model's.
-        window: D of local attention.
-        trace: whether steps and tree are wanted.
-    """
-
-    beam_size: int = 1
-    n_best: int = 1
-    length_penalty: float = 1.0
-    coverage_penalty: float = 0.0
-    max_length: int | None = None
-    prefix: tuple[int, ...] = ()
-    banned: tuple[int, ...] = ()
-    attention: Mapping[int, tuple[float, ...]] = dataclasses.field(default_factory=dict)
-    window: int | None = None
-    trace: bool = False
-
-    @classmethod
-    def from_json(cls, given: Any, vocabulary: int) -> "Options":
-        """Reads options as the page sends them.
-
-        Raises:
-            ValueError: for an option that isn't known, or a value out of range.
-        """
-        _check(isinstance(given, dict), "options must be an object", given)
-        unknown = set(given) - set(_READERS)
-        _check(not unknown, f"options must be of {list(_READERS)}", sorted(unknown))
-        read = {}
-        for name, value in given.items():
-            if value is not None:
-                field, reader = _READERS[name]
-                read[field] = reader(name, value)
-        options = cls(**read)
-        ids = [*options.prefix, *options.banned]
-        _check(all(i < vocabulary for i in ids), f"ids must be below {vocabulary}", ids)
-        _check(END_ID not in options.banned, "the end token cannot be banned", "it")
-        room = options.max_length is None or len(options.prefix) < options.max_length
-        _check(room, "a prefix must have fewer ids than maxLength", options.prefix)
-        best = options.n_best
-        _check(best <= options.beam_size, "nBest must not exceed beamSize", best)
-        return options
 
 
 class Explored:
@@ -76,7 +26,7 @@ class Explored:
     Example:
         ```python
         task = zoo.load("luong_local")
-        explored = Explored(task, model_info(task, folder, "luong_local"))
+        explored = Explored(task, model_info(folder, "luong_local"))
         explored.translate("A dog runs.", Options(trace=True))["steps"][0]["weights"]
         ```
     """
@@ -86,8 +36,9 @@ class Explored:
         self.preprocessor = task.preprocessor
         self._programs = _Programs(task)
 
+    @functools.cached_property
     def vocabulary(self) -> list[str]:
-        """Returns all pieces, in the order of their ids."""
+        """All pieces, in the order of their ids."""
         return self.preprocessor.pieces(
             range(self.preprocessor.tokenizer.vocabulary_size())
         )
@@ -113,7 +64,7 @@ class Explored:
         begun = time.perf_counter()
         [ids] = self.preprocessor.encode([text])
         if not ids:
-            return _result([_record("", 0.0, [], [], [])], [], [], begun)
+            return result_of([_record("", 0.0, [], [], [])], [], [], begun)
         search = TracingSearch(
             beam_size=options.beam_size,
             n_best=options.n_best,
@@ -130,16 +81,16 @@ class Explored:
         # A few lengths, each of which may be compiled.
         source = pad_rows([ids], bucket(len(ids)))
         search(model, source, np.array([limit]), limit, prefix)
-        if not search.found:
+        if not search.finished:
             raise ValueError("the search found no hypothesis: too much is banned")
         pieces = self.preprocessor.pieces(ids)
         records = [
             self._record(link.chain(), score, pieces)
-            for score, link in search.found[: options.n_best]
+            for score, link in search.finished[: options.n_best]
         ]
         steps, tree = [], []
         if options.trace:
-            best = search.found[0][1].chain()
+            best = search.finished[0][1].chain()
             steps = [
                 self._step(place, link, options, len(ids))
                 for place, link in enumerate(best)
@@ -149,7 +100,7 @@ class Explored:
                 {**node, "piece": name}
                 for node, name in zip(search.tree, names, strict=True)
             ]
-        return _result(records, steps, tree, begun)
+        return result_of(records, steps, tree, begun)
 
     def _record(self, links, score, source):
         words = [link for link in links if link.id != END_ID]
@@ -203,7 +154,8 @@ class _Programs:
         self.task, self.backbone = task, task.backbone
         self.memory = self.backbone.encode(np.full((1, 2), 7, "int32"))
         self.state = self.backbone.start_for(self.memory, 2)
-        own = np.zeros((1, 2), "float32")
+        self.heads = what_if.heads_of(self.backbone)
+        own = np.zeros((1, *self.heads, 2), "float32")
         *_, details = what_if.step(
             self.backbone, np.array([START_ID]), self.state, self.memory, own
         )
@@ -263,19 +215,32 @@ class _Steps:
         return self.programs.start(memory, bucket(length))
 
     def step(self, token_ids, state, memory):
-        given = self.options.attention.get(self.position, ())
-        attention = np.zeros((1, self.width), "float32")
-        if given:
-            if len(given) != self.length:
-                raise ValueError(
-                    f"attention must be {self.length} weights. Received: {len(given)}"
-                )
-            attention[0, : self.length] = np.divide(given, sum(given) or 1.0)
+        attention = self._attention()
         self.position += 1
         logits, details, state = self.programs.step(
             token_ids.astype("int32"), attention, self.options.window, state, memory
         )
         return logits, state, details
+
+    def _attention(self):
+        """What is given at this step, as `what_if.step` takes it."""
+        heads = self.programs.heads
+        attention = np.zeros((1, *heads, self.width), "float32")
+        # Those of a head after those of all.
+        for (step, *head), given in sorted(self.options.attention.items()):
+            if step != self.position:
+                continue
+            if len(given) != self.length:
+                raise ValueError(
+                    f"attention must be {self.length} weights. Received: {len(given)}"
+                )
+            if head and not (heads and head[0] < heads[0] and head[1] < heads[1]):
+                raise ValueError(
+                    f"attention must be to one of the heads {heads}. Received: {head}"
+                )
+            row = np.divide(given, sum(given) or 1.0)
+            attention[(0, *head)][..., : self.length] = row
+        return attention
 
 
 # === JSON ===
@@ -303,67 +268,16 @@ def _record(text, score, tokens, source, alignment, focus=None, windows=None):
     }
 
 
-def _result(translations, steps, nodes, begun):
+def result_of(
+    translations: list[dict[str, Any]],
+    steps: list[dict[str, Any]],
+    nodes: list[dict[str, Any]],
+    begun: float,
+) -> dict[str, Any]:
+    """Returns `Result` of explorer/src/engine/types.ts, timed from `begun` on."""
     return {
         "translations": translations,
         "steps": steps,
         "tree": nodes,
         "milliseconds": 1000 * (time.perf_counter() - begun),
     }
-
-
-def _check(fine, message, received):
-    if not fine:
-        raise ValueError(f"{message}. Received: {received!r:.200}")
-
-
-def _whole(least, most):
-    def read(name, value):
-        fine = type(value) is int and least <= value <= most
-        _check(fine, f"{name} must be an integer from {least} to {most}", value)
-        return value
-
-    return read
-
-
-def _penalty(name, value):
-    fine = type(value) in (int, float) and 0 <= value <= 100
-    _check(fine, f"{name} must be a number from 0 to 100", value)
-    return float(value)
-
-
-def _ids(name, value):
-    fine = isinstance(value, list) and len(value) <= 500
-    fine = fine and all(type(x) is int and x >= 0 for x in value)
-    _check(fine, f"{name} must be at most 500 ids", value)
-    return tuple(value)
-
-
-def _attention(name, value):
-    fine = isinstance(value, dict) and all(
-        step.isdecimal()
-        and isinstance(weights, list)
-        and all(type(x) in (int, float) and 0 <= x < 1e30 for x in weights)
-        for step, weights in value.items()
-    )
-    _check(fine, f"{name} must be weights of 0 or more by step", value)
-    return {int(step): tuple(weights) for step, weights in value.items()}
-
-
-def _flag(name, value):
-    _check(isinstance(value, bool), f"{name} must be true or false", value)
-    return value
-
-
-_READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
-    "beamSize": ("beam_size", _whole(1, 20)),
-    "nBest": ("n_best", _whole(1, 20)),
-    "lengthPenalty": ("length_penalty", _penalty),
-    "coveragePenalty": ("coverage_penalty", _penalty),
-    "maxLength": ("max_length", _whole(1, 500)),
-    "prefix": ("prefix", _ids),
-    "banned": ("banned", _ids),
-    "attention": ("attention", _attention),
-    "window": ("window", _whole(1, 500)),
-    "trace": ("trace", _flag),
-}

@@ -26,8 +26,8 @@ def write_model(task: Any, folder: Path, info: dict[str, Any]) -> None:
     """Writes a translator's graphs, vocabulary and manifest.
 
     The graphs are `encode`, `start` and `step` of `zoo.serving.export_onnx`. Here
-    `step` takes two more inputs, the weights of attention `(B, S)` (zeros for the
-    model's own) and D of local attention (0 for its own), and returns what
+    `step` takes two more inputs, the weights of attention as `what_if.step` does (zeros
+    for the model's own) and D of local attention (0 for its own), and returns what
     `what_if.Details` has. Weights that float16 holds exactly, as those of bundled
     presets, are stored so, and computed with in float32: nothing is lost.
 
@@ -67,7 +67,8 @@ class _Functions(TranslatorFunctions):
         """Name -> `Function`."""
         functions = super().functions()
         functions.pop("window", None)  # `step` says where it looked
-        attention: Spec = ("attention", ("B", "S"), "float32")
+        heads = what_if.heads_of(self.backbone)
+        attention: Spec = ("attention", ("B", *heads, "S"), "float32")
         window: Spec = ("window", (), "int32")
         tokens, *leaves = functions["step"].inputs
         logits, weights, *states = functions["step"].outputs
@@ -94,7 +95,7 @@ class _Functions(TranslatorFunctions):
         """The names of the details that a step of this model has."""
         memory = self.backbone.encode(np.full((1, 3), 7, "int32"))
         state = self.backbone.start_for(memory, 2)
-        own = np.zeros((1, 3), "float32")
+        own = np.zeros((1, *what_if.heads_of(self.backbone), 3), "float32")
         *_, details = what_if.step(self.backbone, np.array([2]), state, memory, own)
         return [
             _NAMES.get(name, name)

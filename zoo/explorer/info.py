@@ -9,6 +9,7 @@ from zoo.presets.card import CARD_FILE, CONFIG_FILE
 # Class of a backbone -> its page among docs/papers, its lesson, the kind of its
 # attention, and the equation that the page shows.
 _PAPERS = {
+    "BiRNNWords": ("birnn", "", "none", "birnn"),
     "Bahdanau": ("bahdanau", "02_additive_attention", "global", "bahdanau"),
     "LSTMNEncoderDecoder": ("lstmn", "06_lstmn", "memory", "lstmn"),
     "RNNEncoderDecoder": ("cho", "01_fixed_vector", "none", "rnn_encoder_decoder"),
@@ -17,6 +18,8 @@ _PAPERS = {
     "ShowAttendTell": ("xu", "07_hard_and_soft", "global", "show_attend_tell"),
     "Transformer": ("transformer", "08_transformer", "multi_head", "transformer"),
 }
+_WORDS = {"RecurrentClassifier": "classify", "RecurrentLM": "generate"}
+_TASKS = {"BiRNNWords": "tag", **_WORDS}  # of the classes that don't translate
 _LUONG = {  # attention -> lesson, kind, equation
     "global": ("03_luong_scores", "global", "luong_{score}"),
     "location": ("03_luong_scores", "global", "luong_location"),
@@ -26,7 +29,7 @@ _LUONG = {  # attention -> lesson, kind, equation
 
 
 def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, Any]:
-    """Describes a translator to the page: `ModelInfo` of explorer/src/engine/types.ts.
+    """Describes a model to the page: `ModelInfo` of explorer/src/engine/types.ts.
 
     Args:
         folder: the folder of its preset.
@@ -49,6 +52,11 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
     if kind == "Luong":
         lesson, attention, equation = _LUONG[config["attention"]]
         page, equation = "luong", equation.format(score=config["score"])
+    elif kind in _WORDS:
+        page, lesson, attention = "", "", "none"
+        if config["cell"] == "lstmn":
+            page, lesson, attention = "lstmn", "06_lstmn", "memory"
+        equation = _WORDS[kind]
     else:
         # Of a class of one's own nothing is known.
         page, lesson, attention, equation = _PAPERS.get(kind, ("", "", "none", ""))
@@ -58,7 +66,7 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
         heads = [config["num_layers"], config["num_heads"]]
     return {
         "name": name,
-        "task": "translate",
+        "task": _TASKS.get(kind, "translate"),
         "title": card.get("title", name),
         "paper": card.get("paper", {}).get("url", ""),
         "lesson": f"{base}/lessons/{lesson}.html" if base and lesson else None,

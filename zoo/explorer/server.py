@@ -20,9 +20,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.explorer.explored import Explored, Options
+from zoo.explorer.explored import Explored
 from zoo.explorer.folder import STATIC
 from zoo.explorer.info import model_info
+from zoo.explorer.options import Options
+from zoo.explorer.reading import Reader
 
 INSTALL = 'pip install "attention-zoo[explore]"'
 MOST_CHARACTERS = 2000
@@ -63,7 +65,7 @@ class Models:
     """Models by name, loaded when they are first asked for.
 
     Args:
-        presets: names and folders of presets of translators.
+        presets: names and folders of presets.
         site: see `zoo.explorer.info.model_info`.
     """
 
@@ -72,12 +74,12 @@ class Models:
     ) -> None:
         self.folders = dict(presets)
         self.infos = {name: model_info(path, name, site) for name, path in presets}
-        self._explored: dict[str, Explored] = {}
+        self._explored: dict[str, Explored | Reader] = {}
         self._locks = {name: asyncio.Lock() for name in self.folders}
         self._waiting = dict.fromkeys(self.folders, 0)
         self._loading = threading.Lock()
 
-    async def run(self, name: Any, work: Callable[[Explored], Any]) -> Any:
+    async def run(self, name: Any, work: Callable[[Any], Any]) -> Any:
         """Runs a function of a model in a thread, one at a time.
 
         Raises:
@@ -99,8 +101,9 @@ class Models:
             if name not in self._explored:
                 import zoo
 
-                task = zoo.load(self.folders[name])
-                self._explored[name] = Explored(task, self.infos[name])
+                task, info = zoo.load(self.folders[name]), self.infos[name]
+                kind = Explored if info["task"] == "translate" else Reader
+                self._explored[name] = kind(task, info)
             return self._explored[name]
 
 
@@ -148,8 +151,9 @@ def make_app(models: Models, hosts: Sequence[str] = ("127.0.0.1", "localhost")) 
 
     async def load(request):
         given = await _body(request)
-        pieces = await models.run(given.get("name"), Explored.vocabulary)
-        return {"info": models.infos[given["name"]], "pieces": pieces}
+        name = given["name"]
+        pieces = await models.run(name, lambda model: model.vocabulary)
+        return {"info": models.infos[name], "pieces": pieces}
 
     async def pieces(request):
         given = await _body(request)
@@ -161,7 +165,7 @@ def make_app(models: Models, hosts: Sequence[str] = ("127.0.0.1", "localhost")) 
         text, stopped = _text(given), threading.Event()
 
         def work(model):
-            options = Options.from_json(given.get("options"), len(model.vocabulary()))
+            options = Options.from_json(given.get("options"), len(model.vocabulary))
             end = time.monotonic() + SECONDS
 
             def between():
@@ -204,7 +208,7 @@ def serve(
     """Serves the page until it is interrupted.
 
     Args:
-        presets: names and folders of presets of translators.
+        presets: names and folders of presets.
         host: the address to listen at.
         port: the port.
         site: see `zoo.explorer.info.model_info`.

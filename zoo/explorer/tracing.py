@@ -44,13 +44,13 @@ class TracingSearch(ArraySearch):
     Attributes:
         between: function that is called before each step; what it raises ends the
             search.
-        found: after a search, the finished hypotheses, best first: pairs of score and
-            last `Link`.
+        finished: after a search, the finished hypotheses, best first: pairs of score
+            and last `Link`.
         tree: after a search, `BeamNode` of explorer/src/engine/types.ts as dicts.
     """
 
     between: Callable[[], object] = staticmethod(lambda: None)
-    found: list[tuple[float, Link]]
+    finished: list[tuple[float, Link]]
     tree: list[dict[str, Any]]
 
     def run(self, model: Any, initial: Any, sentences: Any, steps: int) -> Any:
@@ -83,7 +83,7 @@ class TracingSearch(ArraySearch):
                     here[0][place], here[1][place] = link, node
             links, nodes = here
         order = np.argsort(-beam.done[0, : len(done)], kind="stable")
-        self.found = [(float(beam.done[0, i]), done[i][0]) for i in order]
+        self.finished = [(float(beam.done[0, i]), done[i][0]) for i in order]
         node = done[order[0]][1] if done else -1
         while node >= 0:
             self.tree[node]["best"] = True
@@ -131,14 +131,25 @@ class _Kept:
         return self.logits, state, self.details["weights"]
 
 
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Returns the probabilities `(V,)` of logits, in float64."""
+    logits = logits.astype("float64")
+    return np.exp(logits - log_sum_exp(logits))
+
+
+def likeliest(logits: np.ndarray) -> list[tuple[int, float]]:
+    """Returns the ids and probabilities of the ten largest logits `(V,)`."""
+    probabilities = softmax(logits)
+    best = np.argsort(-logits, kind="stable")[:_SHOWN]
+    return [(int(i), float(probabilities[i])) for i in best]
+
+
 def _link(before, word, kept, row):
-    logits = kept.logits[row].astype("float64")
-    probabilities = np.exp(logits - log_sum_exp(logits))
-    likeliest = np.argsort(-logits, kind="stable")[:_SHOWN]
+    logits = kept.logits[row]
     return Link(
         before,
         word,
-        float(probabilities[word]),
-        [(int(i), float(probabilities[i])) for i in likeliest],
+        float(softmax(logits)[word]),
+        likeliest(logits),
         {name: values[row] for name, values in kept.details.items()},
     )

@@ -45,8 +45,9 @@ def step(
         token_ids: as in its `step`.
         state: as in its `step`.
         memory: as in its `step`.
-        attention: float `(B, S)`: weights that replace the model's own, in a
-            Transformer those of every head of every layer; zeros for its own.
+        attention: float `(B, S)`: weights that replace the model's own, in an LSTMN
+            those of every layer; of a Transformer `(B, layers, h, S)`. Zeros for its
+            own.
         window: D of local attention, an int or int tensor, () or None for its own.
 
     Returns:
@@ -66,8 +67,8 @@ def step(
     heads: list[Tensor] = []
     recalled: list[Tensor] = []
     with contextlib.ExitStack() as stack:
-        for layer in _multi_head(backbone):
-            stack.enter_context(_given_heads(layer, attention, heads))
+        for place, layer in enumerate(_multi_head(backbone)):
+            stack.enter_context(_given_heads(layer, attention[:, place], heads))
         for cell in _lstmn(backbone):
             stack.enter_context(_given_reading(cell, attention))
             stack.enter_context(_kept_recall(cell, recalled))
@@ -88,6 +89,32 @@ def step(
 def has_window(backbone: Any) -> bool:
     """Returns whether a backbone's attention has a window."""
     return getattr(_single(backbone), "window", None) is not None
+
+
+def heads_of(backbone: Any) -> tuple[int, ...]:
+    """Returns how many layers and heads of a Transformer read the source, else ()."""
+    layers = _multi_head(backbone)
+    return (len(layers), layers[0].num_heads) if layers else ()
+
+
+def read(backbone: Any, token_ids: Tensor, states: Any) -> tuple[Tensor, Any, Any]:
+    """The `step` of a `zoo.models.RecurrentLM`, with an LSTMN's look back.
+
+    Args:
+        backbone: the language model.
+        token_ids: as in its `step`.
+        states: as in its `step`.
+
+    Returns:
+        `(logits, states, recalled)`; `recalled` is as in `Details`.
+    """
+    recalled: list[Tensor] = []
+    with contextlib.ExitStack() as stack:
+        for cell in getattr(backbone.recurrent, "cells", ()):
+            if hasattr(cell, "recall"):
+                stack.enter_context(_kept_recall(cell, recalled))
+        logits, states = backbone.step(token_ids, states)
+    return logits, states, recalled[-1] if recalled else None
 
 
 # === Where attention is ===
@@ -152,10 +179,11 @@ def _given_heads(layer, attention, heads):
 
     def attend(query, keys, mask=None):
         output, weights = own(query, keys, mask)  # (B, T, d) and (B, h, T, S)
-        given = ops.cast(attention, weights.dtype)[:, None, None]
+        given = ops.cast(attention, weights.dtype)[:, :, None]  # (B, h, 1, S)
         is_given = ops.any(given > 0, axis=-1, keepdims=True)
         weights = ops.where(is_given, given, weights)
-        output = ops.where(is_given[:, 0], layer.combine(weights, keys[1]), output)
+        changed = ops.any(is_given, axis=1)  # (B, 1, 1)
+        output = ops.where(changed, layer.combine(weights, keys[1]), output)
         # Rows are B sentences of T hypotheses: (R, h, S).
         by_row = ops.transpose(weights, (0, 2, 1, 3))
         shape = (-1, layer.num_heads, ops.shape(by_row)[-1])

@@ -1,7 +1,7 @@
 /** The engine that runs exported models in the page's own worker. */
 
 import type { Engine, Model, ModelInfo, Options, Pieces, Result } from "./types";
-import type { Listed } from "./files";
+import { type Listed, named } from "./files";
 import type { Reply, Request } from "./worker";
 
 /** The content of models.json. */
@@ -48,7 +48,7 @@ export class BrowserEngine implements Engine {
       name,
       url: new URL(`${entry.folder}/`, this.base).href,
       listed: entry.manifest,
-      runtime: new URL("assets/ort.wasm.gz", this.base).href,
+      runtime: named(new URL("assets/ort.wasm.gz", this.base).href, __RUNTIME_SHA256__),
     };
     const pieces = await this.ask<string[]>(load, signal, (bytes) => {
       progress(bytes, info.bytes);

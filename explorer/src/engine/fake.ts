@@ -11,6 +11,7 @@ import type {
   Model,
   ModelInfo,
   Options,
+  Reading,
   Result,
   Step,
   Translation,
@@ -24,6 +25,7 @@ const WORDS: Record<string, string> = {
   riding: "fährt", bike: "Fahr|rad", black: "schwarz|er", dog: "Hund", jumps: "springt",
   over: "über", fence: "Zaun", into: "ins", water: "Wasser",
 };
+const TAGS = ["NOUN", "VERB", "ADJ", "DET", "ADP", "PRON", "PUNCT", "ADV", "NUM", "X"];
 const OTHERS = ["und", "auf", "eine", "den", "einem", "dem", "Katze", "Kind", "von", "läuft", "Haus"];
 
 const vocabulary: string[] = ["<pad>", "<s>", "</s>", "<unk>"];
@@ -61,6 +63,8 @@ export const INFOS: ModelInfo[] = [
   info("lstmn", "Cheng et al. 2016, LSTMN", { attention: "memory", page: "", lesson: null }),
   info("transformer", "Vaswani et al. 2017, Transformer", { attention: "multi_head", heads: [3, 4] }),
   info("seq2seq", "Sutskever et al. 2014", { attention: "none" }),
+  info("birnn", "Schuster & Paliwal 1997, BiRNN", { task: "tag", languages: ["en"], attention: "none" }),
+  info("lstmn_lm", "LSTMN, a word language model", { task: "generate", languages: ["en"], attention: "memory" }),
 ];
 
 function piecesOf(text: string): string[] {
@@ -107,6 +111,10 @@ function run(info: ModelInfo, source: string[], options: Options): { record: Tra
         attention(Math.min(source.length - 1, Math.max(0, about + head - 1 - (layer % 2))), source.length, 0.4 + layer),
       ),
     );
+    for (const [place, given] of Object.entries(options.attention ?? {})) {
+      const [at, layer, head] = place.split(".").map(Number);
+      if (at === t && head !== undefined && heads) heads[layer!]![head] = normalise(given);
+    }
     const replaced = options.attention?.[t];
     const home = Math.min(rest.length ? about - 1 : about, source.length - 1);
     let weights = attention(home, source.length, info.name === "bahdanau" ? 1.1 : 1.8);
@@ -165,6 +173,23 @@ function run(info: ModelInfo, source: string[], options: Options): { record: Tra
   };
 }
 
+/** A word's tag is by its length; the words expected are those of `OTHERS`. */
+function readingsOf(info: ModelInfo, text: string): Reading[] {
+  const words = text.match(/[\p{L}\p{N}]+|[^\s\p{L}\p{N}]/gu) ?? [];
+  const reading = (word: string, index: number): Reading => {
+    const names = info.task === "tag" ? TAGS : OTHERS;
+    const candidates = names.slice(0, 10).map((_, k) => {
+      const id = (k + word.length) % names.length;
+      return { id, piece: names[id]!, probability: 0.5 ** (k + 1) };
+    });
+    const reads = info.task === "generate";
+    const probability = reads && word ? 1 / (1 + word.length) : null;
+    const memory = reads ? normalise(words.slice(0, index).map((_, k) => 1 + k)) : null;
+    return { text: word, candidates, probability, memory };
+  };
+  return [...words, ...(info.task === "generate" && words.length ? [""] : [])].map(reading);
+}
+
 function treeOf(steps: Step[], size: number): BeamNode[] {
   const tree: BeamNode[] = [];
   let parent = -1;
@@ -208,6 +233,10 @@ class FakeModel implements Model {
     await new Promise((resolve) => setTimeout(resolve, 5));
     signal?.throwIfAborted();
     if (text.includes("break the engine")) throw new Error("the engine is broken");
+    if (this.info.task !== "translate") {
+      const milliseconds = performance.now() - began;
+      return { translations: [], steps: [], tree: [], milliseconds, readings: readingsOf(this.info, text) };
+    }
     const source = piecesOf(text);
     if (!source.length) {
       const record = { text: "", score: 0, tokens: [], source_tokens: [], alignment: [], focus: null, windows: null, log_probs: null };

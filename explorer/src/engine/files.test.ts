@@ -12,7 +12,7 @@ const url = "https://example.org/page/models/tiny/step.onnx";
 /** A browser's cache, and what was fetched. */
 function browser(answer: () => Response) {
   const kept = new Map<string, Uint8Array<ArrayBuffer>>();
-  const fetched = vi.fn(async () => answer());
+  const fetched = vi.fn(async (_url: string, _options: RequestInit) => answer());
   vi.stubGlobal("fetch", fetched);
   vi.stubGlobal("caches", {
     open: async () => ({
@@ -36,6 +36,7 @@ test("a file is fetched once, with progress, and kept under its sha256", async (
   expect([...kept.keys()]).toEqual([`https://example.org/page/models/tiny/kept-${digest}`]);
   expect(await fetchListed(url, listed)).toEqual(content);
   expect(fetched).toHaveBeenCalledTimes(1);
+  expect(fetched).toHaveBeenCalledWith(`${url}?${digest.slice(0, 16)}`, { signal: undefined });
 });
 
 test("what the cache has altered is fetched again", async () => {

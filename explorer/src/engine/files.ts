@@ -35,13 +35,18 @@ export async function fetchListed(
     }
     await cache?.delete(key);
   }
-  const bytes = await download(url, listed.bytes, progress, signal);
+  const bytes = await download(named(url, listed.sha256), listed.bytes, progress, signal);
   if (!(await isListed(bytes, listed))) {
     throw new Error(`${url} is not the file that was exported: it was cut short or altered`);
   }
   // A full disk, or a private window without storage: the file is at hand all the same.
   await cache?.put(key, new Response(bytes)).catch(() => {});
   return bytes;
+}
+
+/** The address of a file with this content, whatever a browser keeps for ever under another. */
+export function named(url: string, sha256: string): string {
+  return `${url}?${sha256.slice(0, 16)}`;
 }
 
 async function download(

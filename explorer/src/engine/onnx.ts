@@ -2,7 +2,7 @@
 
 import * as ort from "onnxruntime-web/wasm";
 
-import type { Decoder, Output, WhatIf } from "./search";
+import type { Decoder, Given, Output, WhatIf } from "./search";
 
 const ROOM = 16; // steps for which a growing state has room at first
 
@@ -40,6 +40,7 @@ export interface OnnxState {
 
 export class OnnxDecoder implements Decoder<OnnxState> {
   private readonly growing: Map<string, number>; // name -> the axis that grows
+  private readonly heads: number[]; // layers and heads whose attention can be given
 
   private constructor(
     private readonly sessions: Record<string, ort.InferenceSession>,
@@ -50,6 +51,9 @@ export class OnnxDecoder implements Decoder<OnnxState> {
         .filter((tensor) => tensor.shape.includes("L"))
         .map((tensor) => [tensor.name, tensor.shape.indexOf("L")]),
     );
+    // There is none where a model has no attention.
+    const attention = described.graphs.step.inputs.find(({ name }) => name === "attention");
+    this.heads = (attention?.shape.slice(1, -1) ?? []) as number[];
   }
 
   /** Loads graphs. `files` has the content of `encode.onnx` and so on. */
@@ -96,7 +100,7 @@ export class OnnxDecoder implements Decoder<OnnxState> {
     const { rows, memory, source, left } = state;
     const outputs = await this.run("step", {
       token_ids: ids(tokens, [rows]),
-      attention: new ort.Tensor(attention ?? new Float32Array(source), [1, source]),
+      attention: this.given(attention, source),
       window: ids([window ?? 0], []),
       ...memory,
       ...Object.fromEntries(
@@ -120,6 +124,25 @@ export class OnnxDecoder implements Decoder<OnnxState> {
       norms,
     };
     return [output, { ...state, leaves, left: left - 1 }];
+  }
+
+  /** Given attention as the graph takes it: zeros for the model's own. */
+  private given(attention: Given[], source: number): ort.Tensor {
+    const [layers, heads] = this.heads.length ? this.heads : [1, 1];
+    const values = new Float32Array(layers * heads * source);
+    for (const { head, weights } of attention) {
+      const fits = !head || (this.heads.length && head[0] < layers && head[1] < heads);
+      if (!fits) {
+        throw new RangeError(
+          `attention must be to one of the heads (${this.heads}). Received: ${head}`,
+        );
+      }
+      for (let place = 0; place < layers * heads; place++) {
+        const meant = !head || place === head[0] * heads + head[1];
+        if (meant) values.set(weights, place * source);
+      }
+    }
+    return new ort.Tensor(values, [1, ...this.heads, source]);
   }
 
   pick(state: OnnxState, rows: readonly number[]): OnnxState {

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
-import { search, type Decoder, type Output, type SearchOptions } from "./search";
+import { search, type Decoder, type Output, type SearchOptions, type WhatIf } from "./search";
 import { Tokenizer } from "./tokenizer";
 
 const folder = process.env.ZOO_REFERENCE;
@@ -59,7 +59,7 @@ class Table implements Decoder<{ position: number; rows: number }> {
   async step(
     tokens: readonly number[],
     state: { position: number; rows: number },
-    { attention }: { attention?: Float32Array },
+    { attention: [given] }: WhatIf,
   ): Promise<[Output, { position: number; rows: number }]> {
     expect(tokens.length).toBe(state.rows);
     const { logits, weights } = this.table;
@@ -68,8 +68,8 @@ class Table implements Decoder<{ position: number; rows: number }> {
     const output: Output = {
       rows: tokens.length,
       logits: flat(logits[place]),
-      weights: attention
-        ? Float32Array.from(tokens.flatMap(() => [...attention]))
+      weights: given
+        ? Float32Array.from(tokens.flatMap(() => [...given.weights]))
         : flat(weights[place]),
       heads: null,
       focus: null,

@@ -27,9 +27,15 @@ export interface Output {
   norms: Record<string, Float32Array>; // name -> R
 }
 
+/** S weights in place of the model's own: of all of its heads, or of one. */
+export interface Given {
+  head: [layer: number, head: number] | null;
+  weights: Float32Array;
+}
+
 /** Changes of the model's own attention at one step. */
 export interface WhatIf {
-  attention?: Float32Array; // S weights
+  attention: Given[]; // those of all heads first
   window?: number; // D
 }
 
@@ -48,7 +54,7 @@ export interface SearchOptions {
   maxLength?: number;
   prefix?: readonly number[];
   banned?: readonly number[];
-  attention?: Readonly<Record<number, readonly number[]>>;
+  attention?: Readonly<Record<string, readonly number[]>>;
   window?: number;
   trace?: boolean;
 }
@@ -147,7 +153,7 @@ export async function search<State>(
     await between();
     const tokens = live.map((hypothesis) => hypothesis.link?.id ?? START_ID);
     const whatIf = {
-      attention: override(options.attention?.[step], sourceIds.length),
+      attention: givenAt(step, options.attention, sourceIds.length),
       window: options.window,
     };
     const [output, next] = await decoder.step(tokens, state, whatIf);
@@ -370,14 +376,22 @@ function chain(link: Link): Link[] {
   return links.reverse();
 }
 
-/** Given weights for S source pieces, with the sum 1; undefined if there are none. */
-function override(given: readonly number[] | undefined, size: number): Float32Array | undefined {
-  if (!given) return undefined;
-  if (given.length !== size || given.some((x) => !(x >= 0 && Number.isFinite(x)))) {
-    throw new RangeError(
-      `attention must be ${size} weights of 0 or more. Received: ${given.join(", ")}`,
-    );
+/** The weights that are given at a step for S source pieces, each with the sum 1. */
+function givenAt(step: number, attention: SearchOptions["attention"], size: number): Given[] {
+  const found: Given[] = [];
+  for (const [place, given] of Object.entries(attention ?? {})) {
+    const [at, layer, head] = place.split(".").map(Number);
+    if (at !== step) continue;
+    if (given.length !== size || given.some((x) => !(x >= 0 && Number.isFinite(x)))) {
+      throw new RangeError(
+        `attention must be ${size} weights of 0 or more. Received: ${given.join(", ")}`,
+      );
+    }
+    const sum = given.reduce((a, b) => a + b, 0);
+    if (!sum) continue;
+    const weights = Float32Array.from(given, (x) => x / sum);
+    if (head === undefined) found.unshift({ head: null, weights });
+    else found.push({ head: [layer!, head], weights });
   }
-  const sum = given.reduce((a, b) => a + b, 0);
-  return sum ? Float32Array.from(given, (x) => x / sum) : undefined;
+  return found;
 }

@@ -3,12 +3,12 @@
 /** What the page knows of a preset before it is loaded. From `models.json` (static) or GET api/models (local). */
 export interface ModelInfo {
   name: string;
-  task: "translate" | "tag" | "caption";
+  task: "translate" | "tag" | "classify" | "generate"; // as in cards
   title: string;            // "Luong et al. 2015, local-p"
   paper: string;            // link to the paper
   lesson: string | null;    // link to the lesson
   page: string;             // link to docs/papers page
-  languages: [string, string] | null;
+  languages: string[] | null; // the source's first
   bytes: number;            // to be fetched
   dtype: "float32" | "float16" | "int8";
   attention: "none" | "global" | "local" | "multi_head" | "memory";  // kind: what can be drawn
@@ -57,9 +57,17 @@ export interface Options {
   maxLength?: number;
   prefix?: number[];                     // forced ids from the beginning
   banned?: number[];
-  attention?: Record<number, number[]>;  // step -> weights that replace the model's, renormalised
+  attention?: Record<string, number[]>;  // "step", or "step.layer.head" of a Transformer -> weights that replace the model's, renormalised
   window?: number;                       // another D
   trace?: boolean;                       // fill steps and tree
+}
+
+/** What a tagger or language model says of a word, or a classifier of a text. */
+export interface Reading {
+  text: string;                          // "" behind the last word
+  candidates: Candidate[];               // tags, classes, or words in this place; the likeliest first
+  probability: number | null;            // that a language model gave the word that is there
+  memory: number[] | null;               // of an LSTMN: over the start and the words read before
 }
 
 export interface Result {
@@ -67,6 +75,7 @@ export interface Result {
   steps: Step[];                         // of the best
   tree: BeamNode[];
   milliseconds: number;
+  readings?: Reading[];                  // where nothing is translated
 }
 
 export interface Pieces { ids: number[]; pieces: string[] }

@@ -3,6 +3,7 @@ import type { Texts } from "./en";
 export const de: Texts = {
   name: "Deutsch",
   tag: "de",
+  space: " ",
   title: "Attention-Explorer",
   lead: "Schreiben Sie einen Satz und sehen Sie den klassischen Übersetzungsmodellen bei der Arbeit zu: was jedes liest, worauf es achtet und was es beinahe gesagt hätte.",
   skip: "Zu den Übersetzungen springen",
@@ -56,15 +57,21 @@ export const de: Texts = {
   numbers: "Zahlen in den Zellen",
   cell: (target, source, percent) => `${target} achtet auf ${source}: ${percent}`,
   cellHint: "Zeigen Sie auf eine Zelle, oder gehen Sie mit den Pfeiltasten durch die Tabelle.",
-  cellEdit: "Ziehen Sie eine Zelle nach oben oder unten, oder drücken Sie + und −, um Attention zu verschieben.",
+  cellEdit: "Ziehen Sie eine Zelle nach oben oder unten, oder drücken Sie + und −, um Attention zu verschieben. Auf einem Touchscreen tippen Sie die Zelle zuerst an.",
   asTable: "Dasselbe als Tabelle von Zahlen",
   attentionIn: "Attention in %",
   legend: "Attention",
   heads: "Schicht und Kopf",
-  headsHint: "Jedes Bild ist die Attention eines Kopfes. Wählen Sie einen, um ihn groß zu sehen.",
+  headsHint: "Jedes Bild ist die Attention eines Kopfes. Wählen Sie einen, um ihn groß zu sehen und nur seine Attention zu verschieben.",
   meanHead: "Mittel über alle Köpfe",
   headOf: (layer, head) => `Schicht ${layer}, Kopf ${head}`,
   lookBack: "Rückblick auf frühere Wörter",
+  expected: "(weiter)",
+  readingOf: {
+    tag: (word) => `Wortart von „${word}“`,
+    classify: () => "Klassen dieses Textes",
+    generate: (word) => (word ? `Erwartete Wörter an der Stelle von „${word}“` : "Erwartete nächste Wörter"),
+  },
 
   step: "Schritt",
   stepOf: (step, most, word) => `Schritt ${step} von ${most}: ${word}`,
@@ -146,6 +153,10 @@ export const de: Texts = {
     memory:
       "Das LSTMN behält seine früheren Zustände auf einem Band und achtet auf sie, statt alles in eine Speicherzelle zu zwängen.",
     none: "Ein Encoder-Decoder ohne Attention übergibt für den ganzen Satz einen einzigen Vektor. Lange Sätze leiden darunter, und deshalb wurde Attention erfunden.",
+    tag: "Das Modell liest den Satz von beiden Enden und gibt jedem Wort die Wortart, die hier zu ihm passt. Wählen Sie ein Wort und sehen Sie, was es sonst hätte sein können.",
+    classify: "Das Modell liest den Text Wort für Wort und urteilt nach dem Mittel seiner Zustände.",
+    generate:
+      "Ein Sprachmodell rät jedes Wort aus denen davor. Die Zahl unter einem Wort ist seine Wahrscheinlichkeit; wählen Sie ein Wort und sehen Sie, was das Modell an seiner Stelle erwartet hat.",
     steps:
       "Eine Übersetzung entsteht Stück für Stück. In jedem Schritt gibt das Modell jedem Stück seines Vokabulars eine Wahrscheinlichkeit; das hier sind die zehn wahrscheinlichsten. Wählen Sie ein anderes und sehen Sie, wie der Satz weitergeht.",
     inputFeeding:

@@ -1,6 +1,8 @@
 export const en = {
   name: "English",
   tag: "en",
+  /** Between sentences. */
+  space: " ",
   title: "Attention explorer",
   lead: "Type a sentence and watch the classic translation models at work: what each of them reads, what it attends to, and what it nearly said.",
   skip: "Skip to the translations",
@@ -54,15 +56,21 @@ export const en = {
   numbers: "Numbers in the cells",
   cell: (target: string, source: string, percent: string) => `${target} attends to ${source}: ${percent}`,
   cellHint: "Point at a cell, or walk through the table with the arrow keys.",
-  cellEdit: "Drag a cell up or down, or press + and −, to move attention.",
+  cellEdit: "Drag a cell up or down, or press + and −, to move attention. On a touch screen, tap the cell first.",
   asTable: "The same as a table of numbers",
   attentionIn: "Attention in %",
   legend: "Attention",
   heads: "Layer and head",
-  headsHint: "Each picture is one head's attention. Choose one to see it large.",
+  headsHint: "Each picture is one head's attention. Choose one to see it large and to move its attention alone.",
   meanHead: "Mean over all heads",
   headOf: (layer: number, head: number) => `Layer ${layer}, head ${head}`,
   lookBack: "Looking back at earlier words",
+  expected: "(next)",
+  readingOf: {
+    tag: (word: string) => `Part of speech of “${word}”`,
+    classify: () => "Classes of this text",
+    generate: (word: string) => (word ? `Words expected in place of “${word}”` : "Words expected next"),
+  },
 
   step: "Step",
   stepOf: (step: number, most: number, word: string) => `Step ${step} of ${most}: ${word}`,
@@ -145,6 +153,10 @@ export const en = {
     memory:
       "The LSTMN keeps its earlier states on a tape and attends to them instead of squeezing everything into one memory cell.",
     none: "An encoder-decoder without attention hands over one vector for the whole sentence. Long sentences suffer from it, and that is why attention was invented.",
+    tag: "The model reads the sentence from both ends and gives each word the part of speech that fits it here. Choose a word to see what else it might have been.",
+    classify: "The model reads the text word by word and judges it by the mean of its states.",
+    generate:
+      "A language model guesses each word from those before it. The number below a word is the probability that it had; choose a word to see what the model expected in its place.",
     steps:
       "A translation is written one piece at a time. At each step the model gives every piece of its vocabulary a probability; these are the ten likeliest. Choose another one and see how the sentence goes on.",
     inputFeeding:

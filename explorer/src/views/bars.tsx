@@ -3,19 +3,21 @@
 import { useMemo, useState } from "preact/hooks";
 import { colour, ink } from "../draw/colour";
 import { short } from "../draw/threads";
-import type { ModelInfo, Step } from "../engine/types";
+import type { Step } from "../engine/types";
 import { useText } from "../text";
 import { measurer, percent, useWidth } from "../ui";
 import { BELL, Bell } from "./bell";
 
 /** The source with a bar for each piece, to be dragged where attention can be moved. */
 export function SourceBars(props: {
-  info: ModelInfo;
+  title: string;
   step: Step;
+  weights: number[];
   source: string[];
   flipped: boolean;
   dark: boolean;
-  window: number;
+  /** D of a Gaussian; null without one. */
+  deviation: number | null;
   onMove: ((index: number, value: number) => void) | null;
 }) {
   const t = useText();
@@ -35,22 +37,22 @@ export function SourceBars(props: {
     const at = (position + 0.5) * slot;
     return props.flipped ? count * slot - at : at;
   };
-  const value = (index: number) => (drag?.index === index ? drag.value : (step.weights[index] ?? 0));
+  const value = (index: number) => (drag?.index === index ? drag.value : (props.weights[index] ?? 0));
   const heightAt = (event: PointerEvent) => {
     const svg = (event.currentTarget as SVGElement).ownerSVGElement!;
     const y = event.clientY - svg.getBoundingClientRect().top;
     return Math.min(1, Math.max(0, (top + tall - y) / tall));
   };
   return (
-    <section class="source-bars" aria-label={t.sourceAt} ref={box}>
-      <h3>{t.sourceAt}</h3>
+    <section class="source-bars" aria-label={props.title} ref={box}>
+      <h3>{props.title}</h3>
       <div class="scroll">
         <svg width={total} height={top + tall + foot} viewBox={`0 0 ${total} ${top + tall + foot}`} data-export="step">
           {step.focus !== null && (
             <Bell
               focus={step.focus}
               span={step.window}
-              deviation={props.info.equation === "luong_local" ? props.window : null}
+              deviation={props.deviation}
               count={count}
               x={x}
               place={(piece) => piece}

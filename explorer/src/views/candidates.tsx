@@ -64,19 +64,7 @@ function Row(props: {
         disabled={banned}
         onClick={() => !chosen && props.onForce(candidate.id)}
       >
-        <span class="candidate-word" dir="auto">
-          {name}
-        </span>{" "}
-        <span class="track">
-          <span
-            class="bar"
-            style={{
-              width: `${(100 * props.share).toFixed(1)}%`,
-              background: colour(chosen ? 0.75 : 0.35, props.dark),
-            }}
-          />
-        </span>
-        <span class="candidate-share">{share}</span>
+        <Bar name={name} share={share} width={props.share} colour={colour(chosen ? 0.75 : 0.35, props.dark)} />
       </button>
       {candidate.piece !== "</s>" && (
         <button
@@ -95,6 +83,21 @@ function Row(props: {
         </button>
       )}
     </li>
+  );
+}
+
+/** A name with its probability as a bar, of a width from 0 to 1, and in figures. */
+export function Bar(props: { name: string; share: string; width: number; colour: string }) {
+  return (
+    <>
+      <span class="candidate-word" dir="auto">
+        {props.name}
+      </span>{" "}
+      <span class="track">
+        <span class="bar" style={{ width: `${(100 * props.width).toFixed(1)}%`, background: props.colour }} />
+      </span>{" "}
+      <span class="candidate-share">{props.share}</span>
+    </>
   );
 }
 

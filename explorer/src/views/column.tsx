@@ -7,6 +7,7 @@ import type { Entry } from "../session";
 import type { State } from "../state";
 import { useText } from "../text";
 import { unbroken } from "../ui";
+import { Readings } from "./readings";
 import { type Highlight, Threads } from "./threads";
 
 export function Column(props: {
@@ -33,6 +34,8 @@ export function Column(props: {
     () => best && gridOf(best, unitOf(best, state.unit), props.weights),
     [best, state.unit, props.weights],
   );
+  const milliseconds = run?.result.milliseconds ?? 0;
+  const measured = t.measured(milliseconds.toFixed(milliseconds < 10 ? 1 : 0), props.engine);
   return (
     <section class={`column${selected ? " selected" : ""}`} aria-label={info.title}>
       <header>
@@ -42,11 +45,7 @@ export function Column(props: {
         </button>
         <p class="name">
           <code>{info.name}</code>
-          {info.languages && (
-            <span>
-              {info.languages[0]} → {info.languages[1]}
-            </span>
-          )}
+          {info.languages && <span>{info.languages.join(" → ")}</span>}
         </p>
       </header>
       {entry.status === "loading" && <Loading entry={entry} />}
@@ -65,12 +64,22 @@ export function Column(props: {
             {best.text || <span class="quiet">{run.text.trim() ? t.noTranslation : t.empty}</span>}
           </p>
           <p class="measure">
-            {t.measured(run.result.milliseconds.toFixed(run.result.milliseconds < 10 ? 1 : 0), props.engine)}
+            {measured}
             {" · "}
             {state.beam === 1 ? t.greedy : t.beamOf(state.beam)}
             {run.untouched && <strong class="changed"> · {t.changed}</strong>}
           </p>
         </>
+      )}
+      {run?.result.readings && (
+        <div class={entry.stale ? "stale" : ""}>
+          {run.result.readings.length ? (
+            <Readings readings={run.result.readings} at={selected ? Math.min(state.step, run.result.readings.length - 1) : -1} dark={props.dark} onChoose={props.onStep} />
+          ) : (
+            <p class="quiet">{t.empty}</p>
+          )}
+          <p class="measure">{measured}</p>
+        </div>
       )}
       {!run && entry.status === "ready" && entry.error === null && <p class="quiet">{t.waiting}</p>}
       {run && grid && best && (

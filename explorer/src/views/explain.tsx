@@ -27,7 +27,7 @@ export function Explain(props: { info: ModelInfo; topics: readonly Topic[] }) {
   ];
   return (
     <p class="explain">
-      {topics.map((topic) => t.explain[topic]).join(" ")}{" "}
+      {topics.map((topic) => t.explain[topic]).join(t.space)}{" "}
       <span class="more">
         {links
           .filter(([address]) => address)
@@ -51,7 +51,7 @@ function sectionOf(t: Texts, info: ModelInfo, topics: readonly Topic[]): string 
   const paper = info.title.split(",")[0]!;
   if (topics.includes("local") || topics.includes("monotonic")) return `${paper}, ${t.sections.local}`;
   if (topics.includes("inputFeeding")) return `${paper}, ${t.sections.inputFeeding}`;
-  if (topics.includes("beam") || topics.includes("none")) return paper;
+  if (topics.includes("beam") || topics.includes("none") || info.task !== "translate") return paper;
   const family = info.equation.split("_")[0]!;
   const sections: Record<string, string> = t.sections.attention;
   return family in sections ? `${paper}, ${sections[family]}` : paper;

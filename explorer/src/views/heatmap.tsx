@@ -165,7 +165,7 @@ export function Heatmap(props: {
                     role="gridcell"
                     data-cell={`${row}.${column}`}
                     tabindex={focusable ? 0 : -1}
-                    class={`cell${faded ? " faded" : ""}${props.onMove ? " movable" : ""}`}
+                    class={`cell${faded ? " faded" : ""}${props.onMove ? " movable" : ""}${focusable ? " current" : ""}`}
                     aria-label={describe([row, column])}
                     onMouseEnter={() => {
                       setPointed([row, column]);
@@ -198,6 +198,7 @@ export function Heatmap(props: {
                       setDrag(null);
                     }}
                     onPointerCancel={() => setDrag(null)}
+                    onClick={() => setCurrent([row, column])}
                     onDblClick={() => props.onChoose(row)}
                   >
                     <rect
@@ -237,7 +238,7 @@ export function Heatmap(props: {
         {pointed && pointed[0] < rows && pointed[1] < columns && describe(pointed)}
       </p>
       <p class="quiet hint">
-        {t.cellHint} {props.onMove && t.cellEdit}
+        {[t.cellHint, props.onMove && t.cellEdit].filter(Boolean).join(t.space)}
       </p>
     </div>
   );

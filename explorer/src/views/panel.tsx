@@ -4,14 +4,15 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { ModelInfo } from "../engine/types";
 import { gridOf, moveWeight, unitOf } from "../draw/words";
 import { download, jsonOf, pngOf, svgOf } from "../export";
-import type { Entry } from "../session";
-import { type Edits, NO_EDITS, type State, TABS } from "../state";
+import type { Entry, Run } from "../session";
+import { type Edits, NO_EDITS, type State, TABS, placeOf } from "../state";
 import { useText } from "../text";
 import { moved, unbroken } from "../ui";
 import { Beam, Slider } from "./beam";
 import { Explain } from "./explain";
 import { Heads } from "./heads";
 import { Heatmap, Legend, WeightTable } from "./heatmap";
+import { ReadingPanel } from "./readings";
 import { Steps, movable } from "./steps";
 import type { Highlight } from "./threads";
 import { WhatIf } from "./whatif";
@@ -29,18 +30,10 @@ export interface PanelProps {
 
 export function Panel(props: PanelProps) {
   const t = useText();
-  const { entry, state, onEdit } = props;
+  const { entry, state } = props;
   const { info, run } = entry;
-  const tabs = useRef<HTMLDivElement>(null);
   if (!run) return null;
-  const edits = state.edits[info.name] ?? NO_EDITS;
-  const onKeyDown = (event: KeyboardEvent) => {
-    const to = moved(event.key, TABS.indexOf(state.tab), TABS.length);
-    if (to === null) return;
-    event.preventDefault();
-    props.onChange({ tab: TABS[to]! });
-    tabs.current?.querySelectorAll<HTMLElement>("[role=tab]")[to]?.focus();
-  };
+  const { readings } = run.result;
   return (
     <section class="panel" aria-label={t.panel(info.title)}>
       <header>
@@ -51,6 +44,35 @@ export function Panel(props: PanelProps) {
           {info.page && <a href={info.page}>{t.about.page}</a>}
         </p>
       </header>
+      {readings ? (
+        <div class={`tabpanel${entry.stale ? " stale" : ""}`}>
+          <Explain info={info} topics={topicsOf(info)} />
+          <ReadingPanel info={info} readings={readings} at={Math.min(state.step, readings.length - 1)} dark={props.dark} />
+          <Share {...props} />
+        </div>
+      ) : (
+        <Searched {...props} run={run} />
+      )}
+    </section>
+  );
+}
+
+/** The tabs of a translator. */
+function Searched(props: PanelProps & { run: Run }) {
+  const t = useText();
+  const { entry, state, run, onEdit } = props;
+  const { info } = entry;
+  const tabs = useRef<HTMLDivElement>(null);
+  const edits = state.edits[info.name] ?? NO_EDITS;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const to = moved(event.key, TABS.indexOf(state.tab), TABS.length);
+    if (to === null) return;
+    event.preventDefault();
+    props.onChange({ tab: TABS[to]! });
+    tabs.current?.querySelectorAll<HTMLElement>("[role=tab]")[to]?.focus();
+  };
+  return (
+    <>
       <div class="tabs" role="tablist" aria-label={t.panel(info.title)} ref={tabs} onKeyDown={onKeyDown}>
         {TABS.map((tab) => (
           <button
@@ -88,6 +110,7 @@ export function Panel(props: PanelProps) {
               text={run.text}
               dark={props.dark}
               step={state.step}
+              head={props.weights ? state.head : null}
               onStep={(step) => props.onChange({ step })}
               edits={edits}
               onEdit={onEdit}
@@ -102,7 +125,7 @@ export function Panel(props: PanelProps) {
         )}
         <Share {...props} />
       </div>
-    </section>
+    </>
   );
 }
 
@@ -125,7 +148,9 @@ function Attention(props: PanelProps & { edits: Edits }) {
     const [first, end] = grid.rowSpans[at]!;
     const attention = { ...edits.attention };
     for (let step = first; step < end; step++) {
-      attention[step] = moveWeight(best.alignment[step]!, grid.columnSpans[column]!, value);
+      const row = (props.weights ?? best.alignment)[step]!;
+      const place = placeOf(step, props.weights ? state.head : null);
+      attention[place] = moveWeight(row, grid.columnSpans[column]!, value);
     }
     props.onEdit({ attention });
   };
@@ -190,6 +215,9 @@ function Attention(props: PanelProps & { edits: Edits }) {
 }
 
 function topicsOf(info: ModelInfo) {
+  if (info.task !== "translate") {
+    return info.attention === "memory" ? [info.task, "memory" as const] : [info.task];
+  }
   if (info.attention === "local") {
     return [info.equation === "luong_local" ? ("local" as const) : ("monotonic" as const)];
   }
@@ -239,11 +267,12 @@ function Share(props: PanelProps) {
       <button type="button" onClick={() => void copy()}>
         {t.copyLink}
       </button>
-      {(["png", "svg"] as const).map((format) => (
-        <button key={format} type="button" onClick={() => void save(format)}>
-          {t.save(format.toUpperCase())}
-        </button>
-      ))}
+      {best &&
+        (["png", "svg"] as const).map((format) => (
+          <button key={format} type="button" onClick={() => void save(format)}>
+            {t.save(format.toUpperCase())}
+          </button>
+        ))}
       {best && (
         <button
           type="button"

@@ -5,7 +5,7 @@ import { colour, ink } from "../draw/colour";
 import { labels, moveWeight, rightToLeft } from "../draw/words";
 import type { Model, ModelInfo, Result } from "../engine/types";
 import { equationsOf } from "../equations";
-import type { Edits } from "../state";
+import { type Edits, type State, placeOf } from "../state";
 import { useText } from "../text";
 import { percent, shown } from "../ui";
 import { SourceBars } from "./bars";
@@ -24,11 +24,13 @@ export function Steps(props: {
   dark: boolean;
   step: number;
   onStep: (step: number) => void;
+  /** The head whose attention is shown in place of the mean. */
+  head: State["head"];
   edits: Edits;
   onEdit: (part: Partial<Edits>) => void;
 }) {
   const t = useText();
-  const { result, info } = props;
+  const { result, info, head } = props;
   const steps = result.steps;
   const source = labels(result.translations[0]?.source_tokens ?? []);
   const pieces = labels(steps.map((step) => step.chosen.piece)).map((piece) => shown(piece, t));
@@ -37,7 +39,9 @@ export function Steps(props: {
   if (!step) return <p class="quiet">{t.noSteps}</p>;
   const previous = at === 0 ? t.start : pieces[at - 1]!;
   const window = props.edits.window ?? info.window ?? 1;
-  const { banned } = props.edits;
+  const weights = (head && step.heads?.[head[0]]?.[head[1]]) || step.weights;
+  const { attention, banned } = props.edits;
+  const moved = Object.keys(attention).some((place) => parseInt(place) === at);
   const forced = (id: number) => [...steps.slice(0, at).map((past) => past.chosen.id), id];
   return (
     <div class="steps">
@@ -58,19 +62,20 @@ export function Steps(props: {
       </div>
       {info.attention !== "none" && step.weights.length > 0 && (
         <SourceBars
-          info={info}
+          title={head ? `${t.sourceAt} (${t.headOf(head[0] + 1, head[1] + 1)})` : t.sourceAt}
           step={step}
+          weights={weights}
           source={source}
           flipped={rightToLeft(props.text.split(/\s+/))}
           dark={props.dark}
-          window={window}
+          deviation={info.equation === "luong_local" ? window : null}
           onMove={
             movable(info)
               ? (index, value) =>
                   props.onEdit({
                     attention: {
-                      ...props.edits.attention,
-                      [at]: moveWeight(step.weights, [index, index + 1], value),
+                      ...attention,
+                      [placeOf(at, head)]: moveWeight(weights, [index, index + 1], value),
                     },
                   })
               : null
@@ -82,7 +87,7 @@ export function Steps(props: {
       )}
       <section aria-label={t.equation} class="equations">
         <h3>{t.equation}</h3>
-        {equationsOf({ info, step, source, previous, chosen: pieces[at]!, window }).map((latex) => (
+        {equationsOf({ info, step, source, previous, chosen: pieces[at]!, window, moved }).map((latex) => (
           <Formula key={latex} latex={latex} />
         ))}
         <Values values={step.values} />
@@ -192,7 +197,7 @@ function Written(props: { pieces: string[]; at: number; onStep: (step: number) =
 }
 
 /** Words in the colours of their weights. */
-function Strip(props: { title: string; words: string[]; weights: number[]; dark: boolean }) {
+export function Strip(props: { title: string; words: string[]; weights: number[]; dark: boolean }) {
   return (
     <section class="strip">
       <h3>{props.title}</h3>

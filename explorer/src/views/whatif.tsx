@@ -34,9 +34,12 @@ export function WhatIf(props: {
             banned: edits.banned.filter((other) => other !== id),
           }),
         )}
-        {Object.keys(edits.attention).map((step) => {
-          const { [Number(step)]: _, ...rest } = edits.attention;
-          return chip(`a${step}`, t.movedAt(words[Number(step)] ?? step), { attention: rest });
+        {Object.keys(edits.attention).map((place) => {
+          const { [place]: _, ...rest } = edits.attention;
+          const [step, layer, head] = place.split(".").map(Number) as [number, number?, number?];
+          const word = t.movedAt(words[step] ?? place);
+          const where = head === undefined ? "" : ` (${t.headOf(layer! + 1, head + 1)})`;
+          return chip(`a${place}`, word + where, { attention: rest });
         })}
         {edits.window !== null && chip("w", t.windowIs(edits.window), { window: null })}
         <li>

@@ -1,1 +1,1 @@
-export{t as createEngine}from"./engine2.js";
+export{t as createEngine}from"./engine-C14jZOGu.js";
