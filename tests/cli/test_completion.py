@@ -92,7 +92,7 @@ def test_an_unknown_shell(capsys):
         ("zoo export ba", "bahdanau"),
         ("zoo export bahdanau ", "corpus.en savings/"),
         ("zoo serve bahdanau seq", "seq2seq"),
-        ("zoo train show", "show_attend_tell"),
+        ("zoo train show", "show_attend_tell show_attend_tell_text"),
         ("zoo train luong_local --train cor", "corpus.en"),
         (
             "zoo evaluate luong_local --data ",

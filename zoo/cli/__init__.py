@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import zoo
 from zoo.cli import (
+    caption,
     classify,
     common,
     completion,
@@ -37,6 +38,7 @@ _MENU = {
         "tag": tag,
         "generate": generate,
         "classify": classify,
+        "caption": caption,
     },
     "train your own": {"train": train, "report": report, "evaluate": evaluate},
     "serve": {"export": export, "serve": serve},
