@@ -250,8 +250,10 @@ def test_hard_attention_is_trained_by_its_estimator(tokenizer):
         task(x, training=True)
     trained = compile_for_training(task, keras.optimizers.Adam(0.02))
     batches = ArrayBatches((x, y, weights), batch_size=3)
-    losses = trained.fit(batches, epochs=40, verbose=0).history["loss"]
-    assert losses[-1] < 0.6 * losses[0]
+    before = sum(task.score(IMAGES, TEXTS))
+    trained.fit(batches, epochs=40, verbose=0)
+    # Its loss may rise: the estimator is no likelihood.
+    assert sum(task.score(IMAGES, TEXTS)) > 0.6 * before
     assert float(to_numpy(task.baseline.value)) < 0
     assert same_config(task).get_config()["entropy"] == 0.002
 

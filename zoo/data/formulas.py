@@ -81,9 +81,14 @@ class Formula:
         """
         points, left, top = self._place()
         parsed = _parse("path", self.caption, points)
-        height = np.asarray(_parse("agg", self.caption, points).image).shape[0]
         glyphs = [_glyph(glyph) for glyph in parsed.glyphs]
-        drawn = iter([(text, box) for text, box in glyphs if text.strip()])
+        glyphs = [(text, box) for text, box in glyphs if text.strip()]
+        bars = [(x, y, x + w, y + h) for x, y, w, h in parsed.rects]
+        right, down = _shift(
+            np.asarray(_parse("agg", self.caption, points).image),
+            np.array([box for _, box in glyphs] + bars),
+        )
+        right, down, drawn = right + left, down + top, iter(glyphs)
         boxes: list[Any] = []
         for symbol in self.caption.split():
             if symbol not in _DRAWN:
@@ -95,10 +100,9 @@ class Formula:
                     "mathtext must draw a formula's symbols in their order. Received: "
                     f"{text!r} for {symbol!r} in {self.caption}"
                 )
-            ground = top + height - parsed.depth  # pixels, from the top
-            across = [(left + x) / WIDTH for x in (x0, x1)]
-            down = [(ground - y) / HEIGHT for y in (y1, y0)]
-            boxes.append((across[0], down[0], across[1], down[1]))
+            across = [(right + x) / WIDTH for x in (x0, x1)]
+            height = [(down - y) / HEIGHT for y in (y1, y0)]
+            boxes.append((across[0], height[0], across[1], height[1]))
         return boxes
 
     def is_true(self, caption: str) -> bool:
@@ -213,3 +217,15 @@ def _glyph(glyph):
     font.set_size(size, 72)
     left, bottom, right, top = (n / 64 for n in font.load_char(code).bbox)
     return chr(code), (x + left, y + bottom, x + right, y + top)
+
+
+def _shift(ink, boxes):
+    """Where outlines start in the picture that has been drawn of them, in pixels.
+
+    mathtext lays both out alike but gives them different margins.
+    """
+    rows, columns = (np.flatnonzero((ink > 64).any(axis=axis)) for axis in (1, 0))
+    left, bottom = boxes[:, :2].min(axis=0)
+    right, top = boxes[:, 2:].max(axis=0)
+    across = (columns[0] - left + columns[-1] + 1 - right) / 2
+    return across, (rows[0] + top + rows[-1] + 1 + bottom) / 2
