@@ -238,7 +238,8 @@ def _sst_card(run, task, accuracies):
             "Words that are not in the treebank's training sentences are all one "
             "unknown word. Spaces separate words, and punctuation is one: `a good film "
             ".`",
-            "Irony, and anything unlike sentences of film reviews in English.",
+            "Negation: `a film that is never funny and not once moving .` is very "
+            "positive to it. Irony, and anything unlike English film reviews.",
         ],
         "license": "cc-by-nc-4.0",
         "languages": ["en"],
