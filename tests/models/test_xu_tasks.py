@@ -36,10 +36,11 @@ def tokenizer():
     return Tokenizer(train_tokenizer(TEXTS, 10, model_type="word"))
 
 
-def task_of(tokenizer, **options):
+def task_of(tokenizer, scale=0.7, **options):
     sizes = {"vocabulary_size": tokenizer.vocabulary_size(), **SMALL, **options}
     preprocessor = ShowAttendTellCaptionerPreprocessor(tokenizer, SHAPE, 10)
-    return ShowAttendTellCaptioner(randomize(ShowAttendTell(**sizes)), preprocessor)
+    backbone = randomize(ShowAttendTell(**sizes), scale)
+    return ShowAttendTellCaptioner(backbone, preprocessor)
 
 
 # === The backbone on images ===
