@@ -55,6 +55,10 @@ CARD = {
         "is free. It tells nothing of photographs."
     ),
     "weaknesses": [
+        "A third of what it says of new scenes is not true: a colour, shape or place "
+        "is wrong.",
+        "It looks at a thing once, at the article of its phrase, and knows colour and "
+        "shape by then; at the words that name them its attention is spread.",
         "It writes a sentence of its small grammar for any image, photographs too.",
         "Scenes with more than three things, things that touch, and colours or shapes "
         "other than those of its training.",

@@ -41,6 +41,11 @@ def test_every_sentence_is_true_and_names_its_things(scenes):
                 thing = scene.things[place]
                 assert word in (thing.size, thing.colour, thing.shape)
                 assert box == thing.box
+        phrases = [words[first:end] for first, end in scene.phrases]
+        assert len(phrases) == len(scene.things)
+        for phrase in phrases:
+            assert phrase[0] in ("a", "an") and phrase[-1] in SHAPES
+            assert phrase[-2] in COLOURS and len(phrase) <= 4
     assert {len(scene.things) for scene in scenes} == {1, 2, 3}
 
 

@@ -42,9 +42,12 @@ def test_scores_of_a_captioner_that_knows():
     found = scores(Perfect(), "scenes", count=40)
     assert found["true"] == found["peak"] == found["centre"] == 100.0
     assert found["mass"] > 95 and found["chance"] < 15
+    assert found["word peak"] == 100.0
     assert scores(Perfect(wrong=[3, 7]), "scenes", count=40)["true"] == 95.0
     rows = card_scores("mine", "scenes", found)
-    assert [row["metric"] for row in rows] == ["true", "peak", "centre", "mass"]
+    assert [row["metric"] for row in rows] == [
+        *("true", "peak", "centre", "mass", "word peak")
+    ]
     assert set(SIGNATURES) >= {row["metric"] for row in rows}
 
 

@@ -105,6 +105,12 @@ class Formula:
             boxes.append((across[0], height[0], across[1], height[1]))
         return boxes
 
+    @property
+    def phrases(self) -> list[tuple[int, int]]:
+        """For each symbol that is drawn its place and the one behind it."""
+        symbols = enumerate(self.caption.split())
+        return [(place, place + 1) for place, symbol in symbols if symbol in _DRAWN]
+
     def is_true(self, caption: str) -> bool:
         """Whether a caption is this formula's."""
         return caption.split() == self.caption.split()

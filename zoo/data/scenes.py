@@ -119,6 +119,21 @@ class Scene:
         """For each word the box of the thing that it names, or None."""
         return [self.things[n].box if n >= 0 else None for n in self.names]
 
+    @property
+    def phrases(self) -> list[tuple[int, int]]:
+        """For each thing named the first word of its phrase and the one behind it.
+
+        A phrase has its article: "a small red star".
+        """
+        ends = [
+            end
+            for end in range(1, len(self.names) + 1)
+            if self.names[end - 1] >= 0
+            and (end == len(self.names) or self.names[end] < 0)
+        ]
+        starts = [place for place, word in enumerate(self.names) if word < 0]
+        return [(max(s for s in starts if s < end), end) for end in ends]
+
     def draw(self, size: int = SIZE) -> np.ndarray:
         """Draws the scene, anti-aliased.
 

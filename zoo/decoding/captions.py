@@ -213,7 +213,7 @@ def _search(model, arrays, search, max_length, batch_size):
         limits[: len(chosen)] = max_length
         ids, scores = program(batch, limits)
         for row, i in enumerate(chosen):
-            found = search.found(ids[row], scores[row])
+            found = search.best_rows(ids[row], scores[row])
             if not found:
                 raise ValueError(
                     f"The search found no caption for images[{i}]: the model's logits "

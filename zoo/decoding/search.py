@@ -213,7 +213,7 @@ class Search:
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
         return ids, scores
 
-    def found(
+    def best_rows(
         self, ids: np.ndarray, scores: np.ndarray
     ) -> list[tuple[list[int], float]]:
         """Returns the hypotheses of one row of a result, without end tokens.

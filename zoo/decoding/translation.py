@@ -133,7 +133,7 @@ def search_ids(
 
     for rows, ids, scores in model.engine.map(run, batches(order, batch_size, sources)):
         for row, i in enumerate(rows):
-            results[i] = search.found(ids[row], scores[row])
+            results[i] = search.best_rows(ids[row], scores[row])
             if not results[i]:
                 raise ValueError(
                     f"The search found no hypothesis for texts[{i}]: the model's "

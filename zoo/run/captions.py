@@ -16,9 +16,11 @@ VALID = 300
 SIGNATURES = {
     "true": "share of captions that are true of the scene, beam 5",
     "exact": "share of captions equal to the formula, beam 5",
-    "peak": "share of naming words whose place of most attention meets the thing",
-    "centre": "share of naming words whose centre of attention is on the thing",
-    "mass": "mean attention to places that meet the thing named",
+    "peak": "share of phrases at whose sharpest look the place of most attention meets "
+    "the thing",
+    "centre": "the same of the centre of attention, which lies on the thing",
+    "mass": "mean attention to places that meet the thing, at a phrase's sharpest look",
+    "word peak": "as peak, of each word of size, colour or shape by itself",
 }
 
 
@@ -77,7 +79,8 @@ def examples(data: str, count: int, split: str) -> list[Any]:
     """
     from zoo.data import draw_formulas, draw_scenes
 
-    return {"scenes": draw_scenes, "formulas": draw_formulas}[data](count, split)
+    draw: Any = draw_scenes if data == "scenes" else draw_formulas
+    return draw(count, split)
 
 
 def train(run: Any) -> dict[str, Any]:
@@ -146,8 +149,10 @@ def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
 
     Returns:
         dict of percentages: "true" (of formulas "exact"), the captions that are true of
-        their images, and those of `zoo.evaluation.grounding`, for the attention while
-        the model reads the captions that the images were drawn with.
+        their images; and while the model reads the captions that the images were drawn
+        with, those of `zoo.evaluation.grounding`: at the sharpest look of each phrase
+        ("a small red star": its word with the highest weight), and "word peak" of each
+        naming word by itself.
     """
     from zoo.evaluation import grounding
 
@@ -155,11 +160,21 @@ def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
     images = np.stack([example.draw() for example in tests])
     texts = task.caption(images, batch_size=100)
     records = task.align(images, [test.caption for test in tests], batch_size=100)
-    found = grounding(
-        [record.alignment for record in records], [test.boxes for test in tests]
-    )
+    weights = [record.alignment for record in records]
+    boxes = [test.boxes for test in tests]
+    looks, named = [], []
+    for test, alphas, row in zip(tests, weights, boxes, strict=True):
+        for first, end in test.phrases:
+            sharpest = alphas[first:end].max(axis=(1, 2)).argmax()
+            looks.append(alphas[first + sharpest][None])
+            named.append([row[end - 1]])
+    by_word = grounding(weights, boxes)
     name = "true" if data == "scenes" else "exact"
-    return {name: _true(tests, texts), **found}
+    return {
+        name: _true(tests, texts),
+        **grounding(looks, named),
+        "word peak": by_word["peak"],
+    }
 
 
 def worst(task: Any, data: str, count: int = 3) -> list[dict[str, str]]:

@@ -60,8 +60,8 @@ class CaptionPreprocessor(TargetText, keras_hub.models.Preprocessor):
                 "`image_shape` must be (height, width, channels). "
                 f"Received: image_shape={image_shape!r}"
             )
-        shape = (positive("image_shape", size) for size in image_shape)
-        self.image_shape: tuple[int, ...] = tuple(shape)
+        height, width, channels = (positive("image_shape", n) for n in image_shape)
+        self.image_shape = (height, width, channels)
         self.target_length = integer("target_length", target_length, 2)
         self.built = True  # there are no weights
 
