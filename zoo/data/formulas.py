@@ -48,8 +48,10 @@ class Formula:
 
     Example:
         >>> [formula] = draw_formulas(1, "test")
-        >>> formula.draw().shape, formula.caption
-        ((48, 160, 3), '\\lambda = k')
+        >>> print(formula.caption)
+        \theta - \lambda = \lambda ^ { 8 } + x
+        >>> formula.draw().shape
+        (48, 160, 3)
     """
 
     caption: str

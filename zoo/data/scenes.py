@@ -192,7 +192,7 @@ def draw_scenes(count: int, split: str = "train") -> list[Scene]:
 
     Example:
         >>> draw_scenes(2, "test")[1].caption
-        'a pink triangle to the right of a small yellow triangle'
+        'a small pink square below a small blue ring'
     """
     if split not in SPLITS or count < 0:
         raise ValueError(
