@@ -207,10 +207,12 @@ def card_scores(name: str, data: str, results: dict[str, float]) -> list[Any]:
 
 
 def _card(run, task, results):
-    data = run.settings.data
+    data, size = run.settings.data, task.backbone.vocabulary_size
     return {
         "languages": ["en" if data == "scenes" else "zxx"],
-        "vocabulary": task.backbone.vocabulary_size,
+        "vocabulary": size,
+        # Without hard attention's baseline, which is the task's.
+        "sizes": {"parameters": task.backbone.count_params(), "vocabulary": size},
         "scores": card_scores(run.name, data, results),
         "examples": worst(task, data),
     }
