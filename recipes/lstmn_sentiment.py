@@ -3,15 +3,16 @@
     python recipes/lstmn_sentiment.py --scale tiny|small|paper
 
 tiny:  generated opinions that depend on the order of the words, under two minutes.
-small: the Stanford Sentiment Treebank at a small size, two classes.
-paper: the same with the paper's sizes, Adam at its rate, batches of 5 and dropout, but
-       without its L2 and its smaller rate for word vectors in the first epoch. With two
-       layers, the paper reports 87.0 % for two classes and 47.9 % for five.
+small: the Stanford Sentiment Treebank at a small size, five classes: the bundled
+       preset. Scored on two as well, its negative against its positive ones.
+paper: two classes, with the paper's sizes, Adam at its rate, batches of 5 and dropout,
+       but without its L2 and its smaller rate for word vectors in the first epoch. With
+       two layers, the paper reports 87.0 % for two classes and 47.9 % for five.
 
-`--set labels=fine` for five classes, `--set cell=lstm` for the paper's baseline, `--set
-num_layers=2` for two layers. The paper starts from GloVe's word vectors (840B, 300
-numbers), a file of which is set by `--set embeddings=PATH`; without it, they are
-learned from the treebank's few words, which costs accuracy.
+`--set labels=fine` or `binary` for five or two classes, `--set cell=lstm` for the
+paper's baseline, `--set num_layers=2` for two layers. The paper starts from GloVe's
+word vectors (840B, 300 numbers), a file of which is set by `--set embeddings=PATH`;
+without it, they are learned from the treebank's few words, which costs accuracy.
 """
 
 import dataclasses
@@ -33,6 +34,10 @@ from zoo.run.fine_tuning import copy_weights
 from zoo.run.sizes import config_to_start, plan, widened
 from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
 
+SIGNATURES = {
+    "fine": "five classes",
+    "binary": "two classes, neutral sentences left out",
+}
 LABELS = ("generated", "binary", "fine", "own")
 TEXTS_READ = 60_000  # of a user's own, by the `small` model in all its epochs
 
@@ -115,6 +120,7 @@ def work(run: Any) -> dict[str, Any]:
     import numpy as np
 
     from zoo.decoding.labels import classify_ids
+    from zoo.evaluation import sst_accuracy
     from zoo.models import (
         RecurrentClassifier,
         RecurrentClassifierPreprocessor,
@@ -125,10 +131,9 @@ def work(run: Any) -> dict[str, Any]:
 
     settings, data = run.settings, sentences(run)
     if run.start is None:
-        # The treebank's words are lower-cased already.
         texts = [text.lower() for text in data["train"].texts]
         words = count_words(texts, settings.vocabulary_size, settings.least)
-        tokenizer = WordTokenizer(words, lowercase=bool(run.text))
+        tokenizer = WordTokenizer(words, lowercase=True)
     else:
         tokenizer = run.start.preprocessor.tokenizer
     rows = {name: tokenizer.tokenize(split.texts) for name, split in data.items()}
@@ -169,10 +174,14 @@ def work(run: Any) -> dict[str, Any]:
         monitor=Monitor("dev_accuracy", "max"),
     )
     task = run.save(task)
-    results = {split: accuracy(task, split) for split in list(data)[1:]}
+    results: dict[str, Any] = {split: accuracy(task, split) for split in list(data)[1:]}
     run.say(f"accuracy: {results}")
     if run.text:
         _write_card(run, task, results)
+    elif settings.labels != "generated":
+        results["sst"] = sst_accuracy(task)
+        run.say(f"test of the treebank: {results['sst']}")
+        run.write_card(task, **_sst_card(run, task, results["sst"]))
     if run.start is None:
         return {"accuracy": results}
     before = {split: accuracy(run.start, split) for split in results}
@@ -202,6 +211,53 @@ def _write_card(run, task, results):
         scores=scores,
         **own_text_card(run),
     )
+
+
+def _sst_card(run, task, accuracies):
+    """The card of a classifier of the treebank's sentences."""
+    from zoo.data.texts import TERMS
+    from zoo.evaluation import worst_classes
+
+    settings, command = run.settings, f"zoo evaluate {run.recipe.name} --data sst"
+    return {
+        "title": "Cheng et al. 2016, LSTMN, sentiment of sentences",
+        "description": (
+            f"Word vectors of {settings.embedding_dim}, {settings.num_layers} LSTMN "
+            f"layer of {settings.hidden_dim} units that attends to all of its own past "
+            "states, the mean of its states, a layer of rectified units and a softmax "
+            f"over the {len(task.backbone.classes)} classes. The paper starts from "
+            "GloVe's vectors of 840 billion words and reports 47.9 % of five classes "
+            "and 87.0 % of two with two layers; here words are learned from the "
+            "treebank's 8,544 sentences alone, without its phrases."
+        ),
+        "intended_use": (
+            "Teaching: which words an LSTMN looks back at, and how little a treebank's "
+            "sentences teach of words."
+        ),
+        "weaknesses": [
+            "Words that are not in the treebank's training sentences are all one "
+            "unknown word. Spaces separate words, and punctuation is one: `a good film "
+            ".`",
+            "Negation: `a film that is never funny and not once moving .` is very "
+            "positive to it. Irony, and anything unlike English film reviews.",
+        ],
+        "license": "cc-by-nc-4.0",
+        "languages": ["en"],
+        "data": [{"name": "sst", "terms": TERMS["sst"]}],
+        "vocabulary": task.backbone.vocabulary_size,
+        "scores": [
+            {
+                "data": "sst",
+                "split": "test",
+                "metric": f"accuracy {labels}",
+                "value": round(100 * value, 4),
+                "signature": SIGNATURES[labels],
+                "command": f"{command} --split test",
+            }
+            for labels, value in accuracies.items()
+        ],
+        "examples": worst_classes(task),
+    }
 
 
 def _own_choices(recipe, size, text, start=None):
@@ -263,6 +319,7 @@ RECIPE = Recipe(
             Optimizer("adam", 1e-3, clip=5.0),
             embedding_dim=100,
             hidden_dim=100,
+            labels="fine",
             batch_size=25,
             patience=3,
         ),

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Folders and files of `zoo/` from the lowest to the highest: each imports from those
 # before it alone, and from its own. (docs/architecture.md draws it.)
 ORDER = (
-    ("strings", "files", "checks", "warn", "backend", "download"),
+    ("strings", "files", "checks", "warn", "backend", "download", "images"),
     ("layers",),
     ("lessons",),
     ("text",),

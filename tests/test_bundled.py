@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 
 import zoo
+from tools.presets.outputs import scene_images
 from zoo.presets.card import format_task, read_card
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,7 +71,7 @@ def test_its_card_is_true(preset):
 
 def test_every_backend_scores_the_same(preset):
     """The recorded outputs have the recorded log-probabilities; a tagger gives its
-    recorded tags again."""
+    recorded tags again, a classifier its classes."""
     card, model = preset
     kept = KEPT[format_task(card)]
     sources, expected = kept["sources"], kept[card.name]
@@ -79,6 +81,16 @@ def test_every_backend_scores_the_same(preset):
     elif card.task == "generate":
         found = model.score(expected["texts"])
         assert found == pytest.approx(expected["log_probs"], abs=1e-3)
+    elif card.task == "classify":
+        found = model.classify(sources, return_details=True)
+        assert [record.label for record in found] == expected["labels"]
+        shares = np.array([list(record.probabilities.values()) for record in found])
+        assert shares == pytest.approx(np.array(expected["probabilities"]), abs=1e-3)
+    elif card.task == "caption":
+        images = scene_images(sources)
+        found = model.score(images, expected["captions"])
+        assert found == pytest.approx(expected["log_probs"], abs=1e-3)
+        assert model.caption(images[:8]) == expected["captions"][:8]
     else:
         found = model.score(sources, expected["translations"])
         assert found == pytest.approx(expected["log_probs"], abs=1e-3)

@@ -1,10 +1,15 @@
 import builtins
+import types
 
+import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
+from zoo.data import Labelled, texts
 from zoo.evaluation import (
     corpus_scores,
+    grounding,
+    sst_accuracy,
     worst_continuations,
     worst_tags,
     worst_translations,
@@ -153,3 +158,58 @@ def test_bleu_of_languages_without_spaces(language, tokenizer):
 
 def test_bleu_of_an_unknown_language_with_spaces():
     assert "tok:13a" in corpus_scores(["a dog"], [["a dog"]])["bleu"]["signature"]
+
+
+def test_grounding_by_hand():
+    """A grid of 2 × 4 places; the first box meets two places, the second one."""
+    first = np.zeros((2, 4))
+    first[0, 1], first[1, 3] = 0.75, 0.25
+    second = np.full((2, 4), 0.125)
+    boxes = [(0.3, 0.1, 0.6, 0.4), None, (0.0, 0.6, 0.2, 1.0)]
+    found = grounding([np.stack([first, first, second])], [boxes])
+    # The first's centre: x = 0.75 · 0.375 + 0.25 · 0.875 = 0.5, y = 0.375.
+    assert found["words"] == 2
+    assert found["peak"] == 50.0  # of the second the first place counts, in the corner
+    assert found["centre"] == 50.0
+    assert found["mass"] == pytest.approx(100 * (0.75 + 0.125) / 2)
+    assert found["chance"] == pytest.approx(100 * (2 / 8 + 1 / 8) / 2)
+
+
+def test_grounding_needs_a_word_that_names():
+    weights = np.full((1, 2, 2), 0.25)
+    with pytest.raises(ValueError, match="must name something"):
+        grounding([weights], [[None]])
+    with pytest.raises(ValueError):
+        grounding([weights], [])
+
+
+class Judge:
+    """A classifier whose logits a table has."""
+
+    def __init__(self, classes, logits):
+        self.backbone = types.SimpleNamespace(classes=classes)
+        self.preprocessor = types.SimpleNamespace(
+            encode=lambda texts: [[4 + int(text)] for text in texts]
+        )
+        self.table = np.array(logits, "float32")
+
+    def logits(self, inputs):
+        return self.table[np.maximum(inputs["token_ids"][:, 0] - 4, 0)]
+
+
+def test_accuracy_on_the_treebank(monkeypatch):
+    def load(split, labels):
+        assert split == "dev"
+        if labels == "fine":
+            return Labelled(["0", "1", "2"], [0, 2, 3], texts.FINE)
+        return Labelled(["0", "2"], [0, 1], texts.BINARY)
+
+    monkeypatch.setattr(texts, "load_sst", load)
+    # Text 2: "very positive" is likeliest, but both negative classes together more so.
+    rows = [[2, 0, 0, 0, 1], [0, 0, 1, 0, 0], [1.5, 1.5, 0, 0, 2]]
+    found = sst_accuracy(Judge(texts.FINE, rows), "dev")
+    assert found == {"fine": pytest.approx(2 / 3), "binary": 0.5}
+    found = sst_accuracy(Judge(texts.BINARY, [[1, 0], [1, 0], [0, 1]]), "dev")
+    assert found == {"binary": 1.0}
+    with pytest.raises(ValueError, match="must be .*Received: .'yes', 'no'"):
+        sst_accuracy(Judge(("yes", "no"), []), "dev")

@@ -1,9 +1,11 @@
-"""Scores of translations and tags, and a model's worst outputs for its card."""
+"""Scores of what models write, and their worst outputs for cards."""
 
 import logging
 import re
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 TaggedSentences = Sequence[Sequence[tuple[str, str]]]
 Example = dict[str, str]  # "source", "reference" and "output"
@@ -254,3 +256,117 @@ def tag_accuracy(
     if not right:
         raise ValueError("There must be a word to score. Received: none")
     return sum(right) / len(right), len(right)
+
+
+def worst_classes(task: Any, count: int = 3) -> list[Example]:
+    """Returns test sentences of the treebank whose class it is surest of, and wrong.
+
+    Args:
+        task: see `sst_accuracy`.
+        count: maximum number of sentences.
+    """
+    from zoo.data.texts import load_sst
+
+    names = list(task.backbone.classes)
+    data = load_sst("test", "fine" if len(names) == 5 else "binary")
+    found = task.classify(data.texts, return_details=True)
+    wrong = [
+        (record.probabilities[record.label], record, names[label])
+        for record, label in zip(found, data.labels, strict=True)
+        if record.label != names[label]
+    ]
+    wrong.sort(key=lambda row: -row[0])
+    return [
+        {"source": record.text, "reference": name, "output": record.label}
+        for _, record, name in wrong[:count]
+    ]
+
+
+def sst_accuracy(task: Any, split: str = "test") -> dict[str, float]:
+    """Computes a classifier's accuracy on the Stanford Sentiment Treebank.
+
+    A model of the treebank's five classes has two: "fine", of all of them, and
+    "binary", of the sentences that are not neutral, where its two negative classes
+    together stand against its two positive ones. A model of two classes has "binary".
+
+    Args:
+        task: a `zoo.models.SentimentClassifier` of the treebank's classes.
+        split: see `zoo.data.load_sst`.
+
+    Returns:
+        dict of shares from 0 to 1.
+
+    Raises:
+        ValueError: for a model of other classes.
+    """
+    from zoo.data.texts import BINARY, FINE, load_sst
+    from zoo.decoding.labels import class_logits
+
+    classes = tuple(task.backbone.classes)
+    if classes not in (tuple(BINARY), tuple(FINE)):
+        raise ValueError(
+            f"The model's classes must be {FINE} or {BINARY}. Received: {classes}"
+        )
+    five, found = classes == tuple(FINE), {}
+    for labels in ("fine", "binary") if five else ("binary",):
+        data = load_sst(split, labels)
+        logits = class_logits(task, task.preprocessor.encode(data.texts), 64)
+        if five and labels == "binary":
+            shares = np.exp(logits - logits.max(-1, keepdims=True))
+            logits = np.stack([shares[:, :2].sum(-1), shares[:, 3:].sum(-1)], -1)
+        found[labels] = float((logits.argmax(-1) == np.array(data.labels)).mean())
+    return found
+
+
+def grounding(
+    alignments: Sequence[Any], boxes: Sequence[Sequence[Any]]
+) -> dict[str, float]:
+    """Scores whether a captioner looks at what its words name.
+
+    Args:
+        alignments: for each caption attention over the image's grid, `(words, h, w)`.
+        boxes: for each caption and word None, or left, top, right and bottom of the
+            thing that the word names, as shares of the image's width and height.
+
+    Returns:
+        Shares of the words that name something, in percent: "peak", those whose place
+        of most attention meets the thing's box; "centre", those the centre of whose
+        attention lies in it; "mass", the mean attention of places that meet it;
+        "chance", the mass if attention were even. "words" is their number.
+
+    Raises:
+        ValueError: for captions and boxes of different numbers, or if no word names
+            anything.
+
+    Example:
+        >>> weights = np.array([[[0.75, 0.25]], [[0.5, 0.5]]])
+        >>> scores = grounding([weights], [[(0.0, 0.2, 0.45, 0.8), None]])
+        >>> scores["peak"], scores["centre"], scores["mass"], scores["chance"]
+        (100.0, 100.0, 75.0, 50.0)
+    """
+    rows = []
+    for weights, row in zip(alignments, boxes, strict=True):
+        for alpha, box in zip(np.asarray(weights), row, strict=True):
+            if box is not None:
+                rows.append(_on_box(alpha, box))
+    if not rows:
+        raise ValueError("A word must name something. Received: none that does")
+    means = 100 * np.mean(rows, axis=0)
+    names = ("peak", "centre", "mass", "chance")
+    scores = {name: float(mean) for name, mean in zip(names, means, strict=True)}
+    return {**scores, "words": len(rows)}
+
+
+def _on_box(alpha, box):
+    """Peak and centre (0 or 1), mass and chance of one word's attention."""
+    height, width = alpha.shape
+    left, top, right, bottom = box
+    x, y = (np.arange(width) + 0.5) / width, (np.arange(height) + 0.5) / height
+    across = (x + 0.5 / width > left) & (x - 0.5 / width < right)
+    down = (y + 0.5 / height > top) & (y - 0.5 / height < bottom)
+    meets = down[:, None] & across
+    total = max(float(alpha.sum()), 1e-12)
+    centre = float((alpha @ x).sum()) / total, float((y @ alpha).sum()) / total
+    inside = left <= centre[0] <= right and top <= centre[1] <= bottom
+    peak = meets.reshape(-1)[alpha.argmax()]
+    return float(peak), float(inside), float(alpha[meets].sum()) / total, meets.mean()

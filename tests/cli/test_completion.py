@@ -88,11 +88,11 @@ def test_an_unknown_shell(capsys):
         ("zoo translate --preset lstmn --preset seq", "seq2seq"),
         ("zoo translate ti", "tiny"),  # in the cache
         ("zoo tag ", "birnn"),  # the only one that tags
-        ("zoo info lst", "lstm lstmn lstmn_lm"),
+        ("zoo info lst", "lstm lstmn lstmn_lm lstmn_sentiment"),
         ("zoo export ba", "bahdanau"),
         ("zoo export bahdanau ", "corpus.en savings/"),
         ("zoo serve bahdanau seq", "seq2seq"),
-        ("zoo train show", "show_attend_tell"),
+        ("zoo train show", "show_attend_tell show_attend_tell_text"),
         ("zoo train luong_local --train cor", "corpus.en"),
         (
             "zoo evaluate luong_local --data ",

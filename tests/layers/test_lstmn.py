@@ -150,3 +150,28 @@ def test_a_gradient_of_the_gradient_is_that_of_the_steps(fusion):
     )
     for got, own in zip(found, wanted, strict=True):
         close(got, own, atol=1e-4 * np.abs(own).max(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("layers", [1, once(2)])
+def test_looking_back_gives_the_weights_on_the_tape(layers):
+    """Against NumPy, word by word; slot 0 is the start."""
+    layer = LSTMN(4, num_layers=layers)
+    layer.build(INPUTS.shape)
+    randomize(layer)
+    found = to_numpy(compiled(layer.look_back)(INPUTS, MASK))
+    assert found.shape == (3, 6, 7)
+    zeros, w = np.zeros((2, 4)), reference.named(layer.cells[-1])
+    for b, length in enumerate(MASK.sum(1)):
+        xs = asked = INPUTS[b, :length].astype("float64")
+        if layers == 2:  # which asks with h_t of the layer below alone
+            lower = reference.named(layer.cells[0])
+            asked, *_ = reference.lstmn_run(xs, lower, zeros)
+            xs = [np.concatenate(pair) for pair in zip(asked, xs, strict=True)]
+        top, *_ = reference.lstmn_run(xs, w, zeros, skip=5 if layers == 2 else 0)
+        hs, htilde = [np.zeros(4), *top], np.zeros(4)
+        for t in range(length):
+            query = asked[t] @ w["W_x"] + htilde @ w["W_htilde"]
+            scores = [w["v"] @ np.tanh(h @ w["W_h"] + query) for h in hs[: t + 1]]
+            s = reference.softmax(np.array(scores))
+            close(found[b, t], np.pad(s, (0, 6 - t)))
+            htilde = s @ np.array(hs[: t + 1])

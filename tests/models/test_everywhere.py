@@ -17,6 +17,7 @@ from tests.models import (
     test_tagger,
     test_transformer,
     test_xu,
+    test_xu_tasks,
 )
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_other_backends
 from zoo import models
@@ -77,5 +78,8 @@ def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
     tasks["lm"] = (test_language_model.task_of(), ids, "CausalLM")
     ids = {"token_ids": test_sentiment.IDS}
     tasks["sentiment"] = (test_sentiment.task_of("lstmn"), ids, "TextClassifier")
+    ids = {"images": test_xu_tasks.IMAGES, "target_ids": TARGET[:3]}
+    captioner = test_xu_tasks.task_of(tokenizer, 0.2)  # smaller sums of images
+    tasks["captioner"] = (captioner, ids, "ShowAttendTellCaptioner")
     tasks["tagger"] = (test_tagger.task_of(), test_tagger.INPUTS, "BiRNNTagger")
     check_other_backends(tasks, tmp_path)

@@ -23,7 +23,7 @@ LEARNED = {
     "luong_location": (0.95, "tensorflow"),
     "rnn_encoder_decoder": (0.85, "jax"),
     "seq2seq": (0.85, "jax"),
-    "show_attend_tell": (0.85, "jax"),
+    "show_attend_tell_text": (0.85, "jax"),
     "transformer": (0.95, "tensorflow"),
 }
 

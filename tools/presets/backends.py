@@ -4,7 +4,8 @@
 
 Translators translate Multi30k's test_2016_flickr (or `--data tatoeba --split test`),
 taggers tag the test sentences of UD English EWT, language models go on with the first
-four words of those of the Penn Treebank, and score these: 1,000 texts each. Prints, for
+four words of those of the Penn Treebank, and score these, classifiers read those of the
+Stanford Sentiment Treebank, captioners look at test scenes: 1,000 each. Prints, for
 each pair of backends, the share of equal texts and the largest difference of the scores
 of equal ones. `--served` adds what TensorFlow alone gets from the exported folder, and
 that folder's size beside the weights in float32. Exits with 1 below 99.5 %, above 1e-3,
@@ -82,6 +83,10 @@ def sources(card, data, split):
         return [" ".join(words) for words in load_ud("test").sentences]
     if card.task == "generate":
         return [" ".join(text.split()[:4]) for text in zoo.data.load_ptb("test")]
+    if card.task == "classify":
+        return zoo.data.load_sst("test").texts
+    if card.task == "caption":
+        return [scene.draw() for scene in zoo.data.draw_scenes(1000, "test")]
     raise SystemExit(f"{card.name}: presets that {card.task} are not compared")
 
 
@@ -98,13 +103,19 @@ def elsewhere(function, backend, *arguments):
 
 def in_process(name, task, texts):
     """The output for each text, and a score: the translation's, that of the text
-    which a language model goes on with, or 0."""
+    which a language model goes on with, a class's probability, or 0."""
     model = zoo.load(name)
     if task == "translate":
         found = model.translate(texts, return_details=True)
         return [(record.text, record.score) for record in found]
     if task == "tag":
         return [(row, 0.0) for row in model.tag(texts)]
+    if task == "classify":
+        found = model.classify(texts, return_details=True)
+        return [(record.label, record.probabilities[record.label]) for record in found]
+    if task == "caption":
+        found = model.caption(texts, return_details=True)
+        return [(record.text, record.score) for record in found]
     scores = [float(score) for score in model.score(texts)]
     return list(zip(model.generate(texts), scores, strict=True))
 
@@ -122,6 +133,8 @@ def served(version, task, texts):
     if task == "tag":
         pairs = [zip(row["words"], row["tags"], strict=True) for row in found]
         return [([(w.decode(), t.decode()) for w, t in row if w], 0.0) for row in pairs]
+    if task == "classify":
+        return [(row["class"].decode(), max(row["probabilities"])) for row in found]
     scores = [row["log_probability"] for row in ask("score", texts)]
     texts = [row["text"].decode() for row in found]
     return list(zip(texts, scores, strict=True))

@@ -144,9 +144,48 @@ def generate(model, card, rounds):
     }
 
 
+def classify(model, card, rounds):
+    from zoo.data.texts import load_sst
+    from zoo.evaluation import sst_accuracy, worst_classes
+
+    texts = load_sst("test", "fine").texts
+    _, seconds = timed(lambda: model.classify(texts), rounds)
+    found = sst_accuracy(model)
+    scores = [score["metric"].partition(" ")[2] for score in card.scores]
+    return {
+        "count": len(texts),
+        "seconds": seconds,
+        "unit": "sentences/s",
+        "examples": worst_classes(model),
+        "scores": [(100 * found[labels], None) for labels in scores],
+    }
+
+
+def caption(model, card, rounds):
+    from zoo.run.captions import examples, scores, worst
+
+    data = card.data[0]["name"]
+    images = [example.draw() for example in examples(data, 300, "test")]
+    _, seconds = timed(lambda: model.caption(images), rounds)
+    found = scores(model, data)
+    return {
+        "count": len(images),
+        "seconds": seconds,
+        "unit": "images/s",
+        "examples": worst(model, data),
+        "scores": [(found[score["metric"]], None) for score in card.scores],
+    }
+
+
 # A language model goes on from these, in one batch.
 PROMPTS = ["the company said", "shares of", "in new york", "mr. <unk>"] * 16
-WORK = {"translate": translate, "tag": tag, "generate": generate}
+WORK = {
+    "translate": translate,
+    "tag": tag,
+    "generate": generate,
+    "classify": classify,
+    "caption": caption,
+}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     KERAS_BACKEND=jax python -m tools.presets.outputs NAME [NAME ...]
 
-The texts that they are given stand in tests/bundled_outputs.json, which it writes.
+The texts that they are given stand in tests/bundled_outputs.json, which it writes; a
+captioner is given the test scenes of these numbers.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import sys
 
 import zoo
 from tools import ROOT
+from zoo.data import draw_scenes
 from zoo.presets.card import format_task, read_card
 
 FILE = ROOT / "tests" / "bundled_outputs.json"
@@ -38,6 +40,18 @@ def outputs(model, task, sources):
     if task == "generate":
         texts = model.generate(sources, max_length=20)
         return {"texts": texts, "log_probs": rounded(model.score(texts))}
+    if task == "classify":
+        found = model.classify(sources, return_details=True)
+        return {
+            "labels": [record.label for record in found],
+            "probabilities": [
+                rounded(record.probabilities.values()) for record in found
+            ],
+        }
+    if task == "caption":
+        images = scene_images(sources)
+        texts = model.caption(images)
+        return {"captions": texts, "log_probs": rounded(model.score(images, texts))}
     found = model.translate(sources, beam_size=5, return_details=True)
     texts = [record.text for record in found]
     return {
@@ -45,6 +59,12 @@ def outputs(model, task, sources):
         "scores": rounded(record.score for record in found),
         "log_probs": rounded(model.score(sources, texts)),
     }
+
+
+def scene_images(numbers):
+    """The test scenes of these numbers."""
+    scenes = draw_scenes(max(numbers) + 1, "test")
+    return [scenes[number].draw() for number in numbers]
 
 
 def rounded(numbers):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import zoo
 from zoo.cli import (
+    caption,
     classify,
     common,
     completion,
@@ -38,6 +39,7 @@ _MENU = {
         "tag": tag,
         "generate": generate,
         "classify": classify,
+        "caption": caption,
     },
     "train your own": {
         "train": train,

@@ -15,6 +15,7 @@ _TASKS = {
     "tag": "tag",
     "generate": "generate",
     "classify": "classify",
+    "caption": "caption",
 }
 _SEVERAL = ("evaluate", "serve")  # commands whose words are all presets
 

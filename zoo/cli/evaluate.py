@@ -263,9 +263,8 @@ def _classifier(name, arguments):
     from zoo.data.own import labelled_kind
 
     if not arguments.test:
-        raise BadInput(
-            f"classifiers are scored on --test FILE, received {arguments.data!r}"
-        )
+        _on_treebank(name, arguments)
+        return
     data = _read_own_texts(labelled_kind(arguments.columns), arguments)
     texts = data.texts[: arguments.limit]
     labels = [data.names[label] for label in data.labels[: arguments.limit]]
@@ -277,6 +276,22 @@ def _classifier(name, arguments):
     right = sum(a == label for a, label in zip(answers, labels, strict=True))
     print(f"accuracy {100 * right / len(texts):.2f} of {counted(len(texts), 'text')}")
     print(f"speed {len(texts) / seconds:.1f} texts/s, compilation included")
+
+
+def _on_treebank(name, arguments):
+    from zoo.data import DownloadError
+    from zoo.evaluation import sst_accuracy
+
+    if arguments.data != "sst" or arguments.output or arguments.limit:
+        raise BadInput(
+            "classifiers are scored on sst, without --output and --limit, or on --test "
+            f"FILE, received {arguments.data!r}"
+        )
+    task = load_task(name, arguments.backend, "classify")
+    with bad_input((ValueError, OSError), keep=DownloadError):
+        found = sst_accuracy(task, arguments.split)
+    for labels, share in found.items():
+        print(f"accuracy {labels} {100 * share:.2f}")
 
 
 def _print_speed(words, seconds):

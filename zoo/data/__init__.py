@@ -2,9 +2,11 @@
 
 from zoo.data.corpora import Corpus, Pairs, list_corpora, load
 from zoo.data.errors import CorpusError
+from zoo.data.formulas import Formula, draw_formulas
 from zoo.data.grammar import agreement_sentences
 from zoo.data.opinions import opinion_sentences
 from zoo.data.reversal import reversal_pairs
+from zoo.data.scenes import Scene, draw_scenes
 from zoo.data.texts import Labelled, load_ptb, load_sst
 from zoo.download import DownloadError
 
@@ -12,9 +14,13 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "DownloadError",
+    "Formula",
     "Labelled",
     "Pairs",
+    "Scene",
     "agreement_sentences",
+    "draw_formulas",
+    "draw_scenes",
     "list_corpora",
     "load",
     "load_ptb",

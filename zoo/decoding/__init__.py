@@ -9,8 +9,10 @@ import lazy_loader
 
 if TYPE_CHECKING:
     from zoo.decoding.beam import BeamSearch
+    from zoo.decoding.captions import Caption
     from zoo.decoding.ensemble import Ensemble
     from zoo.decoding.forced import align_ids, score_ids
+    from zoo.decoding.labels import Classification
     from zoo.decoding.records import Translation, format_alignment
     from zoo.decoding.translation import search_ids, translate
 
@@ -18,8 +20,10 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "beam": ["BeamSearch"],
+        "captions": ["Caption"],
         "ensemble": ["Ensemble"],
         "forced": ["align_ids", "score_ids"],
+        "labels": ["Classification"],
         "records": ["Translation", "format_alignment"],
         "translation": ["search_ids", "translate"],
     },

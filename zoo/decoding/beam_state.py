@@ -48,7 +48,7 @@ class Sentences(NamedTuple):
         limits: maximum length of each translation, int (B, 1).
         prefix: given tokens, 0 where a place is free, int (B, T); or None.
         banned: ids that are never taken, -1 for none, int (n,); or None.
-        real: 1 where the source is not padding, (B, 1, S).
+        real: 1 where the source is not padding, (B, 1, S); None without the penalty.
         length_penalty: number, ().
         coverage_penalty: number, ().
         min_length: number, ().

@@ -72,6 +72,8 @@ class _Mean:
     Memory and state are tuples of theirs, logits and attention weights are means.
     """
 
+    source_name = "source_ids"
+
     def __init__(self, models):
         self.models = models
 

@@ -19,8 +19,10 @@ def label_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def _scores(model: Any) -> Callable[..., list[Any]]:
-    def function(source_ids, target_ids, labels):
-        inputs = {"source_ids": source_ids, "target_ids": target_ids}
+    name = model.backbone.source_name  # "images", of a captioner
+
+    def function(source, target_ids, labels):
+        inputs = {name: source, "target_ids": target_ids}
         return (label_log_probs(model.backbone(inputs), labels),)
 
     return compiled(model, "force", function)

@@ -1,5 +1,6 @@
 """Labels of texts: the class of each, or the tag of each word. Imports no Keras."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from zoo.decoding.batches import (
     pad_batch,
     warn_of_parts,
 )
+from zoo.decoding.records import Translation
+from zoo.plots.alignment import plot_alignment
 from zoo.text.rows import cut_rows
 from zoo.text.translation import needed_preprocessor
 
@@ -31,28 +34,110 @@ class Labelling:
         raise NotImplementedError
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Classification:
+    """The class of a text. Records compare by identity.
+
+    Attributes:
+        text: the text.
+        label: the most probable class.
+        probabilities: the probability of each class, by name.
+        tokens: the text's words, as many as were read.
+        attention: for a model that attends to its own past, an LSTMN: the weights of
+            each word on the start and on the words before it, `(len(tokens),
+            len(tokens) + 1)`. Otherwise None.
+    """
+
+    text: str
+    label: str
+    probabilities: dict[str, float]
+    tokens: list[str]
+    attention: Any = None
+
+    def plot(self, **options: Any) -> Any:
+        """Draws which words each word attended to; see `zoo.plots.plot_alignment`.
+
+        Each row is a word that is read; its columns are the start and the words before
+        it. The title tells the class and its probability.
+
+        Args:
+            **options: `axes` and `title` of `plot_alignment`.
+
+        Returns:
+            A matplotlib `Figure`.
+
+        Raises:
+            ValueError: if the model attends to nothing.
+        """
+        if self.attention is None:
+            raise ValueError(
+                "Only a model that attends to its own words, an LSTMN, has a picture. "
+                "Received: a classification without attention"
+            )
+        share = self.probabilities[self.label]
+        words = ["(start)", *self.tokens]
+        record = Translation(self.label, share, self.tokens, words, self.attention)
+        title = f"{self.label}, {100 * share:.0f} %"
+        return plot_alignment(record, **{"words": False, "title": title, **options})
+
+
 class Classifying(Labelling):
     """The method of a classifier that takes text."""
 
-    def classify(self, texts: str | list[str], batch_size: int = 32) -> Any:
+    def classify(
+        self,
+        texts: str | list[str],
+        batch_size: int = 32,
+        return_details: bool = False,
+    ) -> Any:
         """The most probable class of each text.
 
         Args:
             texts: a str, or a list of str. One of more than 512 words is cut, with a
                 warning.
             batch_size: texts read together. It never changes a result.
+            return_details: whether to return records instead of names.
 
         Returns:
-            The class's name for a str, a list of them for a list.
+            The class's name for a str, a list of them for a list. With details,
+            `zoo.decoding.Classification` records of all probabilities and, for an
+            LSTMN, of which words each word attended to, which `plot()` draws.
 
         Raises:
             TypeError: for a text that is not a str.
             ValueError: without a preprocessor.
         """
         rows = needed_preprocessor(self, "Reading text").encode(texts)
-        classes = classify_ids(self, rows, batch_size)
-        names = [self.backbone.classes[index] for index in classes]
-        return names[0] if isinstance(texts, str) else names
+        logits = class_logits(self, rows, batch_size)
+        names = [self.backbone.classes[index] for index in logits.argmax(-1)]
+        found: list[Any] = names
+        if return_details:
+            given = [texts] if isinstance(texts, str) else list(texts)
+            attention = attended(self, rows, batch_size)
+            found = [
+                Classification(
+                    text,
+                    name,
+                    dict(zip(self.backbone.classes, shares.tolist(), strict=True)),
+                    text.split()[:LONGEST],
+                    weights,
+                )
+                for text, name, shares, weights in zip(
+                    given, names, _softmax(logits), attention, strict=True
+                )
+            ]
+        return found[0] if isinstance(texts, str) else found
+
+    def attention(self, inputs: dict[str, np.ndarray]) -> np.ndarray | None:
+        """Returns the weights of a batch's words on the words before them.
+
+        Args:
+            inputs: the preprocessor's arrays, of B texts and T words.
+
+        Returns:
+            `(B, T, T + 1)`; see `Classification`. None where there are none.
+        """
+        return None
 
 
 class Tagging(Labelling):
@@ -96,14 +181,37 @@ def classify_ids(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
         rows: word ids.
         batch_size: rows read together.
     """
+    return class_logits(task, rows, batch_size).argmax(-1).astype("int32")
+
+
+def class_logits(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
+    """Returns the logits `(N, classes)` of rows of word ids; see `classify_ids`."""
     positive("batch_size", batch_size)
     rows = cut_rows(rows, LONGEST)
-    classes = np.zeros(len(rows), "int32")
+    logits = np.zeros((len(rows), len(task.backbone.classes)), "float32")
     for chosen in by_length(rows, batch_size):
         ids = pad_batch([rows[i] for i in chosen], batch_size)
-        logits = task.logits({"token_ids": ids})
-        classes[chosen] = logits[: len(chosen)].argmax(-1)
-    return classes
+        logits[chosen] = task.logits({"token_ids": ids})[: len(chosen)]
+    return logits
+
+
+def attended(task: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
+    """Returns each row's `Classification.attention`."""
+    rows = [row[:LONGEST] for row in rows]
+    found: list[Any] = [None] * len(rows)
+    for chosen in by_length(rows, batch_size):
+        ids = pad_batch([rows[i] for i in chosen], batch_size)
+        weights = task.attention({"token_ids": ids})
+        if weights is None:
+            break
+        for i, matrix in zip(chosen, weights, strict=False):
+            found[i] = matrix[: len(rows[i]), : len(rows[i]) + 1].astype("float32")
+    return found
+
+
+def _softmax(logits):
+    shares = np.exp(logits - logits.max(-1, keepdims=True))
+    return shares / shares.sum(-1, keepdims=True)
 
 
 def tag_words(

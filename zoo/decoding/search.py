@@ -183,7 +183,10 @@ class Search:
             limits,
             prefix,
             None if banned is None else ops.cast(banned, "int32"),
-            ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None],
+            # Only the coverage penalty asks for it, and only of text.
+            ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
+            if self.coverage_penalty
+            else None,
             settings[0],
             settings[1],
             settings[2],
@@ -210,6 +213,24 @@ class Search:
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
         return ids, scores
 
+    def best_rows(
+        self, ids: np.ndarray, scores: np.ndarray
+    ) -> list[tuple[list[int], float]]:
+        """Returns the hypotheses of one row of a result, without end tokens.
+
+        Args:
+            ids: int `(K, steps)`.
+            scores: `(K,)`.
+
+        Returns:
+            At most `n_best` pairs of ids and score, best first.
+        """
+        return [
+            (_until_end(ids[k].tolist(), self.end_id), float(scores[k]))
+            for k in range(self.n_best)
+            if scores[k] > LOW / 2
+        ]
+
     def run(
         self, model: Any, initial: BeamState, sentences: Sentences, steps: int
     ) -> BeamState:
@@ -234,3 +255,7 @@ class Search:
     def _most_steps(self, length):
         """Returns the default maximum length for a source of `length` pieces."""
         return max(longest_translation(length), self.min_length)
+
+
+def _until_end(ids, end_id):
+    return ids[: ids.index(end_id)] if end_id in ids else ids

@@ -26,7 +26,29 @@ class Engine(NamedTuple):
     map: Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]] = map
 
 
-class Translating:
+class Stepping:
+    """A task whose `encode`, `start` and `step` are those of its backbone."""
+
+    backbone: Any
+
+    def encode(self, source_ids: Tensor) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.encode`."""
+        return self.backbone.encode(source_ids)
+
+    def start(self, memory: Any) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.start`."""
+        return self.backbone.start(memory)
+
+    def start_for(self, memory: Any, length: int) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.start_for`."""
+        return self.backbone.start_for(memory, length)
+
+    def step(self, token_ids: Tensor, state: Any, memory: Any) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.step`."""
+        return self.backbone.step(token_ids, state, memory)
+
+
+class Translating(Stepping):
     """The text methods of a `zoo.models.Translator` or `zoo.decoding.Ensemble`.
 
     They need a `backbone`, a `preprocessor` and an `engine`.
@@ -179,20 +201,3 @@ class Translating:
         not comparable.
         """
         return forced.perplexity(self, sources, targets, batch_size)
-
-    # === The backbone ===
-    def encode(self, source_ids: Tensor) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.encode`."""
-        return self.backbone.encode(source_ids)
-
-    def start(self, memory: Any) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.start`."""
-        return self.backbone.start(memory)
-
-    def start_for(self, memory: Any, length: int) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.start_for`."""
-        return self.backbone.start_for(memory, length)
-
-    def step(self, token_ids: Tensor, state: Any, memory: Any) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.step`."""
-        return self.backbone.step(token_ids, state, memory)

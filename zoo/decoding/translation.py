@@ -7,7 +7,6 @@ import numpy as np
 
 from zoo.checks import positive
 from zoo.decoding.batches import Rows, batches, pad_batch
-from zoo.decoding.beam_state import LOW
 from zoo.decoding.constraints import (
     put_words_in,
     read_banned,
@@ -134,11 +133,7 @@ def search_ids(
 
     for rows, ids, scores in model.engine.map(run, batches(order, batch_size, sources)):
         for row, i in enumerate(rows):
-            results[i] = [
-                (_until_end(ids[row, k], search.end_id), float(scores[row, k]))
-                for k in range(search.n_best)
-                if scores[row, k] > LOW / 2
-            ]
+            results[i] = search.best_rows(ids[row], scores[row])
             if not results[i]:
                 raise ValueError(
                     f"The search found no hypothesis for texts[{i}]: the model's "
@@ -190,8 +185,3 @@ def _records(
                 text = Translation(text, score, tokens, pieces, *alignment)
         results[i].append(text)
     return results
-
-
-def _until_end(ids, end_id):
-    ids = ids.tolist()
-    return ids[: ids.index(end_id)] if end_id in ids else ids

@@ -14,6 +14,7 @@ from zoo.layers.context import ContextCell, ContextDecoder
 from zoo.layers.decoder import AttentionDecoder
 from zoo.layers.fixed_context import FixedContextDecoder
 from zoo.layers.hard_attention import HardAttention
+from zoo.layers.image_encoder import ImageEncoder
 from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
 from zoo.layers.lstmn import LSTMN
@@ -46,6 +47,7 @@ __all__ = [
     "GRUCell",
     "GeneralScore",
     "HardAttention",
+    "ImageEncoder",
     "LSTMCell",
     "LSTMN",
     "LSTMNCell",

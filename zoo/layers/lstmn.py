@@ -8,7 +8,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive, rate
 from zoo.layers.fast_loops.lstmn import run_lstmn_cell
-from zoo.layers.functional import fresh, steps_mask
+from zoo.layers.functional import fresh, scan, steps_mask
 from zoo.layers.lstmn_cell import LSTMNCell
 
 
@@ -166,6 +166,41 @@ class LSTMN(keras.layers.Layer):
             states.append(last)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
         return tapes, weights, states
+
+    def look_back(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The top layer's weights on its own past: which word looked at which.
+
+        Without fusion.
+
+        Args:
+            inputs: `(B, T, n)`.
+            mask: bool `(B, T)`, true where real, padded at the right; None for all.
+
+        Returns:
+            `(B, T, T + 1)`: step t's weights on the slots of the tape, of which slot 0
+            is the start, slot i what was written at step i - 1. Undefined at pads.
+        """
+        tapes, *_ = self.run(inputs, mask)
+        inputs, cell = ops.cast(inputs, self.compute_dtype), self.cells[-1]
+        x = inputs
+        if self.num_layers > 1:
+            x = tapes[-2][0]
+            x = ops.concatenate([x, inputs], axis=-1) if self.skip else x
+        w, (h, c) = cell.step_weights(), tapes[-1]
+        tape = ops.concatenate([h, c, ops.matmul(h, w["W_h"])], axis=-1)
+        tape = ops.pad(tape, [(0, 0), (1, 0), (0, 0)])
+        slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
+
+        def step(x, states):  # x: W x_t, for the gates, and W_x x_t
+            htilde, position = states
+            query = x[:, 4 * self.units :] + ops.matmul(htilde, w["W_htilde"])
+            read, weights = cell.recall(query, tape, slots <= position, w["v"])
+            return weights, [read[:, : self.units], position + 1]
+
+        batch = ops.shape(inputs)[0]
+        first = ops.zeros((batch, self.units), dtype=inputs.dtype)
+        start = [first, ops.zeros((batch, 1), dtype="int32")]
+        return scan(step, cell.project(x), start)[0]
 
     def make_states(
         self, batch_size: int, length: int, initial_states: list[Tensor] | None = None

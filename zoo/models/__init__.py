@@ -38,8 +38,10 @@ from zoo.models.transformer import (
     TransformerPreprocessor,
     TransformerTranslator,
 )
-from zoo.models.xu import (
-    ShowAttendTell,
+from zoo.models.xu import ShowAttendTell
+from zoo.models.xu_tasks import (
+    ShowAttendTellCaptioner,
+    ShowAttendTellCaptionerPreprocessor,
     ShowAttendTellPreprocessor,
     ShowAttendTellTranslator,
 )
@@ -73,6 +75,8 @@ __all__ = [
     "Seq2SeqPreprocessor",
     "Seq2SeqTranslator",
     "ShowAttendTell",
+    "ShowAttendTellCaptioner",
+    "ShowAttendTellCaptionerPreprocessor",
     "ShowAttendTellPreprocessor",
     "ShowAttendTellTranslator",
     "Transformer",

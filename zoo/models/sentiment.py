@@ -140,6 +140,12 @@ class RecurrentClassifier(Backbone):
         count = ops.sum(ops.cast(mask, outputs.dtype), axis=1, keepdims=True)
         return ops.sum(outputs, axis=1) / ops.maximum(count, 1)
 
+    def look_back(self, token_ids: Tensor) -> Tensor:
+        """An LSTMN's weights on its own past; see `zoo.layers.LSTMN.look_back`."""
+        token_ids = ops.cast(token_ids, "int32")
+        mask = ops.not_equal(token_ids, PAD_ID)
+        return self.recurrent.look_back(self.token_embedding(token_ids), mask)
+
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "classes": self.classes}
 
@@ -210,3 +216,12 @@ class SentimentClassifier(Classifying, WordTask, keras_hub.models.TextClassifier
         run = compiled(self, "classify", lambda ids: (backbone({"token_ids": ids}),))
         [logits] = run(inputs["token_ids"])
         return logits
+
+    def attention(self, inputs: Any) -> Any:
+        """See `zoo.decoding.labels.Classifying.attention`."""
+        backbone = self.backbone
+        if backbone.cell != "lstmn":
+            return None
+        run = compiled(self, "attention", lambda ids: (backbone.look_back(ids),))
+        [weights] = run(inputs["token_ids"])
+        return weights

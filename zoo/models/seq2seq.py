@@ -43,6 +43,9 @@ class Seq2SeqBackbone(Backbone):
     sentence, and share its memory.
     """
 
+    source_name = "source_ids"
+    """The key of the inputs that `encode` reads."""
+
     window_state: int | None = None
     """For local attention, the leaf of the state that `attention_window` reads."""
 
@@ -105,7 +108,9 @@ class Seq2SeqBackbone(Backbone):
         """Size of the target vocabulary."""
         return self.target_vocabulary_size or self.vocabulary_size
 
-    def make_embeddings(self, size: int, initializer: Any, tie: Any = None) -> None:
+    def make_embeddings(
+        self, size: int, initializer: Any, tie: Any = None, source: bool = True
+    ) -> None:
         """Makes `source_embedding` and `token_embedding`, the target's.
 
         Args:
@@ -114,6 +119,7 @@ class Seq2SeqBackbone(Backbone):
             tie: None; "target" where the output layer is the target's word vectors
                 (Press & Wolf 2017), then `output_layer` is to be None; "all" where the
                 source has the same ones too (Vaswani et al. 2017, section 3.4).
+            source: whether the source is text.
 
         Raises:
             ValueError: for another tie, or if "all" meets two vocabularies.
@@ -141,7 +147,7 @@ class Seq2SeqBackbone(Backbone):
         # The source's first, as in every preset: Keras tells the weights of layers of
         # one class apart by the layers' order alone.
         plain, options = keras.layers.Embedding, {}
-        if tie != "all":
+        if source and tie != "all":
             self.source_embedding = make(plain, "source", self.vocabulary_size)
         if tie:
             plain = keras.layers.ReversibleEmbedding
@@ -166,26 +172,14 @@ def shift_right(states: Any, first: Tensor) -> Tensor:
     return ops.concatenate([first, states[:, :-1]], axis=1)
 
 
-class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
-    """A task that translates text: a backbone, and a preprocessor for its strings.
-
-    Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.
+class Seq2SeqTask(TaskMethods, Presets):
+    """What tasks with a `Seq2SeqBackbone` share: how they are trained.
 
     Args:
         backbone: a `Seq2SeqBackbone`.
-        preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
-        augmentation: layers that change the input ids in training, one after another,
-            such as `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`;
-            each is called with the inputs and the backbone.
-
-    Raises:
-        ValueError: if the preprocessor's vocabulary is not the backbone's.
+        preprocessor: for what a person gives and gets, or None to work on arrays.
+        augmentation: see `Translator`.
     """
-
-    task_name = "translate"
-    engine = KERAS
-    text_columns = ("source", "target")
-    text_inputs = 2
 
     def __init__(
         self,
@@ -246,6 +240,28 @@ class Translator(Translating, TaskMethods, Presets, keras_hub.models.Seq2SeqLM):
         deserialize = keras.saving.deserialize_keras_object
         layers = [deserialize(layer) for layer in config.get("augmentation", ())]
         return super().from_config({**config, "augmentation": layers})
+
+
+class Translator(Translating, Seq2SeqTask, keras_hub.models.Seq2SeqLM):
+    """A task that translates text: a backbone, and a preprocessor for its strings.
+
+    Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.
+
+    Args:
+        backbone: a `Seq2SeqBackbone`.
+        preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
+        augmentation: layers that change the input ids in training, one after another,
+            such as `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`;
+            each is called with the inputs and the backbone.
+
+    Raises:
+        ValueError: if the preprocessor's vocabulary is not the backbone's.
+    """
+
+    task_name = "translate"
+    engine = KERAS
+    text_columns = ("source", "target")
+    text_inputs = 2
 
     def compile(
         self,

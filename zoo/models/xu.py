@@ -1,6 +1,6 @@
 """Show, Attend and Tell: Xu et al. 2015 (arXiv 1502.03044).
 
-"Neural Image Caption Generation with Visual Attention"; here it reads text.
+"Neural Image Caption Generation with Visual Attention"; here it reads text as well.
 """
 
 from typing import Any
@@ -9,27 +9,26 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import zero_or_above
+from zoo.checks import positive, zero_or_above
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
     ContextDecoder,
     HardAttention,
+    ImageEncoder,
     LSTMCell,
     RecurrentStack,
 )
 from zoo.layers.context import doubly_stochastic_penalty
-from zoo.layers.hard_attention import reinforce
 from zoo.layers.initializers import PerGate
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, shift_right
-from zoo.text.preprocessor import TranslatorPreprocessor
+from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, shift_right
 
 ATTENTIONS = ("soft", "hard")
 
 
 @keras.saving.register_keras_serializable(package="zoo")
 class ShowAttendTell(Seq2SeqBackbone):
-    """Xu et al. 2015's decoder, soft or hard, over the annotations of a sentence.
+    """Xu et al. 2015: a decoder, soft or hard, over annotations of an image or a text.
 
         e_ti = f_att(a_i, h_{t-1}),  α_t = softmax(e_t)          equations 4 and 5
         soft:  z_t = β_t Σ_i α_ti a_i,  β_t = σ(f_β(h_{t-1}))    section 4.2.1
@@ -38,25 +37,28 @@ class ShowAttendTell(Seq2SeqBackbone):
         c_0 = f_c(mean_i a_i),  h_0 = f_h(mean_i a_i)            section 3.1.2
         p(y_t) ∝ exp(L_o (E y_{t-1} + L_h h_t + L_z z_t))        equation 7
 
-    The paper's annotations a_i are the 196 places of a convolutional net's map of an
-    image; here they are the states of a bidirectional LSTM, so that the decoder can be
-    studied on the zoo's text. (The paper has β with soft attention; here hard attention
-    has it too.) f_att is additive attention, f_c and f_h are one tanh
-    layer each (the authors' script has two layers in each of the three). `output_tanh`
-    puts a tanh before L_o, as their code does and equation 7 doesn't. The paper does
-    not say how weights start: matrices are Glorot uniform, recurrent ones orthogonal,
-    each gate's by itself, biases 0.
+    With `image_shape` the annotations a_i are the places of a convolutional net's map
+    of an image, as in the paper. Its net is VGG's, trained before and fixed: 196
+    vectors of 512. The default here, `zoo.layers.ImageEncoder`, is small and trained
+    with the decoder; another can be passed. Without, they are the states of a
+    bidirectional LSTM, so that the decoder can be studied on the zoo's text.
+
+    (The paper has β with soft attention; here hard attention has it too.) f_att is
+    additive attention, f_c and f_h are one tanh layer each (the authors' script has two
+    layers in each of the three). `output_tanh` puts a tanh before L_o, as their code
+    does and equation 7 doesn't. The paper does not say how weights start: matrices are
+    Glorot uniform, recurrent ones orthogonal, each gate's by itself, biases 0.
 
     With `attention="hard"` the model must be trained by its own task,
-    `ShowAttendTellTranslator`, whose loss has the estimator of section 4.1. Where it
-    decodes, it takes the most probable place.
+    `ShowAttendTellTranslator` or `ShowAttendTellCaptioner`, whose loss has the
+    estimator of section 4.1. Where it decodes, it takes the most probable place.
 
     Args:
-        vocabulary_size: source vocabulary. Paper: 10,000 (of the captions).
-        target_vocabulary_size: None, the default, for that of the source.
+        vocabulary_size: of the source text, or of an image's captions. Paper: 10,000.
+        target_vocabulary_size: None, the default, for `vocabulary_size`.
         hidden_dim: LSTM cells of the decoder. Paper: 1800 (COCO).
         embedding_dim: m. Paper: 512.
-        annotation_dim: D, both directions of the encoder together. Paper: 512.
+        annotation_dim: D, both directions of a text's encoder together. Paper: 512.
         attention_dim: hidden layer of f_att. Default 512, as D.
         attention: "soft" or "hard".
         gate: whether there is β. Paper: True.
@@ -64,26 +66,42 @@ class ShowAttendTell(Seq2SeqBackbone):
             loss per sentence, see `zoo.layers.ContextDecoder`.
         output_tanh: see above.
         dropout: on word vectors and before L_o.
+        image_shape: (height, width, channels) of the images; None, the default, for
+            text. Paper: (224, 224, 3).
+        image_encoder: Keras layer or model from float32 images `(B, H, W, C)`, numbers
+            from 0 to 255, to a grid `(B, h, w, annotation_dim)`, channels last, such as
+            a backbone of `keras_hub` or `keras.applications` that scales its inputs
+            itself. It keeps its own dtype; `trainable = False` keeps its weights.
+            `keras.layers.Identity()` for grids computed elsewhere. None, the default,
+            for `ImageEncoder((D // 8, D // 2, D))`.
         dtype: dtype policy.
 
     Call arguments:
-        inputs: dict of `source_ids` int (B, S) and `target_ids` int (B, T), the target
-            shifted right (start token first), both padded at the right with 0.
+        inputs: dict of `source_ids` int (B, S), or `images` (B, H, W, C), from 0 to 255
+            of any dtype, and `target_ids` int (B, T), the target shifted right (start
+            token first). Ids are padded at the right with 0.
 
     Returns:
         Logits `(B, T, target vocabulary)` of the next target token.
 
     Raises:
         ValueError: for another attention, sizes that are not positive, an odd
-            `annotation_dim`, λ below 0, or a dropout rate outside [0, 1).
+            `annotation_dim` for text, λ below 0, a dropout rate outside [0, 1), an
+            image encoder without an image shape or of another output, or images of
+            another shape.
 
     Example:
         >>> import numpy as np
-        >>> model = ShowAttendTell(20, hidden_dim=8, embedding_dim=6, annotation_dim=4,
-        ...                        attention_dim=5)
+        >>> sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4,
+        ...          "attention_dim": 5}
         >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> model = ShowAttendTell(20, **sizes)
         >>> model({"source_ids": ids, "target_ids": ids}).shape
         (2, 4, 20)
+        >>> model = ShowAttendTell(20, image_shape=(16, 24, 3), **sizes)
+        >>> images = np.zeros((2, 16, 24, 3), "uint8")
+        >>> model({"images": images, "target_ids": ids}).shape, model.grid
+        ((2, 4, 20), (2, 3))
     """
 
     def __init__(
@@ -99,6 +117,8 @@ class ShowAttendTell(Seq2SeqBackbone):
         doubly_stochastic: float = 1.0,
         output_tanh: bool = False,
         dropout: float = 0.0,
+        image_shape: Any = None,
+        image_encoder: Any = None,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
@@ -122,14 +142,27 @@ class ShowAttendTell(Seq2SeqBackbone):
             },
         )
         policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, keras.initializers.GlorotUniform)
-        self.encoder = RecurrentStack(
-            annotation_dim,
-            bidirectional=True,
-            recurrent_initializer=PerGate("orthogonal", 4),
-            dtype=policy,
-            name="encoder",
+        self.image_shape = _checked_shape(image_shape, image_encoder)
+        self.make_embeddings(
+            embedding_dim,
+            keras.initializers.GlorotUniform,
+            source=self.image_shape is None,
         )
+        self.given_encoder = image_encoder is not None
+        if image_encoder is not None:
+            self.encoder = image_encoder
+        elif self.image_shape:
+            d = annotation_dim
+            filters = [max(d // 8, 1), max(d // 2, 1), d]
+            self.encoder = ImageEncoder(filters, dtype=policy, name="encoder")
+        else:
+            self.encoder = RecurrentStack(
+                annotation_dim,
+                bidirectional=True,
+                recurrent_initializer=PerGate("orthogonal", 4),
+                dtype=policy,
+                name="encoder",
+            )
         self.start_h, self.start_c = (
             keras.layers.Dense(hidden_dim, activation="tanh", dtype=policy, name=name)
             for name in ("f_h", "f_c")
@@ -167,7 +200,10 @@ class ShowAttendTell(Seq2SeqBackbone):
     def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
         annotations = (None, None, self.annotation_dim)
-        self.encoder.build(words)
+        if self.image_shape:
+            self._build_image_encoder()
+        else:
+            self.encoder.build(words)
         for layer in (self.start_h, self.start_c):
             layer.build((None, self.annotation_dim))
         self.decoder.build(words, annotations)
@@ -176,12 +212,28 @@ class ShowAttendTell(Seq2SeqBackbone):
         self.output_layer.build(words)
         self.built = True
 
+    def _build_image_encoder(self):
+        shape = (None, *self.image_shape)
+        if not self.encoder.built:
+            self.encoder.build(shape)
+        grid = tuple(self.encoder.compute_output_shape(shape))
+        if len(grid) != 4 or None in grid[1:] or grid[3] != self.annotation_dim:
+            raise ValueError(
+                "`image_encoder` must give grids of known size whose vectors have "
+                f"`annotation_dim` numbers, (None, h, w, {self.annotation_dim}). "
+                f"Received: one of output shape {grid} for images of {shape}"
+            )
+        self.grid: tuple[int, int] = grid[1:3]
+
     # === The contract ===
-    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
-        source_ids = ops.cast(source_ids, "int32")
-        mask = ops.not_equal(source_ids, PAD_ID)
-        words = self.drop(self.source_embedding(source_ids), training=training)
-        annotations, _ = self.encoder(words, mask=mask, training=training)
+    @property
+    def source_name(self) -> str:
+        """What the model reads: "images" or "source_ids", its key in the inputs."""
+        return "images" if self.image_shape else "source_ids"
+
+    def encode(self, source: Tensor, training: bool = False) -> dict[str, Any]:
+        read = self._read_images if self.image_shape else self._read_text
+        annotations, mask = read(source, training)
         real = ops.cast(mask, annotations.dtype)
         count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
         mean = ops.sum(annotations, axis=1) / count  # pads are zeros
@@ -191,6 +243,26 @@ class ShowAttendTell(Seq2SeqBackbone):
             "mask": mask,
             "start": [self.start_h(mean), self.start_c(mean)],
         }
+
+    def _read_text(self, source_ids, training):
+        source_ids = ops.cast(source_ids, "int32")
+        mask = ops.not_equal(source_ids, PAD_ID)
+        words = self.drop(self.source_embedding(source_ids), training=training)
+        annotations, _ = self.encoder(words, mask=mask, training=training)
+        return annotations, mask
+
+    def _read_images(self, images, training):
+        if tuple(images.shape[1:]) != self.image_shape:
+            raise ValueError(
+                f"images must have the shape {(None, *self.image_shape)}. "
+                f"Received: {tuple(images.shape)}"
+            )
+        grid = self.encoder(ops.cast(images, "float32"), training=training)
+        places = self.grid[0] * self.grid[1]
+        annotations = ops.reshape(grid, (-1, places, self.annotation_dim))
+        annotations = ops.cast(annotations, self.compute_dtype)
+        mask = ops.ones(ops.shape(annotations)[:2], dtype="bool")
+        return annotations, mask
 
     def start(self, memory: Tensor) -> Any:
         batch = ops.shape(memory["annotations"])[0]
@@ -235,7 +307,7 @@ class ShowAttendTell(Seq2SeqBackbone):
             `(features (B, T, m), alignments (B, T, S) or None, alphas (B, T, S) or
             None)`.
         """
-        memory = self.encode(inputs["source_ids"], training=training)
+        memory = self.encode(inputs[self.source_name], training=training)
         target_ids = ops.cast(inputs["target_ids"], "int32")
         words = self.token_embedding(target_ids)
         words = self.drop(words, training=training)
@@ -266,121 +338,49 @@ class ShowAttendTell(Seq2SeqBackbone):
 
     def draw_noise(self, inputs: Tensor) -> Tensor:
         """New noise for hard attention to these inputs."""
-        shape = (*ops.shape(inputs["target_ids"]), ops.shape(inputs["source_ids"])[1])
+        if self.image_shape:
+            places = self.grid[0] * self.grid[1]
+        else:
+            places = ops.shape(inputs["source_ids"])[1]
+        shape = (*ops.shape(inputs["target_ids"]), places)
         return self.decoder.cell.attention.draw_noise(shape, self.seed_generator)
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.run(inputs, training, return_alignments=False)[0]
 
-    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
-        return self.run({"source_ids": source_ids, "target_ids": target_ids})[1]
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class ShowAttendTellPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `ShowAttendTell`."""
-
-    backbone_cls = ShowAttendTell
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class ShowAttendTellTranslator(Translator):
-    """Translates text with `ShowAttendTell`; see `zoo.models.Translator`.
-
-    With hard attention its training loss has section 4.1's estimator: places are drawn,
-    the baseline is b ← 0.9 b + 0.1 log p(y | s, a) (the batch's mean), and `reinforce`
-    is added to the loss, divided by the same number. `baseline` is b, a state of
-    training: checkpoints have it, another training begins with 0.
-
-    Args:
-        backbone, preprocessor, augmentation: as in `Translator`.
-        reward: λ_r. 1/10 in the authors' code.
-        entropy: λ_e. 0.002 there.
-
-    Raises:
-        ValueError: if λ_r or λ_e is below 0.
-        ValueError: where hard attention is trained otherwise than by the model that
-            `zoo.training.compile_for_training` returns.
-    """
-
-    backbone_cls = ShowAttendTell
-    preprocessor_cls = ShowAttendTellPreprocessor
-
-    def __init__(
-        self,
-        backbone: Any,
-        *args: Any,
-        reward: float = 0.1,
-        entropy: float = 0.002,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(backbone, *args, **kwargs)
-        self.reward = zero_or_above("reward", reward)
-        self.entropy = zero_or_above("entropy", entropy)
-
-    def build(self, input_shape: Shape | None = None) -> None:
-        self.baseline = self.add_weight(
-            name="baseline", shape=(), initializer="zeros", trainable=False
-        )
-        self.built = True
-
-    def call(self, inputs: Tensor, training: bool = False) -> Any:
-        if training and self.backbone.attention == "hard":
-            raise ValueError(
-                "Hard attention is trained by the model that zoo.training."
-                "compile_for_training returns, in float32 or bfloat16, not quantized, "
-                "in one process. "
-                f"Received: loss={getattr(self, 'loss', None)!r}, "
-                f"dtype={self.backbone.compute_dtype}"
-            )
-        return super().call(inputs, training=training)
-
-    def features(self, inputs: Tensor, training: bool = False) -> Any:
-        """As a translator's; hard attention in training adds its draws.
-
-        Then a dict of `features`, `choices`, the places drawn, and `alphas`, which is
-        α.
-        """
-        if not (training and self.backbone.attention == "hard"):
-            return super().features(inputs, training=training)
-        inputs = self.augmented(inputs, training)
-        noise = self.backbone.draw_noise(inputs)
-        features, choices, alphas = self.backbone.run(inputs, True, noise)
-        return {"features": features, "choices": choices, "alphas": alphas}
-
-    def projected_loss(
-        self,
-        loss: Any,
-        features: Tensor,
-        y: Tensor,
-        sample_weight: Tensor | None = None,
-    ) -> Tensor:
-        if not isinstance(features, dict):
-            return super().projected_loss(loss, features, y, sample_weight)
-        drawn, features = features, features["features"]
-        total = super().projected_loss(loss, features, y, sample_weight)
-        if sample_weight is None:
-            sample_weight = ops.not_equal(ops.cast(y, "int32"), PAD_ID)
-        weights = ops.cast(sample_weight, "float32")
-        # No gradient passes through it: nothing is kept for one.
-        logits = self.backbone.logits(ops.stop_gradient(features))
-        losses = keras.losses.sparse_categorical_crossentropy(
-            y, ops.cast(logits, "float32"), from_logits=True
-        )
-        log_likelihood = ops.stop_gradient(-ops.sum(losses * weights, axis=-1))
-        real = ops.cast(weights > 0, "float32")[..., None]
-        added = reinforce(
-            log_likelihood,
-            ops.cast(drawn["alphas"], "float32") * real,
-            ops.cast(drawn["choices"], "float32") * real,
-            self.baseline,
-            self.reward,
-            self.entropy,
-        )
-        mean = ops.mean(log_likelihood)
-        self.baseline.assign(0.9 * self.baseline + 0.1 * mean)
-        return total + ops.sum(added) / ops.maximum(loss.count(weights), 1.0)
+    def align(self, source: Tensor, target_ids: Tensor) -> Tensor:
+        return self.run({self.source_name: source, "target_ids": target_ids})[1]
 
     def get_config(self) -> dict[str, Any]:
-        arguments = {"reward": self.reward, "entropy": self.entropy}
-        return {**super().get_config(), **arguments}
+        config = super().get_config()
+        if self.image_shape:
+            config["image_shape"] = list(self.image_shape)
+        if self.given_encoder:
+            serialize = keras.saving.serialize_keras_object
+            config["image_encoder"] = serialize(self.encoder)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        if isinstance(config.get("image_encoder"), dict):
+            deserialize = keras.saving.deserialize_keras_object
+            encoder = deserialize(config["image_encoder"])
+            config = {**config, "image_encoder": encoder}
+        return super().from_config(config)
+
+
+def _checked_shape(image_shape, image_encoder):
+    """An image's shape as a tuple of three positive integers, or None for text."""
+    if image_shape is None:
+        if image_encoder is not None:
+            raise ValueError(
+                "`image_encoder` needs `image_shape`, (height, width, channels). "
+                "Received: image_shape=None"
+            )
+        return None
+    if not isinstance(image_shape, (tuple, list)) or len(image_shape) != 3:
+        raise ValueError(
+            "`image_shape` must be (height, width, channels), or None for text. "
+            f"Received: image_shape={image_shape!r}"
+        )
+    return tuple(positive("image_shape", size) for size in image_shape)

@@ -1,4 +1,4 @@
-"""Pictures: the alignments of translations, and training curves.
+"""Pictures: alignments of translations and captions, and training curves.
 
     result = zoo.load("luong_local").translate("A dog runs.", return_details=True)
     zoo.plots.save(result.plot(), "dog.png")
@@ -17,5 +17,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "alignment": ["plot_alignment", "plot_alignments"],
         "curves": ["plot_training"],
         "figure": ["save"],
+        "images": ["plot_caption"],
     },
 )

@@ -33,7 +33,8 @@ KINDS = {
     "translate": ("translation", ["attention", "seq2seq", "translation"], _EXAMPLE),
     "tag": ("token-classification", ["part-of-speech"], _EXAMPLE),
     "generate": ("text-generation", ["language-model"], "the company said"),
-    "classify": ("text-classification", ["sentiment-analysis"], "A good film."),
+    "classify": ("text-classification", ["sentiment-analysis"], "a good film ."),
+    "caption": ("image-to-text", ["image-captioning", "attention"], "scene.png"),
 }
 
 # Corpus -> its name on Hugging Face; other corpora, or their splits, are zoo's own.

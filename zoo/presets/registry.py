@@ -77,7 +77,7 @@ def cannot(name: str, task: str) -> str:
 
     Args:
         name: the user's name for the preset, or for a model.
-        task: as in cards: "translate", "tag", "generate", "classify".
+        task: as in cards: "translate", "tag", "generate", "classify", "caption".
 
     Returns:
         The message, with the names of the presets that can do it.

@@ -71,7 +71,8 @@ def use_of(task: Any, output: StrPath) -> str:
     """
     names = (name for name in TASKS if hasattr(task, name))
     name = getattr(task, "task_name", None) or next(names, "info")
-    return shlex.join(["zoo", name, str(output), "TEXT"])
+    given = "IMAGE" if name == "caption" else "TEXT"
+    return shlex.join(["zoo", name, str(output), given])
 
 
 def halve_weights(path: StrPath) -> None:

@@ -125,7 +125,7 @@ class ArraySearch(Search):
             memory=map_structure(keep, sentences.memory),
             limits=keep(sentences.limits),
             prefix=prefix if prefix is None else keep(prefix),
-            real=keep(sentences.real),
+            real=keep(sentences.real) if self.coverage_penalty else None,
             mildest=keep(mildest) if np.ndim(mildest) else mildest,
             rows=sentences.rows[: len(chosen)],
         )

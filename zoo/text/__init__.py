@@ -10,6 +10,7 @@ import lazy_loader
 from zoo.strings import check_texts
 
 if TYPE_CHECKING:
+    from zoo.text.captions import CaptionPreprocessor
     from zoo.text.generation import WordPreprocessor
     from zoo.text.preprocessor import TranslatorPreprocessor
     from zoo.text.sentiment import SentimentPreprocessor
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, _lazy = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "captions": ["CaptionPreprocessor"],
         "generation": ["WordPreprocessor"],
         "preprocessor": ["TranslatorPreprocessor"],
         "sentiment": ["SentimentPreprocessor"],

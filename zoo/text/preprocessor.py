@@ -73,7 +73,7 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Preprocessor):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        _check_tokenizer(tokenizer)
+        check_tokenizer(tokenizer)
         self.tokenizer = tokenizer
         self.source_length = integer(
             "source_length", source_length, 1 + bool(source_end)
@@ -232,7 +232,8 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Preprocessor):
         return texts[0] if single else texts
 
 
-def _check_tokenizer(tokenizer):
+def check_tokenizer(tokenizer: Any) -> None:
+    """Raises a TypeError or ValueError for a tokenizer that gives no plain ids."""
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(
             f"tokenizer must be a zoo.text.Tokenizer. Received: {describe(tokenizer)}"

@@ -1,4 +1,4 @@
-"""A translator's text to ids and back, without Keras."""
+"""Text to a translator's ids and back, and a decoder's target, without Keras."""
 
 from typing import Any
 
@@ -9,36 +9,16 @@ from zoo.text.rows import python_ids
 from zoo.warn import warn_caller
 
 
-class TranslationText:
-    """The methods of a translator's preprocessor that need no tensors.
+class TargetText:
+    """The methods of a preprocessor for what a decoder writes.
 
     Attributes:
         tokenizer: an object with the methods of a `zoo.text.Tokenizer`.
-        source_length: maximum pieces of a source, its end token included.
         target_length: maximum pieces of a target, its start or end token included.
-        source_end: whether the source gets an end token.
     """
 
     tokenizer: Any
-    source_length: int
     target_length: int
-    source_end: bool
-
-    def encode(self, texts: Any, length: int | None = None) -> list[list[int]]:
-        """Returns the source pieces of each text, unpadded.
-
-        Args:
-            texts: a str, or a list of str.
-            length: maximum pieces of a text, its end token included. Default:
-                `source_length`.
-
-        Raises:
-            TypeError: for a text that is not a str; the message gives its position.
-            ValueError: for a length without room for a piece.
-        """
-        length = self.source_length if length is None else length
-        integer("length", length, 1 + bool(self.source_end))
-        return self._source_rows(check_texts(texts), length, "texts")
 
     def encode_targets(self, texts: Any, length: int | None = None) -> list[list[int]]:
         """Returns the target pieces of each text, without start and end tokens.
@@ -87,13 +67,6 @@ class TranslationText:
         """Returns the piece of each id of one row, special ones included."""
         return [self.tokenizer.id_to_token(token_id) for token_id in python_ids(ids)]
 
-    def _source_rows(self, texts, length, name):
-        if not self.source_end:
-            return self._cut(texts, length, name)
-        end = self.tokenizer.end_token_id
-        rows = self._cut(texts, length - 1, name)
-        return [[*row, end] if row else row for row in rows]
-
     def _cut(self, texts, limit, name):
         """Splits texts into at most `limit` pieces, with one warning for all cuts."""
         characters = limit * CHARACTERS_PER_PIECE
@@ -110,6 +83,42 @@ class TranslationText:
                 "characters"
             )
         return [row[:limit] for row in rows]
+
+
+class TranslationText(TargetText):
+    """The methods of a translator's preprocessor that need no tensors.
+
+    Attributes:
+        tokenizer, target_length: see `TargetText`.
+        source_length: maximum pieces of a source, its end token included.
+        source_end: whether the source gets an end token.
+    """
+
+    source_length: int
+    source_end: bool
+
+    def encode(self, texts: Any, length: int | None = None) -> list[list[int]]:
+        """Returns the source pieces of each text, unpadded.
+
+        Args:
+            texts: a str, or a list of str.
+            length: maximum pieces of a text, its end token included. Default:
+                `source_length`.
+
+        Raises:
+            TypeError: for a text that is not a str; the message gives its position.
+            ValueError: for a length without room for a piece.
+        """
+        length = self.source_length if length is None else length
+        integer("length", length, 1 + bool(self.source_end))
+        return self._source_rows(check_texts(texts), length, "texts")
+
+    def _source_rows(self, texts, length, name):
+        if not self.source_end:
+            return self._cut(texts, length, name)
+        end = self.tokenizer.end_token_id
+        rows = self._cut(texts, length - 1, name)
+        return [[*row, end] if row else row for row in rows]
 
 
 def needed_preprocessor(task: Any, use: str) -> Any:

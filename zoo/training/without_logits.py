@@ -1,4 +1,4 @@
-"""Trains a translator without materializing its logits."""
+"""Trains a translator or a captioner without materializing its logits."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import keras
 
 from zoo.backend import Shape, Tensor
 from zoo.models.base import KeptValues
-from zoo.models.seq2seq import Translator
+from zoo.models.seq2seq import Seq2SeqTask
 
 
 class WithoutLogits(KeptValues, keras.Model):
-    """Trains a translator by what its output layer reads.
+    """Trains a task by what its output layer reads.
 
     `SmoothedCrossEntropy.projected` has loss and gradient of the output layer in one
     pass, a slice of time after another: `zoo.training.projection`. All weights are the
@@ -18,7 +18,7 @@ class WithoutLogits(KeptValues, keras.Model):
     `task.preprocessor` first.
 
     Args:
-        task: a `zoo.models.Translator`.
+        task: a `zoo.models.Translator` or a captioner.
 
     Call arguments: the task's.
 
@@ -44,11 +44,12 @@ class WithoutLogits(KeptValues, keras.Model):
     def serves(model: Any, loss: Any) -> bool:
         """Whether a model can be trained with a loss without its logits.
 
-        That is a translator whose output layer is a plain matrix product, but not in
-        float16: the gradient would be made before the loss is scaled up, and vanish.
+        That is a translator or a captioner whose output layer is a plain matrix
+        product, but not in float16: the gradient would be made before the loss is
+        scaled up, and vanish.
         """
         return (
-            isinstance(model, Translator)
+            isinstance(model, Seq2SeqTask)
             and hasattr(loss, "projected")
             and model.backbone.compute_dtype != "float16"
             and model.backbone.has_plain_output

@@ -1,0 +1,64 @@
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import close, randomize, same_config, to_numpy
+from tests.layers.reference import named
+from zoo.layers import ImageEncoder
+
+IMAGES = np.random.default_rng(3).integers(0, 256, (2, 13, 18, 3)).astype("uint8")
+
+
+def reference_block(x, kernel, bias):
+    """A 3 × 3 convolution with zeros around, relu, 2 × 2 maxima: pixel by pixel."""
+    height, width, _ = x.shape
+    padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
+    out = np.zeros((height, width, kernel.shape[-1]))
+    for i in range(height):
+        for j in range(width):
+            patch = padded[i : i + 3, j : j + 3]
+            out[i, j] = np.einsum("abc,abcd->d", patch, kernel) + bias
+    out = np.maximum(out, 0)[: height // 2 * 2, : width // 2 * 2]
+    return out.reshape(height // 2, 2, width // 2, 2, -1).max((1, 3))
+
+
+def test_the_grid_is_that_of_its_equations():
+    encoder = ImageEncoder((3, 5))
+    encoder.build(IMAGES.shape)
+    randomize(encoder, 0.4)
+    found = to_numpy(encoder(IMAGES))
+    assert found.shape == (2, 3, 4, 5) == encoder.compute_output_shape(IMAGES.shape)
+    for image, grid in zip(IMAGES, found, strict=True):
+        x = image.astype("float64") / 127.5 - 1
+        for convolution in encoder.convolutions:
+            weights = named(convolution)
+            x = reference_block(x, weights["kernel"], weights["bias"])
+        close(grid, x + to_numpy(encoder.places), atol=1e-4)
+
+
+def test_images_of_any_dtype_are_the_same():
+    encoder = ImageEncoder((3,))
+    wanted = to_numpy(encoder(IMAGES))
+    for dtype in ("float32", "int32"):
+        close(encoder(IMAGES.astype(dtype)), wanted)
+
+
+def test_config_and_half_precision():
+    encoder = ImageEncoder((3, 4), dtype="mixed_bfloat16")
+    assert keras.backend.standardize_dtype(encoder(IMAGES).dtype) == "bfloat16"
+    again = same_config(encoder)
+    assert again.filters == (3, 4)
+    assert {v.dtype for v in encoder.weights} == {"float32"}
+
+
+@pytest.mark.parametrize("shape", [(None, None, None, 3), (None, 3, 16, 3)])
+def test_an_image_must_have_a_size_and_room(shape):
+    with pytest.raises(ValueError, match="known size, of 4 pixels or more.*Received"):
+        ImageEncoder((2, 2)).build(shape)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="must not be empty"):
+        ImageEncoder(())
+    with pytest.raises(ValueError, match="`filters` must be"):
+        ImageEncoder((4, 0))

@@ -1,0 +1,81 @@
+"""The captioner's run; tests/recipes/test_show_attend_tell.py trains one."""
+
+import types
+
+import numpy as np
+import pytest
+
+from zoo.data import draw_formulas, draw_scenes
+from zoo.run.captions import SIGNATURES, Captions, card_scores, examples, scores, worst
+from zoo.training import Optimizer
+
+
+class Perfect:
+    """A captioner that knows the scenes, and looks where its words are."""
+
+    def __init__(self, wrong=()):
+        self.scenes, self.wrong = draw_scenes(40, "test"), set(wrong)
+
+    def caption(self, images, **_):
+        assert (images[0] == self.scenes[0].draw()).all()
+        return [
+            "a dog" if number in self.wrong else scene.caption
+            for number, scene in enumerate(self.scenes[: len(images)])
+        ]
+
+    def align(self, images, captions, **_):
+        assert captions == [scene.caption for scene in self.scenes]
+        grid = (np.arange(20) + 0.5) / 20
+        found = []
+        for scene in self.scenes:
+            rows = []
+            for box in scene.boxes:
+                x, y = (0.5, 0.5) if box is None else np.mean([box[:2], box[2:]], 0)
+                row = np.exp(-((grid - y)[:, None] ** 2 + (grid - x) ** 2) / 0.002)
+                rows.append(row / row.sum())
+            found.append(types.SimpleNamespace(alignment=np.array(rows)))
+        return found
+
+
+@pytest.mark.backend_free
+def test_scores_of_a_captioner_that_knows():
+    found = scores(Perfect(), "scenes", count=40)
+    assert found["true"] == found["peak"] == found["centre"] == 100.0
+    assert found["mass"] > 95 and found["chance"] < 15
+    assert found["word peak"] == 100.0
+    assert scores(Perfect(wrong=[3, 7]), "scenes", count=40)["true"] == 95.0
+    rows = card_scores("mine", "scenes", found)
+    assert [row["metric"] for row in rows] == [
+        *("true", "peak", "centre", "mass", "word peak")
+    ]
+    assert set(SIGNATURES) >= {row["metric"] for row in rows}
+
+
+@pytest.mark.backend_free
+def test_the_worst_are_those_that_are_not_true(monkeypatch):
+    monkeypatch.setattr("zoo.run.captions.TESTED", 40)
+    model = Perfect(wrong=[7, 3])
+    found = worst(model, "scenes")
+    assert [row["source"] for row in found] == ["scenes test 3", "scenes test 7"]
+    assert found[0]["reference"] == model.scenes[3].caption
+    assert found[0]["output"] == "a dog"
+
+
+@pytest.mark.backend_free
+def test_examples_are_of_the_data_named():
+    assert examples("scenes", 3, "valid") == draw_scenes(3, "valid")
+    assert examples("formulas", 3, "valid") == draw_formulas(3, "valid")
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data": "photographs"}, "`?data`? must be one of"),
+        ({"images": 0}, "`images` must be at least 1"),
+        ({"epochs": 0}, "`epochs` must be at least 1"),
+    ],
+)
+def test_bad_choices(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Captions(**{"epochs": 1, "optimizer": Optimizer("adam", 1e-3), **changes})

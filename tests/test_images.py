@@ -1,0 +1,124 @@
+import sys
+
+import numpy as np
+import pytest
+
+from zoo.images import read_images
+
+pytestmark = pytest.mark.backend_free
+Image = pytest.importorskip("PIL.Image", reason="images are read by Pillow")
+
+SHAPE = (6, 9, 3)
+ARRAY = np.random.default_rng(1).integers(0, 256, SHAPE).astype("uint8")
+
+
+def read(image, shape=SHAPE):
+    array, single = read_images(image, shape)
+    assert array.dtype == np.uint8 and array.shape[1:] == shape
+    assert single == (len(array) == 1)
+    return array[0]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        ARRAY,
+        ARRAY.astype("int64"),
+        ARRAY / 255.0,
+        (ARRAY / 255.0).astype("float32"),
+        Image.fromarray(ARRAY),
+    ],
+    ids=["bytes", "integers", "floats", "float32", "pillow"],
+)
+def test_any_form_gives_the_same_bytes(image):
+    assert (read(image) == ARRAY).all()
+
+
+def test_a_file_by_str_or_path(tmp_path):
+    path = tmp_path / "image.png"
+    Image.fromarray(ARRAY).save(path)
+    assert (read(path) == ARRAY).all() and (read(str(path)) == ARRAY).all()
+
+
+def test_several_of_different_forms():
+    array, single = read_images([ARRAY, Image.fromarray(ARRAY), ARRAY / 255], SHAPE)
+    assert array.shape == (3, *SHAPE) and not single
+    array, single = read_images(np.stack([ARRAY] * 2), SHAPE)
+    assert array.shape == (2, *SHAPE) and not single
+    assert read_images([], SHAPE)[0].shape == (0, *SHAPE)
+    assert read_images([ARRAY], SHAPE)[1] is False
+
+
+def test_grey_and_rgb_become_each_other():
+    grey = ARRAY[..., 0]
+    assert (read(grey) == grey[..., None]).all()
+    assert (read(grey[..., None]) == grey[..., None]).all()
+    array, _ = read_images(ARRAY, (6, 9, 1))
+    wanted = ARRAY @ np.array([0.299, 0.587, 0.114])
+    assert np.abs(array[0, ..., 0] - wanted).max() <= 0.51
+
+
+def test_what_is_transparent_is_white():
+    clear = Image.new("RGBA", (9, 6), (0, 0, 0, 0))
+    assert (read(clear) == 255).all()
+
+
+def test_another_size_is_cut_in_the_middle_and_scaled():
+    """A wide image of three stripes: the middle one is left."""
+    wide = np.zeros((12, 54, 3), "uint8")
+    wide[:, 18:36] = 200
+    assert (read(wide)[:, 2:-2] == 200).all()  # the rim mixes with its neighbours
+    assert read(wide).min() > 150
+    high = np.zeros((60, 18, 3), "uint8")
+    high[24:36] = 100
+    assert (read(high)[2:-2] == 100).all() and read(high).min() > 75
+    # Of the same proportions nothing is lost.
+    assert abs(int(read(ARRAY.repeat(4, 0).repeat(4, 1)).mean()) - ARRAY.mean()) < 2
+
+
+def test_other_channels_are_numbers_as_they_are():
+    grid = np.random.default_rng(0).normal(size=(2, 3, 7)).astype("float32")
+    array, single = read_images(grid, (2, 3, 7))
+    assert single and array.dtype == np.float32 and (array[0] == grid).all()
+    with pytest.raises(ValueError, match=r"shape \(2, 3, 7\). Received: \(3, 2, 7\)"):
+        read_images(grid.transpose(1, 0, 2), (2, 3, 7))
+
+
+@pytest.mark.parametrize(
+    ("image", "error", "message"),
+    [
+        (ARRAY / 100.0, ValueError, "from 0 to 1 .*Received: from 0"),
+        (-ARRAY.astype(float), ValueError, "from 0 to 1"),
+        (ARRAY.astype(int) * 2, ValueError, "integers from 0 to 255.*int64 from"),
+        (np.full(SHAPE, np.nan), ValueError, "from 0 to 1"),
+        (ARRAY[..., :2], ValueError, r"1 or 3 channels last. Received: \(6, 9, 2\)"),
+        (np.zeros((0, 4, 3)), ValueError, "Received: .0, 4, 3"),
+        (ARRAY.astype(complex), ValueError, "Received: complex128"),
+        (5, TypeError, "a PIL image or a list of them. Received: 5"),
+        ([ARRAY, 5], TypeError, r"images\[1\] must be an array.*Received: 5"),
+        ("no/such.png", FileNotFoundError, "there is no file 'no/such.png'"),
+    ],
+)
+def test_what_is_no_image(image, error, message):
+    with pytest.raises(error, match=message):
+        read_images(image, SHAPE)
+
+
+def test_a_file_that_is_no_image(tmp_path):
+    path = tmp_path / "text.png"
+    path.write_text("no image")
+    with pytest.raises(ValueError, match="is no image that Pillow reads"):
+        read_images(path, SHAPE)
+    whole = tmp_path / "cut.png"
+    Image.fromarray(ARRAY.repeat(20, 0)).save(whole)
+    whole.write_bytes(whole.read_bytes()[:60])
+    with pytest.raises(ValueError, match="is no image that Pillow reads"):
+        read_images(whole, SHAPE)
+
+
+def test_an_array_of_the_right_size_needs_no_pillow(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert (read(ARRAY) == ARRAY).all()
+    for image in (tmp_path / "a.png", ARRAY[:3]):
+        with pytest.raises(ImportError, match=r"pip install 'attention-zoo\[plot\]'"):
+            read_images(image, SHAPE)

@@ -1,0 +1,157 @@
+"""Images of any form as arrays of a model's shape. Imports no Keras."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zoo.strings import describe
+
+CHANNELS = (1, 3)  # of what is an image: grey, or red, green and blue
+
+
+def read_images(images: Any, shape: tuple[int, int, int]) -> tuple[np.ndarray, bool]:
+    """Returns images as one array.
+
+    Args:
+        images: one image or several, as `zoo.models.ShowAttendTellCaptioner.caption`
+            takes them.
+        shape: height, width and channels of the result.
+
+    Returns:
+        uint8 `(N, *shape)` from 0 to 255, and whether `images` was a single one. For
+        other than 1 or 3 channels, float32 numbers as they are.
+
+    Raises:
+        TypeError: for anything else; the message gives its position.
+        ValueError: for an array of another shape or range, or a damaged file.
+        FileNotFoundError: if a file is not there.
+        ImportError: without Pillow, for a file, or an image of another size.
+
+    Example:
+        >>> array, single = read_images(np.zeros((4, 6), "uint8"), (4, 6, 3))
+        >>> array.shape, single
+        ((1, 4, 6, 3), True)
+    """
+    single = _is_single(images)
+    given = [images] if single else list(images)
+    size = np.uint8 if shape[-1] in CHANNELS else np.float32
+    array = np.zeros((len(given), *shape), size)
+    for place, image in enumerate(given):
+        array[place] = _read(image, shape, "image" if single else f"images[{place}]")
+    return array, single
+
+
+def _is_single(images):
+    if isinstance(images, (str, os.PathLike)) or hasattr(images, "convert"):
+        return True
+    if isinstance(images, (list, tuple)):
+        return False
+    if not hasattr(images, "shape"):
+        raise TypeError(
+            "images must be an array, a path, a PIL image or a list of them. "
+            f"Received: {describe(images)}"
+        )
+    return len(images.shape) < 4
+
+
+def _read(image, shape, name):
+    if isinstance(image, (str, os.PathLike)):
+        image = _open(image, name)
+    if hasattr(image, "convert"):  # a PIL image
+        image = _rgb(image)
+    elif not hasattr(image, "shape"):
+        raise TypeError(
+            f"{name} must be an array, a path or a PIL image. Received: "
+            f"{describe(image)}"
+        )
+    array = np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
+    if shape[-1] not in CHANNELS:
+        if array.shape != shape:
+            raise ValueError(
+                f"{name} must have the shape {shape}. Received: {array.shape}"
+            )
+        return array
+    array = _bytes(array, name)
+    if array.shape[:2] != shape[:2]:
+        array = _cropped(array, shape[0], shape[1])
+    if shape[-1] == 1 and array.shape[-1] == 3:
+        return _rounded(array @ np.array([[0.299], [0.587], [0.114]]))
+    return array
+
+
+def _bytes(array, name):
+    """The array as uint8 `(H, W, 1 or 3)`."""
+    if array.ndim == 2:
+        array = array[..., None]
+    if array.ndim != 3 or array.shape[-1] not in CHANNELS or 0 in array.shape:
+        raise ValueError(
+            f"{name} must have the shape (height, width), or with 1 or 3 channels "
+            f"last. Received: {array.shape}"
+        )
+    if array.dtype.kind == "f":
+        if not (array.min() >= 0 and array.max() <= 1):
+            raise ValueError(
+                f"{name} of floats must have numbers from 0 to 1 (of integers, from 0 "
+                f"to 255). Received: from {array.min():g} to {array.max():g}"
+            )
+        return _rounded(array.astype("float32") * 255)
+    if array.dtype.kind not in "iub" or array.min() < 0 or array.max() > 255:
+        raise ValueError(
+            f"{name} must have integers from 0 to 255, or floats from 0 to 1. "
+            f"Received: {array.dtype} from {array.min()} to {array.max()}"
+        )
+    return array.astype("uint8")
+
+
+def _rounded(array):
+    return np.round(array).clip(0, 255).astype("uint8")
+
+
+# === Pillow ===
+def _pillow():
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ImportError(
+            "image files, and images of another size than the model's, need Pillow: "
+            "pip install 'attention-zoo[plot]'"
+        ) from None
+    return Image
+
+
+def _open(path, name):
+    image_module = _pillow()
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{name}: there is no file {os.fspath(path)!r}")
+    try:
+        with image_module.open(path) as image:
+            return _rgb(image)
+    except (OSError, ValueError, SyntaxError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{name} is no image that Pillow reads: {reason}") from error
+    except image_module.DecompressionBombError as error:
+        raise ValueError(f"{name} is too large: {error}") from error
+
+
+def _rgb(image):
+    """A PIL image as an array, what is transparent on white."""
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        ground = _pillow().new("RGBA", image.size, "white")
+        image = _pillow().alpha_composite(ground, image)
+    return np.asarray(image.convert("RGB"))
+
+
+def _cropped(array, height, width):
+    """The largest middle part of the shape's proportions, scaled to it."""
+    image_module = _pillow()
+    image = image_module.fromarray(array if array.shape[-1] == 3 else array[..., 0])
+    scale = min(image.width / width, image.height / height)
+    w, h = scale * width, scale * height
+    left, top = (image.width - w) / 2, (image.height - h) / 2
+    box = (left, top, left + w, top + h)
+    scaled = image.resize((width, height), image_module.Resampling.BICUBIC, box=box)
+    scaled = np.asarray(scaled)
+    return scaled if scaled.ndim == 3 else scaled[..., None]

@@ -1,0 +1,246 @@
+"""The training of a captioner on generated images, and its scores."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from zoo.checks import one_of
+from zoo.run.config import ConfigurationError
+from zoo.run.recipe import at_least, try_choices
+from zoo.training.optimizers import Optimizer
+
+DATA = ("scenes", "formulas")
+TESTED = 1000  # images of the test
+VALID = 300
+SIGNATURES = {
+    "true": "share of captions that are true of the scene, beam 5",
+    "exact": "share of captions equal to the formula, beam 5",
+    "peak": "share of phrases at whose sharpest look the place of most attention meets "
+    "the thing",
+    "centre": "the same of the centre of attention, which lies on the thing",
+    "mass": "mean attention to places that meet the thing, at a phrase's sharpest look",
+    "word peak": "as peak, of each word of size, colour or shape by itself",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Captions:
+    """The choices of a captioner's run.
+
+    Attributes:
+        epochs, optimizer, patience: as in `zoo.run.Scale`.
+        data: "scenes" or "formulas".
+        images: number of training images.
+        model: arguments of the backbone, except vocabulary and images.
+        loss: arguments of `SmoothedCrossEntropy`.
+        batch_size: images of a batch.
+        buckets: padded lengths of captions, each compiled once.
+
+    Raises:
+        ValueError: for a number out of range, or other data.
+    """
+
+    epochs: int
+    optimizer: Optimizer
+    data: str = "scenes"
+    images: int = 12_000
+    model: dict[str, Any] = dataclasses.field(default_factory=dict)
+    loss: dict[str, Any] = dataclasses.field(default_factory=dict)
+    batch_size: int = 32
+    buckets: int = 3
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        least = {"epochs": 1, "images": 1, "batch_size": 1, "buckets": 1}
+        at_least(self, **least, patience=1)
+        one_of("data", self.data, DATA)
+
+
+def check(settings: Captions, changes: Any) -> None:
+    """Tries the choices before any work is done; see `Recipe`."""
+    from zoo.training.losses import SmoothedCrossEntropy
+
+    try_choices(
+        {
+            "loss": lambda: SmoothedCrossEntropy(**settings.loss),
+            "optimizer": lambda: settings.optimizer(1000, settings.epochs),
+        }
+    )
+
+
+def examples(data: str, count: int, split: str) -> list[Any]:
+    """Draws examples with `caption`, `boxes`, `draw` and `is_true`.
+
+    Args:
+        data: one of `DATA`.
+        count: their number.
+        split: "train", "valid" or "test".
+    """
+    from zoo.data import draw_formulas, draw_scenes
+
+    draw: Any = draw_scenes if data == "scenes" else draw_formulas
+    return draw(count, split)
+
+
+def train(run: Any) -> dict[str, Any]:
+    """Trains a captioner, writes its preset and returns its scores."""
+    from zoo.models import (
+        ShowAttendTell,
+        ShowAttendTellCaptioner,
+        ShowAttendTellCaptionerPreprocessor,
+    )
+    from zoo.text import Tokenizer
+    from zoo.training.callbacks import Monitor
+    from zoo.training.losses import SmoothedCrossEntropy
+
+    settings = run.settings
+    run.say(f"drawing {settings.images + VALID:,} images")
+    given = examples(settings.data, settings.images, "train")
+    valid = examples(settings.data, VALID, "valid")
+    captions = [example.caption for example in given]
+    tokenizer = Tokenizer(proto=_vocabulary(captions))
+    images = np.stack([example.draw() for example in given])
+    shape = images.shape[1:]
+    rows = tokenizer.tokenize(captions)
+    preprocessor = ShowAttendTellCaptionerPreprocessor(
+        tokenizer,
+        image_shape=shape,
+        target_length=8 * -(-(max(map(len, rows)) + 2) // 8),
+        dtype="float32",  # or the preset would have the run's precision
+    )
+    try:
+        backbone = ShowAttendTell(
+            tokenizer.vocabulary_size(), image_shape=shape, **settings.model
+        )
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"model: {error}") from error
+    task = ShowAttendTellCaptioner(backbone, preprocessor)
+    held_out = np.stack([example.draw() for example in valid])
+
+    def validate(_):
+        texts = task.caption(held_out, beam_size=1, batch_size=100)
+        return {"val_true": _true(valid, texts)}
+
+    run.fit(
+        task,
+        _batches(settings, images, rows, run.seed),
+        SmoothedCrossEntropy(**settings.loss),
+        validate,
+        Monitor("val_true", "max"),
+        backbone=backbone,
+    )
+    task = run.save(task)
+    results = scores(task, settings.data)
+    shown = "  ".join(f"{name} {value:.2f}" for name, value in results.items())
+    run.say(f"test: {shown}")
+    if run.scale_name != "tiny":
+        run.write_card(task, **_card(run, task, results))
+    return {settings.data: results}
+
+
+def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
+    """Scores a captioner on test images.
+
+    Args:
+        task: the captioner.
+        data: one of `DATA`.
+        count: images. Default: 1,000.
+
+    Returns:
+        dict of percentages: "true" (of formulas "exact"), the captions that are true of
+        their images; and while the model reads the captions that the images were drawn
+        with, those of `zoo.evaluation.grounding`: at the sharpest look of each phrase
+        ("a small red star": its word with the highest weight), and "word peak" of each
+        naming word by itself.
+    """
+    from zoo.evaluation import grounding
+
+    tests = examples(data, count or TESTED, "test")
+    images = np.stack([example.draw() for example in tests])
+    texts = task.caption(images, batch_size=100)
+    records = task.align(images, [test.caption for test in tests], batch_size=100)
+    weights = [record.alignment for record in records]
+    boxes = [test.boxes for test in tests]
+    looks, named = [], []
+    for test, alphas, row in zip(tests, weights, boxes, strict=True):
+        for first, end in test.phrases:
+            sharpest = alphas[first:end].max(axis=(1, 2)).argmax()
+            looks.append(alphas[first + sharpest][None])
+            named.append([row[end - 1]])
+    by_word = grounding(weights, boxes)
+    name = "true" if data == "scenes" else "exact"
+    return {
+        name: _true(tests, texts),
+        **grounding(looks, named),
+        "word peak": by_word["peak"],
+    }
+
+
+def worst(task: Any, data: str, count: int = 3) -> list[dict[str, str]]:
+    """Test captions that are not true, for a card."""
+    tests = examples(data, TESTED, "test")
+    images = np.stack([example.draw() for example in tests])
+    texts = task.caption(images, batch_size=100)
+    wrong = [
+        {"source": f"{data} test {i}", "reference": t.caption, "output": text}
+        for i, (t, text) in enumerate(zip(tests, texts, strict=True))
+        if not t.is_true(text)
+    ]
+    return wrong[:count]
+
+
+def card_scores(name: str, data: str, results: dict[str, float]) -> list[Any]:
+    """A card's scores."""
+    return [
+        {
+            "data": data,
+            "split": "test",
+            "metric": metric,
+            "value": round(results[metric], 4),
+            "signature": signature,
+            "command": f"KERAS_BACKEND=jax python -m tools.presets.measure {name}",
+        }
+        for metric, signature in SIGNATURES.items()
+        if metric in results
+    ]
+
+
+def _card(run, task, results):
+    data, size = run.settings.data, task.backbone.vocabulary_size
+    return {
+        "languages": ["en" if data == "scenes" else "zxx"],
+        "vocabulary": size,
+        # Without hard attention's baseline, which is the task's.
+        "sizes": {"parameters": task.backbone.count_params(), "vocabulary": size},
+        "scores": card_scores(run.name, data, results),
+        "examples": worst(task, data),
+    }
+
+
+def _true(examples, texts):
+    pairs = zip(examples, texts, strict=True)
+    return 100 * float(np.mean([example.is_true(text) for example, text in pairs]))
+
+
+def _vocabulary(captions):
+    """A SentencePiece model of the captions' words, which spaces separate."""
+    from zoo.text import train_tokenizer
+
+    words = {word for caption in captions for word in caption.split()}
+    # Four special pieces; every word is one.
+    return train_tokenizer(captions, len(words) + 4, model_type="word")
+
+
+def _batches(settings, images, rows, seed):
+    from zoo.text.rows import END_ID, START_ID, pad_rows
+    from zoo.training.batching import ArrayBatches, group_by_length
+
+    parts = []
+    lengths = [len(row) + 1 for row in rows]
+    for length, places in group_by_length(lengths, settings.buckets):
+        inputs = pad_rows([[START_ID, *rows[i]] for i in places], length)
+        labels = pad_rows([[*rows[i], END_ID] for i in places], length)
+        x = {"images": images[places], "target_ids": inputs}
+        parts.append((x, labels, (labels > 0).astype("float32")))
+    return ArrayBatches(parts, settings.batch_size, seed)
