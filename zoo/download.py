@@ -35,7 +35,7 @@ T = TypeVar("T")
 ATTEMPTS = 3
 PAUSE = 1.0
 # Seconds without a byte before a request is given up, and seconds for a whole file: the
-# largest one, of 14 MB, takes 700 at 20 kB/s.
+# largest one, of 18 MB, takes 900 at 20 kB/s.
 TIMEOUT = 30.0
 DEADLINE = 1800.0
 SILENT = 1.0  # seconds of waiting for another process before saying so

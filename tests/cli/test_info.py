@@ -57,3 +57,6 @@ def test_info_downloads_nothing(wheel, capsys):
     captured = capsys.readouterr()
     assert "Ada Lovelace" in captured.out and wheel.server.ranges == []
     assert captured.err == "zoo: tiny is downloaded when it is first used\n"
+    assert main(["info", "tiny", "--license", "cc0-1.0"]) == 2
+    assert "a model of your own" in capsys.readouterr().err
+    assert wheel.server.ranges == []

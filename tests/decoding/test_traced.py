@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.decoding.reference import LIMITS, SOURCES, Table
-from zoo.decoding import BeamSearch, search_ids
+from zoo.decoding import BeamSearch, search_ids, traced
 from zoo.decoding.traced import can_trace
 from zoo.models import Luong, LuongTranslator
 
@@ -50,13 +50,30 @@ def same(found, expected):
 @pytest.mark.parametrize("beams", [1, 2, 5])
 @pytest.mark.parametrize("penalties", [(0.0, 0.0), (1.0, 0.3)])
 def test_ties_are_settled_as_ever(beams, penalties, monkeypatch):
-    table = Table().fill(beams)
+    table = Table(100).fill(beams)  # more words than are sorted at once
     # Few values, and so equal words and equal hypotheses.
     table.logits.assign(np.round(keras.ops.convert_to_numpy(table.logits)))
-    search = BeamSearch(beams, *penalties, n_best=beams)
+    search, used, step = BeamSearch(beams, *penalties, n_best=beams), [], traced.step
     assert can_trace(table)
     expected = plain(search, monkeypatch)(table, SOURCES, LIMITS)
+
+    def note(one, *arguments):
+        used.append(one)
+        return step(one, *arguments)
+
+    monkeypatch.setattr(traced, "step", note)
     same(search(table, SOURCES, LIMITS), expected)
+    # A step with ties is made again as it is; greedy search needs none.
+    assert (search in used) == (beams > 1)
+
+
+def test_a_prefix_of_numpy_is_that_of_the_call():
+    table, search = Table().fill(3), BeamSearch(2)
+    for word in (4, 1):
+        prefix = np.zeros((len(SOURCES), LIMITS.max()), "int32")
+        prefix[0, 0] = word
+        ids, _ = search(table, SOURCES, LIMITS, int(LIMITS.max()), prefix)
+        assert int(ids[0, 0, 0]) == word
 
 
 def make():

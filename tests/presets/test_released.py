@@ -204,7 +204,7 @@ def test_a_damaged_file_in_the_cache_is_refused(wheel):
     weights.write_bytes(weights.read_bytes()[:-1] + b"!")
     with pytest.raises(PresetError, match="model.weights.h5 in .* is altered") as e:
         locate("tiny")
-    assert str(e.value).endswith(f". Without {weights.parent} it is fetched anew")
+    assert str(e.value).endswith(f". Remove {weights.parent} to download it again")
     shutil.rmtree(weights.parent)
     locate("tiny")
 

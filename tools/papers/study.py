@@ -7,9 +7,10 @@
 
 The first works through all runs of `tools.papers.arms`, one after another, each in a
 process of its own. Stopped, and started again, it goes on where it was, within a run
-too; of several that share a folder each takes runs that no other has. The second is one
-of the runs. `--page` appends what the folder has to docs/reproduction/study.jsonl and
-writes the study's part of docs/reproduction.md and its pictures: nothing is trained.
+too. Several processes may share a folder, each taking runs that no other has. The
+second is one of the runs. `--page` appends what the folder has to
+docs/reproduction/study.jsonl and writes the study's part of docs/reproduction.md and
+its pictures: nothing is trained.
 """
 
 import argparse
@@ -112,7 +113,7 @@ def _known():
 
 
 def _start(name, seed, work):
-    """Does a run in a process of its own, which a signal to this one ends, too."""
+    """Does a run in a process of its own, which ends when this one is told to."""
     print(f"{name}, seed {seed}", flush=True)
     command = [sys.executable, "-m", "tools.papers.study", "--work", str(work)]
     command += ["--run", name, str(seed)]
@@ -121,7 +122,9 @@ def _start(name, seed, work):
         sys.exit(128 + signal.SIGTERM)
 
     before = signal.signal(signal.SIGTERM, end)
-    process = subprocess.Popen(command, cwd=ROOT)
+    # Outside the terminal's process group: Ctrl-C reaches it by `terminate` alone. A
+    # second signal would kill it before it has saved.
+    process = subprocess.Popen(command, cwd=ROOT, process_group=0)
     try:
         return process.wait()
     except BaseException:
@@ -133,7 +136,7 @@ def _start(name, seed, work):
 
 
 def status(jobs, work):
-    """Tells how many runs are done, under way and left, a line for each arm."""
+    """Tells how many runs are done and how many begun, a line for each arm."""
     known, lines = _known(), []
     for name in dict.fromkeys(name for name, _ in jobs):
         seeds = [seed for one, seed in jobs if one == name]

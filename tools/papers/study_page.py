@@ -148,8 +148,8 @@ def _scores(results):
         parts.append(
             "±: deviation over the seeds. BLEU: test_2016_flickr, beam 5. Perplexity: "
             "of translators, for each piece of the references; of language models, "
-            "for each word of the test text. Minutes are of training, on a machine "
-            "that did other work as well."
+            "for each word of the test text. Minutes are of training, on a shared "
+            "machine."
         )
     return parts
 
@@ -201,10 +201,10 @@ def _method():
         "over seeds, and that over the test's sentences, drawn anew 1,000 times, the "
         f"same ones for all (`tools/papers/significance.py`). ±: the interval of "
         f"{1 - SURE:.0%}. A claim holds or doesn't if p is below {SURE}; fewer than "
-        f"{LEAST} seeds say nothing. Where it can't be told, the difference that so "
+        f"{LEAST} seeds say nothing. Where it can't be told, the difference that this "
         f"many seeds find with a chance of {POWER:.0%} is given, and how many seeds "
-        "one of the size at hand needs. Of twenty claims without any truth one "
-        "would come out wrong."
+        "one of the size at hand needs. If no difference were real, up to one claim "
+        "in twenty would still get a verdict."
     )
 
 

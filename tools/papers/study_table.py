@@ -93,7 +93,9 @@ def append(work, path=TABLE):
         found = [
             Result(json.loads(file.read_text(encoding="utf-8")))
             for file in sorted(
-                work.glob("*-[0-9]*.json"), key=lambda f: f.stat().st_mtime_ns
+                # Not ARM-SEED.part.json, which is being written.
+                work.glob("*-*[0-9].json"),
+                key=lambda f: f.stat().st_mtime_ns,
             )
         ]
         new = [one for one in found if one.key not in results | failed]

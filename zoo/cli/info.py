@@ -51,14 +51,15 @@ def run(arguments: argparse.Namespace) -> None:
     """
     (name,), words = split_presets(arguments)
     no_words(words, arguments)
+    pending = presets.pending(name)
     if arguments.license is not None or arguments.terms is not None:
-        _state(name, find_preset(name), arguments)
-    card = presets.pending(name) or read_card(find_preset(name))
+        _state(name, None if pending else find_preset(name), arguments)
+    card = pending or read_card(find_preset(name))
     if arguments.json:
         return print_json(card.to_dict())
     for label, value in _facts(card):
         print(f"{label:<11} {value}")
-    if presets.pending(name):
+    if pending:
         progress(f"{name} is downloaded when it is first used")
     if missing := unstated(card.to_dict()):
         progress(
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _state(name, folder, arguments):
     """Writes licence and terms into the card of a model of one's own."""
-    if not Path(name).expanduser().is_dir():
+    if folder is None or not Path(name).expanduser().is_dir():
         raise BadInput(
             f"--license and --terms are for a model of your own, in a folder, received "
             f"{name}"

@@ -26,8 +26,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--license",
         metavar="ID",
         action="append",
-        help="only presets under it, as apache-2.0; cc-by stands for all its versions "
-        "(and not for cc-by-nc); may be repeated",
+        help="only presets under this licence, as apache-2.0; cc-by stands for all "
+        "its versions (and not for cc-by-nc); may be repeated",
     )
     command.add_argument("--json", action="store_true", help="print the cards as JSON")
 
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _licensed(cards, wanted):
-    """Returns the cards under one of some licences, given with a version or without."""
+    """Returns the cards under any of these licences, with a version or without."""
     if not wanted:
         return cards
     spellings = {

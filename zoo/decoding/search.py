@@ -181,7 +181,7 @@ class Search:
         sentences = Sentences(
             memory,
             limits,
-            prefix,
+            None if prefix is None else ops.cast(prefix, "int32"),
             None if banned is None else ops.cast(banned, "int32"),
             # Only the coverage penalty asks for it, and only of text.
             ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]

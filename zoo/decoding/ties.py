@@ -7,10 +7,10 @@ from keras import ops
 
 from zoo.backend import Tensor
 
-# Under JAX and TensorFlow: a block has a multiple of so many values. XLA finds maxima
+# Under JAX and TensorFlow the width of a block is a multiple of this: XLA finds maxima
 # of 48 values three times as fast as those of 32 or 34.
 _BLOCK = 48
-FEW = 64  # under torch: so many values are sorted at once
+FEW = 64  # torch sorts up to this many values
 
 
 def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
@@ -37,11 +37,9 @@ def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
     if size <= FEW:
         largest, indices = values.sort(dim=-1, descending=True, stable=True)
         return largest[..., :k], indices[..., :k]
-    # One more value shows whether the last one has an equal.
-    largest, indices = torch.topk(values, min(k + 1, size))
-    equal = (largest[..., 1:] == largest[..., :-1]) & (largest[..., 1:] > floor)
-    if not equal.any():
-        return largest[..., :k], indices[..., :k]
+    largest, indices, tied = any_top_k(values, k, floor)
+    if not tied:
+        return largest, indices
     # Take some more and sort them, unless there may be yet more equals.
     largest, indices = torch.topk(values, min(4 * k, size))
     missing = (largest[..., -1] == largest[..., k - 1]) & (largest[..., -1] > floor)
@@ -54,11 +52,21 @@ def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
     return largest.gather(-1, order), indices.gather(-1, order)
 
 
-def _of_blocks(values, k):
-    """`ops.top_k` of many values.
+def any_top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`top_k` under torch with ties in any order, and whether there are any."""
+    import torch
 
-    It sorts, or nearly so. The k largest values are in the k blocks with the largest
-    maxima, and maxima are found by a plain reduction.
+    # One more value shows whether the last one has an equal.
+    largest, indices = torch.topk(values, min(k + 1, values.shape[-1]))
+    equal = (largest[..., 1:] == largest[..., :-1]) & (largest[..., 1:] > floor)
+    return largest[..., :k], indices[..., :k], equal.any()
+
+
+def _of_blocks(values, k):
+    """`ops.top_k`, faster for many values, which it sorts or nearly so.
+
+    The k largest values are in the k blocks with the largest maxima, and maxima are
+    found by a plain reduction.
     """
     size = values.shape[-1]
     width = _BLOCK * math.ceil(math.isqrt(size // k) / _BLOCK)

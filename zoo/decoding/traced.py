@@ -1,7 +1,7 @@
 """The steps of a search under torch, recorded once for each shape.
 
 More than half of a step of greedy search is Keras's and Python's own work for each
-operation, which a recorded step is without. It is recorded by `torch.jit.trace`, which
+operation, which a recorded step doesn't do. It is recorded by `torch.jit.trace`, which
 takes a fraction of the time of its successors, `torch.export` and `torch.compile`.
 """
 
@@ -17,19 +17,23 @@ from keras import tree
 from zoo.backend import Tensor
 from zoo.decoding.beam_state import LOW, BeamState, Sentences, step
 from zoo.decoding.compiled import kept
-from zoo.decoding.ties import FEW, top_k
+from zoo.decoding.ties import FEW, any_top_k, top_k
 
 
 def can_trace(model: Any) -> bool:
-    """Whether the steps of a search with a model can be recorded, under torch.
+    """Returns whether the steps of a search with a model can be recorded.
 
-    Not those of an object of the user's own that has no Keras variables, nor with LoRA,
-    whose sums are computed before a search.
+    Only torch records them. Those of a user's own object without Keras variables are
+    not recorded, nor those of a model with LoRA, whose sums are computed before a
+    search.
     """
     if keras.backend.backend() != "torch":
         return False
-    names = [variable.name for variable in getattr(model, "variables", ())]
-    return bool(names) and not any(name.startswith("lora_") for name in names)
+    variables = getattr(model, "variables", ())
+    return bool(variables) and all(
+        isinstance(variable, keras.Variable) and not variable.name.startswith("lora_")
+        for variable in variables
+    )
 
 
 def run_traced(
@@ -50,15 +54,15 @@ def run_traced(
         advance = _recorded(search, model, beam, sentences)
         while int(beam.step) < steps and bool((beam.live > LOW / 2).any()):
             after, tied = advance(beam)
-            # Which of equal words comes first takes operations that depend on values.
+            # Putting equal words in order takes operations that depend on values.
             beam = step(search, model, beam, sentences) if tied else after
     return beam
 
 
 def _recorded(search, model, beam, sentences):
-    """Returns a function of a beam that returns the next one, and whether it has ties.
+    """Returns a function of a beam that returns the next one, and whether words tied.
 
-    What is recorded is kept with the model, and gets its weights anew.
+    The recorded program is kept with the model and takes the weights as arguments.
     """
     import torch
 
@@ -81,7 +85,7 @@ def _recorded(search, model, beam, sentences):
     def record(_):
         inputs = (*weights, *state, *constants)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # deprecated, and of what is constant here
+            warnings.simplefilter("ignore")  # deprecation, and shapes made constants
             return torch.jit.trace(advance, inputs, check_trace=False)
 
     kinds = tuple((x.shape, x.dtype, x.device) for x in (*state, *constants))
@@ -95,7 +99,7 @@ def _recorded(search, model, beam, sentences):
 
 
 def _tensors(structure: Any) -> tuple[list[Tensor], Callable[[Any], Any]]:
-    """The tensors of a nested structure, and a function that puts others in it.
+    """Returns a structure's tensors, and a function that puts others in their places.
 
     What isn't a tensor stays as it is.
     """
@@ -112,13 +116,9 @@ def _tensors(structure: Any) -> tuple[list[Tensor], Callable[[Any], Any]]:
 
 
 def _any_top_k(ties, values, k, floor):
-    """`zoo.decoding.ties.top_k` in any order; appends whether it may be another one."""
-    import torch
-
+    """`zoo.decoding.ties.top_k`; where its order depends on ties, appends if any."""
     if k == 1 or values.shape[-1] <= FEW:
         return top_k(values, k, floor)  # without a choice that depends on values
-    # One more value shows whether the last one has an equal.
-    largest, indices = torch.topk(values, min(k + 1, values.shape[-1]))
-    equal = (largest[..., 1:] == largest[..., :-1]) & (largest[..., 1:] > floor)
-    ties.append(equal.any())
-    return largest[..., :k], indices[..., :k]
+    largest, indices, tied = any_top_k(values, k, floor)
+    ties.append(tied)
+    return largest, indices

@@ -55,15 +55,15 @@ def fetch(name: str) -> str | None:
 def upload(folder: StrPath, name: str, private: bool = False) -> str:
     """Uploads a preset to Hugging Face in one commit, with its page and scores.
 
-    The page, README.md, has the scores as its `model-index`. Those of corpora that the
+    The page, README.md, has the scores as its `model-index`. Those on corpora that the
     hub has (`HUB_DATASETS`) are in `.eval_results` as well, a file each:
-    https://huggingface.co/docs/hub/eval-results. Files of an earlier upload that are
-    not the preset's are deleted.
+    https://huggingface.co/docs/hub/eval-results. Other files of the repository that
+    loading would fetch (JSON, HDF5, assets) and other scores are deleted.
 
     Args:
         folder: a preset folder with its card; see `zoo.presets.verify`.
         name: `hf://user/name`; the repository is made if there is none.
-        private: whether a repository that is made is private.
+        private: whether a new repository is private.
 
     Returns:
         The address of the commit.

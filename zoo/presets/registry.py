@@ -100,7 +100,9 @@ def locate(name: StrPath) -> Path:
         except PresetError as error:
             if not released.is_download(folder):
                 raise
-            raise PresetError(f"{error}. Without {folder} it is fetched anew") from None
+            raise PresetError(
+                f"{error}. Remove {folder} to download it again"
+            ) from None
     else:
         warnings.warn(
             f"{folder} has no {CARD_FILE}: its files cannot be verified",

@@ -1,8 +1,8 @@
-"""Presets of a release: a wheel has their cards alone, the rest is downloaded.
+"""Presets of a release: a wheel has only their cards and downloads the rest.
 
 `release.json` holds the address of the archives and the size and sha256 of each;
 `python -m tools.presets.release` makes the archives and writes it. Its address is null
-as long as nothing is published.
+until something is published.
 """
 
 import functools
@@ -53,10 +53,11 @@ def obtain(folder: Path, here: Sequence[str] = ()) -> Path:
 
     Raises:
         DownloadError: (an OSError) without an address, or if the archive cannot be
-            downloaded or stored.
+            downloaded.
+        OSError: if it cannot be unpacked into the cache folder.
         PresetError: if it is not the archive that the manifest describes.
     """
-    # It imports rich.
+    # Not at the top: it imports rich.
     from zoo.download import DownloadError, exclusive, fetch
 
     name, release = folder.name, _release()
@@ -64,7 +65,7 @@ def obtain(folder: Path, here: Sequence[str] = ()) -> Path:
     given = cache_folder() / "presets" / _file(name)
     unpack = functools.partial(_unpack, folder, cached, entry)
     with exclusive(cached.parent):
-        if _has_card_of(cached, folder):  # another process brought it
+        if _has_card_of(cached, folder):  # another process has downloaded it
             return cached
         if given.is_file():
             unpack(given)
@@ -106,13 +107,13 @@ def _file(name):
 
 
 def _cached(folder):
-    """Returns the place of one content: another version's stands elsewhere."""
+    """Returns the preset's folder in the cache, which depends on the archive."""
     digest = _release()["presets"][folder.name]["sha256"]
     return _root() / digest[:16] / folder.name
 
 
 def _has_card_of(cached, folder):
-    """Whether the cache has the preset, by the same card as the package's."""
+    """Whether the cache has the preset, with the same card as the package's."""
     path = cached / CARD_FILE
     return path.is_file() and path.read_bytes() == (folder / CARD_FILE).read_bytes()
 
@@ -147,11 +148,11 @@ def _verify(archive: Path, entry: dict[str, Any]) -> None:
 
 
 def _check_members(archive, members, card, entry):
-    """Refuses files that are not the preset's, links, and content beyond the size."""
+    """Refuses files that are not the preset's, links, and content that is too large."""
     expected = sorted([*card.files, CARD_FILE, README_FILE])
     names = sorted(member.filename for member in members)
     links = [m.filename for m in members if stat.S_ISLNK(m.external_attr >> 16)]
-    # It is not compressed.
+    # Archives are not compressed.
     large = sum(member.file_size for member in members) > entry["bytes"]
     if names != expected or links or large:
         raise PresetError(

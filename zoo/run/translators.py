@@ -239,7 +239,7 @@ def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale
 def tatoeba(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
     """Returns a scale of Tatoeba only, whose presets are free for any use (CC BY 4.0).
 
-    It is that of `small` without Multi30k, and as many steps.
+    It is `small` without Multi30k, in twice the epochs: about as many steps.
 
     Args:
         model: arguments of the backbone.

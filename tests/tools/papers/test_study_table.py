@@ -28,7 +28,8 @@ def test_results_are_appended_once(tmp_path):
     assert read(table) == ({}, {})
     write(work, "none", 2, scores={"e": 1.5})
     write(work, "local_p", 1, counts={"links": pack(LINKS)})
-    (work / "links.json").write_text("[]")  # the aligner's, no run
+    (work / "links.json").write_text("[]")  # no run
+    (work / "dot-1.part.json").write_text("{")  # being written
     assert set(append(work, table)) == {("none", 2), ("local_p", 1)}
     before = table.read_bytes()
     assert append(work, table) == [] and table.read_bytes() == before
