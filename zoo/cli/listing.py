@@ -82,7 +82,10 @@ def _licensed(cards, wanted):
     if not wanted:
         return cards
     spellings = {
-        card.name: {card.license, re.sub(r"-[0-9.]+$", "", card.license)}
+        card.name: {
+            card.license.lower(),
+            re.sub(r"-[0-9.]+$", "", card.license.lower()),
+        }
         for card in cards
     }
     for licence in wanted:

@@ -88,7 +88,11 @@ def _recorded(search, model, beam, sentences):
             warnings.simplefilter("ignore")  # deprecation, and shapes made constants
             return torch.jit.trace(advance, inputs, check_trace=False)
 
-    kinds = tuple((x.shape, x.dtype, x.device) for x in (*state, *constants))
+    # What isn't a tensor, such as None, is part of what is recorded.
+    kinds = tuple(
+        (x.shape, x.dtype, x.device) if isinstance(x, torch.Tensor) else repr(x)
+        for x in tree.flatten((beam, sentences))
+    )
     program = kept(model, ("step", search.key(), kinds), record)
 
     def run(beam):
