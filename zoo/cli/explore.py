@@ -135,7 +135,7 @@ def _named(names, task=None):
     for name, folder in named:  # a preset of one's own may have no card
         if (does := model_info(folder, name)["task"]) not in SHOWN:
             raise BadInput(
-                f"the explorer shows presets that {' or '.join(SHOWN)}, received {name}, "
-                f"which can {does}"
+                f"the explorer shows presets that {' or '.join(SHOWN)}, "
+                f"received {name}, which can {does}"
             )
     return named

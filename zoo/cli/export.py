@@ -220,8 +220,8 @@ def _check_task(name, found):
     task = read_card(found).task
     if task not in TAKES:
         raise BadInput(
-            f"presets that {' or '.join(TAKES)} can be exported, received {name}, which "
-            f"can {task}"
+            f"presets that {' or '.join(TAKES)} can be exported, "
+            f"received {name}, which can {task}"
         )
 
 
