@@ -18,6 +18,7 @@ without it, they are learned from the treebank's few words, which costs accuracy
 import dataclasses
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from zoo.checks import one_of
@@ -32,6 +33,7 @@ from zoo.run import (
 from zoo.run.card_metadata import own_test, own_text_card
 from zoo.run.fine_tuning import copy_weights
 from zoo.run.sizes import config_to_start, plan, widened
+from zoo.strings import counted
 from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
 
 SIGNATURES = {
@@ -181,7 +183,8 @@ def work(run: Any) -> dict[str, Any]:
     elif settings.labels != "generated":
         results["sst"] = sst_accuracy(task)
         run.say(f"test of the treebank: {results['sst']}")
-        run.write_card(task, **_sst_card(run, task, results["sst"]))
+        count = len(data["train"].texts)
+        run.write_card(task, **_sst_card(run, task, results["sst"], count))
     if run.start is None:
         return {"accuracy": results}
     before = {split: accuracy(run.start, split) for split in results}
@@ -213,22 +216,29 @@ def _write_card(run, task, results):
     )
 
 
-def _sst_card(run, task, accuracies):
+def _sst_card(run, task, accuracies, count):
     """The card of a classifier of the treebank's sentences."""
     from zoo.data.texts import TERMS
     from zoo.evaluation import worst_classes
 
     settings, command = run.settings, f"zoo evaluate {run.recipe.name} --data sst"
+    layers = counted(settings.num_layers, f"{settings.cell.upper()} layer")
+    own = " that attends to all of its own past states" * (settings.cell == "lstmn")
+    words = (
+        f"words start from {Path(settings.embeddings).name}"
+        if settings.embeddings
+        else f"words are learned from the treebank's {counted(count, 'sentence')} "
+        "alone, without its phrases"
+    )
     return {
-        "title": "Cheng et al. 2016, LSTMN, sentiment of sentences",
+        "title": f"Cheng et al. 2016, {settings.cell.upper()}, sentiment of sentences",
         "description": (
-            f"Word vectors of {settings.embedding_dim}, {settings.num_layers} LSTMN "
-            f"layer of {settings.hidden_dim} units that attends to all of its own past "
-            "states, the mean of its states, a layer of rectified units and a softmax "
-            f"over the {len(task.backbone.classes)} classes. The paper starts from "
-            "GloVe's vectors of 840 billion words and reports 47.9 % of five classes "
-            "and 87.0 % of two with two layers; here words are learned from the "
-            "treebank's 8,544 sentences alone, without its phrases."
+            f"Word vectors of {settings.embedding_dim}, {layers} of "
+            f"{settings.hidden_dim} units{own}, the mean of its states, a layer of "
+            f"rectified units and a softmax over the {len(task.backbone.classes)} "
+            "classes. The paper starts from GloVe's vectors of 840 billion words and "
+            "reports 47.9 % of five classes and 87.0 % of two with two layers; here "
+            f"{words}."
         ),
         "intended_use": (
             "Teaching: which words an LSTMN looks back at, and how little a treebank's "

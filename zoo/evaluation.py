@@ -259,7 +259,7 @@ def tag_accuracy(
 
 
 def worst_classes(task: Any, count: int = 3) -> list[Example]:
-    """Returns test sentences of the treebank whose class it is surest of, and wrong.
+    """Returns the treebank's test sentences that a classifier gets wrong, surest first.
 
     Args:
         task: see `sst_accuracy`.

@@ -87,6 +87,20 @@ def test_what_only_reads_takes_no_search(capsys, monkeypatch, name, data, option
     assert f"{name} (" in error and f"received {option.split('=')[0]}" in error
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--data", "ptb"], "scored on sst, or on --test FILE, received 'ptb'"),
+        (["--data", "sst", "--limit", "2"], "received also --limit"),
+        (["--data", "sst", "--output", "x"], "received also --output"),
+    ],
+)
+def test_a_classifier_is_scored_on_the_whole_treebank(options, message, capsys):
+    argv = ["evaluate", "lstmn_sentiment", *options, "--split", "test"]
+    assert main(argv) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.usefixtures("without_card")
 def test_evaluate_without_the_file(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))

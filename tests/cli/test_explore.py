@@ -33,6 +33,7 @@ def test_every_bundled_preset_is_served_by_default(served, capsys):
     assert (host, port, site) == ("127.0.0.1", 8650, None)
     names = [name for name, _ in presets]
     assert {"luong_local", "transformer", "dates", "birnn", "lstmn_lm"} <= set(names)
+    assert "show_attend_tell" not in names
     assert "http://127.0.0.1:8650" in capsys.readouterr().err
 
 
@@ -73,6 +74,7 @@ def test_another_host_is_warned_of(served, capsys):
     ("words", "message"),
     [
         (["birnn", "--export", "x"], "birnn cannot translate"),
+        (["show_attend_tell"], "received show_attend_tell, which can caption"),
         (["dates", "dates"], "model names must be unique"),
         (["dates", "--site", "javascript:x"], "--site should be an address"),
         (["dates", "--export", "x", "--port", "9"], "received also --port"),

@@ -119,9 +119,11 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd, form
         (["luong_dot", "--format=litert", "--dtype=float16"], "received --dtype"),
         (["luong_dot", "--quantize=float16"], "use --dtype float16"),
         (["birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
+        (["show_attend_tell"], "received show_attend_tell, which can caption"),
+        (["show_attend_tell", "--format=onnx"], "show_attend_tell, which can caption"),
     ],
 )
-def test_options_of_another_format_are_refused_at_once(
+def test_what_a_format_lacks_is_refused_at_once(
     monkeypatch, capsys, tmp_path, options, reason
 ):
     monkeypatch.setattr(zoo.loading, "load", lambda *_, **__: pytest.fail("loaded"))

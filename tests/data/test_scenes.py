@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.data import draw_scenes
-from zoo.data.scenes import COLOURS, RELATIONS, SHAPES, SIZES, SPLITS, ZONES, Thing
+from zoo.data.scenes import COLOURS, SHAPES, SIZES, SPLITS, Thing
 
 pytestmark = pytest.mark.backend_free
 
@@ -70,6 +70,7 @@ def scene_of(*things):
         ("a red ring in the middle", False),
         ("a blue star on the right and a red ring on the left", False),
         ("a red ring", False),
+        ("the red ring on the left", False),  # not of the grammar
         ("a red", False),
         ("", False),
         ("a dog", False),
@@ -102,7 +103,6 @@ def test_places_near_a_line_are_not_told():
     assert one.relation(other) == "above" and other.relation(one) == "below"
     slanted = dataclasses.replace(one, x=0.7)
     assert slanted.relation(other) is None
-    assert set(RELATIONS) and len(ZONES) == 9
 
 
 @pytest.mark.parametrize("shape", SHAPES)

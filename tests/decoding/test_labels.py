@@ -99,5 +99,5 @@ def test_a_classification_is_drawn():
     assert axes.get_title(loc="left").startswith(f"{record.label}, ")
     plain = classifier("lstm").classify(TEXTS[0], return_details=True)
     assert plain.attention is None
-    with pytest.raises(ValueError, match="an LSTMN, has a picture"):
+    with pytest.raises(ValueError, match="an LSTMN in Keras can be drawn"):
         plain.plot()

@@ -153,12 +153,12 @@ def test_a_gradient_of_the_gradient_is_that_of_the_steps(fusion):
 
 
 @pytest.mark.parametrize("layers", [1, once(2)])
-def test_looking_back_gives_the_weights_on_the_tape(layers):
+def test_intra_attention_gives_the_weights_on_the_tape(layers):
     """Against NumPy, word by word; slot 0 is the start."""
     layer = LSTMN(4, num_layers=layers)
     layer.build(INPUTS.shape)
     randomize(layer)
-    found = to_numpy(compiled(layer.look_back)(INPUTS, MASK))
+    found = to_numpy(compiled(layer.intra_attention)(INPUTS, MASK))
     assert found.shape == (3, 6, 7)
     zeros, w = np.zeros((2, 4)), reference.named(layer.cells[-1])
     for b, length in enumerate(MASK.sum(1)):

@@ -9,7 +9,7 @@ from tests.serving.conftest import (
     make_translator,
     needs_tensorflow,
 )
-from tests.serving.test_onnx_export import make_captioner
+from tests.serving.test_onnx_export import make_show_attend_tell
 from zoo.models import LuongTranslator
 from zoo.runtime import litert as runtime
 from zoo.serving import export_litert
@@ -109,12 +109,14 @@ def test_smaller_graphs_still_translate(task, tmp_path, quantize):
 
 @needs_tensorflow
 @pytest.mark.long
-def test_a_captioner_is_a_translator(task, tmp_path):
-    captioner = make_captioner(task, "soft")
-    version = export_litert(captioner, tmp_path / "captioner", lengths=ONE)
+def test_show_attend_tell_over_text_is_a_translator(task, tmp_path):
+    translator = make_show_attend_tell(task, "soft")
+    version = export_litert(translator, tmp_path / "xu", lengths=ONE)
     options = {"beam_size": 3, "max_length": 9, "return_details": True}
     found = runtime.load(version).translate(TEXTS, **options)
-    for record, other in zip(found, captioner.translate(TEXTS, **options), strict=True):
+    for record, other in zip(
+        found, translator.translate(TEXTS, **options), strict=True
+    ):
         assert record.tokens == other.tokens
         assert record.score == pytest.approx(other.score, abs=1e-3)
         np.testing.assert_allclose(record.alignment, other.alignment, atol=1e-4)
@@ -124,8 +126,8 @@ def test_a_captioner_is_a_translator(task, tmp_path):
 @pytest.mark.long
 def test_an_operation_that_litert_lacks_is_named(task, tmp_path):
     with pytest.raises(ValueError, match="cannot be exported to LiteRT: .*BitwiseAnd"):
-        export_litert(make_captioner(task, "hard"), tmp_path / "captioner", lengths=ONE)
-    assert not list((tmp_path / "captioner").iterdir())
+        export_litert(make_show_attend_tell(task, "hard"), tmp_path / "xu", lengths=ONE)
+    assert not list((tmp_path / "xu").iterdir())
 
 
 @needs_tensorflow

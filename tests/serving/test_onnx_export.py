@@ -64,7 +64,7 @@ def test_the_manifest_describes_the_graphs(task, tmp_path):
     assert shapes["state.0"] == ["R", 8]
 
 
-def make_captioner(task, attention):
+def make_show_attend_tell(task, attention):
     sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4}
     backbone = ShowAttendTell(30, attention_dim=5, attention=attention, **sizes)
     preprocessor = ShowAttendTellPreprocessor(task.preprocessor.tokenizer, 24, 20)
@@ -72,11 +72,11 @@ def make_captioner(task, attention):
 
 
 @needs_tensorflow
-def test_a_captioner_is_a_translator(task, tmp_path):
-    captioner = make_captioner(task, "soft")
-    found = runtime.load(export_onnx(captioner, tmp_path / "captioner"))
+def test_show_attend_tell_over_text_is_a_translator(task, tmp_path):
+    translator = make_show_attend_tell(task, "soft")
+    found = runtime.load(export_onnx(translator, tmp_path / "xu"))
     options = {"beam_size": 3, "max_length": 9, "return_details": True}
-    wanted = captioner.translate(TEXTS, **options)
+    wanted = translator.translate(TEXTS, **options)
     assert len({record.text for record in wanted}) > 1
     for record, other in zip(found.translate(TEXTS, **options), wanted, strict=True):
         assert record.tokens == other.tokens
@@ -87,8 +87,8 @@ def test_a_captioner_is_a_translator(task, tmp_path):
 @needs_tensorflow
 def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
     with pytest.raises(ValueError, match="cannot be exported to ONNX: .*'step'.*Bitc"):
-        export_onnx(make_captioner(task, "hard"), tmp_path / "captioner")
-    assert not list((tmp_path / "captioner").iterdir())
+        export_onnx(make_show_attend_tell(task, "hard"), tmp_path / "xu")
+    assert not list((tmp_path / "xu").iterdir())
 
 
 @needs_tensorflow

@@ -7,6 +7,7 @@ from zoo.cli.common import (
     BadInput,
     add_presets,
     add_search,
+    as_options,
     bad_input,
     check_search,
     count,
@@ -53,8 +54,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo evaluate`: prints a preset's scores and speed, one line each.
 
-    Translators get BLEU and chrF, several of them as an ensemble; taggers accuracy;
-    language models perplexity.
+    Translators get BLEU and chrF, several of them as an ensemble; taggers and
+    classifiers accuracy; language models perplexity.
 
     Raises:
         BadInput: if there is no such corpus, split or preset.
@@ -282,12 +283,19 @@ def _on_treebank(name, arguments):
     from zoo.data import DownloadError
     from zoo.evaluation import sst_accuracy
 
-    if arguments.data != "sst" or arguments.output or arguments.limit:
+    if arguments.data != "sst":
         raise BadInput(
-            "classifiers are scored on sst, without --output and --limit, or on --test "
-            f"FILE, received {arguments.data!r}"
+            "classifiers are scored on sst, or on --test FILE, received "
+            f"{arguments.data!r}"
+        )
+    given = ("output", "limit")
+    if wrong := [name for name in given if getattr(arguments, name)]:
+        raise BadInput(
+            "--data sst scores all sentences and writes none, received also "
+            f"{as_options(wrong)}"
         )
     task = load_task(name, arguments.backend, "classify")
+    progress(f"reading {arguments.data} {arguments.split}")
     with bad_input((ValueError, OSError), keep=DownloadError):
         found = sst_accuracy(task, arguments.split)
     for labels, share in found.items():

@@ -18,11 +18,11 @@ from zoo.cli.common import (
 from zoo.cli.export import model_name, needs_process, run_under_tensorflow
 from zoo.cli.presets import choose_backend, find_preset, start_keras
 
-HELP = "see translators at work, in the browser"
+HELP = "see models at work, in the browser"
 EXAMPLE = "zoo explore luong_local"
 
 EXPORTED = ("luong_local", "bahdanau", "transformer")
-SHOWN = ("translate", "tag", "classify", "generate")  # tasks
+SHOWN = ("translate", "tag", "classify", "generate")  # tasks that the page shows
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -33,9 +33,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         f"       {command.prog} [PRESET ...] --export FOLDER"
     )
     command.description = (
-        f"{HELP}:\nserves the page, whose models run in this process (default: every "
-        "bundled\npreset), or writes it as a folder of plain files, whose models "
-        f"run in the\nbrowser and translate (default: {' '.join(EXPORTED)})"
+        f"{HELP}:\nserves the page, whose models run in this process (default: all "
+        "bundled presets\nbut captioners), or writes it as a folder of plain files, "
+        "whose models run in the\nbrowser and translate (default: "
+        f"{' '.join(EXPORTED)})"
     )
     text = "write the page with its models, for any web server"
     command.add_argument("--export", metavar="FOLDER", help=text)
@@ -57,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int | None:
         The exit code of the process that exported, or None.
 
     Raises:
-        BadInput: if there is no such preset, it is to be exported and doesn't
-            translate, or an option doesn't go with `--export`.
+        BadInput: if there is no such preset, the page doesn't show its task, it is to
+            be exported and doesn't translate, or an option doesn't go with `--export`.
         ImportError: if a package is missing; the message names the extra.
     """
     site = arguments.site
@@ -129,4 +130,12 @@ def _named(names, task=None):
     named = [(model_name(name, folder), folder) for name, folder in found]
     if len(dict(named)) < len(named):
         raise BadInput(f"model names must be unique, received {' '.join(names)}")
+    from zoo.explorer.info import model_info
+
+    for name, folder in named:  # a preset of one's own may have no card
+        if (does := model_info(folder, name)["task"]) not in SHOWN:
+            raise BadInput(
+                f"the explorer shows presets that {' or '.join(SHOWN)}, "
+                f"received {name}, which can {does}"
+            )
     return named

@@ -106,6 +106,7 @@ def export_preset(
     from zoo.serving import folder, server
 
     preset = find_preset(name)
+    _check_task(name, preset)
     _check_limits(name, preset, options)
     if options.get("quantize") == "float16":
         raise BadInput(
@@ -156,6 +157,7 @@ def export_graphs_preset(
             f"--format {form} takes the option --quantize, since limits are given to "
             f"each call; received {as_options(wrong)}"
         )
+    _check_task(name, preset)
     card = preset / CARD_FILE
     folder.require_graphs(form)
     if needs_process():
@@ -211,14 +213,26 @@ def needs_process() -> bool:
     return False
 
 
+def _check_task(name, found):
+    """Rejects a preset of a task that cannot be exported, before it is loaded."""
+    if not (found / CARD_FILE).is_file():
+        return
+    task = read_card(found).task
+    if task not in TAKES:
+        raise BadInput(
+            f"presets that {' or '.join(TAKES)} can be exported, "
+            f"received {name}, which can {task}"
+        )
+
+
 def _check_limits(name, found, options):
     """Rejects limits that a preset's task does not have, before it is loaded."""
     if not (found / CARD_FILE).is_file():
         return
     task = read_card(found).task
-    allowed = [*TAKES.get(task, ()), "quantize", "dtype"]
+    allowed = [*TAKES[task], "quantize", "dtype"]
     wrong = [option for option in options if option not in allowed]
-    if task in TAKES and wrong:
+    if wrong:
         raise BadInput(
             f"{name} ({task}) takes the options {as_options(allowed)}, received "
             f"{as_options(wrong)}"

@@ -133,7 +133,7 @@ class Formula:
 def draw_formulas(count: int, split: str = "train") -> list[Formula]:
     """Draws formulas at random, the same ones each time.
 
-    A formula is in one split alone, and there but once.
+    No two formulas are equal, in one split or in two.
 
     Args:
         count: number of formulas.

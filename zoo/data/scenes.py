@@ -275,8 +275,10 @@ def _parse(words):
     while words:
         known = [*SIZES, *COLOURS]
         end = next((i for i, word in enumerate(words[1:], 1) if word not in known), 0)
-        noun, words = words[1 : end + 1], words[end + 1 :]
+        article, noun, words = words[0], words[1 : end + 1], words[end + 1 :]
         if end < 2 or noun[-1] not in SHAPES or noun[-2] not in COLOURS:
+            return None
+        if article not in ("a", "an"):
             return None
         if len(noun) > 3 or (len(noun) == 3 and noun[0] not in SIZES):
             return None

@@ -45,7 +45,7 @@ class Classification:
         tokens: the text's words, as many as were read.
         attention: for a model that attends to its own past, an LSTMN: the weights of
             each word on the start and on the words before it, `(len(tokens),
-            len(tokens) + 1)`. Otherwise None.
+            len(tokens) + 1)`. Otherwise, and from an exported model, None.
     """
 
     text: str
@@ -67,12 +67,12 @@ class Classification:
             A matplotlib `Figure`.
 
         Raises:
-            ValueError: if the model attends to nothing.
+            ValueError: without attention.
         """
         if self.attention is None:
             raise ValueError(
-                "Only a model that attends to its own words, an LSTMN, has a picture. "
-                "Received: a classification without attention"
+                "Only the classification of an LSTMN in Keras can be drawn: others and "
+                "exported models give no attention. Received: attention=None"
             )
         share = self.probabilities[self.label]
         words = ["(start)", *self.tokens]
@@ -100,8 +100,8 @@ class Classifying(Labelling):
 
         Returns:
             The class's name for a str, a list of them for a list. With details,
-            `zoo.decoding.Classification` records of all probabilities and, for an
-            LSTMN, of which words each word attended to, which `plot()` draws.
+            `zoo.decoding.Classification` records with all probabilities and, for an
+            LSTMN, the words that each word attended to, which `plot()` draws.
 
         Raises:
             TypeError: for a text that is not a str.

@@ -1,4 +1,4 @@
-"""The attention explorer: a page in which translators show what they look at.
+"""The attention explorer: a page in which models show what they look at.
 
 `zoo explore` serves it, and `zoo explore --export FOLDER` writes it as plain files
 whose models run in the browser. The page's sources are in explorer/ of the repository;

@@ -60,13 +60,14 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
     else:
         # Of a class of one's own nothing is known.
         page, lesson, attention, equation = _PAPERS.get(kind, ("", "", "none", ""))
+    task = "caption" if config.get("image_shape") else _TASKS.get(kind, "translate")
     base = site and site.rstrip("/")
     heads = None
     if attention == "multi_head":
         heads = [config["num_layers"], config["num_heads"]]
     return {
         "name": name,
-        "task": _TASKS.get(kind, "translate"),
+        "task": task,
         "title": card.get("title", name),
         "paper": card.get("paper", {}).get("url", ""),
         "lesson": f"{base}/lessons/{lesson}.html" if base and lesson else None,

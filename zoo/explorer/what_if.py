@@ -98,7 +98,7 @@ def heads_of(backbone: Any) -> tuple[int, ...]:
 
 
 def read(backbone: Any, token_ids: Tensor, states: Any) -> tuple[Tensor, Any, Any]:
-    """The `step` of a `zoo.models.RecurrentLM`, with an LSTMN's look back.
+    """The `step` of a `zoo.models.RecurrentLM`, with an LSTMN's intra-attention.
 
     Args:
         backbone: the language model.

@@ -167,10 +167,8 @@ class LSTMN(keras.layers.Layer):
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
         return tapes, weights, states
 
-    def look_back(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The top layer's weights on its own past: which word looked at which.
-
-        Without fusion.
+    def intra_attention(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Computes the top layer's weights on its own past, without fusion.
 
         Args:
             inputs: `(B, T, n)`.
@@ -178,7 +176,7 @@ class LSTMN(keras.layers.Layer):
 
         Returns:
             `(B, T, T + 1)`: step t's weights on the slots of the tape, of which slot 0
-            is the start, slot i what was written at step i - 1. Undefined at pads.
+            is the start, slot i what was written at step i - 1. Undefined at padding.
         """
         tapes, *_ = self.run(inputs, mask)
         inputs, cell = ops.cast(inputs, self.compute_dtype), self.cells[-1]

@@ -140,11 +140,11 @@ class RecurrentClassifier(Backbone):
         count = ops.sum(ops.cast(mask, outputs.dtype), axis=1, keepdims=True)
         return ops.sum(outputs, axis=1) / ops.maximum(count, 1)
 
-    def look_back(self, token_ids: Tensor) -> Tensor:
-        """An LSTMN's weights on its own past; see `zoo.layers.LSTMN.look_back`."""
+    def intra_attention(self, token_ids: Tensor) -> Tensor:
+        """Computes `zoo.layers.LSTMN.intra_attention` of texts `(B, T)`."""
         token_ids = ops.cast(token_ids, "int32")
         mask = ops.not_equal(token_ids, PAD_ID)
-        return self.recurrent.look_back(self.token_embedding(token_ids), mask)
+        return self.recurrent.intra_attention(self.token_embedding(token_ids), mask)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "classes": self.classes}
@@ -222,6 +222,6 @@ class SentimentClassifier(Classifying, WordTask, keras_hub.models.TextClassifier
         backbone = self.backbone
         if backbone.cell != "lstmn":
             return None
-        run = compiled(self, "attention", lambda ids: (backbone.look_back(ids),))
+        run = compiled(self, "attention", lambda ids: (backbone.intra_attention(ids),))
         [weights] = run(inputs["token_ids"])
         return weights

@@ -20,7 +20,7 @@ _LONGEST = 16  # characters of a label
 def plot_caption(
     caption: Any, columns: int | None = None, words: bool = True, title: str = ""
 ) -> Any:
-    """Draws where a captioner looks at each word, as in Xu et al. 2015, figure 3.
+    """Draws where a captioner looks at each word, as in Xu et al. 2015, figure 2.
 
     The first picture is the image; in the others, one for each word, a place is the
     clearer the more attention it has, and what has none fades. The weights of the grid
