@@ -58,6 +58,16 @@ def test_grey_and_rgb_become_each_other():
     assert np.abs(array[0, ..., 0] - wanted).max() <= 0.51
 
 
+def test_a_photograph_is_upright(tmp_path):
+    pixels = np.arange(2 * 3 * 3, dtype="uint8").reshape(2, 3, 3)
+    image = Image.fromarray(pixels)
+    exif = image.getexif()
+    exif[0x0112] = 6  # turned by a quarter: its first row is the right column
+    image.save(tmp_path / "turned.png", exif=exif)
+    (found,), _ = read_images(tmp_path / "turned.png", (3, 2, 3))
+    np.testing.assert_array_equal(found, np.rot90(pixels, -1))
+
+
 def test_what_is_transparent_is_white():
     clear = Image.new("RGBA", (9, 6), (0, 0, 0, 0))
     assert (read(clear) == 255).all()
@@ -93,6 +103,7 @@ def test_other_channels_are_numbers_as_they_are():
         (np.full(SHAPE, np.nan), ValueError, "from 0 to 1"),
         (ARRAY[..., :2], ValueError, r"1 or 3 channels last. Received: \(6, 9, 2\)"),
         (np.zeros((0, 4, 3)), ValueError, "Received: .0, 4, 3"),
+        (ARRAY > 9, ValueError, "Received: bool from False to True"),
         (ARRAY.astype(complex), ValueError, "Received: complex128"),
         (5, TypeError, "a PIL image or a list of them. Received: 5"),
         ([ARRAY, 5], TypeError, r"images\[1\] must be an array.*Received: 5"),

@@ -60,7 +60,7 @@ def _read(image, shape, name):
     if isinstance(image, (str, os.PathLike)):
         image = _open(image, name)
     if hasattr(image, "convert"):  # a PIL image
-        image = _rgb(image)
+        image = _rgb(_upright(image))
     elif not hasattr(image, "shape"):
         raise TypeError(
             f"{name} must be an array, a path or a PIL image. Received: "
@@ -97,7 +97,7 @@ def _bytes(array, name):
                 f"to 255). Received: from {array.min():g} to {array.max():g}"
             )
         return _rounded(array.astype("float32") * 255)
-    if array.dtype.kind not in "iub" or array.min() < 0 or array.max() > 255:
+    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() > 255:
         raise ValueError(
             f"{name} must have integers from 0 to 255, or floats from 0 to 1. "
             f"Received: {array.dtype} from {array.min()} to {array.max()}"
@@ -127,12 +127,19 @@ def _open(path, name):
         raise FileNotFoundError(f"{name}: there is no file {os.fspath(path)!r}")
     try:
         with image_module.open(path) as image:
-            return _rgb(image)
+            return _rgb(_upright(image))
     except (OSError, ValueError, SyntaxError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{name} is no image that Pillow reads: {reason}") from error
     except image_module.DecompressionBombError as error:
         raise ValueError(f"{name} is too large: {error}") from error
+
+
+def _upright(image):
+    """The image as its camera was held, which a photograph's EXIF data tell."""
+    from PIL import ImageOps
+
+    return ImageOps.exif_transpose(image)
 
 
 def _rgb(image):

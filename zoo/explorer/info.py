@@ -55,7 +55,9 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
     elif kind in _WORDS:
         page, lesson, attention = "", "", "none"
         if config["cell"] == "lstmn":
-            page, lesson, attention = "lstmn", "06_lstmn", "memory"
+            page, lesson = "lstmn", "06_lstmn"
+            if _TASKS.get(kind) == "generate":
+                attention = "memory"  # which the page draws, word by word
         equation = _WORDS[kind]
     else:
         # Of a class of one's own nothing is known.
