@@ -14,8 +14,8 @@ def page(results):
         f"Made by `{made['command']}` from the presets of `savedmodels/` at commit "
         f"{made['commit']}, {made['date']}, {made['machine']}. What holds at the "
         "papers' sizes and data need not hold at these, nor the reverse. BLEU is "
-        "sacreBLEU's, cased, 13a. There is one seed of each preset; other seeds are for "
-        "a study at a smaller size: [several seeds](#several-seeds).",
+        "sacreBLEU's, cased, 13a. There is one seed of each preset; other seeds are "
+        "for a study at a smaller size: [several seeds](#several-seeds).",
         *_translators(results),
         *_lengths(results),
         *_beams(results),
