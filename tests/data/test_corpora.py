@@ -6,7 +6,6 @@ import pytest
 
 from tests.data.conftest import SIDES
 from zoo.data import CorpusError, list_corpora, load
-from zoo.data.corpora import weights_license
 
 REAL_FOLDER = os.environ.get("ZOO_DATA_DIR")
 needs_corpora = pytest.mark.skipif(
@@ -163,20 +162,6 @@ def test_records_are_complete():
     assert urls["valid.fr"].endswith(
         "/multi30k/dataset/raw/master/data/task1/raw/val.fr.gz"
     )
-
-
-@pytest.mark.parametrize(
-    "names, expected",
-    [
-        (["dates"], "apache-2.0"),
-        (["tatoeba"], "cc-by-4.0"),
-        (["tatoeba", "dates"], "cc-by-4.0"),
-        (["multi30k", "tatoeba"], "cc-by-nc-4.0"),
-        (["tatoeba", "multi30k"], "cc-by-nc-4.0"),
-    ],
-)
-def test_weights_have_the_strictest_licence(names, expected):
-    assert weights_license(list_corpora()[name] for name in names) == expected
 
 
 def test_the_list_is_a_copy():

@@ -175,7 +175,6 @@ UD_ENGLISH = Corpus(
     languages=("en",),
     splits=("train", "dev", "test"),
     terms="CC BY-SA 4.0, github.com/UniversalDependencies/UD_English-EWT",
-    weights_license="cc-by-sa-4.0",
     urls={name: f"{_URL}/en_ewt-ud-{name}" for name in _SHA256},
     sha256=_SHA256,
     sizes=_SIZES,

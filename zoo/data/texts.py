@@ -113,7 +113,6 @@ _PTB = Corpus(
     languages=("en",),
     splits=("train", "valid", "test"),
     terms="text of the Wall Street Journal, LDC terms: research use",
-    weights_license="cc-by-nc-4.0",
     urls={name: f"{_PTB_URL}/{name}" for name in _PTB_SHA256},
     sha256=_PTB_SHA256,
     sizes=_PTB_SIZES,
@@ -150,7 +149,6 @@ _SST = Corpus(
     languages=("en",),
     splits=("train", "dev", "test"),
     terms="Stanford Sentiment Treebank, nlp.stanford.edu/sentiment: research use",
-    weights_license="cc-by-nc-4.0",
     urls={
         # Upstream says "stsa.fine.dev".
         name: f"{_SST_URL}/stsa.{name.removesuffix('.txt')}"
