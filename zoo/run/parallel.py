@@ -16,8 +16,8 @@ VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
 TOLD = 200_000  # pairs after which tokenising tells how far it is
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
-# Corpus -> the licence that it leaves for the weights of a model trained on it, as model
-# hubs spell it; the strictest last.
+# Corpus -> the licence that it leaves for the weights of a model trained on it, as hubs
+# spell it; the strictest last.
 LICENSES = {
     "dates": "apache-2.0",
     "tatoeba": "cc-by-4.0",
