@@ -21,7 +21,7 @@ from zoo.runtime.translator import Translator, alignments, scores
 from zoo.runtime.words import Classifier, LanguageModel, Tagger
 from zoo.serving.manifest import LITERT_FILE
 
-__all__ = ["Classifier", "LanguageModel", "LiteRTTranslator", "Tagger", "load"]
+__all__ = ["LiteRTTranslator", "load"]
 
 INSTALL = 'pip install "attention-zoo[litert]"'
 
