@@ -12,11 +12,13 @@ Soft attention: `--set model.attention=soft`. show_attend_tell.py reads images.
 
 import sys
 from functools import partial
+from pathlib import Path
 
-from zoo.run import run_recipe
+from zoo.run import load_recipe, run_recipe
 from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
 from zoo.training import Optimizer
 
+IMAGES = load_recipe(Path(__file__).with_name("show_attend_tell.py"))
 # The authors' 1 goes with the loss of a sentence; here losses are per token.
 LAMBDA = 0.1
 
@@ -33,18 +35,7 @@ RECIPE = translation_recipe(
         "The LSTM with the context in its gates, hard attention with the estimator, "
         "the moving baseline and the entropy term of section 4.1, the gate β and the "
         "doubly stochastic penalty of section 4.2.1.",
-        {
-            "title": (
-                "Show, Attend and Tell: Neural Image Caption Generation with Visual "
-                "Attention"
-            ),
-            "authors": (
-                "Kelvin Xu, Jimmy Ba, Ryan Kiros, Kyunghyun Cho, Aaron Courville, "
-                "Ruslan Salakhutdinov, Richard Zemel, Yoshua Bengio"
-            ),
-            "year": 2015,
-            "url": "https://arxiv.org/abs/1502.03044",
-        },
+        IMAGES.CARD["paper"],
     ),
     scales={
         "tiny": tiny(

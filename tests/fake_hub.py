@@ -5,11 +5,12 @@ import hashlib
 import http.server
 import json
 import re
-import threading
 import urllib.parse
 
 import pytest
 import yaml
+
+from tests.file_server import serving
 
 TOKEN = "hf_of_a_test"
 LARGE = (".h5", ".spm")  # as the Hub's .gitattributes have it
@@ -170,11 +171,5 @@ _ROUTES = {
 
 @pytest.fixture
 def hub():
-    with FakeHub() as server:
-        thread = threading.Thread(
-            target=server.serve_forever, kwargs={"poll_interval": 0.01}
-        )
-        thread.start()
+    with serving(FakeHub()) as server:
         yield server
-        server.shutdown()
-        thread.join()

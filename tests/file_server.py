@@ -1,5 +1,6 @@
 """A server on this machine that can be told to misbehave."""
 
+import contextlib
 import http.server
 import re
 import threading
@@ -81,15 +82,22 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+@contextlib.contextmanager
+def serving(server):
+    """Runs a server of `http.server` in a thread, and gives it."""
+    with server:
+        # The default poll would make every test wait half a second at its end.
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setattr("zoo.download.PAUSE", 0)
-    with FileServer() as file_server:
-        # The default poll would make every test wait half a second at its end.
-        thread = threading.Thread(
-            target=file_server.serve_forever, kwargs={"poll_interval": 0.01}
-        )
-        thread.start()
+    with serving(FileServer()) as file_server:
         yield file_server
-        file_server.shutdown()
-        thread.join()

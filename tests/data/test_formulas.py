@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from zoo.data import Formula, draw_formulas
-from zoo.data.formulas import GREEK, HEIGHT, SPLITS, WIDTH
+from zoo.data.formulas import GREEK, HEIGHT, WIDTH
+from zoo.data.splits import SPLITS
 
 pytest.importorskip("matplotlib", reason="formulas are rendered by matplotlib")
 pytestmark = pytest.mark.backend_free

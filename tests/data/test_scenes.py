@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from zoo.data import draw_scenes
-from zoo.data.scenes import COLOURS, SHAPES, SIZES, SPLITS, Thing
+from zoo.data.scenes import COLOURS, SHAPES, SIZES, Thing
+from zoo.data.splits import SPLITS
 
 pytestmark = pytest.mark.backend_free
 

@@ -4,6 +4,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -263,9 +264,10 @@ def with_link(data):
     return buffer.getvalue()
 
 
+OUTSIDE = Path(tempfile.gettempdir(), "zoo-outside")
 HOSTILE = {
     "above": packed(lambda m: m | {"../../../outside": b"x"}),
-    "absolute": packed(lambda m: m | {"/tmp/zoo-outside": b"x"}),
+    "absolute": packed(lambda m: m | {str(OUTSIDE): b"x"}),
     "inside and out": packed(lambda m: m | {"assets/../../outside": b"x"}),
     "backslashes": packed(lambda m: m | {"..\\outside": b"x"}),
     "one more": packed(lambda m: m | {"task.weights.h5": b"x"}),
@@ -287,7 +289,7 @@ def test_a_hostile_archive_is_refused(wheel, name):
     assert wheel.cached() == [] and pending("tiny")
     after = sorted(wheel.manifest.parent.iterdir())
     assert set(after) - set(before) <= {wheel.cache}
-    assert not Path("/tmp/zoo-outside").exists()
+    assert not OUTSIDE.exists()
 
 
 def test_an_archive_with_another_card_is_refused(wheel):

@@ -207,8 +207,8 @@ def peer_jobs(name, chosen, bench, data):
 
 
 def times(job, beam, data, bench, arguments):
-    """What a job's processes report: `seconds` of all sentences, and `single`, seconds
-    of one of the few; None if one fails."""
+    """The reports of a job's processes, with `seconds` of all sentences and `single`,
+    seconds of one of the few; None if one fails."""
     results = []
     for source, batch, runs in (("test", 64, arguments.runs), ("few", 1, 1)):
         options = {"beam": beam, "length": arguments.length, "runs": runs}

@@ -1,4 +1,4 @@
-"""What the study keeps of a run's outputs: whole numbers for each sentence.
+"""The whole numbers for each sentence that the study keeps of a run's outputs.
 
 Every score of the study is a function of sums over sentences: of matching n-grams, of
 log-probabilities, of links. With the numbers of each sentence kept, the score of any
@@ -74,7 +74,7 @@ def reading_counts(log_probs):
 
 
 def _bleu_parts(counts):
-    """What BLEU sums: matches, n-grams of the translation, tokens of both sides."""
+    """The counts that BLEU sums: matches, n-grams, tokens of both sides."""
     lengths, references, matches = counts[:, 1:2], counts[:, 2:3], counts[:, 3:]
     totals = np.maximum(lengths - np.arange(ORDERS), 0)
     return np.concatenate([matches, totals, lengths, references], axis=1)

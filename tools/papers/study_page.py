@@ -262,7 +262,7 @@ def _p(p):
 
 
 def _plainly(found, results):
-    """What did not reproduce, what can't be told, and what has not been run."""
+    """The claims that did not reproduce, can't be told, or have not been run."""
     by_verdict = {
         told: [claim.text for claim, one, _ in found if one == told]
         for told in (HOLDS, FAILS, UNTOLD, NOT_RUN)

@@ -1,4 +1,4 @@
-"""What the presets' figures say of a claim: "yes", "no" or "undecided"."""
+"""Claims judged by the presets' figures: "yes", "no" or "undecided"."""
 
 SURE = 0.05  # p of a difference above which it may be chance
 # Segments of 35 words that count as one in the test of perplexities: neighbours are of

@@ -16,6 +16,7 @@ import random
 from collections.abc import Iterator
 
 from zoo.data.pairs import Pairs
+from zoo.data.splits import SPLITS
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
 TARGET, ALL = "zxx", "mul"  # ISO 639's "no linguistic content", "multiple languages"
@@ -98,7 +99,6 @@ PATTERNS = {
         "d MMMM y",
     ),
 }
-SPLITS = ("train", "valid", "test")
 HELD_OUT = 600  # days each of valid and test, written in each language
 TRAINING_PAIRS = 24_000
 _CASES = (str, str, str, str, str.upper, str.lower)  # of six dates, one in each case

@@ -8,13 +8,13 @@ that attention can be scored (`zoo.evaluation.grounding`).
 
 import dataclasses
 import functools
-import itertools
 import random
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from zoo.data.splits import draw, split_of
 
 LETTERS = "a b c d k m n p q x y z".split()
 DIGITS = "1 2 3 4 5 6 7 8 9".split()
@@ -27,7 +27,6 @@ GREEK = {
     r"\theta": "θ",
 }
 SIGNS = {"+": "+", "-": "−", r"\cdot": "⋅"}
-SPLITS = ("train", "valid", "test")
 HEIGHT, WIDTH = 48, 160  # pixels
 _POINTS = 15.0
 _DRAWN = {
@@ -146,18 +145,7 @@ def draw_formulas(count: int, split: str = "train") -> list[Formula]:
         >>> len(draw_formulas(3, "valid"))
         3
     """
-    if split not in SPLITS or count < 0:
-        raise ValueError(
-            f"count must be 0 or more and split one of {', '.join(SPLITS)}. Received: "
-            f"count={count}, split={split!r}"
-        )
-    return list(itertools.islice(_formulas(split), count))
-
-
-def split_of(caption: str) -> str:
-    """The split that a formula belongs to: a tenth each is valid and test."""
-    part = zlib.crc32(caption.encode()) % 10
-    return {0: "test", 1: "valid"}.get(part, "train")
+    return draw(_formulas, count, split)
 
 
 def _formulas(split: str) -> Iterator[Formula]:

@@ -9,10 +9,11 @@ It is known where each thing that a sentence names is, so that attention can be 
 import dataclasses
 import itertools
 import random
-import zlib
 from collections.abc import Iterator
 
 import numpy as np
+
+from zoo.data.splits import draw, split_of
 
 COLOURS = {
     "red": (214, 48, 49),
@@ -43,7 +44,6 @@ RELATIONS = {
     "above": (0, -1),
     "below": (0, 1),
 }
-SPLITS = ("train", "valid", "test")
 SIZE = 80  # pixels of a side
 _CLEAR = 0.03  # from a line between two zones
 _APART = 0.2  # least distance along the axis of a relation
@@ -194,18 +194,7 @@ def draw_scenes(count: int, split: str = "train") -> list[Scene]:
         >>> draw_scenes(2, "test")[1].caption
         'a small pink square below a small blue ring'
     """
-    if split not in SPLITS or count < 0:
-        raise ValueError(
-            f"count must be 0 or more and split one of {', '.join(SPLITS)}. Received: "
-            f"count={count}, split={split!r}"
-        )
-    return list(itertools.islice(_scenes(split), count))
-
-
-def split_of(caption: str) -> str:
-    """The split that a sentence belongs to: a tenth each is valid and test."""
-    part = zlib.crc32(caption.encode()) % 10
-    return {0: "test", 1: "valid"}.get(part, "train")
+    return draw(_scenes, count, split)
 
 
 def _scenes(split: str) -> Iterator[Scene]:

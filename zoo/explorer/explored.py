@@ -223,7 +223,7 @@ class _Steps:
         return logits, state, details
 
     def _attention(self):
-        """What is given at this step, as `what_if.step` takes it."""
+        """The attention given at this step, as `what_if.step` takes it."""
         heads = self.programs.heads
         attention = np.zeros((1, *heads, self.width), "float32")
         # Those of a head after those of all.

@@ -172,8 +172,15 @@ def shift_right(states: Any, first: Tensor) -> Tensor:
     return ops.concatenate([first, states[:, :-1]], axis=1)
 
 
+def token_loss() -> Any:
+    """Returns the mean cross-entropy of a real token, what `loss="auto"` stands for."""
+    return keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction="mean_with_sample_weight"
+    )
+
+
 class Seq2SeqTask(TaskMethods, Presets):
-    """What tasks with a `Seq2SeqBackbone` share: how they are trained.
+    """Base of the tasks with a `Seq2SeqBackbone`: how they are trained.
 
     Args:
         backbone: a `Seq2SeqBackbone`.
@@ -284,13 +291,9 @@ class Translator(Translating, Seq2SeqTask, keras_hub.models.Seq2SeqLM):
                 `zoo.decoding.BeamSearch`.
             **kwargs: further arguments of `keras.Model.compile`.
         """
-        if loss == "auto":
-            loss = keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True, reduction="mean_with_sample_weight"
-            )
         super().compile(
             optimizer,
-            loss,
+            token_loss() if loss == "auto" else loss,
             metrics=metrics,
             weighted_metrics=weighted_metrics,
             sampler=sampler,

@@ -228,7 +228,7 @@ class ShowAttendTell(Seq2SeqBackbone):
     # === The contract ===
     @property
     def source_name(self) -> str:
-        """What the model reads: "images" or "source_ids", its key in the inputs."""
+        """The key of the source in the inputs: "images" or "source_ids"."""
         return "images" if self.image_shape else "source_ids"
 
     def encode(self, source: Tensor, training: bool = False) -> dict[str, Any]:

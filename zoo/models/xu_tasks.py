@@ -11,7 +11,7 @@ from zoo.checks import zero_or_above
 from zoo.decoding.captions import Captioning
 from zoo.decoding.keras_engine import KERAS
 from zoo.layers.hard_attention import reinforce
-from zoo.models.seq2seq import Seq2SeqTask, Translator
+from zoo.models.seq2seq import Seq2SeqTask, Translator, token_loss
 from zoo.models.xu import ShowAttendTell
 from zoo.text.captions import CaptionPreprocessor
 from zoo.text.preprocessor import TranslatorPreprocessor
@@ -226,9 +226,7 @@ class ShowAttendTellCaptioner(
             **kwargs: further arguments.
         """
         if loss == "auto":
-            loss = keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True, reduction="mean_with_sample_weight"
-            )
+            loss = token_loss()
         if weighted_metrics == "auto":
             weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
         super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)

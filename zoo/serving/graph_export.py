@@ -296,7 +296,7 @@ class _LanguageModel:
 
 
 class _Reader:
-    """What reads a text and writes none."""
+    """Graphs that read a text and write none."""
 
     state: Sequence[Spec] = ()
 

@@ -26,7 +26,7 @@ JOBS = [("none", 1), ("dot", 1), ("none", 2)]
 
 @pytest.fixture
 def table(monkeypatch):
-    """What the committed table is taken to have."""
+    """The runs that the committed table is taken to have."""
     runs = set()
     monkeypatch.setattr(study, "_known", lambda: runs)
     return runs

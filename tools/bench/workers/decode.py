@@ -8,14 +8,12 @@ lines of words and ends with lines of words. The last line printed is a JSON obj
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 import keras
 
-from tools.bench.core import peak_memory, versions
-from tools.bench.workers.decode_peer import add_arguments, measure
+from tools.bench.workers.decode_peer import add_arguments, print_report
 from tools.bench.workers.train import FIRST_WORD_ID, UNKNOWN_ID, make_model
 from zoo.decoding import BeamSearch, search_ids
 from zoo.models import Transformer, TransformerTranslator
@@ -59,10 +57,8 @@ def main(argv=None):
         found = search_ids(model, sources, search, args.length + 1, args.batch)
         return [[words[1][i] for i in best[0][0]] for best in found]
 
-    report = measure(translate, began, args.runs)
-    report["peak_memory"] = peak_memory()
-    report["versions"] = versions("keras", keras.backend.backend())
-    print(json.dumps(report))
+    packages = "keras", keras.backend.backend()
+    print_report(translate, began, args.runs, packages)
 
 
 if __name__ == "__main__":

@@ -201,6 +201,14 @@ def measure(translate, began, runs):
     }
 
 
+def print_report(translate, began, runs, packages):
+    """Prints `measure`'s figures, the peak memory and the versions of packages as the
+    JSON object that `tools.bench.core.last_object` reads."""
+    report = measure(translate, began, runs)
+    report |= {"peak_memory": peak_memory(), "versions": versions(*packages)}
+    print(json.dumps(report))
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=PEERS)
@@ -210,10 +218,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     began = time.perf_counter()
     translate, packages = PEERS[args.name](args)
-    report = measure(translate, began, args.runs)
-    report["peak_memory"] = peak_memory()
-    report["versions"] = versions(*packages)
-    print(json.dumps(report))
+    print_report(translate, began, args.runs, packages)
 
 
 if __name__ == "__main__":

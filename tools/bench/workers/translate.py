@@ -9,12 +9,10 @@ object.
 """
 
 import argparse
-import json
 import sys
 import time
 
-from tools.bench.core import peak_memory, versions
-from tools.bench.workers.decode_peer import add_arguments, measure
+from tools.bench.workers.decode_peer import add_arguments, print_report
 from zoo.cli.presets import is_export
 from zoo.decoding.translation import search_ids
 from zoo.text.rows import END_ID
@@ -64,10 +62,7 @@ def main(argv=None):
         ]
         return [[pieces[i] for i in row] for row in found]
 
-    report = measure(translate, began, args.runs)
-    report["peak_memory"] = peak_memory()
-    report["versions"] = versions(*packages)
-    print(json.dumps(report))
+    print_report(translate, began, args.runs, packages)
 
 
 if __name__ == "__main__":
