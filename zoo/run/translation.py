@@ -27,6 +27,7 @@ from zoo.run.fine_tuning import (
 from zoo.run.parallel import NamedCorpora, UserPairs
 from zoo.run.report import write_report
 from zoo.run.run import Run
+from zoo.run.translators import OF_TATOEBA
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets
@@ -310,11 +311,14 @@ class Translation:
     def _card(self, results):
         """The card's metadata that this run knows."""
         card, languages = self.run.recipe.card, self.data.languages
+        if self.run.scale_name == "tatoeba":
+            card = {**card, **OF_TATOEBA}
         direction = direction_name(*languages)
         tested = [self.data.tested(name, self.run.name) for name in self.data.tests]
         whole = [results[test.name] for test in tested if not test.language]
         return {
             "title": ", ".join(filter(None, (card["title"], direction))),
+            "intended_use": card["intended_use"],
             "weaknesses": [*card["weaknesses"], *WEAKNESSES.get(languages[1], ())],
             "languages": list(languages),
             "vocabulary": self.preprocessor.tokenizer.vocabulary_size(),
