@@ -34,8 +34,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.description = (
         f"{HELP}:\nserves the page, whose models run in this process (default: all "
-        "bundled presets\nbut captioners), or writes it as a folder of plain files, "
-        "whose models translate\nin the browser (default: "
+        "bundled\npresets but captioners), or writes it as a folder of plain files, "
+        "whose models\ntranslate in the browser (default: "
         f"{' '.join(EXPORTED)})"
     )
     text = "write the page with its models, for any web server"
