@@ -66,6 +66,16 @@ def test_tensorflow_is_hidden_for_a_while(monkeypatch):
         assert "tensorflow" not in sys.modules
 
 
+def test_packages_are_hidden_for_a_while(monkeypatch):
+    monkeypatch.setitem(sys.modules, "decimal", math)
+    monkeypatch.delitem(sys.modules, "sched", raising=False)
+    with backend.without("sched", "decimal"):
+        with pytest.raises(ImportError):
+            importlib.import_module("sched")
+        assert importlib.import_module("decimal") is math
+    assert importlib.import_module("sched").scheduler
+
+
 def test_usable_cores_are_those_of_the_affinity_and_the_container(
     monkeypatch, tmp_path
 ):

@@ -61,18 +61,28 @@ def check_backend() -> None:
 
 
 @contextlib.contextmanager
-def without_tensorflow() -> Iterator[None]:
-    """Stops KerasHub from importing TensorFlow, which it does wherever it can.
+def without(*packages: str) -> Iterator[None]:
+    """Hides packages from imports that do as well without them, and start faster.
 
-    Under other backends KerasHub works without it and starts faster. Does nothing if
-    TensorFlow is the backend or is already imported; it can still be imported later.
+    One that is already imported stays what it is. Afterwards they can be imported.
+
+    Args:
+        *packages: names, as "pandas".
     """
-    if configured_backend() == "tensorflow" or "tensorflow" in sys.modules:
-        yield
-        return
-    # None makes Python raise ModuleNotFoundError on import.
-    sys.modules["tensorflow"] = None  # type: ignore[assignment]
+    hidden = [name for name in packages if name not in sys.modules]
+    for name in hidden:  # None makes Python raise ModuleNotFoundError on import
+        sys.modules[name] = None  # type: ignore[assignment]
     try:
         yield
     finally:
-        del sys.modules["tensorflow"]
+        for name in hidden:
+            del sys.modules[name]
+
+
+def without_tensorflow() -> contextlib.AbstractContextManager[None]:
+    """Stops KerasHub from importing TensorFlow, which it does wherever it can.
+
+    Under other backends KerasHub works without it and starts faster. Does nothing if
+    TensorFlow is the backend.
+    """
+    return without(*([] if configured_backend() == "tensorflow" else ["tensorflow"]))

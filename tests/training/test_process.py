@@ -313,8 +313,11 @@ def test_the_two_lines_of_the_documents_start_without_tensorflow():
     script = (
         f"{lines}\nfrom zoo.training.process import start_backend\nstart_backend()\n"
         "import zoo\ntags = zoo.load('birnn').tag('A dog')\n"
-        "print(tags[0], sys.modules['tensorflow'])"
+        "print(tags[0], sys.modules['tensorflow'])\n"
+        "slow = {'matplotlib', 'pandas', 'IPython', 'kagglehub'}\n"
+        "print(slow & set(sys.modules))\n"
+        "import pandas, matplotlib.pyplot  # for plots, still there"
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout == "('A', 'DET') None\n" and not done.stderr, done.stderr
+    assert done.stdout == "('A', 'DET') None\nset()\n" and not done.stderr, done.stderr

@@ -8,6 +8,7 @@ import contextlib
 import json
 import math
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,12 +130,16 @@ def _check_layers(folder, arrays):
 def check_finite(model: Any, folder: StrPath) -> None:
     """Rejects weights that are NaN or infinite."""
     import keras
-    from keras import ops
+    import numpy as np
 
     for variable in model.variables:
         if not keras.backend.is_float_dtype(variable.dtype):
             continue
-        wrong = int(ops.sum(ops.cast(~ops.isfinite(variable.value), "int32")))
+        with warnings.catch_warnings():  # what NumPy 2 has to say of Keras under torch
+            warnings.simplefilter("ignore", DeprecationWarning)
+            # By NumPy: JAX would compile it for each shape.
+            values = keras.ops.convert_to_numpy(variable.value)
+        wrong = values.size - np.count_nonzero(np.isfinite(values))
         if wrong:
             raise PresetError(
                 f"the weights of {folder} are damaged: {variable.path} must be finite, "

@@ -21,6 +21,7 @@ from zoo.backend import (
     check_backend,
     configured_backend,
     usable_cores,
+    without,
     without_tensorflow,
 )
 from zoo.files import cache_folder
@@ -79,7 +80,8 @@ def start_backend(devices: bool = True) -> None:
     The dozen lines that TensorFlow prints at its start, most of them about missing
     GPUs, are only shown if the start fails. Under JAX and PyTorch, KerasHub is kept
     from importing TensorFlow, which takes 2 to 3 s and 0.5 GB: zoo doesn't need it
-    there.
+    there. Nor does it need what Keras imports for pictures, data frames, notebooks and
+    Orbax, and KerasHub for Kaggle's hub, which takes a third of the rest.
 
     Every command of `zoo` that loads a preset and every recipe calls it. For Python
     programs, docs/performance.md says what to set.
@@ -94,11 +96,15 @@ def start_backend(devices: bool = True) -> None:
     """
     check_backend()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    unused = ["matplotlib", "pandas", "IPython", "kagglehub"]
+    if configured_backend() != "jax":
+        unused.append("jax")
     with _standard_error_kept():
-        import keras
+        with without(*unused):
+            import keras
 
-        with without_tensorflow():
-            import keras_hub  # noqa: F401
+            with without_tensorflow():
+                import keras_hub  # noqa: F401
 
         if devices:
             keras.ops.zeros(())
