@@ -1,7 +1,5 @@
 import json
 import shutil
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -247,32 +245,3 @@ def test_no_model_there(tmp_path):
         onnx.load(tmp_path, threads=0)
     with pytest.raises(ValueError, match="`workers` must be a positive integer"):
         onnx.load(tmp_path, workers=0)
-
-
-@pytest.mark.backend_free
-def test_batches_run_side_by_side_and_come_back_in_order():
-    both = threading.Barrier(2, timeout=10)
-
-    def function(item):
-        if item < 2:
-            both.wait()  # neither ends without the other
-        return 10 * item
-
-    results = onnx.in_threads(2, function, iter([1, 0, 2, 3]))
-    assert list(results) == [10, 0, 20, 30]
-    assert list(onnx.in_threads(1, str, [5, 6])) == ["5", "6"]
-
-
-@pytest.mark.backend_free
-def test_after_an_error_no_further_batch_runs():
-    done = []
-
-    def function(item):
-        done.append(item)
-        if item == 0:
-            raise KeyError(item)
-        time.sleep(0.05)
-
-    with pytest.raises(KeyError):
-        list(onnx.in_threads(2, function, range(100)))
-    assert len(done) < 20

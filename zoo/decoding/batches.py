@@ -3,7 +3,8 @@
 Each shape is compiled separately, and memory grows with the size.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -95,3 +96,26 @@ def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndar
 def _height(rows):
     """Returns the next power of two."""
     return 1 << (rows - 1).bit_length()
+
+
+def in_threads(
+    workers: int, function: Callable[..., Any], items: Iterable[Any]
+) -> Iterator[Any]:
+    """Applies a function to items as `map` does, several at a time.
+
+    What computes must leave Python's lock to the others meanwhile.
+
+    Args:
+        workers: the number of threads.
+        function: the function.
+        items: its arguments.
+    """
+    items = list(items)
+    if workers == 1 or len(items) < 2:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield from pool.map(function, items)
+    finally:  # after an error the rest is not run
+        pool.shutdown(cancel_futures=True)

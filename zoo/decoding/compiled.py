@@ -1,5 +1,8 @@
 """Functions of a model, compiled for the backend and kept with the model."""
 
+import collections
+import contextlib
+import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -9,6 +12,8 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.layers.lora import sums_kept
+
+_keeping = threading.RLock()
 
 
 def compiled(
@@ -40,15 +45,16 @@ def kept(model: Any, key: Hashable, make: Callable[[list[Any]], Any]) -> Any:
         make: function of the list of the model's variables.
     """
     variables = list(model.variables)
-    previous, functions = model.__dict__.get("_compiled", ([], {}))
-    if len(previous) != len(variables) or any(
-        a is not b for a, b in zip(previous, variables, strict=True)
-    ):
-        functions = {}
-    model.__dict__["_compiled"] = variables, functions
-    if key not in functions:
-        functions[key] = make(variables)
-    return functions[key]
+    with _keeping:  # two batches at a time may ask for it
+        previous, functions = model.__dict__.get("_compiled", ([], {}))
+        if len(previous) != len(variables) or any(
+            a is not b for a, b in zip(previous, variables, strict=True)
+        ):
+            functions = {}
+        model.__dict__["_compiled"] = variables, functions
+        if key not in functions:
+            functions[key] = make(variables)
+        return functions[key]
 
 
 def compile_search(
@@ -112,7 +118,15 @@ def _compile(variables, function):
             with torch.no_grad():
                 return function(*(ops.convert_to_tensor(array) for array in arrays))
 
+    # Two batches of a new shape don't both compile it.
+    first: dict[Any, Any] = collections.defaultdict(threading.Lock)
+    known = set()
+
     def convert(*arrays):
-        return [ops.convert_to_numpy(output) for output in run(*arrays)]
+        shapes = tuple(array.shape for array in arrays)
+        with contextlib.nullcontext() if shapes in known else first[shapes]:
+            outputs = run(*arrays)
+        known.add(shapes)
+        return [ops.convert_to_numpy(output) for output in outputs]
 
     return convert

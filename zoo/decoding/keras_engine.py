@@ -1,11 +1,13 @@
 """The `Engine` of Keras models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import keras
 from keras import ops
 
-from zoo.backend import Tensor
+from zoo.backend import Tensor, usable_cores
+from zoo.decoding.batches import in_threads
 from zoo.decoding.beam import BeamSearch
 from zoo.decoding.compiled import compiled
 from zoo.decoding.translating import Engine
@@ -35,4 +37,51 @@ def _alignments(model: Any) -> Callable[..., list[Any]]:
     return compiled(model, "align_details", function)
 
 
-KERAS = Engine(BeamSearch, _scores, _alignments)
+def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterator[Any]:
+    """Applies a function to batches as `map` does, on CPUs one a core at a time.
+
+    Most operations of a step are too small for two cores. A batch by itself has all of
+    them, and so has each batch on a GPU or with a `keras.distribution`. Under torch as
+    many cores are taken as it has threads, and shared out.
+
+    Args:
+        function: function of a batch, which compiles or records its programs by
+            `zoo.decoding.compiled`.
+        batches: its arguments.
+    """
+    batches = list(batches)
+    most = min(len(batches), _cores())
+    if most < 2:
+        yield from map(function, batches)
+    elif keras.backend.backend() != "torch":
+        yield from in_threads(most, function, batches)
+    else:
+        import torch
+
+        threads = torch.get_num_threads()
+
+        def shared(batch):
+            torch.set_num_threads(
+                threads // most
+            )  # this thread's, and that of new ones
+            return function(batch)
+
+        try:
+            yield from in_threads(most, shared, batches)
+        finally:
+            torch.set_num_threads(threads)
+
+
+def _cores():
+    """The number of batches to read at a time: 1 where there is another device."""
+    if keras.backend.backend() == "torch":
+        import torch
+
+        return 1 if torch.accelerator.is_available() else torch.get_num_threads()
+    devices = keras.distribution.list_devices()
+    if keras.distribution.distribution() or not all("cpu" in name for name in devices):
+        return 1
+    return usable_cores()
+
+
+KERAS = Engine(BeamSearch, _scores, _alignments, map_batches)

@@ -11,6 +11,23 @@ from zoo.run.arguments import TEXT, words_of
 from zoo.run.config import machine
 from zoo.run.own_text import file_names
 
+SPELLED = (
+    "Names, rare words and numbers of several digits are spelled out in pieces and "
+    "often come out wrong."
+)
+# What the card of a preset of the scale `tatoeba` says instead of the recipe's.
+OF_TATOEBA = {
+    "intended_use": (
+        "Teaching, products and tests of serving, commercial ones too. It translates "
+        "short everyday sentences; it is no general translator."
+    ),
+    "weaknesses": [
+        "Long sentences, and anything unlike everyday phrases: captions of pictures, "
+        "news, law, technical text.",
+        SPELLED,
+    ],
+}
+
 
 def origin(run: Any) -> dict[str, Any]:
     """Returns where a preset comes from: its name, command, seed, machine and so on.

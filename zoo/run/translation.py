@@ -17,6 +17,7 @@ from zoo.evaluation import (
     worst_translations,
 )
 from zoo.files import write_bytes
+from zoo.run.card_metadata import OF_TATOEBA
 from zoo.run.config import ConfigurationError
 from zoo.run.fine_tuning import (
     copy_weights,
@@ -27,7 +28,6 @@ from zoo.run.fine_tuning import (
 from zoo.run.parallel import NamedCorpora, UserPairs
 from zoo.run.report import write_report
 from zoo.run.run import Run
-from zoo.run.translators import OF_TATOEBA
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches, choose_buckets

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from zoo.run.card_metadata import SPELLED
 from zoo.run.config import ConfigurationError
 from zoo.run.recipe import (
     ClassArguments,
@@ -285,22 +286,6 @@ SHORT = (
     "comes out too short."
 )
 LOOPS = "Now and then it repeats a word, or a piece of one, up to the limit of length."
-SPELLED = (
-    "Names, rare words and numbers of several digits are spelled out in pieces and "
-    "often come out wrong."
-)
-# What the card of a preset of the scale `tatoeba` says instead of the recipe's.
-OF_TATOEBA = {
-    "intended_use": (
-        "Teaching, products and tests of serving, commercial ones too. It translates "
-        "short everyday sentences; it is no general translator."
-    ),
-    "weaknesses": [
-        "Long sentences, and anything unlike everyday phrases: captions of pictures, "
-        "news, law, technical text.",
-        SPELLED,
-    ],
-}
 
 
 def card(

@@ -8,12 +8,11 @@ of its backends.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from zoo.backend import usable_cores
 from zoo.checks import positive
+from zoo.decoding.batches import in_threads
 from zoo.files import StrPath
 from zoo.runtime.graphs import Arrays, check_names, load_version
 from zoo.runtime.translator import Translator
@@ -68,29 +67,6 @@ def _open(manifest, files, threads, version):
         name: OnnxGraph(files[f"{name}.onnx"], described, threads, f"{version}/{name}")
         for name, described in manifest["graphs"].items()
     }
-
-
-def in_threads(
-    workers: int, function: Callable[..., Any], items: Iterable[Any]
-) -> Iterator[Any]:
-    """Applies a function to items as `map` does, several at a time.
-
-    ONNX Runtime computes without Python's lock.
-
-    Args:
-        workers: the number of threads.
-        function: the function.
-        items: its arguments.
-    """
-    items = list(items)
-    if workers == 1 or len(items) < 2:
-        yield from map(function, items)
-        return
-    pool = ThreadPoolExecutor(workers)
-    try:
-        yield from pool.map(function, items)
-    finally:  # after an error the rest is not run
-        pool.shutdown(cancel_futures=True)
 
 
 class OnnxGraph:
