@@ -69,7 +69,7 @@ class Table:
         node = state["node"] * self.vocabulary + ops.cast(token_ids, "int32") + 1
         node = ops.where(state["node"] < 0, 0, node)
         # Hypotheses are rows of the state, not of what was encoded.
-        assert memory.shape[0] == self.rows
+        assert memory.shape[0] <= self.rows
         hypotheses = ops.shape(node)[0] // ops.shape(memory)[0]
         place = ops.repeat(memory, hypotheses) * NODES + ops.clip(node, 0, NODES - 1)
         logits = ops.take(self.logits, place, axis=0)

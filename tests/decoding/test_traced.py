@@ -113,3 +113,40 @@ def test_lora_and_other_objects_are_not_recorded(recordings, monkeypatch):
     found = search_ids(model, IDS, search, 9)
     assert not recordings
     assert found == plain(search_ids, monkeypatch)(model, IDS, search, 9)
+
+
+@pytest.mark.parametrize("beams, penalties", [(1, (1.0, 0.0)), (3, (0.7, 0.2))])
+def test_sentences_that_are_done_leave_the_batch(beams, penalties, monkeypatch):
+    table, search = Table().fill(4), BeamSearch(beams, *penalties, n_best=beams)
+    prefix = np.zeros((len(SOURCES), LIMITS.max()), "int32")
+    prefix[3, 0] = prefix[7, 0] = 4
+    limits = np.where(np.arange(len(SOURCES)) % 5, 2, LIMITS.max())
+    arguments = table, SOURCES, limits, int(LIMITS.max()), prefix
+    expected = plain(search, monkeypatch)(*arguments)
+    heights, recorded = [], traced._recorded
+
+    def note(search, model, beam, sentences):
+        heights.append(len(sentences.limits))
+        assert len(beam.tokens) == beams * len(sentences.memory)
+        return recorded(search, model, beam, sentences)
+
+    monkeypatch.setattr(traced, "_recorded", note)
+    same(search(*arguments), expected)
+    assert heights == [len(SOURCES), len(SOURCES) // 4]
+
+
+def test_a_memory_with_other_rows_stays_as_it_is(monkeypatch):
+    table, heights, recorded = Table().fill(4), [], traced._recorded
+    search, encode, step = BeamSearch(2), table.encode, table.step
+    table.encode = lambda ids: [encode(ids), table.weights.value]
+    table.step = lambda ids, state, memory: step(ids, state, memory[0])
+    table.start = lambda memory: Table.start(table, memory[0])
+    expected = plain(search, monkeypatch)(table, SOURCES, LIMITS)
+
+    def note(search, model, beam, sentences):
+        heights.append(len(sentences.limits))
+        return recorded(search, model, beam, sentences)
+
+    monkeypatch.setattr(traced, "_recorded", note)
+    same(search(table, SOURCES, LIMITS), expected)
+    assert heights == [len(SOURCES)]

@@ -276,6 +276,47 @@ def prune(search: Any, live: Tensor, done: Tensor, sentences: Sentences) -> Tens
 # === Rows ===
 
 
+def keep(
+    search: Any, chosen: Tensor, beam: BeamState, sentences: Sentences
+) -> tuple[BeamState, Sentences]:
+    """Returns the state and the constants of some sentences of the batch.
+
+    Args:
+        search: the `BeamSearch`.
+        chosen: the places of the sentences in the batch, int (n,).
+        beam: the state.
+        sentences: the constants.
+    """
+    ops = search.ops
+    rows = ops.take(sentences.rows, chosen, axis=0) + sentences.rank
+    rows = ops.reshape(rows, (-1,))
+
+    def of_sentences(x):
+        return ops.take(x, chosen, axis=0)
+
+    def of_hypotheses(x):
+        return ops.take(x, rows, axis=0)
+
+    beam = beam._replace(
+        state=search.map_structure(of_hypotheses, beam.state),
+        tokens=of_hypotheses(beam.tokens),
+        ids=of_sentences(beam.ids),
+        live=of_sentences(beam.live),
+        done_ids=of_sentences(beam.done_ids),
+        done=of_sentences(beam.done),
+        coverage=of_sentences(beam.coverage) if search.coverage_penalty else (),
+    )
+    prefix, mildest = sentences.prefix, sentences.mildest
+    return beam, sentences._replace(
+        memory=search.map_structure(of_sentences, sentences.memory),
+        limits=of_sentences(sentences.limits),
+        prefix=None if prefix is None else of_sentences(prefix),
+        real=of_sentences(sentences.real) if search.coverage_penalty else None,
+        mildest=of_sentences(mildest) if search.length_penalty else mildest,
+        rows=sentences.rows[: len(chosen)],
+    )
+
+
 def _count(ops, places):
     """Counts the true places of each sentence, int (B, 1)."""
     return ops.sum(ops.cast(places, "int32"), axis=1, keepdims=True)

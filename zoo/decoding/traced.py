@@ -15,7 +15,7 @@ import keras
 from keras import tree
 
 from zoo.backend import Tensor
-from zoo.decoding.beam_state import LOW, BeamState, Sentences, step
+from zoo.decoding.beam_state import LOW, BeamState, Sentences, keep, step
 from zoo.decoding.compiled import kept
 from zoo.decoding.ties import FEW, any_top_k, top_k
 
@@ -39,7 +39,9 @@ def can_trace(model: Any) -> bool:
 def run_traced(
     search: Any, model: Any, beam: BeamState, sentences: Sentences, steps: int
 ) -> BeamState:
-    """Does what `Search.run` does.
+    """Does what `Search.run` does; sentences that are done leave the batch.
+
+    They leave when a quarter of it is left, so that there are few shapes to record.
 
     Args:
         search: a `BeamSearch`.
@@ -52,13 +54,31 @@ def run_traced(
 
     with torch.no_grad():
         advance = _recorded(search, model, beam, sentences)
+        places = torch.arange(len(beam.live), device=beam.live.device)
+        done_ids, done = beam.done_ids.clone(), beam.done.clone()
+        can_leave = _rows_of_sentences(sentences.memory, len(places))
         for _ in range(steps):
-            if not (beam.live > LOW / 2).any():
+            live = (beam.live > LOW / 2).any(dim=1)
+            count = int(live.sum())
+            if not count:
                 break
+            height = len(live) // 4
+            if can_leave and count <= height:
+                done_ids[places], done[places] = beam.done_ids, beam.done
+                chosen = live.logical_not().to(torch.int8).argsort(stable=True)[:height]
+                beam, sentences = keep(search, chosen, beam, sentences)
+                places = places[chosen]
+                advance = _recorded(search, model, beam, sentences)
             after, tied = advance(beam)
             # Putting equal words in order takes operations that depend on values.
             beam = step(search, model, beam, sentences) if tied else after
-    return beam
+        done_ids[places], done[places] = beam.done_ids, beam.done
+    return beam._replace(done_ids=done_ids, done=done)
+
+
+def _rows_of_sentences(memory, count):
+    """Whether each tensor of a memory has a row for each sentence."""
+    return all(len(x.shape) and x.shape[0] == count for x in tree.flatten(memory))
 
 
 def _recorded(search, model, beam, sentences):

@@ -38,7 +38,8 @@ TIES = (None, "target", "all")
 class Seq2SeqBackbone(Backbone):
     """Base class of the papers' architectures: the four methods of the contract.
 
-    `memory` and `state` are nested structures of tensors. The rows of `state` may be a
+    `memory` and `state` are nested structures of tensors, which have a row for each
+    sentence: those that are done may leave a search. The rows of `state` may be a
     multiple of the rows of `memory`: K consecutive rows then are K hypotheses for one
     sentence, and share its memory.
     """

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.decoding.beam_state import LOW, BeamState, Sentences, step
+from zoo.decoding.beam_state import LOW, BeamState, Sentences, keep, step
 from zoo.decoding.search import Search
 
 _SAME = """
@@ -98,37 +98,10 @@ class ArraySearch(Search):
             live = (beam.live > LOW / 2).any(axis=1)
             if live.sum() <= _FULL * len(places):
                 done_ids[places], done[places] = beam.done_ids, beam.done
-                beam, sentences = self._keep(np.flatnonzero(live), beam, sentences)
+                beam, sentences = keep(self, np.flatnonzero(live), beam, sentences)
                 places = places[live]
         done_ids[places], done[places] = beam.done_ids, beam.done
         return beam._replace(done_ids=done_ids, done=done)
-
-    def _keep(self, chosen, beam, sentences):
-        """Returns the state and the constants of some sentences of the batch."""
-        beams = self.beam_size
-        rows = (chosen[:, None] * beams + np.arange(beams)).reshape(-1)
-
-        def keep(x):
-            return x[chosen]
-
-        beam = beam._replace(
-            state=map_structure(lambda x: x[rows], beam.state),
-            tokens=beam.tokens[rows],
-            ids=keep(beam.ids),
-            live=keep(beam.live),
-            done_ids=keep(beam.done_ids),
-            done=keep(beam.done),
-            coverage=keep(beam.coverage) if self.coverage_penalty else (),
-        )
-        mildest, prefix = sentences.mildest, sentences.prefix
-        return beam, sentences._replace(
-            memory=map_structure(keep, sentences.memory),
-            limits=keep(sentences.limits),
-            prefix=prefix if prefix is None else keep(prefix),
-            real=keep(sentences.real) if self.coverage_penalty else None,
-            mildest=keep(mildest) if np.ndim(mildest) else mildest,
-            rows=sentences.rows[: len(chosen)],
-        )
 
 
 def trim(ids: np.ndarray) -> np.ndarray:
