@@ -16,6 +16,7 @@ import numpy as np
 from keras import ops
 
 from tests.harness import close, compiled, randomize, snake, to_numpy
+from tests.marks import QUICK
 
 VOCABULARY, SIZE = 9, 4
 TARGET = np.array(
@@ -96,8 +97,10 @@ def check_in_a_model(connect):
     after = model.get_weights()
     assert any((a != b).any() for a, b in zip(after, before, strict=True))
 
+    check_copies(model, inputs)
+    if QUICK:  # each layer's own test has half precision
+        return
     wanted = to_numpy(compiled(model)(inputs))
-    check_copies(model, inputs, wanted)
     half = in_a_model(connect, dtype="mixed_bfloat16")
     half.set_weights(model.get_weights())
     output = to_numpy(ops.cast(compiled(half)(inputs), "float32"))
@@ -125,7 +128,7 @@ def fitted_loss(model, inputs, labels, rate=0.1):
     return history.history["loss"][0]
 
 
-def check_copies(model, inputs, outputs):
+def check_copies(model, inputs):
     """A `.keras` file, a pickle and a deep copy have the model's weights and config.
     The first gives its outputs."""
     config = json.dumps(model.get_config())
@@ -136,7 +139,8 @@ def check_copies(model, inputs, outputs):
         assert json.dumps(other.get_config()) == config
         for got, own in zip(other.get_weights(), model.get_weights(), strict=True):
             np.testing.assert_array_equal(got, own)
-    close(compiled(loaded)(inputs), outputs, atol=1e-6)
+    if not QUICK:
+        close(compiled(loaded)(inputs), compiled(model)(inputs), atol=1e-6)
 
 
 def check_fine_tuned_when_quantized(connect):

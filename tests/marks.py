@@ -1,7 +1,13 @@
 """Marks of whole recipes and of single cases; docs/testing.md says what runs where."""
 
+import os
+
 import keras
 import pytest
+
+# Under a backend that compiles, `make test` leaves out what a check tries besides its
+# main case: another precision, other shapes. PyTorch and `make test-all` try all.
+QUICK = keras.backend.backend() != "torch" and "ZOO_QUICK_TESTS" in os.environ
 
 
 def proved_under(backend):

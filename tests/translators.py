@@ -17,6 +17,7 @@ from keras import ops
 
 from tests.harness import (
     BACKENDS,
+    HALF,
     ROOT,
     close,
     compiled,
@@ -166,7 +167,7 @@ def check_symbolic(backbone):
 
 
 def check_half(backbone_cls, options):
-    for policy in ("mixed_float16", "mixed_bfloat16"):
+    for policy in HALF:
         half = backbone_cls(**options, dtype=policy)
         output = compiled(half)({"source_ids": SOURCE, "target_ids": TARGET})
         kind = keras.backend.standardize_dtype(output.dtype)

@@ -43,7 +43,7 @@ def main(argv=None):
         run(
             name,
             ["-m", selection(name == first, arguments.all), *pytest_arguments],
-            XLA_FLAGS if arguments.all else f"{XLA_FLAGS} {QUICK_XLA_FLAGS}",
+            quick=not arguments.all,
         )
         for name in backends
     ]
@@ -72,13 +72,14 @@ def selection(first, all_of_them):
     return " and ".join(f"not {name}" for name in out)
 
 
-def run(backend, pytest_arguments, xla_flags):
+def run(backend, pytest_arguments, quick):
     """Runs pytest once, its output shown as it comes.
 
     Args:
         backend: Keras's.
         pytest_arguments: list of str.
-        xla_flags: str; a user's XLA_FLAGS replace them.
+        quick: bool, whether XLA compiles the quick way (a user's XLA_FLAGS replace its
+            flags), and checks try their main case alone (`tests.marks.QUICK`).
 
     Returns:
         (backend, passed, failed, skipped, seconds, whether all is well, `durations`). A
@@ -94,7 +95,8 @@ def run(backend, pytest_arguments, xla_flags):
         # Processes share the cores; threads of theirs would stand in each other's way.
         "OMP_NUM_THREADS": "1",
         "TF_NUM_INTRAOP_THREADS": "1",
-        "XLA_FLAGS": xla_flags,
+        "XLA_FLAGS": f"{XLA_FLAGS} {QUICK_XLA_FLAGS}" if quick else XLA_FLAGS,
+        **({"ZOO_QUICK_TESTS": "1"} if quick else {}),
         **os.environ,
         "KERAS_BACKEND": backend,
         # Each file of tests is prepared and compiled once, not in each process.

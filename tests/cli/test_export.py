@@ -21,6 +21,7 @@ from zoo.serving import read_metadata, versions, write_server_files
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, capfd):
     """The whole way, in this process or, under the others, in one of TensorFlow's."""
@@ -89,6 +90,7 @@ def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
     assert reason in capfd.readouterr().err
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
 @pytest.mark.parametrize("form", ["onnx", long("litert")])
 def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd, form):

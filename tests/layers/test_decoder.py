@@ -114,7 +114,7 @@ def test_input_feeding_is_luongs_equations():
 
 
 @pytest.mark.parametrize("feeding", [True, once(False)])
-@pytest.mark.parametrize("vector, units", [("linear", 10), ("context", None)])
+@pytest.mark.parametrize("vector, units", [("linear", 10), once("context", None)])
 def test_other_vectors_than_equation_5(vector, units, feeding):
     decoder = make("gru", "general", feeding, vector=vector, units=units)
     cell = decoder.cell
@@ -233,7 +233,7 @@ def test_the_wrong_number_of_states_is_refused():
 
 
 @pytest.mark.parametrize("feeding", [True, once(False)])
-@pytest.mark.parametrize("own, asked", [(False, True), (True, False)])
+@pytest.mark.parametrize("own, asked", [(False, True), once(True, False)])
 def test_the_calls_choice_holds_in_functional_models(feeding, own, asked):
     decoder = make("lstm", "local_p", feeding)
     decoder.return_alignments = own

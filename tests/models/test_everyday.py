@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 from tests.harness import close, randomize, to_numpy
-from tests.marks import long, once
+from tests.marks import QUICK, long, once
 from tests.models import (
     test_language_model,
     test_sentiment,
@@ -67,9 +67,8 @@ def test_a_quantized_model_is_fine_tuned_by_its_own_loss(mode, tie):
 
 
 @QUANTIZED
-@pytest.mark.parametrize(
-    "cls", [models.LuongTranslator, once(models.TransformerTranslator)]
-)
+@pytest.mark.once
+@pytest.mark.parametrize("cls", [models.LuongTranslator, models.TransformerTranslator])
 def test_float8_keeps_its_scales(cls):
     tied = {"tie_embeddings": "all"} if cls is models.TransformerTranslator else {}
     task = translator(cls, dropout=0.0, **tied)
@@ -168,7 +167,7 @@ def test_each_text_ends_at_its_own_stop(kind, tokenizer):
         task, texts = test_language_model.task_of(), ["a dog", "cat", "runs", ""]
     size = task.preprocessor.tokenizer.vocabulary_size()
     # Every stop under PyTorch; the others compile anew for each, and try some.
-    every = 1 if keras.backend.backend() == "torch" else 3
+    every = 1 if keras.backend.backend() == "torch" else 9 if QUICK else 3
     ids = {}
     for stop in range(3, size, every):
         together = task.generate(texts, max_length=9, stop_token_ids=[stop])
@@ -270,7 +269,8 @@ def tasks(tokenizer):
 
 
 @pytest.mark.parametrize(
-    "kind", ["translator", once("language_model"), once("classifier"), "tagger"]
+    "kind",
+    ["translator", once("language_model"), once("classifier"), once("tagger")],
 )
 def test_a_task_is_copied_with_all_that_it_knows(kind, tokenizer, tmp_path):
     task, use = tasks(tokenizer)[kind]
@@ -283,6 +283,7 @@ def test_a_task_is_copied_with_all_that_it_knows(kind, tokenizer, tmp_path):
 
 
 # === Text ===
+@pytest.mark.once
 def test_a_classifier_takes_lists_of_labels_and_text_to_validate_on():
     task, texts = test_sentiment.task_of("lstm"), test_sentiment.TEXTS
     labels = [0, 1, 2, 1]
@@ -300,6 +301,7 @@ def test_a_classifier_takes_lists_of_labels_and_text_to_validate_on():
         task.fit(texts[:2], ["a", "b"], verbose=0)
 
 
+@pytest.mark.once
 def test_a_language_model_validates_on_text():
     task = test_language_model.task_of()
     texts = test_language_model.TEXTS

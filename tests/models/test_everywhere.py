@@ -69,7 +69,9 @@ def test_quantized_it_is_close_and_saved_and_loaded(cls, tokenizer, tmp_path):
 @pytest.mark.once
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
-    tasks, inputs = {}, {"source_ids": SOURCE, "target_ids": TARGET}
+    # Few steps: two of the three backends run them one by one, twice.
+    inputs = {"source_ids": SOURCE[1:4, :5], "target_ids": TARGET[1:4, :4]}
+    tasks = {}
     for cls, options in TRANSLATORS.items():
         backbone = cls.backbone_cls(**{"vocabulary_size": VOCABULARY, **options})
         task = cls(randomize(backbone), cls.preprocessor_cls(tokenizer))
@@ -78,7 +80,7 @@ def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
     tasks["lm"] = (test_language_model.task_of(), ids, "CausalLM")
     ids = {"token_ids": test_sentiment.IDS}
     tasks["sentiment"] = (test_sentiment.task_of("lstmn"), ids, "TextClassifier")
-    ids = {"images": test_xu_tasks.IMAGES, "target_ids": TARGET[:3]}
+    ids = {"images": test_xu_tasks.IMAGES, "target_ids": TARGET[:3, :4]}
     captioner = test_xu_tasks.task_of(tokenizer, 0.2)  # smaller sums of images
     tasks["captioner"] = (captioner, ids, "ShowAttendTellCaptioner")
     tasks["tagger"] = (test_tagger.task_of(), test_tagger.INPUTS, "BiRNNTagger")

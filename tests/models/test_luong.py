@@ -231,7 +231,7 @@ def test_preset_round_trip(tokenizer, tmp_path):
         loaded = load(str(tmp_path / "preset"))
         assert type(loaded) is LuongTranslator
         close(loaded.backbone(inputs), backbone(inputs), atol=1e-7)
-        assert loaded.translate("ab cd") == task.translate("ab cd")
+    assert loaded.translate("ab cd") == task.translate("ab cd")
     half = Luong.from_preset(str(tmp_path / "preset"), dtype="mixed_float16")
     assert half.compute_dtype == "float16"
     task.save(tmp_path / "task.keras")

@@ -158,6 +158,7 @@ def heads_of(lines):
 
 
 @needs_tensorflow
+@pytest.mark.long  # tests/serving/test_export.py has odd texts of a small Luong's
 def test_the_exported_graph_gives_the_same(tokenizer, tmp_path):
     """Under TensorFlow alone, without this project's code; of any weights."""
     import tensorflow as tf

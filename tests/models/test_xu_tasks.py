@@ -5,6 +5,7 @@ import pytest
 import zoo
 from tests.harness import close, compiled, randomize, same_config, to_numpy
 from tests.layers import reference
+from tests.marks import once
 from zoo.decoding import Caption
 from zoo.layers import ImageEncoder
 from zoo.models import (
@@ -44,7 +45,7 @@ def task_of(tokenizer, scale=0.7, **options):
 
 
 # === The backbone on images ===
-@pytest.mark.parametrize("options", [SMALL, HARD], ids=["soft", "hard"])
+@pytest.mark.parametrize("options", [SMALL, once(HARD)], ids=["soft", "hard"])
 def test_call_is_the_scan_of_step(options, tokenizer):
     model = task_of(tokenizer, **options).backbone
     x, _, _ = task_of(tokenizer).preprocessor({"image": IMAGES, "caption": TEXTS})
@@ -219,7 +220,7 @@ def test_given_captions_are_scored_and_aligned(tokenizer):
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-@pytest.mark.parametrize("options", [SMALL, HARD], ids=["soft", "hard"])
+@pytest.mark.parametrize("options", [SMALL, once(HARD)], ids=["soft", "hard"])
 def test_a_preset_comes_back(options, tokenizer, tmp_path):
     model = task_of(tokenizer, **options)
     model.save_to_preset(tmp_path / "mine")
@@ -243,6 +244,7 @@ def test_it_learns_to_tell_images_apart(tokenizer):
     assert model.caption(plain) == TEXTS
 
 
+@pytest.mark.once
 def test_hard_attention_is_trained_by_its_estimator(tokenizer):
     keras.utils.set_random_seed(4)
     task = task_of(tokenizer, **{**HARD, "hidden_dim": 16})

@@ -12,13 +12,15 @@ from zoo.run import parallel
 
 # The share of 200 unseen sentences that must come out right, and the backend on which a
 # recipe is proved; few under torch, which takes several times as long for so small a
-# model. luong_local's is in tests/run/test_tiny_recipe.py, under all three.
+# model. tests/run/test_tiny_recipe.py has luong_local's under all three, of shorter
+# sentences.
 LEARNED = {
     "bahdanau": (0.95, "tensorflow"),
     "lstmn": (0.95, "tensorflow"),
     "luong_concat": (0.95, "tensorflow"),
     "luong_dot": (0.95, "torch"),
     "luong_global": (0.95, "jax"),
+    "luong_local": (0.95, "torch"),
     "luong_local_m": (0.95, "tensorflow"),
     "luong_location": (0.95, "tensorflow"),
     "rnn_encoder_decoder": (0.85, "jax"),
@@ -41,16 +43,16 @@ def test_the_tiny_recipe_learns(name, tmp_path):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize("name", [name for name in LEARNED if name != "luong_local"])
 def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path, monkeypatch):
     def few_pairs(count, seed):
         """Few to decode: what has learned so little writes to the last step."""
-        return reversal_pairs(count if count > 200 else 20, seed)
+        return reversal_pairs(count if count > 200 else 8, seed, longest=3)
 
     monkeypatch.setattr(parallel, "reversal_pairs", few_pairs)
+    few = ("--set", "pairs=600", "--set", "buckets=1")
     # What hard attention is trained by is no likelihood: it may rise at first.
-    limit = ("--limit", "1000")
-    model = check_few_steps(name, tmp_path, *limit, loss="val_perplexity")
+    model = check_few_steps(name, tmp_path, *few, loss="val_perplexity")
     assert type(model.backbone) is load_recipe(name).RECIPE.classes["model"].load()
     assert isinstance(model.translate("sa po", beam_size=2, max_length=3), str)
 
@@ -58,7 +60,7 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path, monkeypat
 def test_luongs_recipes_differ_in_the_attention_alone():
     names = {name for name in LEARNED if name.startswith("luong")}
     kinds = {}
-    for name in names | {"luong_local"}:
+    for name in names:
         scales = load_recipe(name).RECIPE.scales
         [kind] = {
             (scale.model["attention"], scale.model["score"])

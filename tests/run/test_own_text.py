@@ -16,6 +16,8 @@ from zoo.run import Arguments, ConfigurationError, run_recipe
 from zoo.run.arguments import parse
 from zoo.run.own_text import check_text, file_names, given_files
 
+pytestmark = pytest.mark.once  # test_translation.py trains under each backend
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -134,7 +136,6 @@ def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
         (["--train", "a.en", "b.de", "--languages", "en"], "languages"),
     ],
 )
-@pytest.mark.once
 def test_what_can_not_be_is_told_before_any_work(argv, message, tmp_path, capsys):
     output = tmp_path / "x"
     try:
@@ -145,7 +146,6 @@ def test_what_can_not_be_is_told_before_any_work(argv, message, tmp_path, capsys
     assert not output.exists()
 
 
-@pytest.mark.once
 def test_a_restart_leaves_the_users_files_alone(tmp_path, monkeypatch):
     """Even in the folder of the run, and in one that is called data."""
     (tmp_path / "data").mkdir()
@@ -156,7 +156,6 @@ def test_a_restart_leaves_the_users_files_alone(tmp_path, monkeypatch):
     assert all(os.path.exists(file) for file in files)
 
 
-@pytest.mark.once
 def test_without_an_output_the_folder_has_the_files_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = parse(recipe("luong_dot"), ["--train", "a/my.en", "a/my.de"])
@@ -164,7 +163,6 @@ def test_without_an_output_the_folder_has_the_files_name(tmp_path, monkeypatch):
     assert arguments.train == [[str(tmp_path / "a" / f"my.{x}") for x in ("en", "de")]]
 
 
-@pytest.mark.once
 def test_what_python_was_given_is_resumed_from_python(tmp_path, capsys):
     output, data = tmp_path / "x", pairs(40)
     zoo.train("luong_dot", data, output=output, choices={**SMALL, "epochs": 1})
@@ -172,7 +170,6 @@ def test_what_python_was_given_is_resumed_from_python(tmp_path, capsys):
     assert "call zoo.train again" in capsys.readouterr().err
 
 
-@pytest.mark.once
 def test_a_recipe_of_made_up_data_takes_no_text(tmp_path):
     with pytest.raises(ConfigurationError, match="takes no text of your own"):
         check_text(recipe("birnn_tasks"), Arguments(tmp_path))

@@ -3,12 +3,13 @@
 import pytest
 
 import zoo
-from tests.marks import once
 from tests.run.own_files import SMALL, pairs
 from zoo.data import agreement_sentences, opinion_sentences
 from zoo.data.tagged import toy_sentences
 from zoo.presets.card import read_card
 from zoo.run.train import recipes, train
+
+pytestmark = pytest.mark.once  # test_translation.py trains under each backend
 
 
 def test_lists_in_a_task_out(tmp_path, capsys):
@@ -50,7 +51,7 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("name", [once(name) for name in TASKS])
+@pytest.mark.parametrize("name", TASKS)
 def test_other_tasks(name, tmp_path):
     make, choices, task = TASKS[name]
     output = tmp_path / "mine"
@@ -78,7 +79,6 @@ def test_other_tasks(name, tmp_path):
     assert more.count_params() == model.count_params()
 
 
-@pytest.mark.once
 def test_what_can_not_be():
     with pytest.raises(ValueError, match="did you mean luong_dot"):
         train("luong_dt", [("a", "b")])
@@ -89,7 +89,6 @@ def test_what_can_not_be():
     assert zoo.train is train and "luong_dot" in recipes()
 
 
-@pytest.mark.once
 def test_tags_that_the_preset_does_not_have(tmp_path):
     make, choices, _ = TASKS["birnn"]
     output, data = tmp_path / "mine", make(60, 1)

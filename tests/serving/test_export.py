@@ -50,7 +50,7 @@ def ask(signature, *texts):
 # === Translators ===
 @needs_tensorflow
 def test_translations_are_those_of_the_model(tasks, signatures):
-    task, texts = tasks["translator"], odd_texts(1000)
+    task, texts = tasks["translator"], odd_texts(200)
     wanted = task.translate(texts, beam_size=4, return_details=True)
     found = ask(signatures["translator"]["serving_default"], texts)
     assert strings(found["translation"]) == [record.text for record in wanted]
@@ -132,6 +132,7 @@ print(json.dumps([texts, sorted({"zoo", "keras_hub"} & set(sys.modules))]))
 
 
 @needs_tensorflow
+@pytest.mark.long  # test_c_api.py loads it without Python
 def test_a_fresh_process_loads_it_without_zoo(exported, signatures):
     texts, found = odd_texts(20, seed=3), signatures["translator"]["translate"]
     done = subprocess.run(

@@ -2,7 +2,9 @@ import keras
 import numpy as np
 import pytest
 
+from tests.explorer.test_graphs import make_transformer
 from tests.harness import randomize
+from tests.marks import long
 from tests.serving.conftest import (
     make_language_model,
     make_tagger,
@@ -29,13 +31,18 @@ def task():
     return make_translator()
 
 
+@pytest.fixture(scope="module")
+def version(task, tmp_path_factory):
+    path = tmp_path_factory.mktemp("exports") / "tiny"
+    return export_onnx(task, path, preset="01ab", card={"name": "x"})
+
+
 @needs_tensorflow
-def test_the_manifest_describes_the_graphs(task, tmp_path):
+def test_the_manifest_describes_the_graphs(task, version):
     import onnx
 
-    version = export_onnx(task, tmp_path / "tiny", preset="01ab", card={"name": "x"})
-    assert version == tmp_path / "tiny/1"
-    assert [path.name for path in (tmp_path / "tiny").iterdir()] == ["1"]
+    assert version.parts[-2:] == ("tiny", "1")
+    assert [path.name for path in version.parent.iterdir()] == ["1"]
     manifest, files = read_version(version)
     wanted = {
         "name": "tiny",
@@ -72,9 +79,13 @@ def make_show_attend_tell(task, attention):
 
 
 @needs_tensorflow
-def test_show_attend_tell_over_text_is_a_translator(task, tmp_path):
+@pytest.mark.parametrize("kind", ["transformer", long("show_attend_tell")])
+def test_other_translators(task, tmp_path, kind):
+    """A Transformer's state grows; Show, Attend and Tell reads text, too."""
     translator = make_show_attend_tell(task, "soft")
-    found = runtime.load(export_onnx(translator, tmp_path / "xu"))
+    if kind == "transformer":
+        translator = make_transformer()
+    found = runtime.load(export_onnx(translator, tmp_path / kind))
     options = {"beam_size": 3, "max_length": 9, "return_details": True}
     wanted = translator.translate(TEXTS, **options)
     assert len({record.text for record in wanted}) > 1
@@ -93,7 +104,11 @@ def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
 
 @needs_tensorflow
 def test_other_tasks_have_graphs_of_their_own(task, tmp_path):
-    version = export_onnx(make_language_model(), tmp_path / "lm")
+    model = make_language_model()
+    version = export_onnx(model, tmp_path / "lm")
+    # An LSTMN, whose state grows.
+    texts = ["a dog", "", "the cat sees a dog runs a cat"]
+    assert runtime.load(version).generate(texts, 12) == model.generate(texts)
     manifest, files = read_version(version)
     settings = {"lowercase": False, "sequence_length": 12, "cell": "lstmn"}
     assert (manifest["task"], manifest["settings"]) == ("generate", settings)
@@ -115,12 +130,12 @@ def test_other_tasks_have_graphs_of_their_own(task, tmp_path):
 
 
 @needs_tensorflow
-@pytest.mark.parametrize("quantize", ["float16", "int8"])
-def test_smaller_graphs_still_translate(task, tmp_path, quantize):
-    whole = runtime.load(export_onnx(task, tmp_path / "whole"))
-    version = export_onnx(task, tmp_path / quantize, quantize=quantize)
-    smaller = runtime.load(version)
-    assert read_version(version)[0]["quantize"] == quantize
+@pytest.mark.parametrize("quantize", [long("float16"), "int8"])
+def test_smaller_graphs_still_translate(task, version, tmp_path, quantize):
+    whole = runtime.load(version)
+    written = export_onnx(task, tmp_path / quantize, quantize=quantize)
+    smaller = runtime.load(written)
+    assert read_version(written)[0]["quantize"] == quantize
     targets = ["ein brauner Hund", "er rennt", "ein", "er"]
     sources = [text or "a" for text in TEXTS]
     wanted, found = (x.score(sources, targets) for x in (whole, smaller))

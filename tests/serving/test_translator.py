@@ -58,11 +58,7 @@ def test_logits_of_some_positions_at_a_time(monkeypatch):
 
 
 # Luong's is served in the other files; the rest, under TensorFlow alone, takes a while.
-OTHERS = [
-    cls if "Bahdanau" in cls.__name__ else long(cls)
-    for cls in TRANSLATORS
-    if "Luong" not in cls.__name__
-]
+OTHERS = [long(cls) for cls in TRANSLATORS if "Luong" not in cls.__name__]
 
 
 @pytest.mark.parametrize("cls", OTHERS)

@@ -10,6 +10,7 @@ from zoo.serving.words import ClassifierSignatures, LanguageModelSignatures
 
 
 @needs_tensorflow
+@pytest.mark.long  # test_export.py has an LSTMN, exported
 def test_a_language_model_with_tapes_goes_on_as_in_this_process():
     import tensorflow as tf
 
