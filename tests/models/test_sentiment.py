@@ -5,6 +5,7 @@ import pytest
 
 from tests.harness import close, compiled, randomize, same_config, to_numpy
 from tests.layers import reference
+from tests.marks import once
 from zoo.models import (
     RecurrentClassifier,
     RecurrentClassifierPreprocessor,

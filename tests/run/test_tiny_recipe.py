@@ -1,5 +1,5 @@
-"""luong_local at its tiny scale, run once, on shorter sentences and in fewer epochs than
-users' runs have: what it learns and what it leaves."""
+"""luong_local at its tiny scale, run once, on shorter sentences and in fewer epochs
+than users' runs: what it learns and what it leaves."""
 
 import csv
 import json
