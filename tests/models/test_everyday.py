@@ -54,8 +54,9 @@ QUANTIZED = pytest.mark.filterwarnings(
 
 
 @QUANTIZED
-@pytest.mark.parametrize("tie", [None, once("all")])
-@pytest.mark.parametrize("mode", ["int8", once("int4")])
+@pytest.mark.once
+@pytest.mark.parametrize("tie", [None, "all"])
+@pytest.mark.parametrize("mode", ["int8", "int4"])
 def test_a_quantized_model_is_fine_tuned_by_its_own_loss(mode, tie):
     task = translator(tie_embeddings=tie, dropout=0.0)
     task.quantize(mode)
@@ -128,8 +129,9 @@ def test_a_model_keeps_its_values_when_training_raises(method, place):
         arguments = data[: 1 if method == "predict" else 2]
         getattr(task, method)(*arguments, batch_size=5, callbacks=callbacks, verbose=0)
     close(task(INPUTS), wanted)
-    task.compile(task.optimizer, SmoothedCrossEntropy(), weighted_metrics=[])
-    assert np.isfinite(fit(task)["loss"]).all()
+    if not QUICK:  # it can be trained again
+        task.compile(task.optimizer, SmoothedCrossEntropy(), weighted_metrics=[])
+        assert np.isfinite(fit(task)["loss"]).all()
 
 
 @pytest.mark.skipif(
@@ -205,7 +207,8 @@ def test_beam_search_is_refused_by_a_language_model():
 
 # === Saving ===
 @pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*automatically con")
-@pytest.mark.parametrize("policy", ["mixed_float16", once("mixed_bfloat16")])
+@pytest.mark.once
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_a_model_in_mixed_precision_is_saved_so_that_it_loads(
     policy, tokenizer, tmp_path
 ):

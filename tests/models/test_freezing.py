@@ -51,9 +51,8 @@ def check(task, trained, frozen, data):
         assert same == frozen[variable.path], variable.path
 
 
-@pytest.mark.parametrize(
-    "case", ["Luong", once("Transformer"), once("tagger"), once("Bahdanau")]
-)
+@pytest.mark.once
+@pytest.mark.parametrize("case", CASES)
 def test_what_is_frozen_stays(case):
     """A task that is compiled by default, and frozen after that."""
     make, data, names = CASES[case]

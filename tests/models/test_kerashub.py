@@ -11,6 +11,9 @@ from tests.models.test_everywhere import TRANSLATORS
 from tests.translators import TARGET, VOCABULARY
 from zoo import models
 
+# What KerasHub asks beyond the contracts is of configurations and files.
+pytestmark = pytest.mark.once
+
 
 def backbone_cases():
     for cls, options in TRANSLATORS.items():
@@ -33,18 +36,8 @@ def backbone_cases():
     )
 
 
-def under_each(case):
-    """One translator and one language model; the others once: what KerasHub asks beyond
-    `check_translator` is of configurations and files."""
-    if case.id in ("LuongTranslator", "lstm"):
-        return case
-    return pytest.param(*case.values, id=case.id, marks=pytest.mark.once)
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("cls", "options", "inputs"), [under_each(case) for case in backbone_cases()]
-)
+@pytest.mark.parametrize(("cls", "options", "inputs"), [*backbone_cases()])
 def test_kerashub_finds_no_fault_in_a_backbone(cls, options, inputs):
     kerashub_backbone_test(cls, options, inputs)
 
@@ -53,7 +46,6 @@ def as_options(task):
     return {"backbone": task.backbone, "preprocessor": task.preprocessor}
 
 
-@pytest.mark.once
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "kind", ["translator", "language_model", "classifier", "tagger"]

@@ -100,12 +100,13 @@ def test_a_sampler_draws_again_what_its_seed_drew(task, make):
     assert found != generate(task, sampler)  # goes on drawing
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "sampler",
     [
         samplers.RandomSampler(temperature=1e-4, seed=1),
-        once(samplers.TopKSampler(k=1, seed=1)),
-        once(samplers.TopPSampler(p=1e-6, seed=1)),
+        samplers.TopKSampler(k=1, seed=1),
+        samplers.TopPSampler(p=1e-6, seed=1),
     ],
     ids=["temperature", "top_k", "top_p"],
 )
@@ -138,6 +139,7 @@ def test_top_k_and_top_p_draw_of_the_likeliest_words_alone(task):
     assert found["top_p"][1] <= 0.5 < found["random"][1]
 
 
+@pytest.mark.once
 def test_beam_search_is_a_sampler(task):
     search = BeamSearch(4, 0.6, min_length=3)
     options = {"beam_size": 4, "length_penalty": 0.6, "min_length": 3}

@@ -186,6 +186,7 @@ def test_captions_of_one_image_and_of_several(tokenizer):
     assert best[0] == texts[0] and len(best) == 2
 
 
+@pytest.mark.once
 def test_a_record_has_the_attention_of_each_token(tokenizer):
     model = task_of(tokenizer)
     record = model.caption(
@@ -219,8 +220,9 @@ def test_given_captions_are_scored_and_aligned(tokenizer):
         assert len(record.log_probs) == len(record.tokens) + 1
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-@pytest.mark.parametrize("options", [SMALL, once(HARD)], ids=["soft", "hard"])
+@pytest.mark.parametrize("options", [SMALL, HARD], ids=["soft", "hard"])
 def test_a_preset_comes_back(options, tokenizer, tmp_path):
     model = task_of(tokenizer, **options)
     model.save_to_preset(tmp_path / "mine")
@@ -232,6 +234,7 @@ def test_a_preset_comes_back(options, tokenizer, tmp_path):
     assert half.backbone.encoder.compute_dtype == "bfloat16"
 
 
+@pytest.mark.once
 def test_it_learns_to_tell_images_apart(tokenizer):
     """`fit(images, captions)`, without any other preparation."""
     keras.utils.set_random_seed(4)

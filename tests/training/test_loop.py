@@ -40,6 +40,7 @@ def spoil(monkeypatch, run, places):
     monkeypatch.setattr(PairBatches, "__getitem__", get_spoiled)
 
 
+@pytest.mark.once
 def test_a_bad_loss_ends_training_and_the_checkpoint_stays(make, monkeypatch):
     run = make(checkpoint_steps=2, checkpoint_minutes=None)
     spoil(monkeypatch, run, [(1, 5)])

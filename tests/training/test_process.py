@@ -304,6 +304,7 @@ def test_what_was_said_before_an_abort_is_shown():
     assert done.returncode < 0 and done.stderr == "no such flag\n"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="the page's lines, under one backend"
 )

@@ -66,6 +66,7 @@ def test_bleu_is_that_of_greedy_translations(validation, translator, sets, capsy
     assert logs["val_chrf"] == pytest.approx(mean, abs=1e-3)
 
 
+@pytest.mark.once
 def test_samples_are_kept(translator, sets, tmp_path):
     targets = {name: [refs[0] for refs in sets[name][1]] for name in sets}
     path = tmp_path / "samples.jsonl"
