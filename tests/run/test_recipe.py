@@ -18,6 +18,8 @@ from zoo.run import Arguments, Run, Scale, config, run_recipe, translation_recip
 from zoo.run.config import read_configuration
 from zoo.training import CheckpointError, Optimizer, WarmupLinearDecay
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -361,7 +363,6 @@ def test_the_number_of_epochs_may_be_changed_on_the_way():
 # === Every recipe ===
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("name", recipes())
 def test_recipes_name_themselves_and_have_all_scales(name):
     found = load_recipe(name).RECIPE

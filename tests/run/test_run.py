@@ -7,12 +7,13 @@ import keras
 import numpy as np
 import pytest
 
-from tests.marks import once
 from zoo.cli import main
 from zoo.run import Recipe, at_least, run_recipe
 from zoo.run.config import read_configuration
 from zoo.training import ArrayBatches, Monitor, Optimizer
 from zoo.training.checkpoint import read_state
+
+pytestmark = pytest.mark.once  # test_translation.py resumes under each backend
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +124,7 @@ def test_it_trains_and_leaves_the_best_weights(straight):
     assert logs["one"][0]["loss"] != logs["two"][0]["loss"]
 
 
-@pytest.mark.parametrize("killed_at", [once(2), 4])
+@pytest.mark.parametrize("killed_at", [2, 4])
 def test_killed_it_ends_as_if_nothing_had_been(straight, tmp_path, killed_at):
     options = ["--output", str(tmp_path), "--seed", "5"]
     with pytest.raises(Killed):
@@ -138,7 +139,6 @@ def test_killed_it_ends_as_if_nothing_had_been(straight, tmp_path, killed_at):
     assert told["hyper_parameters"]["optimizer"]["learning_rate"] == 0.05
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("mode", "best", "stopped"), [("max", 1, None), ("min", 2, None), ("max", 1, 2)]
 )
@@ -154,7 +154,6 @@ def test_the_best_epoch_is_what_the_mode_says(tmp_path, mode, best, stopped):
         np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("mode", "goal", "epochs"), [("max", 0.9, 2), ("min", 0.3, 4)])
 def test_training_ends_when_the_goal_is_reached(tmp_path, mode, goal, epochs):
     work = Work(scores=[0.5, 0.9, 0.4, 0.3, 0.2], mode=mode, goal=goal)
@@ -165,7 +164,6 @@ def test_training_ends_when_the_goal_is_reached(tmp_path, mode, goal, epochs):
     assert work.calls == epochs
 
 
-@pytest.mark.once
 def test_finish_trains_no_further(tmp_path, capsys):
     options = ["--output", str(tmp_path)]
     with pytest.raises(Killed):
@@ -203,7 +201,6 @@ def test_an_option_of_translators_is_none_of_its(capsys):
     assert "unrecognized arguments: --limit 3" in capsys.readouterr().err
 
 
-@pytest.mark.once
 def test_a_preset_of_tatoeba_alone_has_a_name_of_its_own(tmp_path):
     names = {}
 
@@ -218,7 +215,6 @@ def test_a_preset_of_tatoeba_alone_has_a_name_of_its_own(tmp_path):
     assert names == {"tiny": "mine", "small": "mine", "tatoeba": "mine_tatoeba"}
 
 
-@pytest.mark.once
 def test_more_epochs_and_a_new_start(tmp_path):
     recipe = make(Work(), names=("one",))
     options = ["--output", str(tmp_path)]
@@ -253,7 +249,6 @@ def main(argv=None):
 """
 
 
-@pytest.mark.once
 def test_the_command_line_runs_and_resumes_it(tmp_path, capsys):
     path, folder = tmp_path / "mine.py", tmp_path / "run"
     path.write_text(RECIPE)

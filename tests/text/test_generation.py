@@ -5,6 +5,8 @@ from tests.harness import to_numpy
 from zoo.text import WordPreprocessor, WordTokenizer
 from zoo.text.prompts import lay_out
 
+pytestmark = pytest.mark.once
+
 TOKENIZER = WordTokenizer(["a", "dog", "runs"])
 
 

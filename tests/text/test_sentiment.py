@@ -2,6 +2,8 @@ import pytest
 
 from zoo.text import SentimentPreprocessor, WordTokenizer
 
+pytestmark = pytest.mark.once
+
 TOKENIZER = WordTokenizer(["a", "good", "film"])
 
 

@@ -9,6 +9,8 @@ import sentencepiece
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.text.tokenizer import read_texts
 
+pytestmark = pytest.mark.once
+
 
 def vocabulary(proto):
     return Tokenizer(proto=proto).get_vocabulary()
