@@ -11,6 +11,8 @@ from tests.marks import long
 from zoo.training import interrupts
 from zoo.training.interrupts import Interrupted
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[2]
 NUMBERS = [signal.SIGINT, signal.SIGTERM]
 
@@ -106,7 +108,6 @@ def test_a_second_signal_ends_the_process_at_once():
     assert time.monotonic() - began < 30
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("number", [NUMBERS[0], long(NUMBERS[1])])
 def test_while_a_run_starts(tmp_path, number):
     """No traceback, the exit code of a shell, and the command to go on with."""
