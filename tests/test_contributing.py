@@ -7,10 +7,13 @@ from pathlib import Path
 import keras
 import pytest
 
+from zoo.data import reversal_pairs
+from zoo.run import parallel
+
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parent.parent
-TINY = ["--set", "pairs=200", "--epochs", "1", "--output"]
+TINY = ["--set", "pairs=300", "--epochs", "1", "--output"]
 
 
 def run_code(page):
@@ -19,6 +22,18 @@ def run_code(page):
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(code, page, "exec"), found)
     return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_pairs():
+    """Few to decode: what has learned so little writes to the last step."""
+
+    def few(count, seed):
+        return reversal_pairs(count if count > 200 else 8, seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel, "reversal_pairs", few)
+        yield
 
 
 @pytest.fixture(scope="module")

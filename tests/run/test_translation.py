@@ -12,6 +12,7 @@ import pytest
 from keras import ops
 
 import zoo
+from tests.marks import long
 from tests.run.small_run import EPOCHS, SCALE, Killed, load, make, read_arrays, read_log
 from zoo.data import reversal_pairs
 from zoo.presets.card import read_card
@@ -350,7 +351,7 @@ def test_weights_have_the_strictest_licence_of_the_corpora(names, expected):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("precision", [long("mixed_bfloat16"), "mixed_float16"])
 def test_mixed_precision(precision, tmp_path):
     fast = Optimizer("adam", 0.02, clip=1.0)
     scale = dataclasses.replace(SCALE, optimizer=fast, loss={})

@@ -63,11 +63,11 @@ def test_translations_are_those_of_keras(export, name):
 
 OPTIONS = [
     {},
-    {"length_penalty": 0.0, "max_length": 7},
+    long({"length_penalty": 0.0, "max_length": 7}),
     {"coverage_penalty": 0.2, "length_normalization": "plain", "min_length": 5},
-    {"prefix": "Ein", "beam_size": 3, "batch_size": 2},
+    long({"prefix": "Ein", "beam_size": 3, "batch_size": 2}),
     {"prefix": ["Ein", "", "Zwei", "Der", "", ""], "banned": ["Hund", "<unk>"]},
-    {"replace_unknown": True, "beam_size": 2},
+    long({"replace_unknown": True, "beam_size": 2}),
 ]
 
 
