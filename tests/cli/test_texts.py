@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from tests.cli.fakes import give_stdin, translate
+from tests.marks import long
 from zoo.cli import texts
 from zoo.cli.common import BadInput
 from zoo.cli.texts import open_output
@@ -156,7 +157,8 @@ def test_standard_streams_that_are_closed_or_full(tmp_path, shell, code, out, er
 
 
 @pytest.mark.parametrize(
-    "shell, code, out", [('"$@" a 2>&-', 0, "A\n"), ('"$@" a >&- 2>&- <&-', 1, "")]
+    "shell, code, out",
+    [long('"$@" a 2>&-', 0, "A\n"), ('"$@" a >&- 2>&- <&-', 1, "")],
 )
 def test_a_backend_starts_with_closed_streams(tmp_path, shell, code, out):
     check_streams(tmp_path, _SCRIPT, shell, code, out, None)
