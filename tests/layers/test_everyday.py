@@ -114,8 +114,8 @@ def test_no_layer_is_left_out():
     assert named | PARTS | IMAGES == set(layers.__all__)
 
 
-# One of each kind; `check_layer` or the contract of a model trains the others under each
-# backend as well.
+# One of each kind; `check_layer` or a model's contract trains the others under each
+# backend, too.
 EACH = """
     AdditiveAttention LocalPredictiveAttention MultiHeadAttention RecurrentStack LSTMN
     LSTMCell TransformerDecoderLayer
@@ -140,19 +140,14 @@ def test_an_explicit_mask_is_the_implicit_one(name):
 
 
 # Dense layers and Embeddings are quantized by Keras, ours around them by nothing more.
-QUANTIZED = ("RecurrentStack",)
-QUANTIZED_ONCE = """
-    AdditiveAttention AttentionDecoder LSTMN TransformerDecoderLayer
+QUANTIZED = """
+    AdditiveAttention AttentionDecoder LSTMN RecurrentStack TransformerDecoderLayer
 """.split()
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *QUANTIZED,
-        *map(once, QUANTIZED_ONCE),
-        *map(long, sorted(CONNECTED.keys() - {*QUANTIZED, *QUANTIZED_ONCE})),
-    ],
+    [*map(once, QUANTIZED), *map(long, sorted(CONNECTED.keys() - {*QUANTIZED}))],
 )
 def test_a_layer_is_fine_tuned_when_quantized(name):
     check_fine_tuned_when_quantized(CONNECTED[name])
@@ -212,9 +207,8 @@ LAYER_TESTS = {
 
 
 # It trains each layer once more: what it alone asks, a backend hardly changes.
-@pytest.mark.parametrize(
-    "name", [name if name in QUANTIZED else once(name) for name in LAYER_TESTS]
-)
+@pytest.mark.once
+@pytest.mark.parametrize("name", LAYER_TESTS)
 def test_kerashub_finds_no_fault(name):
     options, inputs = LAYER_TESTS[name]
     # No gradient passes through hard attention.
