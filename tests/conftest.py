@@ -12,20 +12,23 @@ from tests.file_server import server  # noqa: F401
 # while the others have nothing left to do.
 _LONG = (
     "recipes/test_translators.py",
-    "recipes/test_bulk_translate.py",
     "training/distribute/test_engines.py",
-    "run/test_tiny_recipe.py",
     "models/test_everywhere.py",
+    "run/test_tiny_recipe.py",
+    "serving/test_export.py",
+    "runtime/test_litert.py",
+    "runtime/test_onnx.py",
     "layers/test_everyday.py",
     "models/test_everyday.py",
     "models/test_kerashub.py",
-    "serving/test_export.py",
-    "serving/test_translator.py",
     "run/test_translation.py",
     "run/test_killed.py",
+    "recipes/test_language_models.py",
     "models/test_luong.py",
     "models/test_lstmn.py",
     "models/test_transformer.py",
+    "test_bundled.py",
+    "test_docstrings.py",
 )
 
 
