@@ -2,7 +2,6 @@ import keras
 import numpy as np
 import pytest
 
-from tests.explorer.test_graphs import make_transformer
 from tests.harness import randomize
 from tests.marks import long
 from tests.serving.conftest import (
@@ -79,13 +78,10 @@ def make_show_attend_tell(task, attention):
 
 
 @needs_tensorflow
-@pytest.mark.parametrize("kind", ["transformer", long("show_attend_tell")])
-def test_other_translators(task, tmp_path, kind):
-    """A Transformer's state grows; Show, Attend and Tell reads text, too."""
+@pytest.mark.long
+def test_show_attend_tell_over_text_is_a_translator(task, tmp_path):
     translator = make_show_attend_tell(task, "soft")
-    if kind == "transformer":
-        translator = make_transformer()
-    found = runtime.load(export_onnx(translator, tmp_path / kind))
+    found = runtime.load(export_onnx(translator, tmp_path / "xu"))
     options = {"beam_size": 3, "max_length": 9, "return_details": True}
     wanted = translator.translate(TEXTS, **options)
     assert len({record.text for record in wanted}) > 1
