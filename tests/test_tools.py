@@ -74,9 +74,9 @@ def test_run_tests_leaves_the_data_folder_to_its_caller(tmp_path, monkeypatch):
 
 
 MARKED = """
-import pytest
+import os, pytest
 
-def test_contract(): pass
+def test_contract(): assert ("ZOO_QUICK_TESTS" in os.environ) == QUICK
 
 @pytest.mark.once
 def test_variant(): pass
@@ -92,9 +92,10 @@ def test_whole_recipe(): pass
 @pytest.mark.parametrize(
     ("options", "passed"), [([], (3, 1)), (["--all"], (4, 3))], ids=["", "all"]
 )
-def test_run_tests_chooses_by_markers(tmp_path, capfd, options, passed):
+def test_run_tests_chooses_by_markers(tmp_path, monkeypatch, capfd, options, passed):
+    monkeypatch.delenv("ZOO_QUICK_TESTS", raising=False)
     suite = tmp_path / "test_suite.py"
-    suite.write_text(MARKED)
+    suite.write_text(MARKED.replace("QUICK\n", f"{not options}\n"))
     backends = ["--backend", "jax", "--backend", "torch"]
     assert run_tests.main([*backends, *options, str(suite), *ALONE]) == 0
     lines = capfd.readouterr().out.splitlines()[-3:-1]
