@@ -42,8 +42,9 @@ def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, ca
 
 
 @needs_tensorflow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-@pytest.mark.parametrize("option", [long("--dtype=float16"), "--quantize=int8"])
+@pytest.mark.parametrize("option", ["--dtype=float16", "--quantize=int8"])
 def test_a_smaller_model_translates_as_in_this_process(tmp_path, option, capsys):
     import tensorflow as tf
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.harness import close, compiled, randomize, same_config, to_numpy
-from tests.marks import long, once
+from tests.marks import long, once, proved_under
 from tests.models import (
     test_bahdanau,
     test_cho,
@@ -66,16 +66,27 @@ def test_quantized_it_is_close_and_saved_and_loaded(cls, tokenizer, tmp_path):
     assert found.text == wanted.text and abs(found.score - wanted.score) < 1e-4
 
 
-@pytest.mark.once
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
-def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
+# A cell's states, tapes and keys that grow.
+KINDS = (models.LSTMNTranslator, models.LuongTranslator, models.TransformerTranslator)
+
+
+def translators(classes, tokenizer):
+    """Tasks of classes, as `check_other_backends` takes them."""
     # Few steps: two of the three backends run them one by one, twice.
     inputs = {"source_ids": SOURCE[1:4, :5], "target_ids": TARGET[1:4, :4]}
     tasks = {}
-    for cls, options in TRANSLATORS.items():
-        backbone = cls.backbone_cls(**{"vocabulary_size": VOCABULARY, **options})
-        task = cls(randomize(backbone), cls.preprocessor_cls(tokenizer))
+    for cls in classes:
+        options = {"vocabulary_size": VOCABULARY, **TRANSLATORS[cls]}
+        backbone = randomize(cls.backbone_cls(**options))
+        task = cls(backbone, cls.preprocessor_cls(tokenizer))
         tasks[cls.__name__] = (task, inputs, "Seq2SeqLM")
+    return tasks
+
+
+@pytest.mark.once
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
+    tasks = translators(KINDS, tokenizer)
     ids = {"token_ids": test_language_model.IDS}
     tasks["lm"] = (test_language_model.task_of(), ids, "CausalLM")
     ids = {"token_ids": test_sentiment.IDS}
@@ -85,3 +96,11 @@ def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
     tasks["captioner"] = (captioner, ids, "ShowAttendTellCaptioner")
     tasks["tagger"] = (test_tagger.task_of(), test_tagger.INPUTS, "BiRNNTagger")
     check_other_backends(tasks, tmp_path)
+
+
+@pytest.mark.long
+@proved_under("torch")
+@pytest.mark.filterwarnings("ignore:.*cannot be verified")
+def test_other_translators_loaded_under_each_other_backend(tokenizer, tmp_path):
+    others = [cls for cls in TRANSLATORS if cls not in KINDS]
+    check_other_backends(translators(others, tokenizer), tmp_path)

@@ -124,12 +124,7 @@ def cases():
                 continue  # names of classes are strings
             if kind == "language_model" and form in alone:
                 continue  # it has one column
-            under_each = kind == "translator" and form in (
-                "columns",
-                "PyDataset",
-                "generator",
-                "batched",
-            )
+            under_each = kind == "translator" and form in ("columns", "PyDataset")
             yield (kind, form) if under_each else once(kind, form)
 
 

@@ -16,13 +16,13 @@ TIED = {"tie_embeddings": "all"}
 LOCATION = TIED | {"attention": "location"}
 TRANSLATORS = [
     (models.LuongTranslator, {}),
-    once(models.TransformerTranslator, TIED),  # all of it is Keras's own layers
-    once(models.LuongTranslator, LOCATION),
-    once(models.LuongTranslator, {"attention": "global", "score": "concat"}),
-    once(models.BahdanauTranslator, {}),
-    once(models.RNNEncoderDecoderTranslator, {}),
-    once(models.LSTMNTranslator, {}),
-    once(models.ShowAttendTellTranslator, {"attention": "soft"}),
+    (models.TransformerTranslator, TIED),  # all of it is Keras's own layers
+    (models.LuongTranslator, LOCATION),
+    (models.LuongTranslator, {"attention": "global", "score": "concat"}),
+    (models.BahdanauTranslator, {}),
+    (models.RNNEncoderDecoderTranslator, {}),
+    (models.LSTMNTranslator, {}),
+    (models.ShowAttendTellTranslator, {"attention": "soft"}),
 ]
 
 
@@ -40,6 +40,7 @@ def own_layers(backbone):
     return [x for x in backbone._flatten_layers() if isinstance(x, Adaptable)]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("cls", "options"), TRANSLATORS)
 def test_lora_is_a_sum_in_every_loop_and_in_files(cls, options, tmp_path):
     task, plain = adapted(cls, options)

@@ -22,6 +22,7 @@ def test_sides_that_differ_are_no_comparison():
 
 
 @needs_tensorflow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*were cut")
 def test_a_line_for_each_kind_of_request(tmp_path, capsys):
     translator = make_translator()

@@ -5,6 +5,7 @@ from tools.presets.served import folder_size, load_served
 
 
 @needs_tensorflow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*were cut")
 def test_each_text_gets_its_own_outputs(tmp_path):
     translator = make_translator()
