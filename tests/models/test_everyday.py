@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 from tests.harness import close, randomize, to_numpy
-from tests.marks import QUICK, long, once
+from tests.marks import QUICK, once
 from tests.models import (
     test_language_model,
     test_sentiment,
@@ -137,10 +137,8 @@ def test_a_model_keeps_its_values_when_training_raises(method, place):
 @pytest.mark.skipif(
     keras.backend.backend() == "torch", reason="Keras has one step an execution there"
 )
-@pytest.mark.parametrize(
-    "method",
-    ["fit", long("evaluate"), long("predict")],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["fit", "evaluate", "predict"])
 def test_data_that_raise_between_steps_of_one_execution(method):
     class Batches(keras.utils.PyDataset):
         def __len__(self):
