@@ -39,10 +39,11 @@ GLOBAL = [
     ("scaled_dot", lambda **k: MultiplicativeAttention("scaled_dot", **k), []),
 ]
 DEFAULT = ("additive", "concat", "general")  # the others under PyTorch
+# What all of them share: by two scores and one window under each backend.
 EVERY = [
-    *[make if kind in DEFAULT else once(make) for kind, make, _ in GLOBAL],
-    lambda **k: LocationAttention(5, **k),
-    lambda **k: LocalMonotonicAttention("general", 2, **k),
+    *[make if kind in DEFAULT[::2] else once(make) for kind, make, _ in GLOBAL],
+    once(lambda **k: LocationAttention(5, **k)),
+    once(lambda **k: LocalMonotonicAttention("general", 2, **k)),
     lambda **k: LocalPredictiveAttention("general", 2, **k),
 ]
 HARD = [*EVERY, lambda **k: HardAttention(AdditiveAttention(3), **k)]
