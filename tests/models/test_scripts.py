@@ -64,9 +64,9 @@ def tokenizer():
 
 
 def make(tokenizer, width, **options):
-    """An untrained translator whose layers have `width` units."""
+    """An untrained translator; its layers have `width` units by default."""
     sizes = ("hidden_dim", "embedding_dim", "attention_dim", "maxout_dim")
-    options |= dict.fromkeys(sizes, width)
+    options = {**dict.fromkeys(sizes, width), **options}
     backbone = BahdanauTranslator.backbone_cls(tokenizer.vocabulary_size(), **options)
     lengths = {"source_length": LONGEST, "target_length": LONGEST}
     return BahdanauTranslator(backbone, BahdanauPreprocessor(tokenizer, **lengths))
@@ -89,14 +89,14 @@ def test_text_comes_back_from_its_pieces(tokenizer, language):
 @pytest.mark.long
 def test_the_translations_are_learned(tokenizer):
     keras.utils.set_random_seed(1)
-    task = make(tokenizer, 32, initializer_range=0.1)
+    task = make(tokenizer, 32, hidden_dim=48, initializer_range=0.1)
     on_ids = BahdanauTranslator(task.backbone)
     on_ids.compile(
         optimizer=keras.optimizers.Adam(0.02, global_clipnorm=1.0),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     )
     x, y, weights = task.preprocessor({"source": SOURCES, "target": TARGETS})
-    options = {"batch_size": 16, "epochs": 40, "verbose": 0}
+    options = {"batch_size": 16, "epochs": 30, "verbose": 0}
     losses = on_ids.fit(x, y, sample_weight=weights, **options).history["loss"]
     assert losses[-1] < 0.1 * losses[0]
     texts = task.translate(SOURCES, max_length=LONGEST)
@@ -157,7 +157,7 @@ def test_the_exported_graph_gives_the_same(tokenizer, tmp_path):
     """Under TensorFlow alone, without this project's code; of any weights."""
     import tensorflow as tf
 
-    task = make(tokenizer, 8)
+    task = make(tokenizer, 8, embedding_dim=6, attention_dim=5, maxout_dim=4)
     randomize(task.backbone, 3.0)
     options = {"max_length": 9, "warmup": False}
     folder = task.export_savedmodel(tmp_path / "scripts", **options)
