@@ -186,9 +186,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
     )
 
 
-def use_engine(
-    names: list[str], arguments: argparse.Namespace, task: str
-) -> Sequence[str]:
+def use_engine(names: list[str], arguments: argparse.Namespace, task: str) -> list[str]:
     """Returns the presets of a command, or what `--engine` runs instead.
 
     Args:

@@ -4,7 +4,6 @@ import argparse
 from typing import Any
 
 from zoo.cli.common import (
-    BadInput,
     add_presets,
     add_search,
     bad_input,

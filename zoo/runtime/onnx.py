@@ -32,8 +32,9 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
             model, whose newest version is taken.
         threads: threads that one operation may use. One is fastest for models of the
             bundled presets' size, whose products are too small for more.
-        workers: batches that a translator or captioner reads at a time, each in a thread. Default:
-            one for each core that the process may use, shared out between `threads`.
+        workers: batches that a translator or captioner reads at a time, each in a
+            thread. Default: one for each core that the process may use, shared out
+            between `threads`.
 
     Returns:
         A `Translator`, `LanguageModel`, `Tagger`, `Classifier` or `Captioner`, by the

@@ -196,7 +196,7 @@ class TranslatorFunctions:
         """Returns a memory and a state of these sizes."""
         _, shape, dtype = self.source
         sizes = {"B": batch, "S": length}
-        source = np.full([sizes.get(size, size) for size in shape], 7, dtype)
+        source = np.full([int(sizes.get(size, size)) for size in shape], 7, dtype)
         memory = self.backbone.encode(source)
         return memory, self.backbone.start_for(memory, room)
 
