@@ -196,8 +196,8 @@ class TranslatorFunctions:
         """Returns a memory and a state of these sizes."""
         _, shape, dtype = self.source
         sizes = {"B": batch, "S": length}
-        source = np.full([int(sizes.get(size, size)) for size in shape], 7, dtype)
-        memory = self.backbone.encode(source)
+        given = [sizes[n] if isinstance(n, str) else n for n in shape]
+        memory = self.backbone.encode(np.full(given, 7, dtype))
         return memory, self.backbone.start_for(memory, room)
 
     def functions(self) -> dict[str, Function]:
