@@ -37,6 +37,7 @@ from zoo.presets import find
 from zoo.presets.card import read_card
 from zoo.serving.folder import LABELS
 from zoo.serving.manifest import newest, read_manifest
+from zoo.training.process import start_backend, tune_process
 
 # Task -> the peer beside it, and its names of the sizes with ours.
 PEERS = {
@@ -96,6 +97,8 @@ def main(argv=None):
 # === Texts and scores ===
 def compare_all(arguments, texts):
     """Prints a table of how each export's output differs from that of its preset."""
+    tune_process()  # as every command of zoo does
+    start_backend()
     import zoo
 
     rows = []

@@ -55,6 +55,8 @@ def test_a_row_for_each_beam(tmp_path, source, monkeypatch, capsys, form):
     folder = write_export(tmp_path, form)
     monkeypatch.setattr(zoo, "load", {"tiny": KERAS}.__getitem__, raising=False)
     monkeypatch.setattr(zoo.runtime, "load", lambda *_: EXPORTED, raising=False)
+    for name in ("tune_process", "start_backend"):
+        monkeypatch.setattr(exports, name, lambda: None)
     assert exports.main([folder, *source]) == 0
     rows = capsys.readouterr().out.splitlines()[-2:]
     assert rows == [
