@@ -20,6 +20,7 @@ processes of its own, one after another.
 """
 
 import argparse
+import functools
 import statistics
 import sys
 from pathlib import Path
@@ -101,17 +102,25 @@ def compare_all(arguments, texts):
     start_backend()
     import zoo
 
+    @functools.cache
+    def of_keras(name):
+        inputs, references = texts, None
+        if texts is None:
+            inputs, references = preset_inputs(name, arguments.sentences)
+        model = zoo.load(name)
+        found = {beam: best(model, inputs, beam) for beam in arguments.beams}
+        return inputs, references, found
+
     rows = []
     for folder in arguments.folders:
         _, manifest = read_manifest(newest(folder))
         size = sum(file["bytes"] for file in manifest["files"].values())
         exported = runtime.load(folder, arguments.threads)
-        model, references = zoo.load(manifest["name"]), None
-        inputs = texts
-        if texts is None:
-            inputs, references = preset_inputs(manifest["name"], arguments.sentences)
+        inputs, references, wanted = of_keras(manifest["name"])
         for beam in arguments.beams:
-            found, equal, difference = compare(exported, model, inputs, beam)
+            records = best(exported, inputs, beam)
+            equal, difference = compare(records, wanted[beam])
+            found = [record.text for record in records]
             scores = corpus_scores(found, references) if references else {}
             rows.append(
                 [
@@ -147,20 +156,21 @@ def title(folder):
     return f"{form} {manifest['name']} {manifest['quantize'] or 'float32'}"
 
 
-def compare(exported, model, inputs, beam):
-    """Returns the export's texts, how many of them are the model's, and the largest
-    difference between scores of equal ones."""
-    records, wanted = (
-        getattr(one, exported.task_name)(inputs, beam_size=beam, return_details=True)
-        for one in (exported, model)
-    )
+def best(model, inputs, beam):
+    """Returns the record of the best text for each input."""
+    task = getattr(model, model.task_name)
+    return task(inputs, beam_size=beam, return_details=True)
+
+
+def compare(records, wanted):
+    """Returns how many records have the text wanted, and the largest difference
+    between the scores of those."""
     differences = [
         abs(record.score - other.score)
         for record, other in zip(records, wanted, strict=True)
         if (record.text, record.tokens) == (other.text, other.tokens)
     ]
-    found = [record.text for record in records]
-    return found, len(differences), max(differences, default=0.0)
+    return len(differences), max(differences, default=0.0)
 
 
 # === Speed ===
