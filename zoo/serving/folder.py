@@ -29,7 +29,7 @@ TAKES = {
     "tag": ("max_source_length",),
     "classify": ("max_source_length",),
 }
-# Format -> the tasks that it is made of.
+# Format -> the tasks that are exported to it.
 TASKS = {
     "savedmodel": tuple(TAKES),
     "onnx": (*TAKES, "caption"),
