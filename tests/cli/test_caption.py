@@ -4,6 +4,7 @@ import pytest
 import zoo
 from tests.harness import randomize
 from tests.presets_for_tests import FACTS
+from tests.runtime.conftest import needs_extra
 from zoo.cli import main
 from zoo.models import (
     ShowAttendTell,
@@ -72,11 +73,24 @@ def test_attention_is_drawn(preset, images, tmp_path, capsys):
     assert "attention.png" in capsys.readouterr().err
 
 
+@pytest.mark.long
+def test_an_engine_tells_the_same(preset, images, tmp_path, monkeypatch, capfd):
+    needs_extra("onnx")
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+    expected = zoo.load(preset).caption(images)
+    for _ in range(2):
+        assert main(["caption", str(preset), *images, "--engine", "onnx"]) == 0
+        out, err = capfd.readouterr()
+        assert out.splitlines() == expected
+    assert "exporting" not in err  # it was, the first time
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
         (["show"], "give both PRESET and IMAGE"),
         (["birnn", "{image}"], "birnn cannot caption"),
+        (["birnn", "{image}", "--engine=onnx"], "birnn cannot caption"),
         (["{preset}", "no.png"], "cannot read no.png"),
         (["{preset}", "{image}", "--n-best", "9"], "--n-best can be at most"),
         (["{preset}", "{image}", "--plot", "a.gif"], "ends in .png or .svg"),

@@ -123,7 +123,7 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd, form
         (["luong_dot", "--quantize=float16"], "use --dtype float16"),
         (["birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
         (["show_attend_tell"], "received show_attend_tell, which can caption"),
-        (["show_attend_tell", "--format=onnx"], "show_attend_tell, which can caption"),
+        (["show_attend_tell", "--format=litert"], "show_attend_tell, which can"),
     ],
 )
 def test_what_a_format_lacks_is_refused_at_once(

@@ -32,9 +32,10 @@ def test_a_state_that_is_full_becomes_larger():
 
     tape = {"name": "state.0", "shape": ["R", "L", 3]}
     place = {"name": "state.1", "shape": ["R"]}
+    ids = {"name": "source_ids", "dtype": "int32", "shape": ["B", "S"]}
     graphs = Graphs(
         {
-            "encode": FakeGraph(lambda arrays: {}),
+            "encode": FakeGraph(lambda arrays: {}, [ids]),
             "start": FakeGraph(start),
             "step": FakeGraph(step, [place, tape]),
         }

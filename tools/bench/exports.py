@@ -1,12 +1,12 @@
 """Exports beside the models in Keras, and beside other libraries.
 
     zoo export luong_local --format onnx out
-    KERAS_BACKEND=jax python -m tools.bench.exports out/luong_local --source test.en
+    KERAS_BACKEND=jax python -m tools.bench.exports out/luong_local
 
-Exports are of ONNX or LiteRT graphs. Each line is one export and one beam: of the
-sentences, how many have equal best translations, and the largest difference of the
-scores of equal ones. `sacrebleu` scores the translations that --out writes, a file for
-each export and beam.
+Exports are of ONNX or LiteRT graphs of translators and captioners. Each row is one
+export and one beam: of the first --sentences of the preset's test set (or --source),
+how many have the same best translation or caption, the largest difference of the
+scores of those, and BLEU and chrF where the test set is one of translations.
 
     python -m tools.bench.exports out/luong_local --source test.en --work FOLDER
 
@@ -20,20 +20,25 @@ processes of its own, one after another.
 """
 
 import argparse
+import functools
 import statistics
+import sys
 from pathlib import Path
 
 from tools.bench import decode, peers
-from tools.bench.core import Bench, add_names, counts, module, note, timed
+from tools.bench.core import Bench, add_names, counts, module, note
 from tools.markdown import table
 from zoo import runtime
 from zoo.backend import BACKENDS, configured_backend
-from zoo.checks import positive
 from zoo.cli.common import count
+from zoo.data import draw_scenes
+from zoo.data import load as load_corpus
+from zoo.evaluation import corpus_scores
 from zoo.presets import find
 from zoo.presets.card import read_card
 from zoo.serving.folder import LABELS
 from zoo.serving.manifest import newest, read_manifest
+from zoo.training.process import start_backend, tune_process
 
 # Task -> the peer beside it, and its names of the sizes with ours.
 PEERS = {
@@ -65,11 +70,10 @@ def main(argv=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folders", nargs="+", help="models' folders, or versions'")
-    parser.add_argument("--source", required=True, help="file of a sentence a line")
+    parser.add_argument("--source", help="file of a sentence a line")
     parser.add_argument("--sentences", type=count, default=1000)
     parser.add_argument("--beams", type=counts, default="1,5")
     parser.add_argument("--threads", type=count, default=1, help="of an export")
-    parser.add_argument("--out", help="folder for the translations")
     parser.add_argument("--work", type=Path, help="folder to measure speed in")
     add_names(parser, "--backends", BACKENDS, "of Keras; or none")
     names = [name for name, _ in PEERS.values()]
@@ -79,9 +83,13 @@ def main(argv=None):
     parser.add_argument("--runs", type=count, default=3, help="of which the median")
     parser.add_argument("--cores", type=count, default=2)
     arguments = parser.parse_args(argv)
-    lines = Path(arguments.source).read_text(encoding="utf-8").splitlines()
-    texts = lines[: positive("sentences", arguments.sentences)]
+    texts = None
+    if arguments.source:
+        lines = Path(arguments.source).read_text(encoding="utf-8").splitlines()
+        texts = lines[: arguments.sentences]
     if arguments.work:
+        if texts is None:
+            parser.error("--work needs --source")
         return measure(arguments, texts)
     compare_all(arguments, texts)
     return 0
@@ -89,27 +97,57 @@ def main(argv=None):
 
 # === Texts and scores ===
 def compare_all(arguments, texts):
-    """Prints how each export's translations differ from those of its preset."""
+    """Prints a table of how each export's output differs from that of its preset."""
+    tune_process()  # as every command of zoo does
+    start_backend()
     import zoo
 
-    print(f"Keras on {configured_backend()}")
+    @functools.cache
+    def of_keras(name):
+        inputs, references = texts, None
+        if texts is None:
+            inputs, references = preset_inputs(name, arguments.sentences)
+        model = zoo.load(name)
+        found = {beam: best(model, inputs, beam) for beam in arguments.beams}
+        return inputs, references, found
+
+    rows = []
     for folder in arguments.folders:
-        exported, seconds = timed(lambda: runtime.load(folder, arguments.threads))  # noqa: B023
-        name, manifest = title(folder), read_manifest(newest(folder))[1]
+        _, manifest = read_manifest(newest(folder))
         size = sum(file["bytes"] for file in manifest["files"].values())
-        print(f"{name}: {size / 1e6:.1f} MB, loaded in {seconds:.2f} s")
-        model = zoo.load(manifest["name"])
+        exported = runtime.load(folder, arguments.threads)
+        inputs, references, wanted = of_keras(manifest["name"])
         for beam in arguments.beams:
-            found, equal, difference = compare(exported, model, texts, beam)
-            print(
-                f"  beam {beam}: {equal} of {len(texts)} equal, scores within "
-                f"{difference:.1e}",
-                flush=True,
+            records = best(exported, inputs, beam)
+            equal, difference = compare(records, wanted[beam])
+            found = [record.text for record in records]
+            scores = corpus_scores(found, references) if references else {}
+            rows.append(
+                [
+                    title(folder),
+                    f"{size / 1e6:.1f}",
+                    str(beam),
+                    f"{equal:,} of {len(inputs):,}",
+                    f"{difference:.1e}",
+                    *(f"{score['score']:.2f}" for score in scores.values()),
+                    *[""] * (2 - len(scores)),
+                ]
             )
-            if arguments.out:
-                path = Path(arguments.out) / f"{name.replace(' ', '.')}.beam{beam}"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text("".join(f"{text}\n" for text in found), "utf-8")
+            print(*rows[-1], file=sys.stderr, flush=True)
+    heads = ["export", "MB", "beam", "equal", "scores within", "BLEU", "chrF"]
+    print(f"Keras on {configured_backend()}\n\n{table(heads, rows)}")
+
+
+def preset_inputs(name, count):
+    """Returns the first inputs of the test set that a preset's card names, and their
+    references, None where they are not scored by BLEU."""
+    card = read_card(find(name))
+    score = card.scores[0]
+    if card.task == "caption":
+        return [scene.draw() for scene in draw_scenes(count, score["split"])], None
+    data = load_corpus(score["data"], *card.languages, split=score["split"])
+    references = data.references[:count] if score["metric"] == "BLEU" else None
+    return list(data.sources[:count]), references
 
 
 def title(folder):
@@ -118,20 +156,21 @@ def title(folder):
     return f"{form} {manifest['name']} {manifest['quantize'] or 'float32'}"
 
 
-def compare(exported, model, texts, beam):
-    """Returns the export's translations, how many of them are the model's, and the
-    largest difference between scores of equal ones."""
-    records, wanted = (
-        one.translate(texts, beam_size=beam, return_details=True)
-        for one in (exported, model)
-    )
+def best(model, inputs, beam):
+    """Returns the record of the best text for each input."""
+    task = getattr(model, model.task_name)
+    return task(inputs, beam_size=beam, return_details=True)
+
+
+def compare(records, wanted):
+    """Returns how many records have the text wanted, and the largest difference
+    between the scores of those."""
     differences = [
         abs(record.score - other.score)
         for record, other in zip(records, wanted, strict=True)
         if (record.text, record.tokens) == (other.text, other.tokens)
     ]
-    found = [record.text for record in records]
-    return found, len(differences), max(differences, default=0.0)
+    return len(differences), max(differences, default=0.0)
 
 
 # === Speed ===

@@ -14,7 +14,8 @@ A target is a server or a model in this process, asked by `--model` and `--signa
 
 For each number of clients, threads with a connection of their own, and each batch size:
 sentences of mixed lengths are taken from the file in their order, and each client sends
-a request when its last one is answered. With --overload as many clients as requests in
+a request when its last one is answered, until all --requests are sent or a row has
+taken --limit seconds. With --overload as many clients as requests in
 flight allow send `--overload` times as many requests a second as were answered at most.
 With --new-version and --kill the most clients ask for some `--seconds`, and halfway a
 version is added or a process of the server killed: no request may be lost, and of those
@@ -61,6 +62,8 @@ def main(argv=None):
     parser.add_argument("--signature", choices=BEAMS, default="greedy")
     parser.add_argument("--file", help="sentences, one a line (default: a few)")
     parser.add_argument("--requests", type=int, default=10_000, help="of each row")
+    text = "seconds of a row, which then has fewer requests"
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help=text)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--timeout", type=float, default=30.0)
@@ -86,7 +89,7 @@ def main(argv=None):
         capacity = dict.fromkeys(arguments.batches, 0.0)
         for batch, clients in itertools.product(arguments.batches, arguments.clients):
             jobs = take(texts, batch, arguments.requests)
-            run = Run(make, clients, jobs, arguments.pid)
+            run = Run(make, clients, jobs, arguments.pid, limit=arguments.limit)
             capacity[batch] = max(capacity[batch], len(run.seconds) / run.wall)
             print(run.row(target, batch), flush=True)
         for batch in arguments.batches if arguments.overload else ():
@@ -136,17 +139,26 @@ class Run:
         rate: requests a second at which they are sent, however long answers take;
             None for one after the other.
         halfway: function called when half of the requests are answered.
+        limit: seconds after which no further requests are sent; None for no limit.
 
     Attributes:
         left: how many were not answered when `halfway` was done.
     """
 
-    def __init__(self, make, clients, jobs, pid=None, rate=None, halfway=None):
+    def __init__(
+        self, make, clients, jobs, pid=None, rate=None, halfway=None, limit=None
+    ):
         self.clients, self.count = clients, len(jobs)
         self.seconds, self.errors = [], collections.Counter()
         self.found = collections.defaultdict(set)
         waiting, lock = iter(enumerate(jobs)), threading.Lock()
-        ready = threading.Barrier(clients + 1)
+        began = []
+        ready = threading.Barrier(
+            clients + 1, lambda: began.append(time.perf_counter())
+        )
+
+        def late():
+            return limit and time.perf_counter() - began[0] >= limit
 
         def work():
             ask = make()
@@ -156,7 +168,7 @@ class Run:
             while True:
                 with lock:
                     place, texts = next(waiting, (0, None))
-                if texts is None:
+                if texts is None or late():
                     return
                 if rate:
                     time.sleep(max(0, began[0] + place / rate - time.perf_counter()))
@@ -173,12 +185,11 @@ class Run:
                     for text, answer in zip(texts, answers, strict=True):
                         self.found[text].add(answer)
 
-        began, self.memory, self.left = [0.0], 0, 0
+        self.memory, self.left = 0, 0
         threads = [threading.Thread(target=work, daemon=True) for _ in range(clients)]
         for thread in threads:
             thread.start()
         ready.wait()
-        began[0] = time.perf_counter()
         while any(thread.is_alive() for thread in threads):
             self.memory = max(self.memory, memory(pid) if pid else 0)
             if halfway and 2 * len(self.seconds) >= self.count:
@@ -195,7 +206,7 @@ class Run:
             times = np.percentile(self.seconds, [50, 95, 99, 100]) * 1000
         errors = [f"{count} {code}" for code, count in self.errors.items()]
         values = [
-            *(target, self.clients, batch, self.count, answers),
+            *(target, self.clients, batch, answers + self.errors.total(), answers),
             ", ".join(errors) or "0",
             f"{self.wall:.1f}",
             f"{answers / self.wall:.1f}",

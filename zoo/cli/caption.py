@@ -12,6 +12,7 @@ from zoo.cli.common import (
     progress,
     split_presets,
 )
+from zoo.cli.export import add_engine, use_engine
 from zoo.cli.presets import load_task
 from zoo.cli.texts import check_files, open_output
 from zoo.plots.figure import check_ending, need_matplotlib
@@ -44,6 +45,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=BEAM_SIZE,
         help=f"hypotheses kept at each step (default {BEAM_SIZE})",
     )
+    add_engine(command)
     add_model_options(command)
 
 
@@ -65,6 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_files(images, arguments.output)
     if arguments.plot:
         _check_plot(arguments.plot, images)
+    [name] = use_engine([name], arguments, "caption")
     task = load_task(name, arguments.backend, "caption")
     with bad_input((ValueError, OSError)):
         found = task.caption(

@@ -25,7 +25,7 @@ from zoo.cli.common import (
 from zoo.cli.presets import find_preset, load_task
 from zoo.files import StrPath, cache_folder
 from zoo.presets.card import CARD_FILE, digest, read_card
-from zoo.serving.folder import TAKES
+from zoo.serving.folder import TAKES, TASKS
 
 HELP = "write a SavedModel that takes text, or ONNX or LiteRT graphs"
 EXAMPLE = "zoo export luong_local"
@@ -106,7 +106,7 @@ def export_preset(
     from zoo.serving import folder, server
 
     preset = find_preset(name)
-    _check_task(name, preset)
+    _check_task(name, preset, "savedmodel")
     _check_limits(name, preset, options)
     if options.get("quantize") == "float16":
         raise BadInput(
@@ -157,7 +157,7 @@ def export_graphs_preset(
             f"--format {form} takes the option --quantize, since limits are given to "
             f"each call; received {as_options(wrong)}"
         )
-    _check_task(name, preset)
+    _check_task(name, preset, form)
     card = preset / CARD_FILE
     folder.require_graphs(form)
     if needs_process():
@@ -174,22 +174,55 @@ def export_graphs_preset(
     return None
 
 
-def exported(name: str, engine: str) -> str:
-    """Returns the folder of a translator's ONNX export in the cache folder.
+def add_engine(command: argparse.ArgumentParser) -> None:
+    """Adds the option `--engine` to a command's parser."""
+    command.add_argument(
+        "--engine",
+        choices=("keras", *ENGINES),
+        default="keras",
+        help="what computes: Keras (the default), or ONNX Runtime, without Keras, "
+        "after a first export to the cache folder; int8: smaller and faster, a word "
+        "may differ",
+    )
+
+
+def use_engine(names: list[str], arguments: argparse.Namespace, task: str) -> list[str]:
+    """Returns the presets of a command, or what `--engine` runs instead.
+
+    Args:
+        names: of the presets, each what `zoo.load` accepts.
+        arguments: the command's.
+        task: the task that the preset has to have.
+
+    Raises:
+        BadInput: for several presets or a backend; see `exported`.
+        ImportError: see `exported`.
+    """
+    if arguments.engine == "keras":
+        return names
+    if len(names) > 1 or arguments.backend:
+        raise BadInput(f"--engine {arguments.engine} takes one preset and no --backend")
+    return [exported(names[0], arguments.engine, task)]
+
+
+def exported(name: str, engine: str, task: str) -> str:
+    """Returns the folder of a preset's ONNX export in the cache folder.
 
     What is not there yet is exported, once for each content of a preset.
 
     Args:
         name: what `zoo.load` accepts.
         engine: one of `ENGINES`.
+        task: the task that the preset has to have.
 
     Raises:
-        BadInput: if there is no such preset, or it cannot be exported.
+        BadInput: if there is no such preset, it does something else, or it cannot be
+            exported.
         ImportError: without the packages of an export.
     """
     from zoo.serving import folder, versions
 
-    preset = find_preset(name, "translate")
+    preset = find_preset(name, task)
     served = model_name(name, preset)
     out = cache_folder() / "exports" / engine / digest(preset)[:16]
     if not versions(out / served):
@@ -213,14 +246,14 @@ def needs_process() -> bool:
     return False
 
 
-def _check_task(name, found):
-    """Rejects a preset of a task that cannot be exported, before it is loaded."""
+def _check_task(name, found, form):
+    """Rejects a preset of a task that a format lacks, before it is loaded."""
     if not (found / CARD_FILE).is_file():
         return
     task = read_card(found).task
-    if task not in TAKES:
+    if task not in TASKS[form]:
         raise BadInput(
-            f"presets that {' or '.join(TAKES)} can be exported, "
+            f"presets that {' or '.join(TASKS[form])} can be exported to {form}, "
             f"received {name}, which can {task}"
         )
 

@@ -226,8 +226,8 @@ def _check_task(name):
     preset = find_preset(name)
     if (preset / CARD_FILE).is_file() and read_card(preset).task != "translate":
         raise BadInput(
-            "of ONNX exports the servers take translators; for other tasks give "
-            f"--format savedmodel, received {name}"
+            "the servers take translators as ONNX exports; language models, taggers "
+            f"and classifiers with --format savedmodel; received {name}"
         )
 
 

@@ -4,7 +4,6 @@ import argparse
 from typing import Any
 
 from zoo.cli.common import (
-    BadInput,
     add_presets,
     add_search,
     bad_input,
@@ -14,7 +13,7 @@ from zoo.cli.common import (
     search_options,
     split_presets,
 )
-from zoo.cli.export import ENGINES, exported
+from zoo.cli.export import add_engine, use_engine
 from zoo.cli.presets import load_translator
 from zoo.cli.prompt import in_terminal
 from zoo.cli.texts import Chunk, add_texts, check_texts, run_texts, skip_empty
@@ -62,14 +61,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=None,
         help="replace each <unk> by the source word with the highest attention",
     )
-    command.add_argument(
-        "--engine",
-        choices=("keras", *ENGINES),
-        default="keras",
-        help="what computes: Keras (the default), or ONNX Runtime, without Keras, "
-        "after a first export to the cache folder; int8: smaller and faster, a word "
-        "may differ",
-    )
+    add_engine(command)
     add_search(command)
 
 
@@ -85,12 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
     prompt = terminal and not texts
     check_texts(arguments, texts)
     check_search(arguments, arguments.n_best)
-    if arguments.engine != "keras":
-        if len(names) > 1 or arguments.backend:
-            raise BadInput(
-                f"--engine {arguments.engine} takes one preset and no --backend"
-            )
-        names = [exported(names[0], arguments.engine)]
+    names = use_engine(names, arguments, "translate")
     task = load_translator(names, arguments.backend)
     if arguments.prefix or arguments.banned:  # checked against the vocabulary
         with bad_input():

@@ -205,13 +205,17 @@ class Captioning(Stepping):
 def _search(model, arrays, search, max_length, batch_size):
     """The best `(ids, score)` of each image, without the end token."""
     results: list[list[tuple[list[int], float]]] = []
-    steps = bucket(max_length)
-    program = search.program(model, steps)
-    for chosen, batch in _batches(arrays, range(len(arrays)), batch_size):
+    program = search.program(model, bucket(max_length))
+
+    def run(batch):
+        chosen, filled = batch
         # Rows that only fill the batch up end at once.
-        limits = np.ones(len(batch), "int32")
+        limits = np.ones(len(filled), "int32")
         limits[: len(chosen)] = max_length
-        ids, scores = program(batch, limits)
+        return chosen, *program(arrays[filled], limits)
+
+    batches = _batches(range(len(arrays)), batch_size)
+    for chosen, ids, scores in model.engine.map(run, batches):
         for row, i in enumerate(chosen):
             found = search.best_rows(ids[row], scores[row])
             if not found:
@@ -270,29 +274,32 @@ def _read(model, make, arrays, places, captions, batch_size):
     rows = [[START_ID, *ids] for ids in captions]
     # One width: one program.
     width = bucket(max(map(len, rows), default=1))
-    for chosen, images in _batches(arrays, places, batch_size, enumerated=True):
+
+    def run(batch):
+        chosen, filled = batch
         read, labels = (
             pad_batch([column[n] for n in chosen], batch_size, width)
             for column in (rows, [[*ids, END_ID] for ids in captions])
         )
+        images = arrays[[places[n] for n in filled]]
         [outputs, *_] = make(model)(images, read, labels)
-        yield from outputs[: len(chosen)]
+        return outputs[: len(chosen)]
+
+    for outputs in model.engine.map(run, _batches(range(len(rows)), batch_size)):
+        yield from outputs
 
 
 def _batches(
-    arrays: np.ndarray, places: Any, batch_size: int, enumerated: bool = False
-) -> Iterator[tuple[list[int], np.ndarray]]:
-    """Yields places, or their numbers, and their images in a few shapes.
+    numbers: Sequence[int], batch_size: int
+) -> Iterator[tuple[Sequence[int], list[int]]]:
+    """Yields numbers of images, and the same for batches of a few heights.
 
     A batch is filled up to a power of two or the batch size with its first image.
     """
-    places = list(places)
-    for start in range(0, len(places), batch_size):
-        part = places[start : start + batch_size]
+    for start in range(0, len(numbers), batch_size):
+        part = numbers[start : start + batch_size]
         height = max(min(1 << (len(part) - 1).bit_length(), batch_size), len(part))
-        filled = part + part[:1] * (height - len(part))
-        numbers = list(range(start, start + len(part)))
-        yield (numbers if enumerated else part), arrays[filled]
+        yield part, [*part, *[part[0]] * (height - len(part))]
 
 
 def _total(log_probs):

@@ -105,7 +105,12 @@ class ArraySearch(Search):
 
 
 def trim(ids: np.ndarray) -> np.ndarray:
-    """Leaves the rows and columns without ids at the end of `(B, T)` out."""
+    """Leaves the rows and columns without ids at the end of `(B, T)` out.
+
+    Images `(B, H, W, C)` stay as they are.
+    """
+    if ids.ndim > 2:
+        return ids
     real = ids != 0
     height = 1 + int(np.flatnonzero(real.any(axis=1)).max(initial=0))
     width = 1 + int(np.flatnonzero(real.any(axis=0)).max(initial=0))

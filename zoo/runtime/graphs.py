@@ -173,9 +173,11 @@ class Graphs(StepGraphs):
         super().__init__(graphs, "encode", *["window"] * bool(window_state))
         self.window_state = window_state
 
-    def encode(self, source_ids: np.ndarray) -> Arrays:
-        """Reads the source: `(B, S)` ids to a memory."""
-        return self.graphs["encode"]({"source_ids": source_ids.astype("int32")})
+    def encode(self, source: np.ndarray) -> Arrays:
+        """Reads the source: `(B, S)` ids, or images `(B, H, W, C)`, to a memory."""
+        graph = self.graphs["encode"]
+        [tensor] = graph.described["inputs"]
+        return graph({tensor["name"]: source.astype(tensor["dtype"])})
 
     def start_for(self, memory: Arrays, length: int) -> Arrays:
         """The state before the first target token, for at most `length` steps."""
@@ -189,10 +191,10 @@ class Graphs(StepGraphs):
         return outputs["logits"], state, outputs["weights"]
 
     def read(
-        self, source_ids: np.ndarray, target_ids: np.ndarray
+        self, source: np.ndarray, target_ids: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Arrays]]:
         """Yields the logits, weights and state of each step over a given target."""
-        memory = self.encode(source_ids)
+        memory = self.encode(source)
         state = self.start_for(memory, target_ids.shape[1])
         for tokens in target_ids.T:
             logits, state, weights = self.step(tokens, state, memory)

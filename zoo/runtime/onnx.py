@@ -14,11 +14,12 @@ from zoo.backend import usable_cores
 from zoo.checks import positive
 from zoo.decoding.batches import in_threads
 from zoo.files import StrPath
+from zoo.runtime.captioner import Captioner
 from zoo.runtime.graphs import Arrays, check_names, load_version
 from zoo.runtime.translator import Translator
 from zoo.runtime.words import Classifier, LanguageModel, Tagger
 
-__all__ = ["Classifier", "LanguageModel", "Tagger", "Translator", "load"]
+__all__ = ["Captioner", "Classifier", "LanguageModel", "Tagger", "Translator", "load"]
 
 INSTALL = 'pip install "attention-zoo[onnx]"'
 
@@ -31,12 +32,13 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
             model, whose newest version is taken.
         threads: threads that one operation may use. One is fastest for models of the
             bundled presets' size, whose products are too small for more.
-        workers: batches that a translator reads at a time, each in a thread. Default:
-            one for each core that the process may use, shared out between `threads`.
+        workers: batches that a translator or captioner reads at a time, each in a
+            thread. Default: one for each core that the process may use, shared out
+            between `threads`.
 
     Returns:
-        A `Translator`, `LanguageModel`, `Tagger` or `Classifier`, by the task of the
-        exported model.
+        A `Translator`, `LanguageModel`, `Tagger`, `Classifier` or `Captioner`, by the
+        task of the exported model.
 
     Raises:
         ValueError: for a folder that zoo didn't write, whose files are missing, cut
@@ -54,12 +56,12 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
         workers = max(1, usable_cores() // threads)
     positive("workers", workers)
     model = load_version(path, "onnx", threads, _KINDS, _open)
-    if isinstance(model, Translator):
+    if isinstance(model, (Translator, Captioner)):
         model.engine = model.engine._replace(map=functools.partial(in_threads, workers))
     return model
 
 
-_KINDS = (Translator, LanguageModel, Tagger, Classifier)
+_KINDS = (Translator, LanguageModel, Tagger, Classifier, Captioner)
 
 
 def _open(manifest, files, threads, version):

@@ -1,4 +1,4 @@
-"""A translator's tokenizer and preprocessor by SentencePiece alone."""
+"""The tokenizer and preprocessors of translators and captioners, without Keras."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ import sentencepiece
 
 from zoo.strings import replace_surrogates
 from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.text.translation import TranslationText
+from zoo.text.translation import CaptionText, TranslationText
 
 
 class Pieces:
@@ -77,3 +77,21 @@ class PiecesPreprocessor(TranslationText):
         self.source_length = source_length
         self.target_length = target_length
         self.source_end = source_end
+
+
+class ImagesPreprocessor(CaptionText):
+    """A `zoo.text.CaptionPreprocessor` for captions alone.
+
+    Args:
+        tokenizer: a `Pieces`.
+        image_shape: height, width and channels.
+        target_length: maximum pieces of a caption, its start or end token included.
+    """
+
+    def __init__(
+        self, tokenizer: Pieces, image_shape: Sequence[int], target_length: int
+    ) -> None:
+        self.tokenizer = tokenizer
+        height, width, channels = image_shape
+        self.image_shape = height, width, channels
+        self.target_length = target_length

@@ -15,13 +15,12 @@ from zoo.serving.manifest import TOKENIZER
 def scores(model: Any) -> Callable[..., list[np.ndarray]]:
     """See `zoo.decoding.translating.Engine`."""
 
-    def run(source_ids, target_ids, labels):
+    def run(source, target_ids, labels):
         found = np.zeros(labels.shape, "float32")
-        source_ids = trim(source_ids)
-        target_ids = trim(target_ids)[: len(source_ids)]
-        labels = labels[: len(source_ids)]
-        rows = np.arange(len(source_ids))
-        for t, (logits, *_) in enumerate(model.backbone.read(source_ids, target_ids)):
+        source, target_ids = _without_padding(source, target_ids)
+        labels = labels[: len(source)]
+        rows = np.arange(len(source))
+        for t, (logits, *_) in enumerate(model.backbone.read(source, target_ids)):
             gold = logits[rows, labels[:, t]]
             found[rows, t] = gold - log_sum_exp(logits)
         return [found]
@@ -33,20 +32,26 @@ def alignments(model: Any) -> Callable[..., list[np.ndarray]]:
     """See `zoo.decoding.translating.Engine`."""
     graphs = model.backbone
 
-    def run(source_ids, target_ids, labels):
-        source_ids = trim(source_ids)
-        target_ids = trim(target_ids)[: len(source_ids)]
+    def run(source, target_ids, labels):
+        source, target_ids = _without_padding(source, target_ids)
         weights, hidden = [], []
-        for _, attention, state in graphs.read(source_ids, target_ids):
+        for _, attention, state in graphs.read(source, target_ids):
             weights.append(attention)
             if graphs.window_state:
                 hidden.append(state[graphs.window_state])
         results = [np.stack(weights, axis=1)]
         if graphs.window_state:
-            results += graphs.windows(np.stack(hidden, axis=1), source_ids)
+            results += graphs.windows(np.stack(hidden, axis=1), source)
         return results
 
     return run
+
+
+def _without_padding(source, target_ids):
+    """Leaves out what fills a batch up: zeros in ids, further images."""
+    source, target_ids = trim(source), trim(target_ids)
+    rows = min(len(source), len(target_ids))
+    return source[:rows], target_ids[:rows]
 
 
 class Translator(Translating):

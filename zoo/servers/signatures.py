@@ -56,8 +56,9 @@ def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
         model = onnx.load(folder, threads, workers=1)  # the batcher has its own
         if model.task_name != "translate":
             raise ValueError(
-                "of ONNX exports, translators are served; export other tasks as a "
-                f"SavedModel. Received: {folder} ({model.task_name})"
+                "translators are served; export language models, taggers and "
+                "classifiers as SavedModels instead. Received: an ONNX export, "
+                f"{folder} ({model.task_name})"
             )
         return translator_signatures(model)
     if (folder / "saved_model.pb").is_file():

@@ -29,6 +29,12 @@ TAKES = {
     "tag": ("max_source_length",),
     "classify": ("max_source_length",),
 }
+# Format -> the tasks that are exported to it.
+TASKS = {
+    "savedmodel": tuple(TAKES),
+    "onnx": (*TAKES, "caption"),
+    "litert": tuple(TAKES),
+}
 # Format -> a file that its versions have.
 _FILES = {"savedmodel": "saved_model.pb", "onnx": "*.onnx", "litert": "*.tflite"}
 _PART = ".export-"  # prefix of an unfinished export's folder

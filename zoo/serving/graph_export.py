@@ -14,7 +14,8 @@ from zoo.backend import Tensor
 from zoo.checks import one_of
 from zoo.decoding.search import longest_translation
 from zoo.files import StrPath
-from zoo.serving.folder import LABELS, require_graphs, write_version
+from zoo.images import CHANNELS
+from zoo.serving.folder import LABELS, TASKS, require_graphs, write_version
 from zoo.serving.manifest import write_manifest
 from zoo.text.translation import needed_preprocessor
 
@@ -66,9 +67,10 @@ def export_graphs(
         TypeError, ValueError, RuntimeError, ImportError: see `zoo.serving.export_onnx`.
     """
     label = LABELS[form]
-    kind = _KINDS.get(getattr(task, "task_name", ""))
+    kinds = {name: _KINDS[name] for name in TASKS[form]}
+    kind = kinds.get(getattr(task, "task_name", ""))
     if kind is None:
-        allowed = " or ".join(kind.tasks for kind in _KINDS.values())
+        allowed = " or ".join(kind.tasks for kind in kinds.values())
         raise TypeError(
             f"What is exported to {label} must be a {allowed} of zoo.models. "
             f"Received: {type(task).__name__}"
@@ -159,14 +161,15 @@ class TranslatorFunctions:
     """
 
     tasks = "Translator"
+    settings: Sequence[str] = ("source_length", "target_length", "source_end")
+    source: Spec = ("source_ids", ("B", "S"), "int32")
 
     def __init__(self, task: Any) -> None:
         self.backbone, preprocessor = task.backbone, task.preprocessor
         self.vocabulary = preprocessor.tokenizer
-        settings = ("source_length", "target_length", "source_end")
         state = self.backbone.window_state
-        self.described = {
-            "settings": {name: getattr(preprocessor, name) for name in settings},
+        self.described: dict[str, Any] = {
+            "settings": {name: getattr(preprocessor, name) for name in self.settings},
             "window_state": None if state is None else f"state.{state}",
         }
         sizes = {"": (2, 5, 11), "B": (3, 5, 11), "S": (2, 7, 11), "L": (2, 5, 13)}
@@ -191,18 +194,20 @@ class TranslatorFunctions:
 
     def run(self, batch: int, length: int, room: int) -> tuple[Any, Any]:
         """Returns a memory and a state of these sizes."""
-        memory = self.backbone.encode(np.full((batch, length), 7, "int32"))
+        _, shape, dtype = self.source
+        sizes = {"B": batch, "S": length}
+        given = [sizes[n] if isinstance(n, str) else n for n in shape]
+        memory = self.backbone.encode(np.full(given, 7, dtype))
         return memory, self.backbone.start_for(memory, room)
 
     def functions(self) -> dict[str, Function]:
         """Name -> `Function`."""
         names = [spec[0] for spec in self.memory]
         states = [spec[0] for spec in self.state]
-        source: Spec = ("source_ids", ("B", "S"), "int32")
         length: Spec = ("length", (), "int32")
         tokens: Spec = ("token_ids", ("R",), "int32")
         functions = {
-            "encode": Function(self.backbone.encode, [source], names),
+            "encode": Function(self.backbone.encode, [self.source], names),
             "start": Function(self.start, [length, *self.memory], states),
             "step": Function(
                 self.step,
@@ -237,6 +242,24 @@ class TranslatorFunctions:
             tree.pack_sequence_as(self.state_like, leaves[:count]),
             tree.pack_sequence_as(self.memory_like, leaves[count:]),
         )
+
+
+class _Captioner(TranslatorFunctions):
+    """The functions of a `ShowAttendTellCaptioner`, of images instead of ids."""
+
+    tasks = "ShowAttendTellCaptioner"
+    settings = ("target_length",)
+
+    def __init__(self, task):
+        shape = task.backbone.image_shape
+        self.source = ("images", ("B", *shape), "float32")
+        super().__init__(task)
+        self.described["image"] = {
+            "shape": list(shape),
+            "dtype": "float32",
+            "range": [0, 255] if shape[-1] in CHANNELS else None,
+            "grid": list(task.backbone.grid),
+        }
 
 
 class _LanguageModel:
@@ -354,4 +377,5 @@ _KINDS: dict[str, Any] = {
     "generate": _LanguageModel,
     "tag": _Tagger,
     "classify": _Classifier,
+    "caption": _Captioner,
 }

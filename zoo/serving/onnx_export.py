@@ -24,6 +24,7 @@ def export_onnx(
     - of a translator `encode`, `start` and `step` of the contract
       (`zoo.models.Seq2SeqBackbone`), with local attention also `window` for its p_t and
       windows;
+    - of a captioner `encode`, which reads images, `start` and `step`;
     - of a language model `start` and `step`, which write, and `read`, which scores;
     - of a tagger `tag`, of a classifier `classify`.
 
@@ -31,8 +32,8 @@ def export_onnx(
     the source's length, T that of another sequence, L the room for what is written.
 
     Args:
-        task: a translator, language model, tagger or classifier of `zoo.models` with
-            its preprocessor, float32, under the TensorFlow backend.
+        task: a translator, language model, tagger, classifier or captioner of
+            `zoo.models` with its preprocessor, float32, under the TensorFlow backend.
         path: the model's folder.
         quantize: "int8" for the weights of products and word vectors, with activations
             quantized as they come, "float16" for weights and computation; inputs and

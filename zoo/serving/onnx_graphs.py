@@ -155,6 +155,7 @@ def _quantize(path, kind):
         _check_loads(path)
         return
     from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.registry import IntegerOpsRegistry
 
     with tempfile.TemporaryDirectory() as folder, _quiet():
         source = shutil.copy(path, folder)
@@ -162,6 +163,8 @@ def _quantize(path, kind):
             source,
             path,
             weight_type=QuantType.QInt8,
+            # Convolutions of int8 weights have no kernel on a CPU.
+            op_types_to_quantize=sorted(set(IntegerOpsRegistry) - {"Conv"}),
             # The weights in loops too; of products, only those with a weight.
             extra_options={"EnableSubgraph": True, "MatMulConstBOnly": True},
         )

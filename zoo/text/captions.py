@@ -4,19 +4,17 @@ from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 
 from zoo.checks import integer, positive
-from zoo.images import read_images
 from zoo.strings import describe
 from zoo.text.preprocessor import check_tokenizer
 from zoo.text.rows import pad_rows
 from zoo.text.tokenizer import Tokenizer, read_texts
-from zoo.text.translation import TargetText
+from zoo.text.translation import CaptionText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class CaptionPreprocessor(TargetText, keras_hub.models.Preprocessor):
+class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
     """Converts images and captions to what a captioner reads, and ids to captions.
 
     Called with `{"image": images, "caption": strings}`, it returns `(x, y,
@@ -64,10 +62,6 @@ class CaptionPreprocessor(TargetText, keras_hub.models.Preprocessor):
         self.image_shape = (height, width, channels)
         self.target_length = integer("target_length", target_length, 2)
         self.built = True  # there are no weights
-
-    def images(self, images: Any) -> tuple[np.ndarray, bool]:
-        """Returns images as one array; see `zoo.images.read_images`."""
-        return read_images(images, self.image_shape)
 
     def call(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None

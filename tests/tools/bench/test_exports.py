@@ -16,6 +16,8 @@ class Model:
     def __init__(self, answers, scores):
         self.answers = dict(zip(TEXTS, zip(answers, scores, strict=True), strict=True))
 
+    task_name = "translate"
+
     def translate(self, texts, beam_size, return_details):
         records = [
             SimpleNamespace(text=text, tokens=text.split(), score=score)
@@ -29,8 +31,8 @@ KERAS = Model(["ein Hund", "drei", "Katze"], [-1.5, -9.0, -3.25])
 
 
 def test_only_equal_translations_have_their_scores_compared():
-    found = exports.compare(EXPORTED, KERAS, TEXTS, 5)
-    assert found == (["ein Hund", "zwei", "Katze"], 2, 0.5)
+    records, wanted = (exports.best(x, TEXTS, 5) for x in (EXPORTED, KERAS))
+    assert exports.compare(records, wanted) == (2, 0.5)
 
 
 def write_export(folder, form, **described):
@@ -49,17 +51,35 @@ def source(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["onnx", "litert"])
-def test_a_line_for_each_beam(tmp_path, source, monkeypatch, capsys, form):
+def test_a_row_for_each_beam(tmp_path, source, monkeypatch, capsys, form):
     folder = write_export(tmp_path, form)
     monkeypatch.setattr(zoo, "load", {"tiny": KERAS}.__getitem__, raising=False)
     monkeypatch.setattr(zoo.runtime, "load", lambda *_: EXPORTED, raising=False)
-    assert exports.main([folder, *source, "--out", str(tmp_path / "out")]) == 0
-    out = capsys.readouterr().out
-    assert "tiny int8: 0.0 MB" in out
-    for beam in (1, 5):
-        assert f"beam {beam}: 2 of 3 equal, scores within 5.0e-01" in out
-        text = (tmp_path / f"out/{form}.tiny.int8.beam{beam}").read_text()
-        assert text.splitlines() == ["ein Hund", "zwei", "Katze"]
+    for name in ("tune_process", "start_backend"):
+        monkeypatch.setattr(exports, name, lambda: None)
+    assert exports.main([folder, *source]) == 0
+    rows = capsys.readouterr().out.splitlines()[-2:]
+    assert rows == [
+        f"| {form} tiny int8 | 0.0 | {beam} | 2 of 3 | 5.0e-01 |  |  |"
+        for beam in (1, 5)
+    ]
+
+
+def test_the_inputs_are_the_test_set_of_the_preset(monkeypatch):
+    pairs = SimpleNamespace(sources=TEXTS, references=[["x"], ["y"], ["z"]])
+    asked = []
+    monkeypatch.setattr(
+        exports, "load_corpus", lambda *a, **b: asked.append((a, b)) or pairs
+    )
+    assert exports.preset_inputs("luong_local", 2) == (TEXTS[:2], [["x"], ["y"]])
+    assert exports.preset_inputs("dates", 3) == (TEXTS, None)
+    assert asked == [
+        (("multi30k", "en", "de"), {"split": "test_2016_flickr"}),
+        (("dates", "mul", "zxx"), {"split": "test"}),
+    ]
+    images, references = exports.preset_inputs("show_attend_tell", 2)
+    assert [image.shape for image in images] == [(80, 80, 3)] * 2
+    assert references is None
 
 
 # === Speed ===

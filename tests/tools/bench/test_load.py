@@ -65,6 +65,16 @@ def test_errors_are_counted_by_code(server):
     assert "1 INVALID_ARGUMENT, 1 UNAVAILABLE" in run.row("x", 1)
 
 
+def test_a_row_ends_at_its_limit():
+    def ask(texts):
+        time.sleep(0.02)
+        return texts
+
+    run = load.Run(lambda: ask, 2, load.take(TEXTS, 1, 1000), limit=0.3)
+    assert 4 < len(run.seconds) < 40
+    assert run.row("x", 1).split(" | ")[3] == str(len(run.seconds))
+
+
 def test_an_overload_sends_at_its_rate():
     lock, answered = threading.Lock(), []
 
