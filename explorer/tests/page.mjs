@@ -451,6 +451,17 @@ await check("a captioner, where the page has one", async (visit) => {
     await show.getByRole("button", { name: "Your picture" }).waitFor();
   }
   await settled(show);
+  const events = [];
+  show.on("download", (download) => events.push(download));
+  await show.getByRole("button", { name: "Save as PNG" }).click();
+  for (let i = 0; events.length < 2 && i < 100; i++) await show.waitForTimeout(100);
+  for (const event of events) {
+    const path = `${downloads}/${event.suggestedFilename()}`;
+    await event.saveAs(path);
+    const bytes = await readFile(path);
+    assert.ok(bytes.subarray(1, 4).toString() === "PNG" && bytes.readUInt32BE(16) > 400);
+  }
+  assert.equal(events.length, 2);
   const link = await show.evaluate(() => location.hash.slice(1));
   const said = await translations(show);
   await show.context().close();

@@ -184,10 +184,11 @@ def test_what_is_no_picture_is_refused(address, source, message):
             "ids must be below 26",
         ),
         ("api/pieces", {"name": "../tiny", "source": "a"}, 404, "no model"),
+        ("api/pieces", {"name": "captioner", "source": "a"}, 400, "reads pictures"),
         ("api/load", {"name": 3}, 400, "an object with a name"),
         ("api/load", {"x": "a" * 1_000_001}, 413, "1000000 bytes"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_bad_requests_are_refused(address, path, given, status, message):
     found, _, content = ask(address, path, given)
@@ -310,6 +311,15 @@ def test_the_page_asks_the_server(address, models):
     task = models._explored["tagger"].task
     best = [(x["text"], x["candidates"][0]["piece"]) for x in tagged["readings"]]
     assert best == task.tag("A dog <b>")
+
+
+def test_connections_are_bounded(monkeypatch):
+    calls = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **given: calls.append(given))
+    server.serve([], port=9)
+    [given] = calls
+    assert (given["host"], given["port"]) == ("127.0.0.1", 9)
+    assert given["limit_concurrency"] == server.MOST_CONNECTIONS
 
 
 @pytest.mark.backend_free

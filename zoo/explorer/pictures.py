@@ -64,6 +64,10 @@ class Captioner(Searcher):
             "examples": [_data_url(image) for image in images],
         }
 
+    def pieces(self, text: str) -> dict[str, Any]:
+        """Raises a `ValueError`: a text is not what it reads."""
+        raise ValueError("a captioner reads pictures. Received: a text")
+
     def sample(self) -> tuple[np.ndarray, int]:
         """See `Searcher.sample`."""
         rows, columns = self.task.backbone.grid

@@ -36,6 +36,7 @@ MOST_CHARACTERS = 2000
 MOST_BYTES = 1_000_000  # of a request
 MOST_PICTURE_BYTES = 10_000_000  # of a picture's file
 MOST_WAITING = 4  # requests for a model, beside the one that runs
+MOST_CONNECTIONS = 64
 SECONDS = 30.0  # for one run
 _PICTURES = ("image/png", "image/jpeg", "image/webp")
 _DATA_URL = "data:image/png;base64,"
@@ -243,7 +244,8 @@ def serve(
 
     hosts = ("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else ("*",)
     app = make_app(Models(presets, site), hosts)
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    limits = {"limit_concurrency": MOST_CONNECTIONS, "log_level": "warning"}
+    uvicorn.run(app, host=host, port=port, **limits)
 
 
 def is_loopback(host: str) -> bool:

@@ -179,7 +179,7 @@ export const en = {
     generate:
       "A language model guesses each word from those before it. The number below a word is the probability that it had; choose a word to see what the model expected in its place.",
     steps:
-      "The text is written one piece at a time. At each step the model gives every piece of its vocabulary a probability; these are the ten likeliest. Choose another one and see how the sentence goes on.",
+      "The text is written one piece at a time. At each step the model gives every piece of its vocabulary a probability; these are the ten likeliest. Choose another one and see how the text goes on.",
     inputFeeding:
       "Input feeding hands the attentional state on to the next step, so that the model knows what it has already attended to.",
     beam:
