@@ -140,7 +140,7 @@ function run(
     }
     if (replaced) weights = normalise(replaced);
     const most = weights.indexOf(Math.max(...weights));
-    const meant = done ? ["</s>"] : rest.length ? rest : caption && !replaced ? [`▁${caption[about]}`] : dictionary(source[replaced ? most : home]!);
+    const meant = done ? ["</s>"] : rest.length ? rest : caption ? [`▁${replaced ? source[most] : caption[about]}`] : dictionary(source[replaced ? most : home]!);
     const list = [meant[0]!, ...OTHERS.map((word) => `▁${word}`), ...(done ? [] : ["</s>"])];
     const unique = [...new Set(list)].slice(0, 10);
     const masses = normalise(unique.map((_, k) => 0.55 ** (k * (k ? 1 : 0) + (k ? 2 : 0)) + ((t * 3 + k) % 4) * 0.004));
