@@ -237,7 +237,7 @@ def serve(
         site: see `zoo.explorer.info.model_info`.
 
     Raises:
-        ImportError: without starlette or uvicorn; the message names the extra.
+        ImportError: if a package is missing; the message names the extra.
     """
     require_server()
     import uvicorn
