@@ -33,6 +33,8 @@ const VIEWS = [
   ["caption_phone", "models=show_attend_tell&step=1&lang=de", PHONE],
   ["caption_steps", "models=show_attend_tell&tab=steps&step=2&picture=1&lang=zh", {}],
   ["caption_steps_dark", "models=show_attend_tell&tab=steps&step=3&picture=1", DARK],
+  ["caption_steps_phone", "models=show_attend_tell&tab=steps&step=1&picture=2&lang=zh", { ...PHONE, ...DARK }],
+  ["bahdanau_steps", "models=bahdanau&tab=steps&step=3", {}],
   ["caption_beam", "models=show_attend_tell&tab=beam&beam=3&lang=de", {}],
 ];
 for (const language of ["en", "de", "zh"]) {
