@@ -244,8 +244,13 @@ def serve(
 
     hosts = ("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else ("*",)
     app = make_app(Models(presets, site), hosts)
-    limits = {"limit_concurrency": MOST_CONNECTIONS, "log_level": "warning"}
-    uvicorn.run(app, host=host, port=port, **limits)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        limit_concurrency=MOST_CONNECTIONS,
+        log_level="warning",
+    )
 
 
 def is_loopback(host: str) -> bool:
