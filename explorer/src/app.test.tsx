@@ -222,6 +222,65 @@ test("a language model: each word's probability, and the words expected in its p
   expect(one(".candidates h3").textContent).toBe("Words expected next");
 });
 
+test("a captioner: a word lights places, a place words", async () => {
+  await open("models=show_attend_tell&step=1");
+  expect(all("textarea")).toHaveLength(0);
+  expect(texts(".translation")).toEqual(["a yellow square in the top left"]);
+  expect(texts(".column .caption-word")).toEqual(["a", "yellow", "square", "in", "the", "top", "left"]);
+  const dims = () => all<SVGElement>(".column .dim").map((rect) => rect.style.opacity);
+  expect(dims()).toEqual(Array(24).fill("0"));
+  hover(all(".column .caption-word")[1]!);
+  expect(dims().indexOf("0.000")).toBe(9); // 7 · 1 + 2
+  expect(all(".column .caption-word")[1]!.getAttribute("aria-label")).toMatch(/^yellow\. Looks most at: row 2, column 4 \d+ %;/);
+  hover(one(".column [data-place='9']"));
+  expect(one(".column [data-place='9']").getAttribute("aria-label")).toMatch(/^row 2, column 4\. Looked at most by: yellow \d+ %;/);
+  const lit = all(".column .caption-word").filter((word) => word.style.background);
+  expect(lit.map((word) => word.textContent)).toContain("yellow");
+  expect(texts(".frame[aria-pressed=true] .frame-word")).toEqual(["yellow"]);
+  await click(all(".frame")[2]!);
+  expect(location.hash).toContain("step=2");
+});
+
+test("a captioner's places are walked by arrows, and keys move attention", async () => {
+  await open("models=show_attend_tell");
+  expect(all(".tabpanel .picture [tabindex='0']")).toHaveLength(1);
+  await press(one(".tabpanel [data-place='0']"), "ArrowDown");
+  await press(one(".tabpanel [data-place='6']"), "ArrowRight");
+  expect(document.activeElement!.getAttribute("aria-label")).toMatch(/^row 2, column 2: [\d.<]+ ?[\d.]* %$/);
+  for (let i = 0; i < 6; i++) await press(one(".tabpanel [data-place='7']"), "+");
+  expect(new URLSearchParams(location.hash.slice(1)).get("edit.show_attend_tell")).toMatch(/^a0:[\d.]+$/);
+  expect(texts(".translation")[0]).toMatch(/^2,2 yellow/);
+  expect(texts(".chip bdi")[0]).toMatch(/^attention moved at/);
+  await click(named(/^Step by step$/, "[role=tab]"));
+  expect(all(".source-bars")).toHaveLength(0);
+  expect(all(".step-picture .place")).toHaveLength(24);
+  expect(all(".formula").map((formula) => formula.dataset.latex!).join()).toContain("\\text{(2,2)}");
+  await click(named(/^Beam$/, "[role=tab]"));
+  expect(texts(".sliders label")).toEqual(["Beam size", "Length penalty"]);
+  expect(all(".hypothesis").length).toBeGreaterThan(5);
+});
+
+test("a captioner's pictures: examples, a file, one that cannot be read", async () => {
+  await open("models=show_attend_tell,luong_local");
+  expect(all("textarea")).toHaveLength(1);
+  await click(named(/^Example picture 2$/));
+  expect(texts(".translation")[0]).toBe("a small pink square below a small blue ring");
+  expect(location.hash).toContain("picture=1");
+  const choose = async (type: string) => {
+    const field = one<HTMLInputElement>("input[type=file]");
+    Object.defineProperty(field, "files", { value: [new File(["x"], "x", { type })], configurable: true });
+    await act(async () => void field.dispatchEvent(new Event("change", { bubbles: true })));
+    await settle();
+  };
+  await choose("image/gif");
+  expect(texts("[role=alert]")[0]).toContain("the picture is no PNG");
+  await choose("image/png");
+  expect(all("[role=alert]")).toHaveLength(0);
+  expect(texts(".translation")[0]).toBe("a picture of one's own");
+  expect(new URLSearchParams(location.hash.slice(1)).get("picture")).toBe("data:image/png;base64,eA==");
+  expect(named(/^Your picture$/).getAttribute("aria-pressed")).toBe("true");
+});
+
 test("the LSTMN's look back, and no link where there is no page", async () => {
   await open("models=lstmn&tab=steps&step=3");
   expect(texts(".strip h3")).toEqual(["Looking back at earlier words"]);

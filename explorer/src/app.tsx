@@ -18,6 +18,7 @@ import {
 } from "./state";
 import { TEXTS, TextContext, languageOf, useText } from "./text";
 import { useMedia } from "./ui";
+import { Chooser } from "./views/chooser";
 import { Column } from "./views/column";
 import { headWeights } from "./views/heads";
 import { Panel } from "./views/panel";
@@ -81,6 +82,7 @@ export function App(props: { engine: Engine }) {
 
   const entries = state.models.flatMap((name) => session.entries?.get(name) ?? []);
   const chosen = entries[state.selected];
+  const pictures = [chosen, ...entries].find((entry) => entry?.model?.pictures)?.model?.pictures;
   const result = chosen?.run?.result;
   const weights = useMemo(
     () => (result && state.head && headWeights(result, ...state.head)) || undefined,
@@ -99,11 +101,14 @@ export function App(props: { engine: Engine }) {
         <Settings state={state} language={language} onChange={onChange} />
       </header>
       <main>
-        <Sentence
-          state={state}
-          examples={entries.some(({ info }) => info.name.includes("dates")) ? [...DATES, EXAMPLES[0]!] : EXAMPLES}
-          onChange={onChange}
-        />
+        {(!entries.length || entries.some(({ info }) => info.task !== "caption")) && (
+          <Sentence
+            state={state}
+            examples={entries.some(({ info }) => info.name.includes("dates")) ? [...DATES, EXAMPLES[0]!] : EXAMPLES}
+            onChange={onChange}
+          />
+        )}
+        {pictures && <Chooser picture={state.picture} pictures={pictures} onChange={onChange} />}
         {session.error !== null && (
           <div class="failure" role="alert">
             <p>{t.failedList}</p>
@@ -139,7 +144,7 @@ export function App(props: { engine: Engine }) {
             );
           })}
         </div>
-        {entries.some(({ run, info }) => run?.result.translations.length && info.attention !== "none") && (
+        {entries.some(({ run, info }) => run?.result.translations.length && info.task === "translate" && info.attention !== "none") && (
           <p class="below quiet">{t.explain.threads}</p>
         )}
         {session.entries && !entries.length && <p class="quiet">{t.noPresets}</p>}

@@ -24,7 +24,7 @@ function equations(part: Partial<ModelInfo>, step: Partial<Step> = {}, moved = f
 
 const KEYS = [
   "bahdanau", "luong_dot", "luong_general", "luong_concat", "luong_location", "luong_local_m",
-  "luong_local", "lstmn", "transformer", "seq2seq", "rnn_encoder_decoder", "show_attend_tell", "of one's own",
+  "luong_local", "lstmn", "transformer", "seq2seq", "rnn_encoder_decoder", "show_attend_tell", "show_attend_tell_hard", "of one's own",
 ];
 
 test.each(KEYS)("%s: KaTeX reads every line, and the step's word and probability are in it", (equation) => {
@@ -54,8 +54,22 @@ test("local-p: p_t = S sigma, and the weight is the softmax's times the Gaussian
 
 test.each(["luong_local", "luong_dot", "bahdanau"])("%s: attention that was moved is no softmax's", (equation) => {
   const lines = equations({ equation, attention: "local" }, {}, true);
-  const [weight] = lines.filter((line) => line.includes("(\\text{black}) = 0.63"));
-  expect(weight).toMatch(/^(a_t|\\alpha_i)\(\\text\{black\}\) = 0\.63$/);
+  const [weight] = lines.filter((line) => /\\text\{black\}[)}] = 0\.63/.test(line));
+  const own = equation === "bahdanau" ? "\\alpha_{i,\\text{black}}" : "a_t(\\text{black})";
+  expect(weight).toBe(`${own} = 0.63`);
+});
+
+test("weights have the index that their paper gives them", () => {
+  const [, alpha, c] = equations({ equation: "bahdanau" });
+  expect(alpha).toBe("\\alpha_{ij} = \\frac{\\exp(e_{ij})}{\\sum_k \\exp(e_{ik})}, \\quad \\alpha_{i,\\text{black}} = 0.63");
+  expect(c).toMatch(/^c_i = \\sum_j \\alpha_\{ij\}/);
+  const [, soft, z] = equations({ equation: "show_attend_tell" });
+  expect(soft).toMatch(/^\\alpha_\{ti\} = .*\\sum_k.*\\alpha_\{t,\\text\{black\}\} = 0\.63$/);
+  expect(z).toMatch(/= \\sum_i \\alpha_\{ti\}/);
+  const [score, hard] = equations({ equation: "show_attend_tell_hard" }, { weights: [0, 1, 0, 0] });
+  expect(score).toContain("\\alpha_{ti} = ");
+  expect(hard).toMatch(/^s_\{ti\} = .*argmax.*s_\{t,\\text\{black\}\} = 1\.00$/);
+  expect(equations({ equation: "lstmn" })[2]).toBe("p_{\\text{black}}^t = 0.63");
 });
 
 test("the context is the sum over the words that count most", () => {

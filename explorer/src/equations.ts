@@ -35,7 +35,7 @@ export function equationsOf(numbers: Numbers): string[] {
   if (key in SCORES) return luong(numbers);
   if (key === "transformer") return transformer(numbers);
   if (key === "lstmn") return lstmn(numbers);
-  if (key === "show_attend_tell") return xu(numbers);
+  if (key.startsWith("show_attend_tell")) return xu(numbers);
   if (key === "rnn_encoder_decoder") {
     return [
       String.raw`h_{\langle t \rangle} = f(h_{\langle t-1 \rangle}, y_{t-1}, c), \quad y_{t-1} = ${word(numbers.previous)}`,
@@ -48,13 +48,21 @@ export function equationsOf(numbers: Numbers): string[] {
       probability(numbers, String.raw`p(y_t \mid v, y_1, \dots, y_{t-1})`),
     ];
   }
-  return [weight(numbers, "a_t"), context(numbers, "c_t", "a_t", "h"), probability(numbers, "p(y_t)")];
+  return [weight(numbers, A_T), context(numbers, "c_t", "a_t", "h"), probability(numbers, "p(y_t)")];
 }
+
+/** A weight in a paper's notation: of an index, or of a word. */
+type Weight = (place: string) => string;
+
+const A_T: Weight = (s) => `a_t(${s})`;
+/** `alpha_{ij}`, or `alpha_{i,word}`. */
+const subscript = (symbol: string, t: string): Weight => (place) =>
+  `${symbol}_{${t}${place.length > 1 ? "," : ""}${place}}`;
 
 function bahdanau(n: Numbers): string[] {
   return [
     String.raw`e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j)`,
-    weight(n, String.raw`\alpha_i`, String.raw`\frac{\exp(e_{ij})}{\sum_k \exp(e_{ik})}`),
+    weight(n, subscript(String.raw`\alpha`, "i"), "j", String.raw`\frac{\exp(e_{ij})}{\sum_k \exp(e_{ik})}`),
     context(n, "c_i", String.raw`\alpha_{ij}`, "h", "j"),
     String.raw`s_i = f(s_{i-1}, y_{i-1}, c_i), \quad y_{i-1} = ${word(n.previous)}`,
     probability(n, String.raw`p(y_i \mid y_1, \dots, y_{i-1}, \mathbf{x}) = g(y_{i-1}, s_i, c_i)`),
@@ -82,7 +90,7 @@ function luong(n: Numbers): string[] {
       lines.push(
         String.raw`a_t(s) = \mathrm{align}(h_t, \bar h_s) \exp\left(-\frac{(s - p_t)^2}{2 \sigma^2}\right), \; \sigma = \tfrac{D}{2} = ${fixed(n.window / 2, 1)}`,
         n.moved
-          ? weight(n, "a_t")
+          ? weight(n, A_T)
           : String.raw`a_t(${word(n.source[best])}) = ${fixed(share)} \cdot ${fixed(bell)} = ${fixed(step.weights[best]!)}`,
       );
     }
@@ -93,7 +101,8 @@ function luong(n: Numbers): string[] {
     lines.push(
       weight(
         n,
-        "a_t",
+        A_T,
+        "s",
         info.equation === "luong_location"
           ? undefined
           : String.raw`\mathrm{softmax}(\mathrm{score}(h_t, \bar h_s))`,
@@ -109,10 +118,14 @@ function luong(n: Numbers): string[] {
 }
 
 function xu(n: Numbers): string[] {
+  const softmax = String.raw`\frac{\exp(e_{ti})}{\sum_k \exp(e_{tk})}`;
+  // Hard attention's place is the likeliest one: s is 1 there.
+  const hard = n.info.equation === "show_attend_tell_hard";
+  const symbol = hard ? "s" : String.raw`\alpha`;
   return [
-    String.raw`e_{ti} = f_{\mathrm{att}}(a_i, h_{t-1})`,
-    weight(n, String.raw`\alpha_t`, String.raw`\frac{\exp(e_{ti})}{\sum_k \exp(e_{tk})}`),
-    context(n, String.raw`\hat z_t / \beta_t`, String.raw`\alpha_{ti}`, "a", "i"),
+    String.raw`e_{ti} = f_{\mathrm{att}}(a_i, h_{t-1})${hard ? String.raw`, \quad \alpha_{ti} = ${softmax}` : ""}`,
+    weight(n, subscript(symbol, "t"), "i", hard ? String.raw`[i = \mathrm{argmax}_k \, \alpha_{tk}]` : softmax),
+    context(n, String.raw`\hat z_t / \beta_t`, `${symbol}_{ti}`, "a", "i"),
     String.raw`h_t = \mathrm{LSTM}([E\,y_{t-1}; \hat z_t], h_{t-1}), \quad y_{t-1} = ${word(n.previous)}`,
     probability(
       n,
@@ -131,6 +144,7 @@ export function readingEquation(info: ModelInfo, reading: Reading): string {
     classify: String.raw`v = \tfrac{1}{T} \sum_t h_t, \quad p(y) = \mathrm{softmax}(W_2\, \mathrm{relu}(W_1 v + b_1) + b_2)`,
     generate: String.raw`p(w_t \mid w_1, \dots, w_{t-1}) = \mathrm{softmax}(W h_{t-1} + b)`,
     translate: "",
+    caption: "",
   }[info.task];
   return String.raw`${output}, \quad p(${asked}) ${result}`;
 }
@@ -139,7 +153,7 @@ function transformer(n: Numbers): string[] {
   return [
     String.raw`\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V`,
     String.raw`\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_{${n.info.heads?.[1] ?? "h"}})\, W^O`,
-    weight(n, String.raw`\bar a_t`),
+    weight(n, (s) => String.raw`\bar a_t(${s})`),
     probability(n, "p(y_t)"),
   ];
 }
@@ -148,21 +162,18 @@ function lstmn(n: Numbers): string[] {
   return [
     String.raw`a_i^t = v^\top \tanh(W_h h_i + W_x x_t + W_{\tilde h} \tilde h_{t-1})`,
     String.raw`s_i^t = \mathrm{softmax}(a_i^t), \quad \tilde h_t = \sum_{i=1}^{t-1} s_i^t h_i, \quad \tilde c_t = \sum_{i=1}^{t-1} s_i^t c_i`,
-    weight(n, "p_t"),
+    weight(n, (j) => `p_{${j}}^t`),
     probability(n, "p(y_t)"),
   ];
 }
 
-/** The largest weight: `a_t(dog) = 0.87`. */
-function weight(n: Numbers, symbol: string, definition?: string): string {
+/** The largest weight, after how it is defined: `a_t(s) = softmax(…), a_t(dog) = 0.87`. */
+function weight(n: Numbers, of: Weight, index = "s", definition?: string): string {
   const best = largest(n.step.weights)[0];
-  const defined = definition ? ` = ${definition}` : "";
-  if (best === undefined) return `${symbol}${defined}`;
-  const name = word(n.source[best]);
-  const value = fixed(n.step.weights[best]!);
-  return definition && !n.moved
-    ? String.raw`${symbol}(s)${defined}, \quad ${symbol}(${name}) = ${value}`
-    : `${symbol}(${name}) = ${value}`;
+  const defined = definition && !n.moved ? [`${of(index)} = ${definition}`] : [];
+  if (best === undefined) return defined[0] ?? of(index);
+  const value = `${of(word(n.source[best]))} = ${fixed(n.step.weights[best]!)}`;
+  return [...defined, value].join(String.raw`, \quad `);
 }
 
 /** The context as a sum over the words that count most. */

@@ -9,6 +9,8 @@ const PROPERTIES = [
   "stroke-width",
   "stroke-dasharray",
   "opacity",
+  "paint-order",
+  "shape-rendering",
   "font-family",
   "font-size",
   "font-style",

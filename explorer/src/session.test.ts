@@ -22,7 +22,7 @@ class Slow implements Engine {
     progress(5, 10);
     if (this.failing) throw new Error("disk full");
     const info = INFOS.find((one) => one.name === name) as ModelInfo;
-    const translate: Model["translate"] = (text, options, signal) =>
+    const run: Model["run"] = (text, options, signal) =>
       new Promise<Result>((resolve, reject) => {
         signal!.addEventListener("abort", () => reject(new DOMException("stopped", "AbortError")));
         const record = { text: text.toUpperCase(), score: 0, tokens: [], source_tokens: [], alignment: [], focus: null, windows: null, log_probs: null };
@@ -30,7 +30,7 @@ class Slow implements Engine {
           error ? reject(error) : resolve({ translations: [record], steps: [], tree: [], milliseconds: 1 });
         this.calls.push({ name, text, options, signal: signal!, end });
       });
-    return { info, translate, pieces: async () => ({ ids: [], pieces: [] }), id: () => undefined };
+    return { info, run, pieces: async () => ({ ids: [], pieces: [] }), id: () => undefined };
   }
 }
 
@@ -121,6 +121,24 @@ test("edits are translated beside the untouched sentence", async () => {
   engine.calls[1]!.end();
   await settle();
   expect(session.entries!.get("bahdanau")!.run!.untouched).not.toBeNull();
+});
+
+test("a captioner reads the picture of the state, whatever is typed", async () => {
+  const load = engine.load.bind(engine);
+  const pictures = { grid: [1, 1] as [number, number], size: [1, 1] as [number, number], examples: ["data:a", "data:b"], read: async () => "" };
+  engine.load = async (name, progress) => ({ ...(await load(name, progress)), pictures });
+  const state = { ...STATE, models: ["show_attend_tell"] };
+  for (const picture of ["1", "99", "data:own"]) {
+    session.follow({ ...state, picture });
+    await settle();
+    engine.calls.at(-1)!.end();
+    await settle();
+  }
+  expect(engine.calls.map((call) => call.text)).toEqual(["data:b", "data:a", "data:own"]);
+  session.follow({ ...state, picture: "data:own", text: "another" });
+  await settle();
+  expect(engine.calls).toHaveLength(3);
+  expect(session.entries!.get("show_attend_tell")!.run!.source).toBe("data:own");
 });
 
 test("a failed sentence is said once, and the next one is translated", async () => {

@@ -1,16 +1,17 @@
-/** What is loaded and translated: follows the state, a little later than it changes. */
+/** What is loaded and run: follows the state, a little later than it changes. */
 
 import type { Engine, Model, ModelInfo, Options, Result } from "./engine/types";
 import { type Edits, type State, isEdited } from "./state";
 
-const TYPING = 120; // milliseconds without a key before a text is translated
+const TYPING = 120; // milliseconds without a key before a text is read
 const SLIDING = 40; // the same for everything else
 const KEPT = 80; // results
 
-/** The translation of one model, and of the same model left as it is. */
+/** The result of one model, and of the same model left as it is. */
 export interface Run {
   key: string;
-  text: string;
+  /** The text, or a captioner's picture as a data URL. */
+  source: string;
   result: Result;
   /** Without a visitor's edits; null where there are none. */
   untouched: Result | null;
@@ -21,7 +22,7 @@ export interface Entry {
   status: "new" | "loading" | "ready" | "failed";
   done: number;
   total: number;
-  /** Of loading or translating. */
+  /** Of loading or running. */
   error: string | null;
   model: Model | null;
   run: Run | null;
@@ -60,7 +61,7 @@ export class Session {
     }
   }
 
-  /** Loads and translates what a state asks for, and gives up what it no longer does. */
+  /** Loads and runs what a state asks for, and gives up what it no longer does. */
   follow(state: State): void {
     const typed = this.state !== null && this.state.text !== state.text;
     this.state = state;
@@ -76,7 +77,7 @@ export class Session {
       running.abort.abort();
     }
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.translate(), typed ? TYPING : SLIDING);
+    this.timer = setTimeout(() => void this.run(), typed ? TYPING : SLIDING);
   }
 
   /** Loads a model again that failed. */
@@ -85,7 +86,7 @@ export class Session {
     const entry = this.entries?.get(name);
     if (!entry) return;
     entry.error = null;
-    if (entry.model) void this.translate();
+    if (entry.model) void this.run();
     else void this.load(name);
   }
 
@@ -109,26 +110,27 @@ export class Session {
       Object.assign(entry, { status: "failed", error: messageOf(error) });
     }
     this.changed();
-    void this.translate();
+    void this.run();
   }
 
-  /** Translates with one model after the other until nothing is stale. */
-  private async translate(): Promise<void> {
+  /** Runs one model after the other until nothing is stale. */
+  private async run(): Promise<void> {
     if (this.running) return; // it goes on with the newest state itself
     for (let name = this.next(); name !== null; name = this.next()) {
       const entry = this.entries!.get(name)!;
       const state = this.state!;
       const key = this.key(name);
+      const source = sourceOf(entry, state);
       const abort = new AbortController();
       this.running = { name, key, abort };
       try {
         const plain = optionsOf(state, undefined);
         const edits = state.edits[name];
-        const result = await this.result(entry, state.text, optionsOf(state, edits), abort.signal);
+        const result = await this.result(entry, source, optionsOf(state, edits), abort.signal);
         const untouched = isEdited(edits)
-          ? await this.result(entry, state.text, plain, abort.signal)
+          ? await this.result(entry, source, plain, abort.signal)
           : null;
-        entry.run = { key, text: state.text, result, untouched };
+        entry.run = { key, source, result, untouched };
         entry.error = null;
       } catch (error) {
         if (!abort.signal.aborted) {
@@ -144,14 +146,14 @@ export class Session {
 
   private async result(
     entry: Entry,
-    text: string,
+    source: string,
     options: Options,
     signal: AbortSignal,
   ): Promise<Result> {
-    const key = JSON.stringify([entry.info.name, text, options]);
+    const key = JSON.stringify([entry.info.name, source, options]);
     const known = this.results.get(key);
     if (known) return known;
-    const result = await entry.model!.translate(text, options, signal);
+    const result = await entry.model!.run(source, options, signal);
     signal.throwIfAborted();
     for (const { candidates, chosen } of result.steps) {
       for (const { id, piece } of [...candidates, chosen]) entry.pieces.set(id, piece);
@@ -161,7 +163,7 @@ export class Session {
     return result;
   }
 
-  /** The model to translate with. */
+  /** The model to run. */
   private next(): string | null {
     const { state } = this;
     if (!state) return null;
@@ -175,8 +177,16 @@ export class Session {
 
   private key(name: string): string {
     const state = this.state!;
-    return JSON.stringify([state.text, optionsOf(state, state.edits[name])]);
+    const captions = this.entries?.get(name)?.info.task === "caption";
+    return JSON.stringify([captions ? state.picture : state.text, optionsOf(state, state.edits[name])]);
   }
+}
+
+/** What a loaded model reads of a state: the text, or a captioner's picture as a data URL. */
+function sourceOf({ model }: Entry, state: State): string {
+  if (!model?.pictures) return state.text;
+  const { examples } = model.pictures;
+  return state.picture.startsWith("data:") ? state.picture : (examples[Number(state.picture)] ?? examples[0]!);
 }
 
 /** The models of a state, the selected one first. */

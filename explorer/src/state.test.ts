@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { DEFAULTS, MOST_TEXT, type State, change, decode, edit, encode, isEdited } from "./state";
+import { DEFAULTS, MOST_PICTURE, MOST_TEXT, type State, change, decode, edit, encode, isEdited } from "./state";
 
 const FULL: State = {
   text: "كلب & #%=+ 🐕 <script>",
+  picture: "data:image/png;base64,iVBORw0KGgo+/A==",
   models: ["luong_local", "runs/my model"],
   selected: 1,
   tab: "steps",
@@ -65,14 +66,32 @@ test("texts have a bound, and no half character", () => {
   expect(decode(`text=${"y".repeat(100_000)}`).text).toHaveLength(MOST_TEXT);
 });
 
-test("another text drops what belonged to the old one", () => {
+test.each([
+  "data:image/svg+xml;base64,AAAA",
+  "data:text/html,<script>",
+  "https://a.example/x.png",
+  "data:image/png;base64,AA\"onload=",
+  `data:image/png;base64,${"A".repeat(MOST_PICTURE + 1)}`,
+  "-1",
+  "123",
+])("from an address a PNG or an example is taken, and nothing else: %.40s", (picture) => {
+  expect(decode(new URLSearchParams({ picture }).toString()).picture).toBe("0");
+});
+
+test("a picture too large for an address is left out of it", () => {
+  const picture = `data:image/png;base64,${"A".repeat(MOST_PICTURE)}`;
+  expect(encode({ ...DEFAULTS, picture })).toBe("");
+});
+
+test("another text or picture drops what belonged to the old one", () => {
   const next = change(FULL, { text: "A dog." });
   expect(next.step).toBe(0);
   expect(next.edits).toEqual({
     luong_local: { prefix: [], banned: [9], attention: {}, window: 4 },
     "runs/my model": FULL.edits["runs/my model"],
   });
-  expect(change(FULL, { text: FULL.text }).edits).toEqual(FULL.edits);
+  expect(change(FULL, { text: FULL.text, picture: FULL.picture }).edits).toEqual(FULL.edits);
+  expect(change(FULL, { picture: "1" })).toEqual({ ...next, text: FULL.text, picture: "1" });
 });
 
 test("opening the tree of a beam of one widens it", () => {

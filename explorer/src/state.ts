@@ -4,6 +4,8 @@ export const MOST_MODELS = 4;
 /** Characters of a sentence. */
 export const MOST_TEXT = 1000;
 export const MOST_BEAM = 8;
+/** Characters of a picture's data URL in the address. */
+export const MOST_PICTURE = 60_000;
 
 export type Tab = "attention" | "steps" | "beam";
 export type Unit = "words" | "pieces";
@@ -26,6 +28,8 @@ export interface Edits {
 
 export interface State {
   text: string;
+  /** Of captioners: the index of an example, or a PNG's data URL. */
+  picture: string;
   /** Names of the presets side by side. */
   models: string[];
   /** Index of the one in the panel. */
@@ -48,6 +52,7 @@ export const NO_EDITS: Edits = { prefix: [], banned: [], attention: {}, window: 
 
 export const DEFAULTS: State = {
   text: "A little girl is playing with a ball in the park.",
+  picture: "0",
   models: [],
   selected: 0,
   tab: "attention",
@@ -75,13 +80,13 @@ export function isEdited(edits: Edits | undefined): boolean {
 /**
  * The state after a change.
  *
- * Another text drops forced beginnings and moved attention, which were of the old one.
+ * Another source drops forced beginnings and moved attention, which were of the old one.
  * The tree of a beam of one is a line, so that its tab opens with a beam of four.
  */
 export function change(state: State, part: Partial<State>): State {
   const next = { ...state, ...part };
-  if (part.text !== undefined && part.text !== state.text) {
-    next.text = cut(part.text);
+  next.text = cut(next.text);
+  if (next.text !== state.text || next.picture !== state.picture) {
     next.step = 0;
     next.edits = Object.fromEntries(
       Object.entries(next.edits)
@@ -121,6 +126,7 @@ export function encode(state: State): string {
     if (value !== usual && value !== null) query.set(key, String(value));
   };
   put("text", state.text, DEFAULTS.text);
+  if (state.picture.length <= MOST_PICTURE) put("picture", state.picture, DEFAULTS.picture);
   if (state.models.length) query.set("models", state.models.join(","));
   put("selected", state.selected, DEFAULTS.selected);
   put("tab", state.tab, DEFAULTS.tab);
@@ -168,6 +174,7 @@ export function decode(hash: string): State {
   }
   const state: State = {
     text: cut(query.get("text") ?? DEFAULTS.text),
+    picture: query.get("picture")?.match(PICTURE)?.[0] ?? DEFAULTS.picture,
     models: models.slice(0, MOST_MODELS),
     selected: Math.round(number("selected", 0, 0, MOST_MODELS - 1)),
     tab: oneOf("tab", TABS) ?? DEFAULTS.tab,
@@ -204,6 +211,8 @@ function decodeEdits(text: string): Edits {
   return edits;
 }
 
+// Nothing but a PNG is taken from an address.
+const PICTURE = /^(\d{1,2}|data:image\/png;base64,[A-Za-z0-9+/]{1,60000}={0,2})$/;
 const PLACE = /^\d{1,6}(\.\d{1,3}\.\d{1,3})?$/;
 
 function isCount(value: number): boolean {

@@ -41,12 +41,12 @@ const results = await page.evaluate(async (jobs) => {
         results.push(ids);
       } else if (aborted !== undefined) {
         const controller = new AbortController();
-        const waiting = model.translate(aborted, options, controller.signal);
+        const waiting = model.run(aborted, options, controller.signal);
         setTimeout(() => controller.abort(), 1);
         const name = await waiting.then(() => "done", (error) => error.name);
         results.push(name);
       } else {
-        results.push(await model.translate(text, options));
+        results.push(await model.run(text, options));
       }
     } catch (error) {
       results.push({ error: String(error) });

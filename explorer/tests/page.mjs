@@ -389,6 +389,99 @@ await check("a tagger and a language model, where the page has them", async (vis
   }
 });
 
+await check("a captioner, where the page has one", async (visit) => {
+  const page = await visit(LOCAL);
+  const listed = await page.locator(".presets option").evaluateAll((all) => all.map((one) => one.value));
+  if (!listed.includes("show_attend_tell")) return;
+  await page.context().close();
+  const show = await visit("models=show_attend_tell&step=1", { reducedMotion: "reduce" });
+  const dims = () => show.$$eval(".column .dim", (all) => all.map((one) => Number(one.style.opacity)));
+  assert.ok((await dims()).every((dim) => dim === 0));
+  const words = show.locator(".column .caption-word");
+  await words.nth(1).hover();
+  const dim = await dims();
+  assert.ok(Math.min(...dim) === 0 && Math.max(...dim) > 0.5);
+  await show.locator(`.column [data-place="${dim.indexOf(0)}"]`).hover();
+  const lit = await words.evaluateAll((all) => all.filter((one) => one.style.background).map((one) => one.textContent));
+  assert.ok(lit.includes(await words.nth(1).textContent()));
+  assert.match(await show.locator(".column .readout").textContent(), /^row \d+, column \d+\. Looked at most by: /);
+  // By keys: to the words, along them, over the places, and attention moved.
+  await words.nth(0).focus();
+  await show.keyboard.press("ArrowRight");
+  assert.equal(await show.evaluate(() => document.activeElement.textContent), await words.nth(1).textContent());
+  const [untouched] = await translations(show);
+  await show.getByLabel("Numbers over the picture").check();
+  assert.ok((await show.locator(".tabpanel .place-number").count()) > 3);
+  await show.getByText("The same as a table of numbers").click();
+  await show.waitForSelector(".as-table tbody tr");
+  await show.mouse.move(2, 2);
+  await show.locator(".tabpanel .place").first().focus();
+  for (const key of ["ArrowDown", "ArrowRight"]) await show.keyboard.press(key);
+  for (let i = 0; i < 8; i++) await show.keyboard.press("+");
+  await settled(show);
+  assert.match(await parameter(show, "edit.show_attend_tell"), /^a1:/);
+  assert.equal(await show.locator(".comparison dd").first().textContent(), untouched);
+  await show.getByRole("button", { name: "Undo all" }).click();
+  // Pictures: an example, and a file of one's own that is chosen, dropped or pasted.
+  await show.getByRole("button", { name: "Example picture 2" }).click();
+  await settled(show);
+  assert.notEqual((await translations(show))[0], untouched);
+  assert.equal(await parameter(show, "picture"), "1");
+  const source = await show.locator(".thumbnail img").first().getAttribute("src");
+  const file = { name: "a.png", mimeType: "image/png", buffer: Buffer.from(source.split(",")[1], "base64") };
+  await show.getByLabel("Choose a picture").setInputFiles({ ...file, mimeType: "image/gif", name: "a.gif" });
+  await show.waitForSelector(".chooser [role=alert]");
+  await show.getByLabel("Choose a picture").setInputFiles(file);
+  await show.getByRole("button", { name: "Your picture" }).waitFor();
+  assert.equal(await show.locator(".chooser [role=alert]").count(), 0);
+  for (const kind of ["drop", "paste"]) {
+    await show.getByRole("button", { name: "Example picture 2" }).click();
+    await show.evaluate(
+      ([kind, content]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))], "a.png", { type: "image/png" }));
+        const event =
+          kind === "drop"
+            ? new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true })
+            : new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+        document.querySelector(".chooser").dispatchEvent(event);
+      },
+      [kind, source.split(",")[1]],
+    );
+    await show.getByRole("button", { name: "Your picture" }).waitFor();
+  }
+  await settled(show);
+  const events = [];
+  show.on("download", (download) => events.push(download));
+  await show.getByRole("button", { name: "Save as PNG" }).click();
+  for (let i = 0; events.length < 2 && i < 100; i++) await show.waitForTimeout(100);
+  for (const event of events) {
+    const path = `${downloads}/${event.suggestedFilename()}`;
+    await event.saveAs(path);
+    const bytes = await readFile(path);
+    assert.ok(bytes.subarray(1, 4).toString() === "PNG" && bytes.readUInt32BE(16) > 400);
+  }
+  assert.equal(events.length, 2);
+  const link = await show.evaluate(() => location.hash.slice(1));
+  const said = await translations(show);
+  await show.context().close();
+  const copy = await visit(link);
+  assert.deepEqual(await translations(copy), said);
+  await copy.context().close();
+  for (const colorScheme of ["light", "dark"]) {
+    for (const tab of ["attention", "steps", "beam"]) {
+      const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+      const seen = await visit(`models=show_attend_tell&tab=${tab}&step=2`, { colorScheme, reducedMotion: "reduce", ...phone });
+      if (tab === "steps") await seen.waitForSelector(".formula .katex");
+      assert.ok((await seen.evaluate(() => document.documentElement.scrollWidth)) <= 360, tab);
+      await seen.evaluate(axe);
+      const found = await seen.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+      assert.deepEqual(found.violations.map(({ id, nodes }) => `${tab}: ${id}: ${nodes[0].target} ${nodes[0].failureSummary}`), []);
+      await seen.context().close();
+    }
+  }
+});
+
 await check("6 the address has the whole state", async (visit) => {
   const page = await visit("models=bahdanau,luong_local");
   await page.getByRole("button", { name: "Look inside" }).click();

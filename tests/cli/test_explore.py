@@ -8,6 +8,7 @@ import pytest
 
 from zoo.cli import explore, main
 from zoo.explorer import folder as folders
+from zoo.presets import list_presets, pending
 
 pytestmark = pytest.mark.backend_free
 
@@ -32,8 +33,10 @@ def test_every_bundled_preset_is_served_by_default(served, capsys):
     [(presets, host, port, site)] = served
     assert (host, port, site) == ("127.0.0.1", 8650, None)
     names = [name for name, _ in presets]
-    assert {"luong_local", "transformer", "dates", "birnn", "lstmn_lm"} <= set(names)
-    assert "show_attend_tell" not in names
+    assert names == [c.name for c in list_presets() if not pending(c.name)]
+    assert {"luong_local", "dates", "birnn", "lstmn_lm", "show_attend_tell"} <= set(
+        names
+    )
     assert "http://127.0.0.1:8650" in capsys.readouterr().err
 
 
@@ -70,11 +73,26 @@ def test_another_host_is_warned_of(served, capsys):
     )
 
 
+def test_names_are_checked_before_keras_starts():
+    """Under any backend, and with the backend still to be chosen."""
+    pytest.importorskip("uvicorn", reason="needs the extra `explore`")
+    code = (
+        "import sys\nfrom zoo.cli import main\n"
+        "code = main(['explore', 'none', '--backend', 'jax'])\n"
+        "print(code, 'keras' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["2", "False"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["birnn", "--export", "x"], "birnn cannot translate"),
-        (["show_attend_tell"], "received show_attend_tell, which can caption"),
+        (["show_attend_tell", "--export", "x"], "show_attend_tell cannot translate"),
         (["dates", "dates"], "model names must be unique"),
         (["dates", "--site", "javascript:x"], "--site should be an address"),
         (["dates", "--export", "x", "--port", "9"], "received also --port"),

@@ -21,7 +21,7 @@ from tests.serving.conftest import needs_tensorflow
 from zoo.data.dates import date_pairs
 from zoo.explorer import folder as folders
 from zoo.explorer.folder import MODELS, STATIC, write_folder
-from zoo.presets import list_presets
+from zoo.presets import find, list_presets
 
 SENTENCES = EXPLORER.parent / "docs" / "multi30k" / "transformer-de-en.txt"
 TEXTS = [
@@ -176,6 +176,14 @@ def test_a_file_that_is_not_the_exported_one_is_refused(tiny, served, tmp_path, 
         "cannot be fetched: 404" if change == "missing" else "cut short or altered"
     )
     assert message in result["error"]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("name", ["birnn", "show_attend_tell"])
+def test_what_does_not_translate_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=f"must translate; .* Received: {name}, which"):
+        write_folder(tmp_path / "page", [(name, find(name))])
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.backend_free

@@ -11,19 +11,19 @@ from zoo.presets import find, list_presets
 pytestmark = pytest.mark.backend_free
 
 CARDS = list_presets()
-NAMES = [card.name for card in CARDS if card.task == "translate"]
+NAMES = [card.name for card in CARDS if card.task in ("translate", "caption")]
 # Keys of the equations that explorer/src/equations.ts draws.
 EQUATIONS = {
     *("bahdanau", "luong_dot", "luong_general", "luong_concat", "luong_location"),
     *("luong_local_m", "luong_local", "lstmn", "transformer", "seq2seq"),
-    *("rnn_encoder_decoder", "show_attend_tell"),
+    *("rnn_encoder_decoder", "show_attend_tell", "show_attend_tell_hard"),
 }
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_bundled_translator_has_its_paper_lesson_and_equation(name):
+def test_what_writes_has_its_paper_lesson_and_equation(name):
     info = model_info(find(name), name, "https://example.org/")
-    assert info["name"] == name and info["task"] == "translate"
+    assert info["name"] == name
     assert info["equation"] in EQUATIONS
     assert info["paper"].startswith("https://arxiv.org/abs/")
     for link, folder in ((info["page"], "papers"), (info["lesson"], "lessons")):
@@ -43,6 +43,7 @@ def test_a_bundled_translator_has_its_paper_lesson_and_equation(name):
         ("transformer", "multi_head", None, [3, 4], False),
         ("seq2seq", "none", None, None, False),
         ("lstmn", "memory", None, None, False),
+        ("show_attend_tell", "global", None, None, False),
     ],
 )
 def test_what_can_be_drawn(name, attention, window, heads, feeding):
@@ -74,6 +75,14 @@ def test_what_reads(name, task, attention, page, lesson):
 def test_tasks_are_those_of_the_cards():
     for card in CARDS:
         assert model_info(find(card.name), card.name)["task"] == card.task
+
+
+def test_hard_attention_has_an_equation_of_its_own(tmp_path):
+    config = {"attention": "hard", "image_shape": [16, 16, 3]}
+    content = {"class_name": "ShowAttendTell", "config": config}
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    info = model_info(tmp_path, "mine")
+    assert (info["equation"], info["task"]) == ("show_attend_tell_hard", "caption")
 
 
 def test_of_another_class_nothing_is_known(tmp_path):

@@ -32,7 +32,7 @@ def make_classifier():
 
 
 def read(task, kind, text, between=lambda: None):
-    result = Reader(task, {"task": kind}).translate(text, Options(), between)
+    result = Reader(task, {"task": kind}).run(text, Options(), between)
     json.dumps(result, allow_nan=False)
     assert result["translations"] == result["steps"] == result["tree"] == []
     for reading in result["readings"]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import io
 import json
 import threading
 import time
@@ -11,11 +12,13 @@ import urllib.request
 import pytest
 
 from tests.explorer.node import run_engine
+from tests.explorer.test_pictures import make_captioner, png
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import make_tagger
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra `explore`")
 pytest.importorskip("starlette", reason="needs the extra `explore`")
+Image = pytest.importorskip("PIL.Image", reason="needs the extra `explore`")
 
 from zoo.explorer import server  # noqa: E402
 
@@ -29,7 +32,9 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("presets") / "tiny"
     save_translator(folder)
     make_tagger().save_to_preset(str(folder.parent / "tagger"))
-    presets = [("tiny", folder), ("tagger", folder.parent / "tagger")]
+    make_captioner().save_to_preset(str(folder.parent / "captioner"))
+    names = ("tiny", "tagger", "captioner")
+    presets = [(name, folder.parent / name) for name in names]
     return server.Models(presets, site="https://example.org/zoo/")
 
 
@@ -78,6 +83,7 @@ def test_models_are_listed_before_they_are_loaded(address):
     assert [(info["name"], info["task"]) for info in infos] == [
         ("tiny", "translate"),
         ("tagger", "tag"),
+        ("captioner", "caption"),
     ]
     assert infos[0]["name"] == "tiny" and infos[0]["attention"] == "local"
     assert infos[0]["page"] == "https://example.org/zoo/papers/luong.html"
@@ -93,44 +99,96 @@ def test_a_model_is_loaded_and_translates(address, models):
     assert pieces[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
     given = {
         "name": "tiny",
-        "text": "a dog runs",
+        "source": "a dog runs",
         "options": {**OPTIONS, "trace": True},
     }
     cut = json.loads(ask(address, "api/pieces", given)[2])
     assert [pieces[i] for i in cut["ids"]] == cut["pieces"]
-    result = json.loads(ask(address, "api/translate", given)[2])
+    result = json.loads(ask(address, "api/run", given)[2])
     task = models._explored["tiny"].task
     wanted = task.translate("a dog runs", beam_size=2, n_best=2)
     assert [x["text"] for x in result["translations"]] == wanted
     assert result["steps"] and result["tree"]
 
 
+def test_a_picture_is_read_and_captioned(address, models):
+    loaded = json.loads(ask(address, "api/load", {"name": "captioner"})[2])
+    assert loaded["grid"] == [2, 3] and len(loaded["examples"]) == 6
+    kind = {"Content-Type": "image/png"}
+    content = png(size=(50, 40))
+    status, _, answer = ask(address, "api/picture?name=captioner", content, **kind)
+    picture = json.loads(answer)["picture"]
+    assert status == 200
+    given = {"name": "captioner", "source": picture, "options": {**OPTIONS}}
+    result = json.loads(ask(address, "api/run", given)[2])
+    captioner = models._explored["captioner"]
+    [image] = captioner.preprocessor.images([Image.open(io.BytesIO(content))])[0]
+    wanted = captioner.task.caption(image, beam_size=2, n_best=2)
+    assert [x["text"] for x in result["translations"]] == wanted
+    assert len(result["translations"][0]["source_tokens"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "kind", "status", "message"),
+    [
+        ("?name=captioner", b"GIF89a", "image/gif", 400, "must be image/png or"),
+        ("?name=captioner", b"GIF89a", "image/png", 400, "no PNG, JPEG or WebP"),
+        ("?name=captioner", b"x" * 10_000_001, "image/png", 413, "10000000 bytes"),
+        ("?name=tagger", b"x", "image/png", 404, "no captioner 'tagger'"),
+        ("", b"x", "image/png", 404, "no captioner None"),
+    ],
+    ids=range(5),
+)
+def test_bad_pictures_are_refused(address, path, content, kind, status, message):
+    headers = {"Content-Type": kind}
+    found, _, answer = ask(address, f"api/picture{path}", content, **headers)
+    assert (found, message in json.loads(answer)["error"]) == (status, True), answer
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("a dog", "must be a picture's data URL"),
+        (None, "must be a picture's data URL"),
+        ("data:image/png;base64,<script>", "must be base64"),
+        ("data:image/png;base64,AAAA", "no PNG, JPEG or WebP"),
+        ("data:text/html;base64,AAAA", "must be a picture's data URL"),
+    ],
+    ids=range(5),
+)
+def test_what_is_no_picture_is_refused(address, source, message):
+    given = {"name": "captioner", "source": source, "options": OPTIONS}
+    status, _, answer = ask(address, "api/run", given)
+    assert (status, message in json.loads(answer)["error"]) == (400, True), answer
+
+
 @pytest.mark.parametrize(
     ("path", "given", "status", "message"),
     [
-        ("api/translate", {"name": "tiny", "text": "a" * 2001}, 413, "2000 characters"),
-        ("api/translate", {"name": "tiny", "text": 5}, 400, "text must be a string"),
-        ("api/translate", {"name": "tiny"}, 400, "text must be a string"),
-        ("api/translate", {"name": "tiny", "text": "a"}, 400, "must be an object"),
+        ("api/run", {"name": "tiny", "source": "a" * 2001}, 413, "2000 characters"),
+        ("api/run", {"name": "tiny", "source": 5}, 400, "the source must be a string"),
+        ("api/run", {"name": "tiny"}, 400, "the source must be a string"),
+        ("api/run", {"name": "tiny", "source": "a"}, 400, "must be an object"),
         (
             *(
-                "api/translate",
-                {"name": "tiny", "text": "a", "options": {"beam": 2}},
+                "api/run",
+                {"name": "tiny", "source": "a", "options": {"beam": 2}},
                 400,
             ),
             "options must be of",
         ),
         (
-            "api/translate",
-            {"name": "tiny", "text": "a", "options": {"prefix": [26]}},
+            "api/run",
+            {"name": "tiny", "source": "a", "options": {"prefix": [26]}},
             400,
             "ids must be below 26",
         ),
-        ("api/pieces", {"name": "../tiny", "text": "a"}, 404, "no model"),
+        ("api/pieces", {"name": "../tiny", "source": "a"}, 404, "no model"),
+        ("api/pieces", {"name": "captioner", "source": "a"}, 400, "reads pictures"),
         ("api/load", {"name": 3}, 400, "an object with a name"),
         ("api/load", {"x": "a" * 1_000_001}, 413, "1000000 bytes"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_bad_requests_are_refused(address, path, given, status, message):
     found, _, content = ask(address, path, given)
@@ -164,28 +222,28 @@ def hold(models, monkeypatch):
     """Makes each step of a search wait; returns what lets it go, and the steps."""
     go, steps = threading.Event(), []
     model = models._explored["tiny"]
-    translate = model.translate
+    run = model.run
 
-    def slow(text, options, between):
+    def slow(source, options, between):
         def wait():
-            steps.append(text)
+            steps.append(source)
             go.wait(30)
             between()
 
-        return translate(text, options, wait)
+        return run(source, options, wait)
 
-    monkeypatch.setattr(model, "translate", slow)
+    monkeypatch.setattr(model, "run", slow)
     return go, steps
 
 
 def test_too_many_requests_are_refused(address, models, monkeypatch):
     ask(address, "api/load", {"name": "tiny"})
     go, steps = hold(models, monkeypatch)
-    given = {"name": "tiny", "text": "a dog", "options": OPTIONS}
+    given = {"name": "tiny", "source": "a dog", "options": OPTIONS}
     found = []
 
     def work():
-        found.append(ask(address, "api/translate", given)[0])
+        found.append(ask(address, "api/run", given)[0])
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -202,8 +260,8 @@ def test_too_many_requests_are_refused(address, models, monkeypatch):
 def test_a_translation_that_takes_too_long_ends(address, models, monkeypatch):
     ask(address, "api/load", {"name": "tiny"})
     monkeypatch.setattr(server, "SECONDS", 0.0)
-    given = {"name": "tiny", "text": "a dog", "options": OPTIONS}
-    status, _, content = ask(address, "api/translate", given)
+    given = {"name": "tiny", "source": "a dog", "options": OPTIONS}
+    status, _, content = ask(address, "api/run", given)
     assert status == 503 and "took longer than 0 s" in json.loads(content)["error"]
 
 
@@ -211,9 +269,9 @@ def test_a_translation_that_nobody_waits_for_ends(address, models, monkeypatch):
     ask(address, "api/load", {"name": "tiny"})
     go, steps = hold(models, monkeypatch)
     connection = http.client.HTTPConnection(address.removeprefix("http://"))
-    given = {"name": "tiny", "text": "a dog", "options": OPTIONS}
+    given = {"name": "tiny", "source": "a dog", "options": OPTIONS}
     kind = {"Content-Type": "application/json"}
-    connection.request("POST", "/api/translate", json.dumps(given), kind)
+    connection.request("POST", "/api/run", json.dumps(given), kind)
     while not steps:
         time.sleep(0.01)
     connection.close()
@@ -253,6 +311,15 @@ def test_the_page_asks_the_server(address, models):
     task = models._explored["tagger"].task
     best = [(x["text"], x["candidates"][0]["piece"]) for x in tagged["readings"]]
     assert best == task.tag("A dog <b>")
+
+
+def test_connections_are_bounded(monkeypatch):
+    calls = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **given: calls.append(given))
+    server.serve([], port=9)
+    [given] = calls
+    assert (given["host"], given["port"]) == ("127.0.0.1", 9)
+    assert given["limit_concurrency"] == server.MOST_CONNECTIONS
 
 
 @pytest.mark.backend_free

@@ -29,6 +29,9 @@ MODELS = {
     "concat": lambda: Luong(13, attention="global", **{**LOCAL, "score": "concat"}),
     "bahdanau": lambda: Bahdanau(13, attention_dim=5, maxout_dim=4, **SIZES),
     "xu": lambda: ShowAttendTell(13, attention_dim=5, annotation_dim=4, **SIZES),
+    "xu_hard": lambda: ShowAttendTell(
+        13, attention_dim=5, annotation_dim=4, attention="hard", **SIZES
+    ),
     "lstmn": lambda: LSTMNEncoderDecoder(13, num_layers=2, **SIZES),
     "shallow": lambda: LSTMNEncoderDecoder(13, num_layers=1, fusion="shallow", **SIZES),
     "transformer": lambda: Transformer(

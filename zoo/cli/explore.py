@@ -22,7 +22,6 @@ HELP = "see models at work, in the browser"
 EXAMPLE = "zoo explore luong_local"
 
 EXPORTED = ("luong_local", "bahdanau", "transformer")
-SHOWN = ("translate", "tag", "classify", "generate")  # tasks that the page shows
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -34,8 +33,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.description = (
         f"{HELP}:\nserves the page, whose models run in this process (default: all "
-        "bundled\npresets but captioners), or writes it as a folder of plain files, "
-        "whose models\ntranslate in the browser (default: "
+        "bundled\npresets), or writes it as a folder of plain files, whose models "
+        "translate in\nthe browser (default: "
         f"{' '.join(EXPORTED)})"
     )
     text = "write the page with its models, for any web server"
@@ -58,8 +57,8 @@ def run(arguments: argparse.Namespace) -> int | None:
         The exit code of the process that exported, or None.
 
     Raises:
-        BadInput: if there is no such preset, the page doesn't show its task, it is to
-            be exported and doesn't translate, or an option doesn't go with `--export`.
+        BadInput: if there is no such preset, it is to be exported and doesn't
+            translate, or an option doesn't go with `--export`.
         ImportError: if a package is missing; the message names the extra.
     """
     site = arguments.site
@@ -98,9 +97,7 @@ def _serve(arguments):
 
     server.require_server()
     names = _given(arguments) or [
-        card.name
-        for card in presets.list_presets()
-        if card.task in SHOWN and not presets.pending(card.name)
+        card.name for card in presets.list_presets() if not presets.pending(card.name)
     ]
     chosen = _named(names)
     host, port = arguments.host or "127.0.0.1", arguments.port or 8650
@@ -130,12 +127,4 @@ def _named(names, task=None):
     named = [(model_name(name, folder), folder) for name, folder in found]
     if len(dict(named)) < len(named):
         raise BadInput(f"model names must be unique, received {' '.join(names)}")
-    from zoo.explorer.info import model_info
-
-    for name, folder in named:  # a preset of one's own may have no card
-        if (does := model_info(folder, name)["task"]) not in SHOWN:
-            raise BadInput(
-                f"the explorer shows presets that {' or '.join(SHOWN)}, "
-                f"received {name}, which can {does}"
-            )
     return named

@@ -4,3 +4,7 @@
 whose models run in the browser. The page's sources are in explorer/ of the repository;
 `static/` is what is built of them.
 """
+
+from pathlib import Path
+
+STATIC = Path(__file__).resolve().parent / "static"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from zoo.explorer import STATIC
 from zoo.explorer.graphs import write_model
 from zoo.explorer.info import model_info
 from zoo.files import StrPath, sha256
@@ -14,7 +15,6 @@ from zoo.serving.folder import require_graphs
 from zoo.serving.manifest import MANIFEST
 
 MODELS = "models.json"
-STATIC = Path(__file__).resolve().parent / "static"
 
 
 def write_folder(
@@ -35,14 +35,21 @@ def write_folder(
         The `ModelInfo` of each model.
 
     Raises:
-        ValueError: for a folder that has other files, the same name twice, or a model
-            that ONNX cannot express.
+        ValueError: for a folder that has other files, the same name twice, a preset
+            that doesn't translate, or a model that ONNX cannot express.
         RuntimeError: under another backend than TensorFlow.
         ImportError: if a package is missing; the message names the extra.
     """
     path, names = Path(path), [name for name, _ in presets]
     if len(set(names)) < len(names):
         raise ValueError(f"model names must be unique. Received: {' '.join(names)}")
+    infos = [model_info(folder, name, site) for name, folder in presets]
+    for info in infos:
+        if info["task"] != "translate":
+            raise ValueError(
+                "The folder's models must translate; `zoo explore` serves others. "
+                f"Received: {info['name']}, which can {info['task']}"
+            )
     if path.exists() and not (path / MODELS).is_file() and any(path.iterdir()):
         raise ValueError(
             f"The folder must be new, empty or an earlier export. Received: {path}"
@@ -55,11 +62,10 @@ def write_folder(
         part = Path(temporary) / "page"
         shutil.copytree(STATIC, part)
         entries = []
-        for name, folder in presets:
+        for (name, folder), info in zip(presets, infos, strict=True):
             home = part / "models" / name
             home.mkdir(parents=True)
             task = zoo.load(folder)
-            info = model_info(folder, name, site)
             write_model(task, home, {"task": "translate", "name": name, **_sizes(info)})
             entries.append(_entry(info, home, f"models/{name}"))
         content = {"engine": "browser", "models": entries}

@@ -62,6 +62,8 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
     else:
         # Of a class of one's own nothing is known.
         page, lesson, attention, equation = _PAPERS.get(kind, ("", "", "none", ""))
+    if equation == "show_attend_tell" and config["attention"] == "hard":
+        equation = "show_attend_tell_hard"
     task = "caption" if config.get("image_shape") else _TASKS.get(kind, "translate")
     base = site and site.rstrip("/")
     heads = None

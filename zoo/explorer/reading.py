@@ -10,13 +10,13 @@ from keras import tree
 from zoo.decoding.batches import LONGEST
 from zoo.decoding.compiled import compiled
 from zoo.explorer import what_if
-from zoo.explorer.explored import result_of
+from zoo.explorer.explored import Explored, result_of
 from zoo.explorer.options import Options
 from zoo.explorer.tracing import likeliest, softmax
 from zoo.text.rows import END_ID, bucket, pad_rows
 
 
-class Reader:
+class Reader(Explored):
     """A task whose result is what it says of a text, its `readings`.
 
     Of a tagger they are each word's tags, of a classifier the text's classes, of a
@@ -28,43 +28,27 @@ class Reader:
         task: a task of zoo.models with its preprocessor.
         info: its `zoo.explorer.info.model_info`.
 
-    Attributes:
-        vocabulary: empty, for there is no word to be forced.
-
     Example:
         ```python
         reader = Reader(zoo.load("birnn"), model_info(folder, "birnn"))
-        reader.translate("A dog runs.", Options())["readings"][1]["candidates"][0]
+        reader.run("A dog runs.", Options())["readings"][1]["candidates"][0]
         ```
     """
-
-    vocabulary: tuple[str, ...] = ()
-
-    def __init__(self, task: Any, info: dict[str, Any]) -> None:
-        self.task, self.info = task, info
-        self.preprocessor = task.preprocessor
 
     def pieces(self, text: str) -> dict[str, Any]:
         """Returns the words of a text, without ids."""
         return {"ids": [], "pieces": self._words(text)}
 
-    def translate(
+    def run(
         self,
-        text: str,
+        source: Any,
         options: Options,
         between: Callable[[], object] = lambda: None,
     ) -> dict[str, Any]:
-        """Reads a text: `Result` of explorer/src/engine/types.ts.
-
-        Args:
-            text: the text.
-            options: those of a search, which there is none of.
-            between: called before each step of a language model; what it raises ends
-                the reading.
-        """
+        """Reads a text; see `Explored.run`. There is no search to have options."""
         begun = time.perf_counter()
         readings = []
-        if words := self._words(text):
+        if words := self._words(source):
             read = {
                 "tag": self._tags,
                 "classify": self._classes,

@@ -1,15 +1,20 @@
 """The explorer's local server: the page, and models that run in this process.
 
-    GET  models.json, api/models            the models, before they are loaded
-    POST api/load {name}                     info and pieces of a model
-    POST api/pieces {name, text}             ids and pieces of a source
-    POST api/translate {name, text, options} `Result` of explorer/src/engine/types.ts
+    GET  models.json, api/models         the models, before they are loaded
+    POST api/load {name}                 info and pieces of a model; a captioner's grid
+                                         and examples
+    POST api/pieces {name, source}       ids and pieces of a source
+    POST api/picture?name=…              a picture's file as a captioner reads it, a
+                                         PNG's data URL
+    POST api/run {name, source, options} `Result` of explorer/src/engine/types.ts; the
+                                         source is a text, or a picture's data URL
 
 An error is `{"error": message}` with a status of 400 (bad input), 404 (no such model),
 413 (too long), 429 (too many requests wait for a model) or 503 (it took too long).
 """
 
 import asyncio
+import base64
 import contextlib
 import importlib.util
 import ipaddress
@@ -20,17 +25,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from zoo.explorer import STATIC
 from zoo.explorer.explored import Explored
-from zoo.explorer.folder import STATIC
 from zoo.explorer.info import model_info
 from zoo.explorer.options import Options
-from zoo.explorer.reading import Reader
 
 INSTALL = 'pip install "attention-zoo[explore]"'
+_NEEDED = {"starlette": "starlette", "uvicorn": "uvicorn", "PIL": "Pillow"}
 MOST_CHARACTERS = 2000
 MOST_BYTES = 1_000_000  # of a request
+MOST_PICTURE_BYTES = 10_000_000  # of a picture's file
 MOST_WAITING = 4  # requests for a model, beside the one that runs
-SECONDS = 30.0  # for one translation
+MOST_CONNECTIONS = 64
+SECONDS = 30.0  # for one run
+_PICTURES = ("image/png", "image/jpeg", "image/webp")
+_DATA_URL = "data:image/png;base64,"
 _POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
     "style-src 'self'; img-src 'self' blob: data:; font-src 'self'; "
@@ -58,7 +67,7 @@ class Refused(Exception):
 
 
 class Stopped(Exception):
-    """A translation that nobody waits for any more, or that takes too long."""
+    """A run that nobody waits for any more, or that takes too long."""
 
 
 class Models:
@@ -74,10 +83,14 @@ class Models:
     ) -> None:
         self.folders = dict(presets)
         self.infos = {name: model_info(path, name, site) for name, path in presets}
-        self._explored: dict[str, Explored | Reader] = {}
+        self._explored: dict[str, Explored] = {}
         self._locks = {name: asyncio.Lock() for name in self.folders}
         self._waiting = dict.fromkeys(self.folders, 0)
         self._loading = threading.Lock()
+
+    def captions(self, name: Any) -> bool:
+        """Returns whether there is a captioner of this name."""
+        return name in self.infos and self.infos[name]["task"] == "caption"
 
     async def run(self, name: Any, work: Callable[[Any], Any]) -> Any:
         """Runs a function of a model in a thread, one at a time.
@@ -99,11 +112,15 @@ class Models:
     def _load(self, name):
         with self._loading:
             if name not in self._explored:
+                # A command checks its arguments before it starts Keras.
                 import zoo
+                from zoo.explorer.pictures import Captioner
+                from zoo.explorer.reading import Reader
+                from zoo.explorer.searching import Searcher
 
                 task, info = zoo.load(self.folders[name]), self.infos[name]
-                kind = Explored if info["task"] == "translate" else Reader
-                self._explored[name] = kind(task, info)
+                kinds = {"translate": Searcher, "caption": Captioner}
+                self._explored[name] = kinds.get(info["task"], Reader)(task, info)
             return self._explored[name]
 
 
@@ -151,18 +168,24 @@ def make_app(models: Models, hosts: Sequence[str] = ("127.0.0.1", "localhost")) 
 
     async def load(request):
         given = await _body(request)
-        name = given["name"]
-        pieces = await models.run(name, lambda model: model.vocabulary)
-        return {"info": models.infos[name], "pieces": pieces}
+        return await models.run(given["name"], lambda model: model.loaded())
 
     async def pieces(request):
         given = await _body(request)
-        text = _text(given)
-        return await models.run(given.get("name"), lambda model: model.pieces(text))
+        text = _text(given.get("source"))
+        return await models.run(given["name"], lambda model: model.pieces(text))
 
-    async def translate(request):
-        given = await _body(request)
-        text, stopped = _text(given), threading.Event()
+    async def picture(request):
+        name = request.query_params.get("name")
+        if not models.captions(name):
+            raise Refused(404, f"there is no captioner {name!r:.100}")
+        content = await _content(request, _PICTURES, MOST_PICTURE_BYTES)
+        return await models.run(name, lambda model: {"picture": model.picture(content)})
+
+    async def run(request):
+        given, stopped = await _body(request), threading.Event()
+        name, source = given["name"], given.get("source")
+        source = _picture(source) if models.captions(name) else _text(source)
 
         def work(model):
             options = Options.from_json(given.get("options"), len(model.vocabulary))
@@ -170,11 +193,11 @@ def make_app(models: Models, hosts: Sequence[str] = ("127.0.0.1", "localhost")) 
 
             def between():
                 if stopped.is_set() or time.monotonic() > end:
-                    raise Stopped(f"the translation took longer than {SECONDS:g} s")
+                    raise Stopped(f"the model took longer than {SECONDS:g} s")
 
-            return model.translate(text, options, between)
+            return model.run(source, options, between)
 
-        running = asyncio.ensure_future(models.run(given.get("name"), work))
+        running = asyncio.ensure_future(models.run(name, work))
         try:
             while not (await asyncio.wait([running], timeout=0.05))[0]:
                 if await request.is_disconnected():  # the page wants another one
@@ -188,7 +211,7 @@ def make_app(models: Models, hosts: Sequence[str] = ("127.0.0.1", "localhost")) 
         Route("/api/models", answering(infos)),
         *(
             Route(f"/api/{answer.__name__}", answering(answer), methods=["POST"])
-            for answer in (load, pieces, translate)
+            for answer in (load, pieces, picture, run)
         ),
         Mount("/", StaticFiles(directory=STATIC, html=True)),
     ]
@@ -214,14 +237,20 @@ def serve(
         site: see `zoo.explorer.info.model_info`.
 
     Raises:
-        ImportError: without starlette or uvicorn; the message names the extra.
+        ImportError: if a package is missing; the message names the extra.
     """
     require_server()
     import uvicorn
 
     hosts = ("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else ("*",)
     app = make_app(Models(presets, site), hosts)
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        limit_concurrency=MOST_CONNECTIONS,
+        log_level="warning",
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -238,9 +267,9 @@ def is_loopback(host: str) -> bool:
 
 def require_server() -> None:
     """Raises an `ImportError` that names the extra if a package is missing."""
-    for name in ("starlette", "uvicorn"):
+    for name, package in _NEEDED.items():
         if importlib.util.find_spec(name) is None:
-            raise ImportError(f"zoo explore needs {name}: {INSTALL}", name=name)
+            raise ImportError(f"zoo explore needs {package}: {INSTALL}", name=name)
 
 
 class _WithHeaders:
@@ -260,17 +289,8 @@ class _WithHeaders:
 
 
 async def _body(request):
-    """The JSON object of a request.
-
-    A page elsewhere cannot send this type without asking first, and is refused then.
-    """
-    if request.headers.get("content-type", "").split(";")[0] != "application/json":
-        raise Refused(400, "the request must be application/json")
-    content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > MOST_BYTES:
-            raise Refused(413, f"a request has at most {MOST_BYTES} bytes")
+    """The JSON object of a request."""
+    content = await _content(request, ("application/json",), MOST_BYTES)
     try:
         given = json.loads(content)
     except (ValueError, RecursionError):
@@ -280,10 +300,33 @@ async def _body(request):
     return given
 
 
-def _text(given):
-    text = given.get("text")
-    if not isinstance(text, str):
-        raise Refused(400, "text must be a string")
-    if len(text) > MOST_CHARACTERS:
+async def _content(request, types, most):
+    """The content of a request of one of some types.
+
+    A page elsewhere cannot send these without asking first, and is refused then.
+    """
+    if request.headers.get("content-type", "").split(";")[0] not in types:
+        raise Refused(400, f"the request must be {' or '.join(types)}")
+    content = bytearray()
+    async for part in request.stream():
+        content += part
+        if len(content) > most:
+            raise Refused(413, f"a request has at most {most} bytes")
+    return bytes(content)
+
+
+def _text(source):
+    if not isinstance(source, str):
+        raise Refused(400, "the source must be a string")
+    if len(source) > MOST_CHARACTERS:
         raise Refused(413, f"a text has at most {MOST_CHARACTERS} characters")
-    return text
+    return source
+
+
+def _picture(source):
+    """The content of a picture's file, of its data URL."""
+    if not isinstance(source, str) or not source.startswith(_DATA_URL):
+        raise Refused(400, f"the source must be a picture's data URL, {_DATA_URL}…")
+    with contextlib.suppress(ValueError):
+        return base64.b64decode(source[len(_DATA_URL) :], validate=True)
+    raise Refused(400, "the picture must be base64")

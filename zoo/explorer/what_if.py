@@ -121,9 +121,13 @@ def read(backbone: Any, token_ids: Tensor, states: Any) -> tuple[Tensor, Any, An
 
 
 def _single(backbone):
-    """The attention layer of a recurrent decoder, or None."""
+    """The attention layer of a recurrent decoder, or None.
+
+    Of hard attention it is the layer that gives α, of which the largest is taken.
+    """
     cell = getattr(getattr(backbone, "decoder", None), "cell", None)
-    return getattr(cell, "attention", None)
+    attention = getattr(cell, "attention", None)
+    return getattr(attention, "attention", attention)
 
 
 def _multi_head(backbone):

@@ -57,7 +57,7 @@ export class BrowserEngine implements Engine {
     return {
       info,
       pieces: (text: string) => this.ask<Pieces>({ call: "pieces", name, text }),
-      translate: (text: string, options: Options, signal?: AbortSignal) =>
+      run: (text: string, options: Options, signal?: AbortSignal) =>
         this.ask<Result>({ call: "translate", name, text, options }, signal),
       id: (piece: string) => ids.get(piece),
     };

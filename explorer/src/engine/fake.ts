@@ -11,6 +11,7 @@ import type {
   Model,
   ModelInfo,
   Options,
+  Pictures,
   Reading,
   Result,
   Step,
@@ -27,6 +28,15 @@ const WORDS: Record<string, string> = {
 };
 const TAGS = ["NOUN", "VERB", "ADJ", "DET", "ADP", "PRON", "PUNCT", "ADV", "NUM", "X"];
 const OTHERS = ["und", "auf", "eine", "den", "einem", "dem", "Katze", "Kind", "von", "läuft", "Haus"];
+
+// Pictures of 60 by 40 pixels, and what the captioner says of each.
+const EXAMPLES = [
+  "iVBORw0KGgoAAAANSUhEUgAAADwAAAAoBAMAAABQlYTMAAAAJFBMVEXf+Pfe9/bd9vXc9fTb9PPa8/LZ8vHY8fDl7sTl6rXx11b2zihCUcApAAAATElEQVR42mNk4GhgYGBgqGDAClgYmI0ZGBj+Y5dlYGLACwhIswhyMTAwMDAI0sJwSp3GSYHTWBj+3cMjzahEU5cPXKiNOm3U5YPEaQBhHgVAovCySQAAAABJRU5ErkJggg==",
+  "iVBORw0KGgoAAAANSUhEUgAAADwAAAAoBAMAAABQlYTMAAAAJFBMVEXp9PfZ6PS60O/xrsbxrcahvevEoMx1m+P0j7FWg949cNkrYtaY211VAAAAnElEQVR42mNgoCJQnzUVhc+IwmPfwsBwLR9JgAlFuoSBgUFTAJc0kwPDngeMCUgiLMjSrAzfOzk3GeDUzbCP4SeDIE67MVyLIv2PwYCBleEfLrv/MUgqRTIcwCX9+4HCTAaGDTjtrmNgYPj1AEmAGUX6i6zin6wPeAJdkGEUjAJcACULsjgwMDD834srpbK4MDAw/N6LP5cwDA1pAOcwHGPJHxMiAAAAAElFTkSuQmCC",
+].map((content) => `data:image/png;base64,${content}`);
+const CAPTIONS = ["a yellow square in the top left", "a small pink square below a small blue ring", "a picture of one's own"];
+const PICTURES: Omit<Pictures, "read"> = { grid: [4, 6], size: [40, 60], examples: EXAMPLES };
+const PLACES = Array.from({ length: 24 }, (_, place) => `${Math.floor(place / 6) + 1},${(place % 6) + 1}`);
 
 const vocabulary: string[] = ["<pad>", "<s>", "</s>", "<unk>"];
 
@@ -65,6 +75,7 @@ export const INFOS: ModelInfo[] = [
   info("seq2seq", "Sutskever et al. 2014", { attention: "none" }),
   info("birnn", "Schuster & Paliwal 1997, BiRNN", { task: "tag", languages: ["en"], attention: "none" }),
   info("lstmn_lm", "LSTMN, a word language model", { task: "generate", languages: ["en"], attention: "memory" }),
+  info("show_attend_tell", "Xu et al. 2015, Show, Attend and Tell", { task: "caption", languages: ["en"] }),
 ];
 
 function piecesOf(text: string): string[] {
@@ -94,7 +105,13 @@ function attention(about: number, length: number, sharpness: number): number[] {
   );
 }
 
-function run(info: ModelInfo, source: string[], options: Options): { record: Translation; steps: Step[] } {
+/** A translation word by word, or a given caption, each word of which looks at another place. */
+function run(
+  info: ModelInfo,
+  source: string[],
+  options: Options,
+  caption?: string[],
+): { record: Translation; steps: Step[] } {
   const steps: Step[] = [];
   const tokens: string[] = [];
   const focus: number[] = [];
@@ -105,7 +122,7 @@ function run(info: ModelInfo, source: string[], options: Options): { record: Tra
   let about = 0;
   let score = 0;
   for (let t = 0; t < 2 * source.length + 10; t++) {
-    const done = !rest.length && about >= source.length;
+    const done = !rest.length && about >= (caption ?? source).length;
     const heads = info.heads && Array.from({ length: info.heads[0] }, (_, layer) =>
       Array.from({ length: info.heads![1] }, (_, head) =>
         attention(Math.min(source.length - 1, Math.max(0, about + head - 1 - (layer % 2))), source.length, 0.4 + layer),
@@ -116,14 +133,14 @@ function run(info: ModelInfo, source: string[], options: Options): { record: Tra
       if (at === t && head !== undefined && heads) heads[layer!]![head] = normalise(given);
     }
     const replaced = options.attention?.[t];
-    const home = Math.min(rest.length ? about - 1 : about, source.length - 1);
+    const home = caption ? (7 * about + 2) % source.length : Math.min(rest.length ? about - 1 : about, source.length - 1);
     let weights = attention(home, source.length, info.name === "bahdanau" ? 1.1 : 1.8);
     if (info.attention === "local") {
       weights = normalise(weights.map((w, s) => (Math.abs(s - home) <= window ? w * gaussian(s, home + 0.3, window) : 0)));
     }
     if (replaced) weights = normalise(replaced);
     const most = weights.indexOf(Math.max(...weights));
-    const meant = done ? ["</s>"] : rest.length ? rest : dictionary(source[replaced ? most : home]!);
+    const meant = done ? ["</s>"] : rest.length ? rest : caption ? [`▁${replaced ? source[most] : caption[about]}`] : dictionary(source[replaced ? most : home]!);
     const list = [meant[0]!, ...OTHERS.map((word) => `▁${word}`), ...(done ? [] : ["</s>"])];
     const unique = [...new Set(list)].slice(0, 10);
     const masses = normalise(unique.map((_, k) => 0.55 ** (k * (k ? 1 : 0) + (k ? 2 : 0)) + ((t * 3 + k) % 4) * 0.004));
@@ -216,7 +233,11 @@ function treeOf(steps: Step[], size: number): BeamNode[] {
 }
 
 class FakeModel implements Model {
-  constructor(readonly info: ModelInfo) {}
+  readonly pictures: Pictures | undefined;
+
+  constructor(readonly info: ModelInfo) {
+    if (info.task === "caption") this.pictures = { ...PICTURES, read: readFile };
+  }
 
   async pieces(text: string) {
     const pieces = piecesOf(text);
@@ -228,21 +249,23 @@ class FakeModel implements Model {
     return id < 0 ? undefined : id;
   }
 
-  async translate(text: string, options: Options, signal?: AbortSignal): Promise<Result> {
+  async run(text: string, options: Options, signal?: AbortSignal): Promise<Result> {
     const began = performance.now();
     await new Promise((resolve) => setTimeout(resolve, 5));
     signal?.throwIfAborted();
     if (text.includes("break the engine")) throw new Error("the engine is broken");
-    if (this.info.task !== "translate") {
+    if (this.info.task !== "translate" && !this.pictures) {
       const milliseconds = performance.now() - began;
       return { translations: [], steps: [], tree: [], milliseconds, readings: readingsOf(this.info, text) };
     }
-    const source = piecesOf(text);
+    const example = EXAMPLES.indexOf(text);
+    const caption = this.pictures && CAPTIONS.at(example)!.split(" ");
+    const source = caption ? PLACES : piecesOf(text);
     if (!source.length) {
       const record = { text: "", score: 0, tokens: [], source_tokens: [], alignment: [], focus: null, windows: null, log_probs: null };
       return { translations: [record], steps: [], tree: [], milliseconds: 0.1 };
     }
-    const { record, steps } = run(this.info, source, options);
+    const { record, steps } = run(this.info, source, options, caption);
     const translations = Array.from({ length: options.nBest }, (_, rank) => ({
       ...record,
       text: rank ? record.text.replace(/\S+$/, `${OTHERS[rank]}.`) : record.text,
@@ -250,6 +273,12 @@ class FakeModel implements Model {
     }));
     return { translations, steps, tree: treeOf(steps, options.beamSize), milliseconds: performance.now() - began };
   }
+}
+
+async function readFile(file: Blob): Promise<string> {
+  if (file.type !== "image/png") throw new Error("the picture is no PNG, JPEG or WebP, or damaged");
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}`;
 }
 
 class FakeEngine implements Engine {

@@ -1,7 +1,10 @@
 /** The engine whose models run in Python: `zoo explore` answers at api/. */
 
 import type { Models } from "./browser";
-import type { Engine, Model, ModelInfo, Options, Pieces, Result } from "./types";
+import type { Engine, Model, ModelInfo, Options, Pictures, Pieces, Result } from "./types";
+
+/** What api/load answers. */
+type Loaded = { info: ModelInfo; pieces: string[] } & (Omit<Pictures, "read"> | object);
 
 export class RemoteEngine implements Engine {
   readonly kind = "local";
@@ -22,28 +25,33 @@ export class RemoteEngine implements Engine {
     signal?: AbortSignal,
   ): Promise<Model> {
     progress(0, 1);
-    const loaded = await this.ask<{ info: ModelInfo; pieces: string[] }>(
-      "api/load",
-      { name },
-      signal,
-    );
+    const { info, pieces, ...pictures } = await this.ask<Loaded>("api/load", { name }, signal);
     progress(1, 1);
-    const ids = new Map(loaded.pieces.map((piece, id) => [piece, id]));
+    const ids = new Map(pieces.map((piece, id) => [piece, id]));
     return {
-      info: loaded.info,
-      pieces: (text: string) => this.ask<Pieces>("api/pieces", { name, text }),
-      translate: (text: string, options: Options, signal?: AbortSignal) =>
-        this.ask<Result>("api/translate", { name, text, options }, signal),
+      info,
+      pieces: (source: string) => this.ask<Pieces>("api/pieces", { name, source }),
+      run: (source: string, options: Options, signal?: AbortSignal) =>
+        this.ask<Result>("api/run", { name, source, options }, signal),
       id: (piece: string) => ids.get(piece),
+      ...("examples" in pictures && {
+        pictures: { ...pictures, read: (file: Blob) => this.read(name, file) },
+      }),
     };
   }
 
-  /** A request by POST with a body, else by GET. An error has the server's message. */
-  private async ask<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  private async read(name: string, file: Blob): Promise<string> {
+    const path = `api/picture?name=${encodeURIComponent(name)}`;
+    return (await this.ask<{ picture: string }>(path, file)).picture;
+  }
+
+  /** A request with a file, or with JSON. An error has the server's message. */
+  private async ask<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+    const file = body instanceof Blob;
     const response = await fetch(new URL(path, this.base), {
-      method: body === undefined ? "GET" : "POST",
-      headers: body === undefined ? {} : { "Content-Type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      method: "POST",
+      headers: { "Content-Type": file ? body.type : "application/json" },
+      body: file ? body : JSON.stringify(body),
       signal,
     });
     const type = response.headers.get("Content-Type") ?? "";

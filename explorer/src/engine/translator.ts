@@ -43,7 +43,7 @@ export class Translator<State> {
     return { ids, pieces: ids.map((id) => this.tokenizer.piece(id)) };
   }
 
-  /** See `Model.translate`. `between` is awaited before each step, and may throw. */
+  /** See `Model.run`. `between` is awaited before each step, and may throw. */
   async translate(
     text: string,
     options: Options,

@@ -3,7 +3,7 @@
 /** What the page knows of a preset before it is loaded. From `models.json` (static) or GET api/models (local). */
 export interface ModelInfo {
   name: string;
-  task: "translate" | "tag" | "classify" | "generate"; // as in cards
+  task: "translate" | "tag" | "classify" | "generate" | "caption"; // as in cards
   title: string;            // "Luong et al. 2015, local-p"
   paper: string;            // link to the paper
   lesson: string | null;    // link to the lesson
@@ -80,11 +80,21 @@ export interface Result {
 
 export interface Pieces { ids: number[]; pieces: string[] }
 
+/** What a captioner reads. Its result's source pieces are places, "row,column" from 1. */
+export interface Pictures {
+  grid: [rows: number, columns: number];
+  size: [height: number, width: number]; // of a picture as the model reads it
+  examples: string[];                    // data URLs
+  read(file: Blob): Promise<string>;     // a file's picture as the model reads it, a PNG's data URL
+}
+
 export interface Model {
   info: ModelInfo;
   pieces(text: string): Promise<Pieces>;
-  translate(text: string, options: Options, signal?: AbortSignal): Promise<Result>;
+  /** The source is a text, or a captioner's picture as a data URL. */
+  run(source: string, options: Options, signal?: AbortSignal): Promise<Result>;
   id(piece: string): number | undefined; // for forcing a word typed by hand
+  pictures?: Pictures;                   // of a captioner
 }
 
 export interface Engine {

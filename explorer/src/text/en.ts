@@ -5,7 +5,7 @@ export const en = {
   space: " ",
   title: "Attention explorer",
   lead: "Type a sentence and watch the classic translation models at work: what each of them reads, what it attends to, and what it nearly said.",
-  skip: "Skip to the translations",
+  skip: "Skip to the results",
   language: "Language",
   theme: "Colours",
   themes: { system: "As the system", light: "Light", dark: "Dark" },
@@ -14,6 +14,13 @@ export const en = {
   sentenceHint: (most: number) => `At most ${most} characters. It is translated as you type.`,
   tooLong: (most: number) => `Only the first ${most} characters are translated.`,
   examples: "Examples",
+  picture: "Picture to describe",
+  pictureHint: (size: string) => `A PNG, JPEG or WebP of at most 10 MB, chosen, dropped here or pasted. The model reads its middle, ${size} pixels.`,
+  choosePicture: "Choose a picture",
+  examplePicture: (number: number) => `Example picture ${number}`,
+  ownPicture: "Your picture",
+  failedPicture: "This picture could not be read.",
+  notShared: "It is too large to be part of the link.",
 
   presets: "Models",
   addPreset: "Add a model",
@@ -27,11 +34,11 @@ export const en = {
   loading: (done: string, total: string) => `Loading: ${done} of ${total}`,
   loadingShort: "Loading …",
   failed: "This model could not be loaded.",
-  failedRun: "This sentence could not be translated.",
+  failedRun: "The model failed on this input.",
   retry: "Try again",
-  waiting: "Translating …",
+  waiting: "Working …",
   empty: "Type a sentence above.",
-  noTranslation: "(an empty translation)",
+  noTranslation: "(an empty text)",
   measured: (milliseconds: string, engine: "browser" | "local") =>
     `${milliseconds} ms ${engine === "browser" ? "in this browser" : "on this computer, in Python"}`,
   greedy: "greedy",
@@ -57,6 +64,17 @@ export const en = {
   cell: (target: string, source: string, percent: string) => `${target} attends to ${source}: ${percent}`,
   cellHint: "Point at a cell, or walk through the table with the arrow keys.",
   cellEdit: "Drag a cell up or down, or press + and −, to move attention. On a touch screen, tap the cell first.",
+  pictured: (model: string) => `Attention of ${model} over the picture, as a grid of places`,
+  place: (row: number, column: number) => `row ${row}, column ${column}`,
+  placeWeight: (place: string, percent: string) => `${place}: ${percent}`,
+  placeWords: (place: string, words: string) => `${place}. Looked at most by: ${words}`,
+  placeHint: "Point at a word or a place, or walk through them with the arrow keys.",
+  placeEdit: "Drag a place up or down, or press + and −, to move attention. On a touch screen, tap the place first.",
+  captionWords: "The caption's words",
+  captionWord: (word: string, places: string) => `${word}. Looks most at: ${places}`,
+  film: "The picture at each word",
+  numbersOver: "Numbers over the picture",
+  attentionOf: (word: string) => `Attention of “${word}” in %, by row and column`,
   asTable: "The same as a table of numbers",
   attentionIn: "Attention in %",
   legend: "Attention",
@@ -115,9 +133,10 @@ export const en = {
   best: "best",
   node: (piece: string, score: string, text: string, state: string) =>
     `${piece} ${score}: ${text}, ${state}`,
-  nBest: "The best translations",
+  nBest: "N-best list",
   rank: "Rank",
   score: "Score",
+  output: "Text",
   noTree: "This model recorded no search.",
   treeHint: "Point at a hypothesis, or walk through the tree with the arrow keys.",
 
@@ -131,7 +150,7 @@ export const en = {
   movedAt: (word: string) => `attention moved at “${word}”`,
   windowIs: (size: number) => `window D = ${size}`,
   window: "Window D",
-  sameResult: "The translation stays the same.",
+  sameResult: "The text stays the same.",
 
   share: "Share",
   copyLink: "Copy link",
@@ -153,18 +172,21 @@ export const en = {
     memory:
       "The LSTMN keeps its earlier states on a tape and attends to them instead of squeezing everything into one memory cell.",
     none: "An encoder-decoder without attention hands over one vector for the whole sentence. Long sentences suffer from it, and that is why attention was invented.",
+    caption:
+      "A convolutional net describes each place of a grid over the picture, and the decoder attends to these places as a translator does to words. Point at a word: the picture stays clear where the model looked while writing it. Point at a place: the words that looked at it are marked.",
     tag: "The model reads the sentence from both ends and gives each word the part of speech that fits it here. Choose a word to see what else it might have been.",
     classify: "The model reads the text word by word and judges it by the mean of its states.",
     generate:
       "A language model guesses each word from those before it. The number below a word is the probability that it had; choose a word to see what the model expected in its place.",
     steps:
-      "A translation is written one piece at a time. At each step the model gives every piece of its vocabulary a probability; these are the ten likeliest. Choose another one and see how the sentence goes on.",
+      "The text is written one piece at a time. At each step the model gives every piece of its vocabulary a probability; these are the ten likeliest. Choose another one and see how the text goes on.",
     inputFeeding:
       "Input feeding hands the attentional state on to the next step, so that the model knows what it has already attended to.",
     beam:
-      "Beam search keeps the best few hypotheses at every step instead of only one. The length penalty makes up for the fact that longer sentences are less probable; the coverage penalty costs hypotheses that left source words unattended.",
+      "Beam search keeps the best few hypotheses at every step instead of only one. The length penalty makes up for the fact that longer sentences are less probable.",
+    coverage: "The coverage penalty costs hypotheses that left source words unattended.",
     whatIf:
-      "Force or ban a word, move the attention or change the window: the rest of the sentence is translated anew, beside the untouched one.",
+      "Force or ban a word, move the attention or change the window: the rest of the text is written anew, beside the untouched one.",
   },
   /** Sections of the papers, beside their names. */
   sections: {

@@ -1,7 +1,7 @@
 /** Beam search as a tree, with its settings and the n best translations. */
 
 import { useId, useMemo, useRef, useState } from "preact/hooks";
-import type { Result } from "../engine/types";
+import type { ModelInfo, Result } from "../engine/types";
 import { type Placed, layOutTree, lineOf } from "../draw/tree";
 import { labels } from "../draw/words";
 import { MOST_BEAM, type State } from "../state";
@@ -9,7 +9,7 @@ import { useText } from "../text";
 import { measurer } from "../ui";
 
 export function Beam(props: {
-  name: string;
+  info: ModelInfo;
   result: Result;
   state: State;
   onChange: (part: Partial<State>) => void;
@@ -21,9 +21,11 @@ export function Beam(props: {
       <div class="sliders">
         <Slider label={t.beamSize} min={1} max={MOST_BEAM} step={1} value={state.beam} onValue={(beam) => onChange({ beam })} />
         <Slider label={t.lengthPenalty} min={0} max={2} step={0.1} value={state.length} onValue={(length) => onChange({ length })} />
-        <Slider label={t.coveragePenalty} min={0} max={2} step={0.1} value={state.coverage} onValue={(coverage) => onChange({ coverage })} />
+        {props.info.task === "translate" && (
+          <Slider label={t.coveragePenalty} min={0} max={2} step={0.1} value={state.coverage} onValue={(coverage) => onChange({ coverage })} />
+        )}
       </div>
-      {result.tree.length ? <Tree name={props.name} result={result} /> : <p class="quiet">{t.noTree}</p>}
+      {result.tree.length ? <Tree name={props.info.title} result={result} /> : <p class="quiet">{t.noTree}</p>}
       <Best result={result} />
     </div>
   );
@@ -196,7 +198,7 @@ function Best(props: { result: Result }) {
           <thead>
             <tr>
               <th scope="col">{t.rank}</th>
-              <th scope="col">{t.translation}</th>
+              <th scope="col">{t.output}</th>
               <th scope="col">{t.score}</th>
             </tr>
           </thead>

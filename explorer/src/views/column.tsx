@@ -7,6 +7,7 @@ import type { Entry } from "../session";
 import type { State } from "../state";
 import { useText } from "../text";
 import { unbroken } from "../ui";
+import { Caption } from "./caption";
 import { Readings } from "./readings";
 import { type Highlight, Threads } from "./threads";
 
@@ -60,8 +61,8 @@ export function Column(props: {
       )}
       {run && best && (
         <>
-          <p class={`translation${entry.stale ? " stale" : ""}`} dir="auto" lang={info.languages?.[1]} aria-live={selected ? "polite" : "off"}>
-            {best.text || <span class="quiet">{run.text.trim() ? t.noTranslation : t.empty}</span>}
+          <p class={`translation${entry.stale ? " stale" : ""}`} dir="auto" lang={info.languages?.at(-1)} aria-live={selected ? "polite" : "off"}>
+            {best.text || <span class="quiet">{run.source.trim() ? t.noTranslation : t.empty}</span>}
           </p>
           <p class="measure">
             {measured}
@@ -84,13 +85,26 @@ export function Column(props: {
       {!run && entry.status === "ready" && entry.error === null && <p class="quiet">{t.waiting}</p>}
       {run && grid && best && (
         <div class={entry.stale ? "stale" : ""}>
-          {info.attention === "none" ? (
+          {entry.model?.pictures ? (
+            <Caption
+              name={info.title}
+              pictures={entry.model.pictures}
+              picture={run.source}
+              grid={grid}
+              dark={props.dark}
+              highlight={props.onHighlight ? (props.highlight ?? null) : own}
+              onHighlight={props.onHighlight ?? setOwn}
+              row={-1}
+              onChoose={(row) => props.onStep(grid.rowSpans[row]![0])}
+              export="caption"
+            />
+          ) : info.attention === "none" ? (
             <p class="quiet">{t.noAttention}</p>
           ) : grid.rows.length && grid.columns.length ? (
             <Threads
               name={info.title}
               grid={grid}
-              text={run.text}
+              text={run.source}
               dark={props.dark}
               highlight={props.onHighlight ? (props.highlight ?? null) : own}
               onHighlight={props.onHighlight ?? setOwn}

@@ -32,6 +32,7 @@ export function Diagram(props: {
     </g>
   );
   const state = { transformer: "zₜ", bahdanau: "sᵢ" }[info.equation] ?? "hₜ";
+  const context = vector ? "cₜ" : info.equation === "bahdanau" ? "cᵢ" : info.task === "caption" ? "ẑₜ" : "c";
   return (
     <figure class="diagram">
       <svg
@@ -85,7 +86,7 @@ export function Diagram(props: {
         {box(120, 144, state, t.state, 0)}
         {vector && box(120, 66, "h̃ₜ", t.readout, 0)}
         {!vector && !attends && box(120, 66, "p(y)", t.readout, 0)}
-        {attends && box(244, 126, vector ? "cₜ" : "c", t.context, 0)}
+        {attends && box(244, 126, context, t.context, 0)}
         {attends && (
           <g>
             <path d="M290,214V170" class="arrows" fill="none" marker-end="url(#tip)" />

@@ -5,7 +5,7 @@ import { colour, ink } from "../draw/colour";
 import { short } from "../draw/threads";
 import type { Grid } from "../draw/words";
 import { useText } from "../text";
-import { measurer, moved, percent, useWidth } from "../ui";
+import { measurer, moved, percent, useDrag, useWidth } from "../ui";
 import { BELL, Bell } from "./bell";
 import type { Highlight } from "./threads";
 
@@ -35,7 +35,9 @@ export function Heatmap(props: {
   const [box, width] = useWidth<HTMLDivElement>(640);
   const measure = useMemo(() => measurer(SIZE), []);
   const [current, setCurrent] = useState<[number, number]>([0, 0]);
-  const [drag, setDrag] = useState<{ row: number; column: number; from: number; value: number } | null>(null);
+  const { drag, draggable } = useDrag<string>(
+    props.onMove && ((cell, value) => props.onMove!(...(cell.split(".").map(Number) as [number, number]), value)),
+  );
   const [pointed, setPointed] = useState<[number, number] | null>(null);
   const svg = useRef<SVGSVGElement>(null);
 
@@ -60,9 +62,7 @@ export function Heatmap(props: {
   const shownRow = highlight?.side === "target" ? highlight.index : Math.min(props.row, rows - 1);
 
   const weight = (row: number, column: number) =>
-    drag && drag.row === row && drag.column === column
-      ? drag.value
-      : (grid.weights[row]?.[column] ?? 0);
+    drag?.cell === `${row}.${column}` ? drag.value : (grid.weights[row]?.[column] ?? 0);
 
   const focusCell = (row: number, column: number) => {
     setCurrent([row, column]);
@@ -180,24 +180,7 @@ export function Heatmap(props: {
                       setPointed(null);
                       props.onHighlight(null);
                     }}
-                    onPointerDown={(event: PointerEvent) => {
-                      if (!props.onMove || event.button !== 0) return;
-                      (event.currentTarget as Element).setPointerCapture?.(event.pointerId);
-                      setDrag({ row, column, from: event.clientY, value: w });
-                    }}
-                    onPointerMove={(event: PointerEvent) => {
-                      if (!drag || drag.row !== row || drag.column !== column) return;
-                      const start = grid.weights[row]![column]!;
-                      const value = start + (drag.from - event.clientY) / 120;
-                      setDrag({ ...drag, value: Math.min(1, Math.max(0, value)) });
-                    }}
-                    onPointerUp={() => {
-                      if (!drag) return;
-                      const changed = Math.abs(drag.value - grid.weights[row]![column]!) > 0.01;
-                      if (changed) props.onMove?.(row, column, drag.value);
-                      setDrag(null);
-                    }}
-                    onPointerCancel={() => setDrag(null)}
+                    {...draggable(`${row}.${column}`, w)}
                     onClick={() => setCurrent([row, column])}
                     onDblClick={() => props.onChoose(row)}
                   >

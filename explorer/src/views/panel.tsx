@@ -1,7 +1,7 @@
 /** The inside of the selected model: its attention, its steps, its beam. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { ModelInfo } from "../engine/types";
+import type { ModelInfo, Pictures } from "../engine/types";
 import { gridOf, moveWeight, unitOf } from "../draw/words";
 import { download, jsonOf, pngOf, svgOf } from "../export";
 import type { Entry, Run } from "../session";
@@ -9,6 +9,7 @@ import { type Edits, NO_EDITS, type State, TABS, placeOf } from "../state";
 import { useText } from "../text";
 import { moved, unbroken } from "../ui";
 import { Beam, Slider } from "./beam";
+import { Caption, Film, PlaceTable } from "./caption";
 import { Explain } from "./explain";
 import { Heads } from "./heads";
 import { Heatmap, Legend, WeightTable } from "./heatmap";
@@ -57,7 +58,7 @@ export function Panel(props: PanelProps) {
   );
 }
 
-/** The tabs of a translator. */
+/** The tabs of a translator or a captioner. */
 function Searched(props: PanelProps & { run: Run }) {
   const t = useText();
   const { entry, state, run, onEdit } = props;
@@ -99,7 +100,12 @@ function Searched(props: PanelProps & { run: Run }) {
             onEdit={onEdit}
           />
         )}
-        {state.tab === "attention" && <Attention {...props} edits={edits} />}
+        {state.tab === "attention" &&
+          (entry.model?.pictures ? (
+            <Pictured {...props} run={run} pictures={entry.model.pictures} edits={edits} />
+          ) : (
+            <Attention {...props} edits={edits} />
+          ))}
         {state.tab === "steps" && (
           <>
             <Explain info={info} topics={info.inputFeeding ? ["steps", "inputFeeding"] : ["steps"]} />
@@ -107,7 +113,7 @@ function Searched(props: PanelProps & { run: Run }) {
               info={info}
               model={entry.model}
               result={run.result}
-              text={run.text}
+              source={run.source}
               dark={props.dark}
               step={state.step}
               head={props.weights ? state.head : null}
@@ -119,13 +125,83 @@ function Searched(props: PanelProps & { run: Run }) {
         )}
         {state.tab === "beam" && (
           <>
-            <Explain info={info} topics={["beam"]} />
-            <Beam name={info.title} result={run.result} state={state} onChange={props.onChange} />
+            <Explain info={info} topics={info.task === "translate" ? ["beam", "coverage"] : ["beam"]} />
+            <Beam info={info} result={run.result} state={state} onChange={props.onChange} />
           </>
         )}
         <Share {...props} />
       </div>
     </>
+  );
+}
+
+/** A captioner's attention, over its picture. */
+function Pictured(props: PanelProps & { run: Run; pictures: Pictures; edits: Edits }) {
+  const t = useText();
+  const { entry, state, run, pictures, edits, onChange } = props;
+  const { info } = entry;
+  const best = run.result.translations[0];
+  const [numbers, setNumbers] = useState(false);
+  const grid = useMemo(() => best && gridOf(best, unitOf(best, state.unit)), [best, state.unit]);
+  if (!best || !grid?.rows.length) return <p class="quiet">{t.noTranslation}</p>;
+  const found = grid.rowSpans.findIndex(([first, end]) => state.step >= first && state.step < end);
+  const row = found < 0 ? grid.rows.length - 1 : found;
+  const choose = (at: number) => onChange({ step: grid.rowSpans[at]![0] });
+  const move = (at: number, place: number, value: number) => {
+    const [first, end] = grid.rowSpans[at]!;
+    const attention = { ...edits.attention };
+    for (let step = first; step < end; step++) {
+      attention[step] = moveWeight(best.alignment[step]!, [place, place + 1], value);
+    }
+    props.onEdit({ attention });
+  };
+  return (
+    <div class="attention">
+      <div class="beside">
+        <Explain info={info} topics={["caption"]} />
+        <div class="options">
+          <Units state={state} onChange={onChange} />
+          <label class="check">
+            <input type="checkbox" checked={numbers} onChange={() => setNumbers(!numbers)} /> {t.numbersOver}
+          </label>
+        </div>
+      </div>
+      <div class="drawing">
+        <Caption
+          name={info.title}
+          pictures={pictures}
+          picture={run.source}
+          grid={grid}
+          dark={props.dark}
+          numbers={numbers}
+          highlight={props.highlight}
+          onHighlight={props.onHighlight}
+          row={row}
+          onChoose={choose}
+          onMove={move}
+          export="picture"
+        />
+        <p class="quiet hint">{[t.placeHint, t.placeEdit].join(t.space)}</p>
+        <h3>{t.film}</h3>
+        <Film pictures={pictures} picture={run.source} grid={grid} row={row} onChoose={choose} />
+        <PlaceTable word={grid.rows[row]!} weights={grid.weights[row]!} grid={pictures.grid} />
+      </div>
+    </div>
+  );
+}
+
+function Units(props: { state: State; onChange: (part: Partial<State>) => void }) {
+  const t = useText();
+  return (
+    <fieldset class="choice">
+      <legend>{t.unit}</legend>
+      {(["words", "pieces"] as const).map((unit) => (
+        <label key={unit}>
+          <input type="radio" name="unit" checked={props.state.unit === unit} onChange={() => props.onChange({ unit })} />
+          {t.units[unit]}
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
@@ -162,15 +238,7 @@ function Attention(props: PanelProps & { edits: Edits }) {
       <div class="beside">
         <Explain info={info} topics={["heatmap", ...topicsOf(info)]} />
         <div class="options">
-          <fieldset class="choice">
-            <legend>{t.unit}</legend>
-            {(["words", "pieces"] as const).map((unit) => (
-              <label key={unit}>
-                <input type="radio" name="unit" checked={state.unit === unit} onChange={() => props.onChange({ unit })} />
-                {t.units[unit]}
-              </label>
-            ))}
-          </fieldset>
+          <Units state={state} onChange={props.onChange} />
           <label class="check">
             <input type="checkbox" checked={numbers} onChange={() => setNumbers(!numbers)} /> {t.numbers}
           </label>

@@ -3,15 +3,16 @@
 import { useEffect, useState } from "preact/hooks";
 import { colour, ink } from "../draw/colour";
 import { labels, moveWeight, rightToLeft } from "../draw/words";
-import type { Model, ModelInfo, Result } from "../engine/types";
+import type { Model, ModelInfo, Pictures, Result } from "../engine/types";
 import { equationsOf } from "../equations";
 import { type Edits, type State, placeOf } from "../state";
 import { useText } from "../text";
-import { percent, shown } from "../ui";
+import { percent, percentOf, shown, useWidth } from "../ui";
 import { SourceBars } from "./bars";
 import { Candidates } from "./candidates";
 import { Diagram } from "./diagram";
 import { Formula } from "./math";
+import { Picture, usePlaces } from "./picture";
 
 const PACE = 900; // milliseconds a step while playing
 
@@ -19,8 +20,8 @@ export function Steps(props: {
   info: ModelInfo;
   model: Model | null;
   result: Result;
-  /** The sentence, whose direction is that of the source's words. */
-  text: string;
+  /** The sentence, whose direction is that of the source's words, or the picture. */
+  source: string;
   dark: boolean;
   step: number;
   onStep: (step: number) => void;
@@ -32,7 +33,8 @@ export function Steps(props: {
   const t = useText();
   const { result, info, head } = props;
   const steps = result.steps;
-  const source = labels(result.translations[0]?.source_tokens ?? []);
+  const read = labels(result.translations[0]?.source_tokens ?? []);
+  const source = props.model?.pictures ? read.map((place) => `(${place})`) : read;
   const pieces = labels(steps.map((step) => step.chosen.piece)).map((piece) => shown(piece, t));
   const at = Math.min(props.step, steps.length - 1);
   const step = steps[at];
@@ -42,6 +44,10 @@ export function Steps(props: {
   const weights = (head && step.heads?.[head[0]]?.[head[1]]) || step.weights;
   const { attention, banned } = props.edits;
   const moved = Object.keys(attention).some((place) => parseInt(place) === at);
+  const move = (index: number, value: number) =>
+    props.onEdit({
+      attention: { ...attention, [placeOf(at, head)]: moveWeight(weights, [index, index + 1], value) },
+    });
   const forced = (id: number) => [...steps.slice(0, at).map((past) => past.chosen.id), id];
   return (
     <div class="steps">
@@ -60,26 +66,19 @@ export function Steps(props: {
           onBan={(id) => props.onEdit(ban(props.edits, id))}
         />
       </div>
-      {info.attention !== "none" && step.weights.length > 0 && (
+      {props.model?.pictures && (
+        <StepPicture pictures={props.model.pictures} picture={props.source} name={info.title} weights={weights} onMove={move} />
+      )}
+      {info.attention !== "none" && !props.model?.pictures && step.weights.length > 0 && (
         <SourceBars
           title={head ? `${t.sourceAt} (${t.headOf(head[0] + 1, head[1] + 1)})` : t.sourceAt}
           step={step}
           weights={weights}
           source={source}
-          flipped={rightToLeft(props.text.split(/\s+/))}
+          flipped={rightToLeft(props.source.split(/\s+/))}
           dark={props.dark}
           deviation={info.equation === "luong_local" ? window : null}
-          onMove={
-            movable(info)
-              ? (index, value) =>
-                  props.onEdit({
-                    attention: {
-                      ...attention,
-                      [placeOf(at, head)]: moveWeight(weights, [index, index + 1], value),
-                    },
-                  })
-              : null
-          }
+          onMove={movable(info) ? move : null}
         />
       )}
       {step.memory && step.memory.length > 0 && (
@@ -93,6 +92,43 @@ export function Steps(props: {
         <Values values={step.values} />
       </section>
     </div>
+  );
+}
+
+/** The picture under a step's attention. */
+function StepPicture(props: {
+  pictures: Pictures;
+  picture: string;
+  name: string;
+  weights: number[];
+  onMove: (place: number, value: number) => void;
+}) {
+  const t = useText();
+  const [box, width] = useWidth<HTMLElement>(280);
+  const [place, setPlace] = useState<number | null>(null);
+  const { grid, size } = props.pictures;
+  const name = usePlaces(grid);
+  const describe = (at: number) => t.placeWeight(name(at), percentOf(props.weights[at] ?? 0));
+  return (
+    <section class="step-picture" ref={box}>
+      <h3>{t.sourceAt}</h3>
+      <Picture
+        label={t.pictured(props.name)}
+        picture={props.picture}
+        grid={grid}
+        size={size}
+        weights={props.weights}
+        numbers={false}
+        place={place}
+        onPlace={setPlace}
+        describe={describe}
+        onMove={props.onMove}
+        width={Math.min(width, 320)}
+        name="step"
+      />
+      <p class="readout">{place !== null && describe(place)}</p>
+      <p class="quiet hint">{t.placeEdit}</p>
+    </section>
   );
 }
 

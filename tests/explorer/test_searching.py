@@ -9,8 +9,8 @@ from tests.explorer.test_graphs import make_transformer
 from tests.harness import randomize
 from tests.marks import once
 from tests.serving.conftest import make_translator
-from zoo.explorer.explored import Explored
 from zoo.explorer.options import Options
+from zoo.explorer.searching import Searcher
 from zoo.models import (
     ShowAttendTell,
     ShowAttendTellPreprocessor,
@@ -35,7 +35,7 @@ MAKERS = [make_translator, once(make_transformer), once(make_show_attend_tell)]
 @pytest.fixture(scope="module", params=MAKERS)
 def model(request):
     task = request.param()
-    return Explored(task, INFO)
+    return Searcher(task, INFO)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def model(request):
 )
 def test_translations_are_those_of_translate(model, options):
     for text in TEXTS:
-        result = model.translate(text, Options(**options, trace=True))
+        result = model.run(text, Options(**options, trace=True))
         wanted = model.task.translate(text, **options, return_details=True)
         wanted = wanted if isinstance(wanted, list) else [wanted]
         assert len(result["translations"]) == len(wanted)
@@ -93,45 +93,45 @@ def check_steps(result):
 @pytest.mark.once
 def test_a_prefix_a_banned_word_and_given_attention(model):
     text = TEXTS[1]
-    free = model.translate(text, Options(trace=True))
+    free = model.run(text, Options(trace=True))
     first = free["steps"][0]
     others = [x["id"] for x in first["candidates"] if x["id"] != first["chosen"]["id"]]
-    forced = model.translate(text, Options(prefix=(others[3],)))
+    forced = model.run(text, Options(prefix=(others[3],)))
     assert (
         forced["translations"][0]["tokens"][0]
         == first["candidates"][[x["id"] for x in first["candidates"]].index(others[3])][
             "piece"
         ]
     )
-    banned = model.translate(text, Options(banned=(first["chosen"]["id"],)))
+    banned = model.run(text, Options(banned=(first["chosen"]["id"],)))
     assert first["chosen"]["piece"] not in banned["translations"][0]["tokens"]
     count = len(first["weights"])
-    given = model.translate(
+    given = model.run(
         text,
         Options(trace=True, attention={(1,): (0.0, 3.0, 1.0, *[0.0] * (count - 3))}),
     )
     assert given["steps"][0]["weights"] == first["weights"]
     assert given["steps"][1]["weights"][:3] == pytest.approx([0.0, 0.75, 0.25])
     with pytest.raises(ValueError, match="must be .* weights. Received: 1"):
-        model.translate(text, Options(attention={(0,): (1.0,)}))
+        model.run(text, Options(attention={(0,): (1.0,)}))
     last = (*[0.0] * (count - 1), 1.0)
     one_head = Options(trace=True, attention={(1, 0, 1): last})
     if first["heads"] is None:
         with pytest.raises(ValueError, match=r"of the heads \(\). Received: .0, 1."):
-            model.translate(text, one_head)
+            model.run(text, one_head)
         return
-    steps = model.translate(text, one_head)["steps"]
-    own = model.translate(text, Options(trace=True))["steps"]
+    steps = model.run(text, one_head)["steps"]
+    own = model.run(text, Options(trace=True))["steps"]
     assert steps[0]["heads"] == own[0]["heads"]
     assert steps[1]["heads"][0][1] == list(last)
     assert steps[1]["heads"][0][0] == own[1]["heads"][0][0]
     with pytest.raises(ValueError, match=r"heads \(2, 2\). Received: .2, 0."):
-        model.translate(text, Options(attention={(0, 2, 0): last}))
+        model.run(text, Options(attention={(0, 2, 0): last}))
 
 
 @pytest.mark.once
 def test_a_blank_text_has_nothing_to_show(model):
-    result = model.translate("  ", Options(beam_size=2, trace=True))
+    result = model.run("  ", Options(beam_size=2, trace=True))
     assert [x["text"] for x in result["translations"]] == [""]
     assert result["steps"] == result["tree"] == []
 
@@ -146,5 +146,5 @@ def test_a_search_can_be_stopped(model):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        model.translate(TEXTS[1], Options(), between)
+        model.run(TEXTS[1], Options(), between)
     assert len(calls) == 3

@@ -1,0 +1,104 @@
+/** The picture that captioners read: an example, or one's own. */
+
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { Pictures } from "../engine/types";
+import { MOST_PICTURE, type State } from "../state";
+import { useText } from "../text";
+
+const TYPES = "image/png,image/jpeg,image/webp";
+
+export function Chooser(props: { picture: string; pictures: Pictures; onChange: (part: Partial<State>) => void }) {
+  const t = useText();
+  const id = useId();
+  const { picture, pictures, onChange } = props;
+  const [error, setError] = useState<string | null>(null);
+  const [over, setOver] = useState(false);
+  const newest = useRef(0);
+  const own = picture.startsWith("data:");
+  const [height, width] = pictures.size;
+
+  const take = async (file: File | undefined) => {
+    if (!file) return;
+    const turn = ++newest.current;
+    let read = null;
+    let failure = null;
+    try {
+      read = await pictures.read(file);
+    } catch (error) {
+      failure = error instanceof Error ? error.message : String(error);
+    }
+    if (turn !== newest.current) return; // a newer one was chosen meanwhile
+    setError(failure);
+    if (read !== null) onChange({ picture: read });
+  };
+  const choose = (example: number) => {
+    newest.current++;
+    setError(null);
+    onChange({ picture: String(example) });
+  };
+  useEffect(() => {
+    const onPaste = (event: ClipboardEvent) => {
+      const file = event.clipboardData?.files[0];
+      if (!file?.type.startsWith("image/")) return;
+      event.preventDefault();
+      void take(file);
+    };
+    addEventListener("paste", onPaste);
+    return () => removeEventListener("paste", onPaste);
+  }, [pictures]);
+
+  const button = (key: string, source: string, label: string, pressed: boolean, onClick?: () => void) => (
+    <button key={key} type="button" class="thumbnail" aria-label={label} title={label} aria-pressed={pressed} onClick={onClick}>
+      <img src={source} alt="" width={Math.round((72 * width) / height)} height="72" />
+    </button>
+  );
+  return (
+    <section
+      class={`chooser${over ? " over" : ""}`}
+      aria-labelledby={`${id}l`}
+      onDragOver={(event: DragEvent) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event: DragEvent) => {
+        event.preventDefault();
+        setOver(false);
+        void take(event.dataTransfer?.files[0]);
+      }}
+    >
+      <p class="label" id={`${id}l`}>
+        {t.picture}
+      </p>
+      <div class="thumbnails" role="group" aria-label={t.examples}>
+        {pictures.examples.map((source, index) =>
+          button(String(index), source, t.examplePicture(index + 1), picture === String(index), () => choose(index)),
+        )}
+        {own && button("own", picture, t.ownPicture, true)}
+        <label class="file">
+          {t.choosePicture}
+          <input
+            type="file"
+            accept={TYPES}
+            aria-describedby={`${id}h`}
+            onChange={(event) => {
+              const field = event.target as HTMLInputElement;
+              void take(field.files?.[0]);
+              field.value = ""; // so that the same file can be chosen again
+            }}
+          />
+        </label>
+      </div>
+      <p id={`${id}h`} class="quiet">
+        {t.pictureHint(`${width} × ${height}`)}
+        {own && picture.length > MOST_PICTURE && `${t.space}${t.notShared}`}
+      </p>
+      {error !== null && (
+        <div class="failure" role="alert">
+          <p>{t.failedPicture}</p>
+          <p class="quiet">{error}</p>
+        </div>
+      )}
+    </section>
+  );
+}

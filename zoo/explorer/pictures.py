@@ -1,0 +1,134 @@
+"""A captioner as the explorer's local server runs it, and its pictures."""
+
+import base64
+import dataclasses
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from zoo.data.scenes import draw_scenes
+from zoo.explorer.options import Options
+from zoo.explorer.searching import Searcher, Source
+from zoo.images import CHANNELS
+
+_FORMATS = ("PNG", "JPEG", "WEBP")
+MOST_PIXELS = 30_000_000  # of a picture
+_EXAMPLES = 6  # pictures to try
+
+
+class Captioner(Searcher):
+    """A captioner whose steps can be looked at and changed.
+
+    `run` takes the content of a picture's file. The places of the grid are named by row
+    and column, from 1: "2,3".
+
+    Args:
+        task: a task of zoo.models that captions, with its preprocessor.
+        info: its `zoo.explorer.info.model_info`.
+
+    Raises:
+        ValueError: if its images are neither grey nor RGB.
+
+    Example:
+        ```python
+        task = zoo.load("show_attend_tell")
+        captioner = Captioner(task, model_info(folder, "show_attend_tell"))
+        captioner.run(Path("dog.jpg").read_bytes(), Options())["translations"][0]
+        ```
+    """
+
+    def __init__(self, task: Any, info: dict[str, Any]) -> None:
+        shape = task.preprocessor.image_shape
+        if shape[-1] not in CHANNELS:
+            raise ValueError(
+                "the explorer shows captioners of grey or RGB images. Received: one of "
+                f"{shape[-1]} channels"
+            )
+        super().__init__(task, info)
+        rows, columns = task.backbone.grid
+        self._places = [f"{y + 1},{x + 1}" for y in range(rows) for x in range(columns)]
+
+    def loaded(self) -> dict[str, Any]:
+        """See `Explored.loaded`; with `Pictures` of explorer/src/engine/types.ts."""
+        height, width, _ = self.preprocessor.image_shape
+        scenes = draw_scenes(_EXAMPLES, "test")
+        images, _ = self.preprocessor.images(
+            [scene.draw(max(height, width)) for scene in scenes]
+        )
+        return {
+            **super().loaded(),
+            "grid": list(self.task.backbone.grid),
+            "size": [height, width],
+            "examples": [_data_url(image) for image in images],
+        }
+
+    def pieces(self, text: str) -> dict[str, Any]:
+        """Raises a `ValueError`: a text is not what it reads."""
+        raise ValueError("a captioner reads pictures. Received: a text")
+
+    def sample(self) -> tuple[np.ndarray, int]:
+        """See `Searcher.sample`."""
+        rows, columns = self.task.backbone.grid
+        image = np.zeros((1, *self.preprocessor.image_shape), "uint8")
+        return image, rows * columns
+
+    def run(
+        self,
+        source: Any,
+        options: Options,
+        between: Callable[[], object] = lambda: None,
+    ) -> dict[str, Any]:
+        """Captions a picture; see `Explored.run`.
+
+        There is no coverage penalty, for not all of a picture need be attended to.
+        """
+        options = dataclasses.replace(options, coverage_penalty=0.0)
+        return super().run(source, options, between)
+
+    def picture(self, content: bytes) -> str:
+        """Returns a picture as the model reads it, as a PNG's data URL.
+
+        Args:
+            content: that of its file.
+
+        Raises:
+            ValueError: if it is no PNG, JPEG or WebP, damaged or too large.
+        """
+        return _data_url(self._image(content))
+
+    def read(self, source: Any) -> Source:
+        """See `Searcher.read`."""
+        image = self._image(source)[None]
+        limit = self.preprocessor.target_length
+        return Source(image, self._places, len(self._places), limit)
+
+    def _image(self, content):
+        """A file's picture as the model reads it, uint8 `(H, W, C)`."""
+        from PIL import Image
+
+        try:
+            with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
+                pixels = image.width * image.height  # before it is unpacked
+                if pixels <= MOST_PIXELS:
+                    images, _ = self.preprocessor.images(image)
+                    return images[0]
+        except Exception as error:  # decoders of damaged files raise all kinds
+            raise ValueError(
+                "the picture is no PNG, JPEG or WebP, or damaged"
+            ) from error
+        raise ValueError(
+            f"a picture has at most {MOST_PIXELS:,} pixels. Received: {pixels:,}"
+        )
+
+
+def _data_url(image):
+    """An image `(H, W, C)` as a PNG's data URL."""
+    from PIL import Image
+
+    content = io.BytesIO()
+    Image.fromarray(image if image.shape[-1] == 3 else image[..., 0]).save(
+        content, "PNG", optimize=True
+    )
+    return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
