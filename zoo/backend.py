@@ -62,9 +62,9 @@ def check_backend() -> None:
 
 @contextlib.contextmanager
 def without(*packages: str) -> Iterator[None]:
-    """Hides packages from imports that do as well without them, and start faster.
+    """Hides packages from imports that try them and do as well without.
 
-    One that is already imported stays what it is. Afterwards they can be imported.
+    A package that is already imported stays. Afterwards the others can be imported.
 
     Args:
         *packages: names, as "pandas".

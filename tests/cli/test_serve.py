@@ -186,7 +186,7 @@ def test_kserve_starts_with_what_is_exported(version, kserve, capsys):
 def test_kserve_serves_other_tasks_as_savedmodels(kserve, tmp_path, capsys):
     options = ["--engine", "kserve", "--folder", str(tmp_path)]
     assert main(["serve", "birnn", *options]) == 2
-    assert "--format savedmodel, received birnn" in capsys.readouterr().err
+    assert "--format savedmodel; received birnn" in capsys.readouterr().err
     assert not list(tmp_path.iterdir()) and not kserve
 
 

@@ -12,6 +12,7 @@ from zoo.models import Luong, LuongTranslator
 @pytest.fixture
 def two_cores(monkeypatch):
     """Two cores to decode on, whatever there are."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(keras_engine, "usable_cores", lambda: 2)
     if keras.backend.backend() != "torch":
         yield

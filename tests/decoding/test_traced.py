@@ -135,10 +135,12 @@ def test_sentences_that_are_done_leave_the_batch(beams, penalties, monkeypatch):
     assert heights == [len(SOURCES), len(SOURCES) // 4]
 
 
-def test_a_memory_with_other_rows_stays_as_it_is(monkeypatch):
+@pytest.mark.parametrize("other", [None, 3.0])
+def test_a_memory_with_other_rows_stays_as_it_is(other, monkeypatch):
     table, heights, recorded = Table().fill(4), [], traced._recorded
     search, encode, step = BeamSearch(2), table.encode, table.step
-    table.encode = lambda ids: [encode(ids), table.weights.value]
+    shared = table.weights.value if other is None else other
+    table.encode = lambda ids: [encode(ids), shared]
     table.step = lambda ids, state, memory: step(ids, state, memory[0])
     table.start = lambda memory: Table.start(table, memory[0])
     expected = plain(search, monkeypatch)(table, SOURCES, LIMITS)

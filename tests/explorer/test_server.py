@@ -265,6 +265,19 @@ def test_a_translation_that_takes_too_long_ends(address, models, monkeypatch):
     assert status == 503 and "took longer than 0 s" in json.loads(content)["error"]
 
 
+def test_a_request_that_comes_too_slowly_ends(address, monkeypatch):
+    monkeypatch.setattr(server, "SENDING", 0.2)
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+    connection.putrequest("POST", "/api/pieces")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", "100")
+    connection.endheaders(b'{"name"')  # and no more
+    response = connection.getresponse()
+    assert response.status == 408
+    assert "took longer than 0.2 s" in json.loads(response.read())["error"]
+    connection.close()
+
+
 def test_a_translation_that_nobody_waits_for_ends(address, models, monkeypatch):
     ask(address, "api/load", {"name": "tiny"})
     go, steps = hold(models, monkeypatch)

@@ -66,7 +66,7 @@ def test_quantized_it_is_close_and_saved_and_loaded(cls, tokenizer, tmp_path):
     assert found.text == wanted.text and abs(found.score - wanted.score) < 1e-4
 
 
-# A cell's states, tapes and keys that grow.
+# Tapes, a cell's states, and keys that grow.
 KINDS = (models.LSTMNTranslator, models.LuongTranslator, models.TransformerTranslator)
 
 

@@ -231,6 +231,8 @@ def test_preset_round_trip(tokenizer, tmp_path):
         loaded = load(str(tmp_path / "preset"))
         assert type(loaded) is LuongTranslator
         close(loaded.backbone(inputs), backbone(inputs), atol=1e-7)
+        words = loaded.preprocessor.tokenizer.get_vocabulary()
+        assert words == tokenizer.get_vocabulary()
     assert loaded.translate("ab cd") == task.translate("ab cd")
     half = Luong.from_preset(str(tmp_path / "preset"), dtype="mixed_float16")
     assert half.compute_dtype == "float16"

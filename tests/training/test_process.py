@@ -312,7 +312,8 @@ def test_the_two_lines_of_the_documents_start_without_tensorflow():
     page = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
     [lines] = re.findall(r"```python\n(import os, sys\n.*?)```", page.read_text(), re.S)
     script = (
-        f"{lines}\nfrom zoo.training.process import start_backend\nstart_backend()\n"
+        f"{lines}\nfrom zoo.training.process import start_backend\n"
+        "start_backend(presets_only=True)\n"
         "import zoo\ntags = zoo.load('birnn').tag('A dog')\n"
         "print(tags[0], sys.modules['tensorflow'])\n"
         "slow = {'matplotlib', 'pandas', 'IPython', 'kagglehub'}\n"

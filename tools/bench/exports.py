@@ -138,16 +138,15 @@ def compare_all(arguments, texts):
     print(f"Keras on {configured_backend()}\n\n{table(heads, rows)}")
 
 
-def preset_inputs(name, count):
-    """Returns the first inputs of the test set that a preset's card names, and their
-    references, None where they are not scored by BLEU."""
+def preset_inputs(name, most):
+    """Returns the first inputs of a preset's test set, and their references or None."""
     card = read_card(find(name))
     score = card.scores[0]
     if card.task == "caption":
-        return [scene.draw() for scene in draw_scenes(count, score["split"])], None
+        return [scene.draw() for scene in draw_scenes(most, score["split"])], None
     data = load_corpus(score["data"], *card.languages, split=score["split"])
-    references = data.references[:count] if score["metric"] == "BLEU" else None
-    return list(data.sources[:count]), references
+    references = data.references[:most] if score["metric"] == "BLEU" else None
+    return list(data.sources[:most]), references
 
 
 def title(folder):

@@ -28,7 +28,7 @@ import numpy as np
 from tools.bench.workers.decode import TRANSFORMER
 from tools.bench.workers.train import make_model
 from tools.markdown import table
-from zoo.decoding import BeamSearch, beam_state
+from zoo.decoding import BeamSearch, beam_state, search, traced
 from zoo.models import Transformer, TransformerTranslator
 from zoo.training import tune_process
 
@@ -62,8 +62,8 @@ def in_parts(scope, model):
         (type(model), "step", "part_model"),
         (beam_state, "extend", "part_choice"),
         (beam_state, "_pick_rows", "part_order"),
-        (__import__("zoo.decoding.search", fromlist=["step"]), "step", "part_step"),
-        (__import__("zoo.decoding.traced", fromlist=["step"]), "step", "part_step"),
+        (search, "step", "part_step"),
+        (traced, "step", "part_step"),
     )
     with contextlib.ExitStack() as stack:
         for place, name, part in patches:
@@ -73,7 +73,7 @@ def in_parts(scope, model):
 
 
 def part_of(path, operation):
-    """The part of an operation, by the scopes it is in, from the outermost one."""
+    """The part of an operation: that of its innermost scope, or None."""
     scopes = re.findall("|".join(SCOPES), path)
     if not scopes:
         return None
@@ -86,6 +86,8 @@ def by_jax(translate, model, dump):
     """Milliseconds of each part of all steps, from XLA's own events."""
     import jax
 
+    # A program that is kept already would not be dumped.
+    jax.config.update("jax_enable_compilation_cache", False)
     with in_parts(jax.named_scope, model):
         translate()
     named = re.compile(r"%(\S+) = .*?op_name=\"([^\"]*)\"")
@@ -165,7 +167,6 @@ def main(argv=None):
             f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={dump} "
             "--xla_dump_hlo_as_text --xla_dump_hlo_module_re=jit_graph"
         )
-        os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"  # nothing else is dumped
         tune_process()
         keras.utils.set_random_seed(1)
         if args.model == "luong":
@@ -176,10 +177,10 @@ def main(argv=None):
             model = TransformerTranslator(Transformer(*sizes, **TRANSFORMER, **tie))
         ids = np.random.default_rng(1).integers(4, VOCABULARY, (BATCH, WORDS))
         limits = np.full(BATCH, WORDS + 1, "int32")
-        search = BeamSearch(args.beam, min_length=WORDS + 1)
+        beam = BeamSearch(args.beam, min_length=WORDS + 1)
 
         def translate():
-            search.program(model, WORDS + 1)(ids.astype("int32"), limits)
+            beam.program(model, WORDS + 1)(ids.astype("int32"), limits)
 
         backend = keras.backend.backend()
         found, took = READERS[backend](translate, model, dump)

@@ -108,7 +108,7 @@ def start_keras() -> None:
     from zoo.training.process import spare_threads, start_backend, tune_process
 
     tune_process()
-    start_backend()
+    start_backend(presets_only=True)
     spare_threads()
 
 

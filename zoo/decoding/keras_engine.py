@@ -1,5 +1,7 @@
 """The `Engine` of Keras models."""
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -37,12 +39,20 @@ def _alignments(model: Any) -> Callable[..., list[Any]]:
     return compiled(model, "align_details", function)
 
 
+MOST = 8  # batches in memory at a time
+_sharing = threading.Lock()
+
+
 def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterator[Any]:
     """Applies a function to batches as `map` does, on CPUs one a core at a time.
 
     Most operations of a step are too small for two cores. A batch by itself has all of
-    them, and so has each batch on a GPU or with a `keras.distribution`. Under torch as
-    many cores are taken as it has threads, and shared out.
+    them, and so has each batch on a GPU, with a `keras.distribution` or under
+    `torch.autocast`. Of more than one, at most `MOST` are in memory at a time, each in
+    a thread: scopes of the caller's thread, as `keras.device`, don't reach them.
+
+    As many cores are taken as torch has threads, or `OMP_NUM_THREADS` says. Torch's
+    threads are shared out, and callers in several threads take turns.
 
     Args:
         function: function of a batch, which compiles or records its programs by
@@ -56,18 +66,23 @@ def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterato
     elif keras.backend.backend() != "torch":
         yield from in_threads(most, function, batches)
     else:
-        import torch
+        yield from _in_shared_threads(most, function, batches)
 
+
+def _in_shared_threads(most, function, batches):
+    """The results of all batches, among which torch's threads are shared out."""
+    import torch
+
+    with _sharing:
         threads = torch.get_num_threads()
 
         def shared(batch):
-            torch.set_num_threads(
-                threads // most
-            )  # this thread's, and that of new ones
+            # Of this thread, and of those that begin to compute meanwhile.
+            torch.set_num_threads(threads // most)
             return function(batch)
 
         try:
-            yield from in_threads(most, shared, batches)
+            return list(in_threads(most, shared, batches))
         finally:
             torch.set_num_threads(threads)
 
@@ -77,11 +92,14 @@ def _cores():
     if keras.backend.backend() == "torch":
         import torch
 
-        return 1 if torch.accelerator.is_available() else torch.get_num_threads()
+        if torch.accelerator.is_available() or torch.is_autocast_enabled("cpu"):
+            return 1
+        return min(MOST, torch.get_num_threads())
     devices = keras.distribution.list_devices()
     if keras.distribution.distribution() or not all("cpu" in name for name in devices):
         return 1
-    return usable_cores()
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return min(MOST, usable_cores(), int(given) if given.isdecimal() else MOST)
 
 
 KERAS = Engine(BeamSearch, _scores, _alignments, map_batches)

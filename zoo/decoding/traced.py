@@ -78,7 +78,12 @@ def run_traced(
 
 def _rows_of_sentences(memory, count):
     """Whether each tensor of a memory has a row for each sentence."""
-    return all(len(x.shape) and x.shape[0] == count for x in tree.flatten(memory))
+    import torch
+
+    return all(
+        isinstance(x, torch.Tensor) and x.ndim and len(x) == count
+        for x in tree.flatten(memory)
+    )
 
 
 def _recorded(search, model, beam, sentences):

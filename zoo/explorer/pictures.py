@@ -112,15 +112,19 @@ class Captioner(Searcher):
             with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
                 pixels = image.width * image.height  # before it is unpacked
                 if pixels <= MOST_PIXELS:
-                    images, _ = self.preprocessor.images(image)
-                    return images[0]
+                    image.load()
+        except MemoryError:
+            raise
         except Exception as error:  # decoders of damaged files raise all kinds
             raise ValueError(
                 "the picture is no PNG, JPEG or WebP, or damaged"
             ) from error
-        raise ValueError(
-            f"a picture has at most {MOST_PIXELS:,} pixels. Received: {pixels:,}"
-        )
+        if pixels > MOST_PIXELS:
+            raise ValueError(
+                f"a picture has at most {MOST_PIXELS:,} pixels. Received: {pixels:,}"
+            )
+        images, _ = self.preprocessor.images(image)
+        return images[0]
 
 
 def _data_url(image):

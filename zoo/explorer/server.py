@@ -10,7 +10,8 @@
                                          source is a text, or a picture's data URL
 
 An error is `{"error": message}` with a status of 400 (bad input), 404 (no such model),
-413 (too long), 429 (too many requests wait for a model) or 503 (it took too long).
+408 (sent too slowly), 413 (too long), 429 (too many requests wait for a model) or 503
+(it took too long).
 """
 
 import asyncio
@@ -38,6 +39,7 @@ MOST_PICTURE_BYTES = 10_000_000  # of a picture's file
 MOST_WAITING = 4  # requests for a model, beside the one that runs
 MOST_CONNECTIONS = 64
 SECONDS = 30.0  # for one run
+SENDING = 30.0  # seconds in which a request must have come
 _PICTURES = ("image/png", "image/jpeg", "image/webp")
 _DATA_URL = "data:image/png;base64,"
 _POLICY = (
@@ -183,7 +185,8 @@ def make_app(models: Models, hosts: Sequence[str] = ("127.0.0.1", "localhost")) 
         return await models.run(name, lambda model: {"picture": model.picture(content)})
 
     async def run(request):
-        given, stopped = await _body(request), threading.Event()
+        most = MOST_BYTES + MOST_PICTURE_BYTES * 4 // 3  # base64
+        given, stopped = await _body(request, most), threading.Event()
         name, source = given["name"], given.get("source")
         source = _picture(source) if models.captions(name) else _text(source)
 
@@ -288,9 +291,9 @@ class _WithHeaders:
         await self.app(scope, receive, send_more)
 
 
-async def _body(request):
-    """The JSON object of a request."""
-    content = await _content(request, ("application/json",), MOST_BYTES)
+async def _body(request, most=MOST_BYTES):
+    """The JSON object of a request of at most so many bytes."""
+    content = await _content(request, ("application/json",), most)
     try:
         given = json.loads(content)
     except (ValueError, RecursionError):
@@ -308,10 +311,14 @@ async def _content(request, types, most):
     if request.headers.get("content-type", "").split(";")[0] not in types:
         raise Refused(400, f"the request must be {' or '.join(types)}")
     content = bytearray()
-    async for part in request.stream():
-        content += part
-        if len(content) > most:
-            raise Refused(413, f"a request has at most {most} bytes")
+    try:
+        async with asyncio.timeout(SENDING):
+            async for part in request.stream():
+                content += part
+                if len(content) > most:
+                    raise Refused(413, f"a request has at most {most} bytes")
+    except TimeoutError:
+        raise Refused(408, f"the request took longer than {SENDING:g} s") from None
     return bytes(content)
 
 

@@ -15,18 +15,28 @@ SPELLED = (
     "Names, rare words and numbers of several digits are spelled out in pieces and "
     "often come out wrong."
 )
-# What the card of a preset of the scale `tatoeba` says instead of the recipe's.
-OF_TATOEBA = {
-    "intended_use": (
-        "Teaching, products and tests of serving, commercial ones too. It translates "
-        "short everyday sentences; it is no general translator."
-    ),
-    "weaknesses": [
-        "Long sentences, and anything unlike everyday phrases: captions of pictures, "
-        "news, law, technical text.",
-        SPELLED,
-    ],
-}
+UNLIKE = (
+    "Long sentences, and anything unlike captions and everyday phrases: news, law, "
+    "technical text."
+)
+UNLIKE_TATOEBA = (
+    "Long sentences, and anything unlike everyday phrases: captions of pictures, news, "
+    "law, technical text."
+)
+USE_OF_TATOEBA = (
+    "Teaching, products and tests of serving, commercial ones too. It translates short "
+    "everyday sentences; it is no general translator."
+)
+
+
+def of_tatoeba(card: dict[str, Any]) -> dict[str, Any]:
+    """Returns a recipe's card as that of a preset of the scale `tatoeba`.
+
+    Args:
+        card: the card's metadata that no run can know.
+    """
+    told = [UNLIKE_TATOEBA if x == UNLIKE else x for x in card["weaknesses"]]
+    return {**card, "intended_use": USE_OF_TATOEBA, "weaknesses": told}
 
 
 def origin(run: Any) -> dict[str, Any]:

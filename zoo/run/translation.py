@@ -17,7 +17,7 @@ from zoo.evaluation import (
     worst_translations,
 )
 from zoo.files import write_bytes
-from zoo.run.card_metadata import OF_TATOEBA
+from zoo.run.card_metadata import of_tatoeba
 from zoo.run.config import ConfigurationError
 from zoo.run.fine_tuning import (
     copy_weights,
@@ -312,7 +312,7 @@ class Translation:
         """The card's metadata that this run knows."""
         card, languages = self.run.recipe.card, self.data.languages
         if self.run.scale_name == "tatoeba":
-            card = {**card, **OF_TATOEBA}
+            card = of_tatoeba(card)
         direction = direction_name(*languages)
         tested = [self.data.tested(name, self.run.name) for name in self.data.tests]
         whole = [results[test.name] for test in tested if not test.language]

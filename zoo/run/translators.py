@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from zoo.run.card_metadata import SPELLED
+from zoo.run.card_metadata import SPELLED, UNLIKE
 from zoo.run.config import ConfigurationError
 from zoo.run.recipe import (
     ClassArguments,
@@ -314,8 +314,7 @@ def card(
         ),
         "weaknesses": [
             *weaknesses,
-            "Long sentences, and anything unlike captions and everyday phrases: news, "
-            "law, technical text.",
+            UNLIKE,
             SPELLED,
         ],
         "paper": paper,

@@ -32,6 +32,7 @@ class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
         ValueError: for a shape or a length out of range.
 
     Example:
+        >>> import numpy as np
         >>> from zoo.text import Tokenizer, train_tokenizer
         >>> proto = train_tokenizer(["a red ring"], 7, model_type="word")
         >>> preprocessor = CaptionPreprocessor(Tokenizer(proto), (16, 16, 3), 5)

@@ -74,14 +74,14 @@ def tune_process() -> None:
     _keep_programs()
 
 
-def start_backend(devices: bool = True) -> None:
+def start_backend(devices: bool = True, presets_only: bool = False) -> None:
     """Imports Keras and KerasHub, quietly and without what the backend doesn't need.
 
     The dozen lines that TensorFlow prints at its start, most of them about missing
     GPUs, are only shown if the start fails. Under JAX and PyTorch, KerasHub is kept
     from importing TensorFlow, which takes 2 to 3 s and 0.5 GB: zoo doesn't need it
-    there. Nor does it need what Keras imports for pictures, data frames, notebooks and
-    Orbax, and KerasHub for Kaggle's hub, which takes a third of the rest.
+    there. Importing matplotlib, IPython and, under other backends, jax, which Keras
+    does for what zoo doesn't use, takes time as well; they are hidden from it, too.
 
     Every command of `zoo` that loads a preset and every recipe calls it. For Python
     programs, docs/performance.md says what to set.
@@ -89,6 +89,9 @@ def start_backend(devices: bool = True) -> None:
     Args:
         devices: whether to look for devices now, which prints messages, too. A
             distributed run must be set up before.
+        presets_only: whether nothing but zoo's presets is used in this process. Then
+            pandas and kagglehub are hidden, too: Keras takes no data frames any more,
+            and KerasHub loads nothing from Kaggle.
 
     Raises:
         ImportError: if the backend is unknown, or it or a package that it needs is
@@ -96,7 +99,9 @@ def start_backend(devices: bool = True) -> None:
     """
     check_backend()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    unused = ["matplotlib", "pandas", "IPython", "kagglehub"]
+    unused = ["matplotlib", "IPython"]
+    if presets_only:
+        unused += ["pandas", "kagglehub"]
     if configured_backend() != "jax":
         unused.append("jax")
     with _standard_error_kept():

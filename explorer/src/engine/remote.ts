@@ -50,7 +50,7 @@ export class RemoteEngine implements Engine {
     const file = body instanceof Blob;
     const response = await fetch(new URL(path, this.base), {
       method: "POST",
-      headers: { "Content-Type": file ? body.type : "application/json" },
+      headers: { "Content-Type": file ? body.type || "image/png" : "application/json" },
       body: file ? body : JSON.stringify(body),
       signal,
     });

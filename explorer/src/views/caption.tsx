@@ -36,10 +36,8 @@ export function Caption(props: {
   const row = highlight?.side === "target" ? highlight.index : props.row;
   const place = highlight?.side === "source" ? highlight.index : null;
   const weights = grid.weights[row] ?? null;
-  const describe = (at: number) => {
-    const list = mostOf(grid.weights.map((one) => one[at] ?? 0), (word) => grid.rows[word]!);
-    return weights ? t.placeWeight(name(at), percentOf(weights[at] ?? 0)) : t.placeWords(name(at), list);
-  };
+  const looked = (at: number) => t.placeWords(name(at), mostOf(grid.weights.map((one) => one[at] ?? 0), (word) => grid.rows[word]!));
+  const describe = (at: number) => (weights ? t.placeWeight(name(at), percentOf(weights[at] ?? 0)) : looked(at));
   return (
     <div class="caption-view" ref={box}>
       <Picture
@@ -56,8 +54,8 @@ export function Caption(props: {
         width={Math.min(width, MOST)}
         name={props.export}
       />
-      <Words {...props} row={row} place={place} nameOf={name} />
-      <p class="readout">{place !== null && t.placeWords(name(place), mostOf(grid.weights.map((one) => one[place] ?? 0), (word) => grid.rows[word]!))}</p>
+      <Words {...props} row={row} chosen={props.row} place={place} nameOf={name} />
+      <p class="readout">{place !== null && looked(place)}</p>
     </div>
   );
 }
@@ -67,6 +65,7 @@ function Words(props: {
   grid: Grid;
   dark: boolean;
   row: number;
+  chosen: number;
   place: number | null;
   nameOf: (place: number) => string;
   onHighlight: (highlight: Highlight | null) => void;
@@ -98,7 +97,7 @@ function Words(props: {
             type="button"
             class={`caption-word${index === row ? " self" : ""}`}
             tabIndex={index === active ? 0 : -1}
-            aria-pressed={index === row}
+            aria-pressed={index === props.chosen}
             aria-label={t.captionWord(word, mostOf(weights, props.nameOf))}
             {...(share !== null && share > 0.02 ? { style: { background: colour(share, dark), color: ink(share, dark) } } : {})}
             onMouseEnter={() => props.onHighlight({ side: "target", index })}

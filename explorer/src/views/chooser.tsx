@@ -43,8 +43,18 @@ export function Chooser(props: { picture: string; pictures: Pictures; onChange: 
       event.preventDefault();
       void take(file);
     };
-    addEventListener("paste", onPaste);
-    return () => removeEventListener("paste", onPaste);
+    // A file that is dropped beside it would replace the page.
+    const onDrag = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      setOver(event.type === "dragover");
+      if (event.type === "drop") void take(event.dataTransfer.files[0]);
+    };
+    const listeners = { paste: onPaste, dragover: onDrag, dragleave: onDrag, drop: onDrag };
+    for (const [name, listener] of Object.entries(listeners)) addEventListener(name, listener as EventListener);
+    return () => {
+      for (const [name, listener] of Object.entries(listeners)) removeEventListener(name, listener as EventListener);
+    };
   }, [pictures]);
 
   const button = (key: string, source: string, label: string, pressed: boolean, onClick?: () => void) => (
@@ -56,16 +66,6 @@ export function Chooser(props: { picture: string; pictures: Pictures; onChange: 
     <section
       class={`chooser${over ? " over" : ""}`}
       aria-labelledby={`${id}l`}
-      onDragOver={(event: DragEvent) => {
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event: DragEvent) => {
-        event.preventDefault();
-        setOver(false);
-        void take(event.dataTransfer?.files[0]);
-      }}
     >
       <p class="label" id={`${id}l`}>
         {t.picture}

@@ -69,6 +69,7 @@ export function Heatmap(props: {
     svg.current?.querySelector<SVGElement>(`[data-cell="${row}.${column}"]`)?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's zoom, say
     const [row, column] = active;
     const across = moved(event.key, column, columns);
     const down = moved(event.key, row, rows, true);

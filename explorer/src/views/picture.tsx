@@ -47,6 +47,7 @@ export function Picture(props: {
     svg.current?.querySelector<SVGElement>(`[data-place="${place}"]`)?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's zoom, say
     const [row, column] = [Math.floor(active / columns), active % columns];
     const across = moved(event.key, column, columns);
     const down = moved(event.key, row, rows, true);

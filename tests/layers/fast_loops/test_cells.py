@@ -55,7 +55,7 @@ CELLS = {
     "somebody's": lambda: Minimal(),
 }
 # The loops that compiled backends prepare in another way each.
-DEFAULT = ("lstm", "gru", "rnn")
+DEFAULT = ("lstm", "gru", "gru, reset after", "rnn")
 KINDS = [name if name in DEFAULT else once(name) for name in CELLS]
 
 

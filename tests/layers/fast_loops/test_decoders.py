@@ -47,7 +47,7 @@ ATTENTION_CELLS = {
         MultiplicativeAttention("general"),
     ),
 }
-# Under each backend those whose loops it prepares; the others under PyTorch.
+# Under each backend one with input feeding and one without; the others under PyTorch.
 EVERYWHERE = {("lstm, general", True), ("gru and rnn, additive", False)}
 CONTEXT_CELLS = {
     "gru": lambda: ContextCell(GRUCell(6), AdditiveAttention(5)),

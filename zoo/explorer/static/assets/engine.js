@@ -1,1 +1,1 @@
-export{t as createEngine}from"./engine-C3JS2k-q.js";
+export{t as createEngine}from"./engine-Qp03omIl.js";
