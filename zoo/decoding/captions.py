@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zoo.checks import positive
-from zoo.decoding.batches import pad_batch
+from zoo.decoding.batches import batch_shape, pad_batch
 from zoo.decoding.translating import Engine, Stepping
 from zoo.plots.images import plot_caption
 from zoo.strings import check_texts
@@ -298,7 +298,7 @@ def _batches(
     """
     for start in range(0, len(numbers), batch_size):
         part = numbers[start : start + batch_size]
-        height = max(min(1 << (len(part) - 1).bit_length(), batch_size), len(part))
+        height, _ = batch_shape([[]] * len(part), batch_size, 0)
         yield part, [*part, *[part[0]] * (height - len(part))]
 
 

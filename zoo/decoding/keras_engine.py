@@ -60,13 +60,10 @@ def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterato
         batches: its arguments.
     """
     batches = list(batches)
-    most = min(len(batches), _cores())
-    if most < 2:
-        yield from map(function, batches)
-    elif keras.backend.backend() != "torch":
-        yield from in_threads(most, function, batches)
-    else:
-        yield from _in_shared_threads(most, function, batches)
+    most = max(1, min(len(batches), _cores()))
+    torch = keras.backend.backend() == "torch"
+    apply = _in_shared_threads if torch and most > 1 else in_threads
+    yield from apply(most, function, batches)
 
 
 def _in_shared_threads(most, function, batches):

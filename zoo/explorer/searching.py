@@ -18,7 +18,7 @@ from zoo.text.rows import END_ID, START_ID, bucket, pad_rows
 
 
 class Source(NamedTuple):
-    """What a search reads.
+    """A source as a search reads it.
 
     Attributes:
         array: the encoder's input, of one row.
