@@ -1,9 +1,11 @@
+import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, to_numpy
+from tests.harness import close, gradients, penalty_gradients, to_numpy
 from zoo.layers.functional import (
+    custom_gradient,
     fresh,
     gather_rows,
     masked_softmax,
@@ -77,3 +79,24 @@ def test_fresh_gives_other_values_each_time():
     one = fresh("random_uniform")
     first, second = one((4, 4)), fresh(one)((4, 4))
     assert np.abs(to_numpy(first) - to_numpy(second)).max() > 0
+
+
+def test_a_gradient_takes_no_second_forward_pass():
+    variable, calls = keras.Variable(np.array([3.0, -2.0], "float32")), []
+
+    @custom_gradient
+    def cube(x):
+        calls.append(x)
+        return x**3, lambda upstream: (3 * x**2 * upstream,)
+
+    value, (found,) = gradients([variable], lambda: ops.sum(cube(variable.value)))
+    assert value == 19
+    close(found, [27, 12])
+    assert len(calls) == 1
+    # One of a gradient does under torch, which would take x for a constant.
+    x = ops.convert_to_tensor(np.array([1.0, 2.0], "float32"))
+    (found,) = penalty_gradients(
+        [variable], lambda x: ops.sum(cube(x * variable.value)), x
+    )
+    # d/dv Σ (3 x² v³)² = 54 x⁴ v⁵
+    close(found, [54 * 3.0**5, 54 * 16 * (-2.0) ** 5])

@@ -186,7 +186,8 @@ def custom_gradient(function: Any) -> Callable:
 
 def is_recorded(x: Tensor) -> bool:
     """Whether torch records a gradient of `x`; False under the other backends."""
-    return getattr(x, "requires_grad", False) and x[None].requires_grad
+    # A product of no elements, since views ask for gradients where none are recorded.
+    return getattr(x, "requires_grad", False) and (x[None][:0] * 1).requires_grad
 
 
 def gather_rows(values: Tensor, index: Tensor) -> Tensor:
