@@ -7,7 +7,7 @@ from tests.presets_for_tests import make_preset, save_translator
 from tests.test_import import python
 from zoo import loading, plots
 from zoo.cli import main
-from zoo.decoding import Translation
+from zoo.decoding import Caption, Translation
 
 pytestmark = pytest.mark.once
 
@@ -132,6 +132,23 @@ def test_records_of_translations(tasks, drawn, tmp_path, capsys):
     assert columns(drawn[0].axes[1]) == ["a", "small", "cat"]
 
 
+def test_the_record_of_a_caption(tasks, drawn, tmp_path, capsys):
+    image, weights = np.zeros((4, 6, 3), "uint8"), np.full((3, 2, 3), 1 / 6)
+    record = Caption("a ring", -1.0, ["▁a", "▁ri", "ng"], image, weights)
+    (tmp_path / "ring.json").write_text(record.to_json())
+    given = ["--json", str(tmp_path / "ring.json")]
+    out = str(tmp_path / "ring.svg")
+    for words, more in ((["a", "ring"], []), (["a", "ri", "-ng"], ["--pieces"])):
+        assert main(["plot", *given, "--output", out, *more]) == 0
+        titles = [axes.get_title() for axes in drawn[-1].axes]
+        assert titles == ["", *(f"{word}  17 %" for word in words)]
+        assert [text.get_text() for text in drawn[-1].texts] == ["a ring"]
+    assert not tasks
+    capsys.readouterr()
+    assert main(["plot", *given, *given, "--output", out]) == 2
+    assert "--json draws one caption, received 2 files" in capsys.readouterr().err
+
+
 OUT = ["--output", "OUT.png"]
 
 
@@ -150,10 +167,10 @@ OUT = ["--output", "OUT.png"]
         (["--json", "OUT/log.csv", "--log", "y", *OUT], "or --json, or --log"),
         (["--json", "OUT/none", *OUT], "No such file"),
         (["--json", "OUT", *OUT], "it is a folder"),
-        (["--json", "OUT/log.csv", *OUT], "log.csv: a translation's record must be"),
+        (["--json", "OUT/log.csv", *OUT], "log.csv: a record must be JSON"),
         (
             ["--json", "OUT/list.json", *OUT],
-            "list.json: a translation's record must be",
+            "list.json: a record must be a JSON object",
         ),
         (["--log", "OUT", *OUT], "no epoch yet"),
         (["--log", "OUT/none", *OUT], "No such file"),

@@ -234,6 +234,7 @@ def test_other_json_is_refused(change, message):
         ("{", "must be JSON"),
         ("[" * 100_000, "must be JSON"),
         ("[]", "a JSON object. Received: list"),
+        ("null", "a JSON object. Received: NoneType"),
         ('{"text": "Hund"}', "Received: 'score' missing"),
     ],
 )

@@ -43,8 +43,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--json",
         metavar="RECORD",
         action="append",
-        help="draw the translation in this JSON file, as the explorer or "
-        "Translation.to_json writes it; may be repeated",
+        help="draw the translation or the caption in this JSON file, as the explorer "
+        "or a record's to_json writes it; may be repeated, for translations",
     )
     command.add_argument(
         "--output", metavar="FILE", required=True, help="picture: FILE.png or FILE.svg"
@@ -72,11 +72,14 @@ def run(arguments: argparse.Namespace) -> None:
     with bad_input():
         check_ending(arguments.output)
     check_files(arguments.json or [], arguments.output)
-    records = [_record(path) for path in arguments.json or []]
+    records = [_record(path, len(arguments.json)) for path in arguments.json or []]
     need_matplotlib()
     if arguments.log:
         with bad_input((ValueError, OSError)):
             figure = plots.plot_training(arguments.log)
+    elif records and hasattr(records[0], "image"):
+        [record] = records
+        figure = record.plot(words=not arguments.pieces, title=record.text)
     elif records:
         titles = [Path(path).stem for path in arguments.json]
         figure = plots.plot_alignments(records, titles, _words(arguments))
@@ -86,12 +89,17 @@ def run(arguments: argparse.Namespace) -> None:
     print(arguments.output)
 
 
-def _record(path):
-    """Reads a JSON file."""
-    from zoo.decoding import Translation  # here, since it imports NumPy
+def _record(path, count):
+    """Reads one of `count` JSON files: a translation, or the one caption."""
+    from zoo.decoding import Caption, Translation  # here, since they import NumPy
+    from zoo.decoding.records import read_object
 
     with bad_input((ValueError, OSError), f"{path}"):
-        return Translation.from_json(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        kind = Caption if "image" in read_object(text) else Translation
+        if kind is Caption and count > 1:
+            raise ValueError(f"--json draws one caption, received {count} files")
+        return kind.from_json(text)
 
 
 def _words(arguments):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from zoo.decoding.ensemble import Ensemble
     from zoo.decoding.forced import align_ids, score_ids
     from zoo.decoding.labels import Classification
-    from zoo.decoding.records import Translation, format_alignment
+    from zoo.decoding.records import Record, Translation, format_alignment
     from zoo.decoding.translation import search_ids, translate
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "ensemble": ["Ensemble"],
         "forced": ["align_ids", "score_ids"],
         "labels": ["Classification"],
-        "records": ["Translation", "format_alignment"],
+        "records": ["Record", "Translation", "format_alignment"],
         "translation": ["search_ids", "translate"],
     },
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from zoo.checks import positive
 from zoo.decoding.batches import batch_shape, pad_batch
+from zoo.decoding.records import Record
 from zoo.decoding.translating import Engine, Stepping
 from zoo.plots.images import plot_caption
 from zoo.strings import check_texts
@@ -17,7 +18,7 @@ from zoo.text.translation import needed_preprocessor
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Caption:
+class Caption(Record):
     """A caption and its image. Records compare by identity.
 
     Attributes:
@@ -60,6 +61,22 @@ class Caption:
                 ends = [*starts, len(self.tokens)]
                 merged["log_probs"] = np.add.reduceat(self.log_probs, ends)
         return dataclasses.replace(self, **merged)
+
+    @staticmethod
+    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
+        rows = len(values["tokens"])
+        return {
+            "score": (),
+            "image": (None, None, None),
+            "alignment": (rows, None, None),
+            "log_probs": (rows + 1,),
+        }
+
+    @classmethod
+    def _refine(cls, values: dict[str, Any]) -> None:
+        image = values["image"]
+        if (image % 1 == 0).all() and image.min() >= 0 and image.max() <= 255:
+            values["image"] = image.astype("uint8")
 
 
 class Captioning(Stepping):

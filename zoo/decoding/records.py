@@ -1,8 +1,8 @@
-"""`Translation`, the record of one translation, and its alignment as text."""
+"""`Record`, in JSON; `Translation`, that of one translation; alignments as text."""
 
 import dataclasses
 import json
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -10,8 +10,70 @@ from zoo.plots.alignment import plot_alignment
 from zoo.text.pieces import labels, right_to_left, words_of
 
 
+class Record:
+    """A dataclass of texts, numbers and arrays that has a form in JSON."""
+
+    def to_json(self) -> str:
+        """Returns the record as a JSON object with a member for each attribute.
+
+        Arrays become nested lists. `zoo plot --json` draws such a file; the explorer
+        saves a translation as one.
+
+        Raises:
+            ValueError: if a number is not finite: JSON has no such number.
+
+        Example:
+            >>> record = Translation("Hund", -1.0, ["▁Hund"], ["▁dog"], np.ones((1, 1)))
+            >>> record.to_json()[:46]
+            '{"text": "Hund", "score": -1.0, "tokens": ["▁H'
+        """
+        values = {x.name: getattr(self, x.name) for x in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return json.dumps(
+            values,
+            ensure_ascii=False,
+            allow_nan=False,
+            default=lambda array: np.asarray(array).tolist(),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Returns the record that `to_json` wrote, its arrays as NumPy's.
+
+        Args:
+            text: a JSON object. Attributes that may be None may be missing.
+
+        Raises:
+            ValueError: if it is anything else, or its members do not fit together.
+
+        Example:
+            >>> pieces = ["▁Hun", "d"], ["▁dog"]
+            >>> record = Translation("Hund", -1.0, *pieces, np.ones((2, 1)))
+            >>> Translation.from_json(record.to_json()).alignment.shape
+            (2, 1)
+        """
+        values = _members(cls, text)
+        for name, shape in cls._shapes(values).items():
+            if values.get(name) is None and name in _optional(cls):
+                continue
+            values[name] = _numbers(cls, name, values[name], shape)
+        values["score"] = float(values["score"])
+        if values["alignment"].min(initial=0) < 0:
+            _refuse(cls, "an object whose `alignment` has no negative weight", "one")
+        cls._refine(values)
+        return cls(**values)
+
+    @staticmethod
+    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
+        """Returns the shape of each member of numbers; None is any size."""
+        raise NotImplementedError
+
+    @classmethod
+    def _refine(cls, values: dict[str, Any]) -> None:
+        """Checks members against each other, and gives arrays their dtypes."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class Translation:
+class Translation(Record):
     """One translation and its source. Records compare by identity.
 
     Attributes:
@@ -45,47 +107,6 @@ class Translation:
             A matplotlib `Figure`, which notebooks display and `zoo.plots.save` saves.
         """
         return plot_alignment(self, **options)
-
-    def to_json(self) -> str:
-        """Returns the record as a JSON object with a member for each attribute.
-
-        Arrays become nested lists. The explorer saves this format, and `zoo plot
-        --json` draws it.
-
-        Raises:
-            ValueError: if a number is not finite: JSON has no such number.
-
-        Example:
-            >>> record = Translation("Hund", -1.0, ["▁Hund"], ["▁dog"], np.ones((1, 1)))
-            >>> record.to_json()[:46]
-            '{"text": "Hund", "score": -1.0, "tokens": ["▁H'
-        """
-        values = {
-            field.name: getattr(self, field.name) for field in dataclasses.fields(self)
-        }
-        for name in _ARRAYS:
-            if values[name] is not None:
-                values[name] = np.asarray(values[name]).tolist()
-        values["score"] = float(self.score)
-        return json.dumps(values, ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Translation":
-        """Returns the record that `to_json` wrote, its arrays as NumPy's.
-
-        Args:
-            text: a JSON object. `focus`, `windows` and `log_probs` may be missing.
-
-        Raises:
-            ValueError: if it is anything else, or its members do not fit together.
-
-        Example:
-            >>> pieces = ["▁Hun", "d"], ["▁dog"]
-            >>> record = Translation("Hund", -1.0, *pieces, np.ones((2, 1)))
-            >>> Translation.from_json(record.to_json()).alignment.shape
-            (2, 1)
-        """
-        return cls(**_members(text))
 
     def merge_words(self) -> "Translation":
         """Returns the same translation with words instead of pieces.
@@ -139,71 +160,99 @@ class Translation:
             )
         return dataclasses.replace(self, **merged)
 
+    @staticmethod
+    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
+        rows, columns = len(values["tokens"]), len(values["source_tokens"])
+        return {
+            "score": (),
+            "alignment": (rows, columns),
+            "focus": (rows,),
+            "windows": (rows, 2),
+            "log_probs": (rows + 1,),
+        }
+
+    @classmethod
+    def _refine(cls, values: dict[str, Any]) -> None:
+        windows = values.get("windows")
+        if (values.get("focus") is None) != (windows is None):
+            wanted = "an object with both `focus` and `windows`, or neither"
+            _refuse(cls, wanted, "one of them")
+        if windows is None:
+            return
+        columns = len(values["source_tokens"])
+        if ((windows < 0) | (windows >= columns) | (windows % 1 != 0)).any():
+            _refuse(cls, "an object whose `windows` are source positions", "others")
+        values["windows"] = windows.astype(int)
+
 
 # === JSON ===
 
-_ARRAYS = "alignment", "focus", "windows", "log_probs"
 
+def read_object(text: str) -> dict[str, Any]:
+    """Returns the members of a record's JSON.
 
-def _members(text):
-    """Returns the attributes that a JSON object has, checked."""
+    Raises:
+        ValueError: if it is no JSON object.
+    """
     try:
         values = json.loads(text, parse_constant=float)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"a translation's record must be JSON: {error}") from None
+        raise ValueError(f"a record must be JSON: {error}") from None
     if not isinstance(values, dict):
-        _refuse("a JSON object", type(values).__name__)
-    fields = [field.name for field in dataclasses.fields(Translation)]
-    missing = [name for name in fields[:5] if name not in values]
-    unknown = [name for name in values if name not in fields]
-    if missing or unknown:
-        received = f"{missing[0]!r} missing" if missing else repr(unknown[0])
-        _refuse(f"an object with the members {', '.join(fields)}", received)
-    if not isinstance(values["text"], str):
-        _refuse("an object whose `text` is a string", repr(values["text"]))
-    for name in ("tokens", "source_tokens"):
-        texts = values[name]
-        if not isinstance(texts, list) or not all(isinstance(x, str) for x in texts):
-            _refuse(f"an object whose `{name}` is a list of strings", repr(texts))
-    rows, columns = len(values["tokens"]), len(values["source_tokens"])
-    shapes = {"score": (), "alignment": (rows, columns), "focus": (rows,)}
-    shapes |= {"windows": (rows, 2), "log_probs": (rows + 1,)}
-    for name, shape in shapes.items():
-        if name in _ARRAYS[1:] and values.get(name) is None:
-            continue
-        values[name] = _numbers(name, values[name], shape)
-    values["score"] = float(values["score"])
-    if values["alignment"].min(initial=0) < 0:
-        _refuse("an object whose `alignment` has no negative weight", "one")
-    if (values.get("focus") is None) != (values.get("windows") is None):
-        _refuse("an object with both `focus` and `windows`, or neither", "one of them")
-    if values.get("windows") is not None:
-        windows = values["windows"]
-        if ((windows < 0) | (windows >= columns) | (windows % 1 != 0)).any():
-            _refuse("an object whose `windows` are source positions", "others")
-        values["windows"] = windows.astype(int)
+        raise ValueError(
+            f"a record must be a JSON object. Received: {type(values).__name__}"
+        )
     return values
 
 
-def _numbers(name, value, shape):
+def _optional(cls):
+    """The names of the attributes that may be None."""
+    return [x.name for x in dataclasses.fields(cls) if x.default is None]
+
+
+def _members(cls, text):
+    """Returns the attributes that a JSON object has; their names and texts fit."""
+    values, fields = read_object(text), dataclasses.fields(cls)
+    names, optional = [field.name for field in fields], _optional(cls)
+    missing = [x for x in names if x not in values and x not in optional]
+    unknown = [name for name in values if name not in names]
+    if missing or unknown:
+        received = f"{missing[0]!r} missing" if missing else repr(unknown[0])
+        _refuse(cls, f"an object with the members {', '.join(names)}", received)
+    if not isinstance(values["text"], str):
+        _refuse(cls, "an object whose `text` is a string", repr(values["text"]))
+    for name in (field.name for field in fields if field.type == list[str]):
+        texts = values[name]
+        if not isinstance(texts, list) or not all(isinstance(x, str) for x in texts):
+            _refuse(cls, f"an object whose `{name}` is a list of strings", repr(texts))
+    return values
+
+
+def _numbers(cls, name, value, shape):
     """Returns finite numbers in nested lists as an array of a shape."""
-    wanted = f"an object whose `{name}` has the shape {shape} and finite numbers"
+    told = str(shape).replace("None", "any")
+    wanted = f"an object whose `{name}` has the shape {told} and finite numbers"
     try:
         array = np.asarray(value)
     except ValueError:  # rows of different lengths
-        _refuse(wanted, "rows of different lengths")
+        _refuse(cls, wanted, "rows of different lengths")
     if not array.size and 0 in shape:
-        return np.zeros(shape)  # no row, or rows without a number
+        return np.zeros([size or 0 for size in shape])  # no row, or none with a number
     if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-        _refuse(wanted, repr(value))
-    if array.shape != shape:
-        _refuse(wanted, f"the shape {array.shape}")
+        _refuse(cls, wanted, repr(value))
+    fits = array.ndim == len(shape) and all(
+        size == wished if wished is not None else size > 0
+        for size, wished in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        _refuse(cls, wanted, f"the shape {array.shape}")
     return array.astype(float)
 
 
-def _refuse(wanted: str, received: str) -> NoReturn:
+def _refuse(cls: type, wanted: str, received: str) -> NoReturn:
     received = received if len(received) <= 60 else f"{received[:60]} …"
-    raise ValueError(f"a translation's record must be {wanted}. Received: {received}")
+    what = f"a {cls.__name__.lower()}'s record"
+    raise ValueError(f"{what} must be {wanted}. Received: {received}")
 
 
 # === Text ===
