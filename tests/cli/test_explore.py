@@ -37,7 +37,19 @@ def test_every_bundled_preset_is_served_by_default(served, capsys):
     assert {"luong_local", "dates", "birnn", "lstmn_lm", "show_attend_tell"} <= set(
         names
     )
-    assert "http://127.0.0.1:8650" in capsys.readouterr().err
+    errors = capsys.readouterr().err
+    assert "http://127.0.0.1:8650" in errors and "left out" not in errors
+
+
+def test_presets_that_are_not_downloaded_are_left_out(served, capsys, monkeypatch):
+    later = ["bahdanau", "transformer"]
+    monkeypatch.setattr("zoo.presets.pending", lambda name: name in later)
+    assert main(["explore"]) == 0
+    [(presets, *_)] = served
+    names = [card.name for card in list_presets()]
+    assert [name for name, _ in presets] == [n for n in names if n not in later]
+    errors = " ".join(capsys.readouterr().err.split())
+    assert "not downloaded yet: bahdanau, transformer; zoo explore NAME" in errors
 
 
 def test_chosen_presets_are_served(served, capsys):

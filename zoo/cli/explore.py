@@ -96,10 +96,7 @@ def _serve(arguments):
     from zoo.explorer import server
 
     server.require_server()
-    names = _given(arguments) or [
-        card.name for card in presets.list_presets() if not presets.pending(card.name)
-    ]
-    chosen = _named(names)
+    chosen = _named(_given(arguments) or _here())
     host, port = arguments.host or "127.0.0.1", arguments.port or 8650
     choose_backend(arguments.backend)
     start_keras()
@@ -115,6 +112,17 @@ def _serve(arguments):
         opening.daemon = True
         opening.start()
     server.serve(chosen, host, port, arguments.site)
+
+
+def _here():
+    """Returns the presets that need no download, and tells which others there are."""
+    names = [card.name for card in presets.list_presets()]
+    if later := [name for name in names if presets.pending(name)]:
+        progress(
+            f"left out, since not downloaded yet: {', '.join(later)}; zoo explore NAME "
+            "downloads those that it names"
+        )
+    return [name for name in names if name not in later]
 
 
 def _given(arguments):
