@@ -60,6 +60,9 @@ def upload(folder: StrPath, name: str, private: bool = False) -> str:
     https://huggingface.co/docs/hub/eval-results. Other files of the repository that
     loading would fetch (JSON, HDF5, assets) and other scores are deleted.
 
+    A task that was saved by `save_to_preset` has no card: KerasHub's `upload_preset`
+    uploads its folder, to Kaggle too, with a short page of its own.
+
     Args:
         folder: a preset folder with its card; see `zoo.presets.verify`.
         name: `hf://user/name`; the repository is made if there is none.
