@@ -300,7 +300,7 @@ def sst_accuracy(task: Any, split: str = "test") -> dict[str, float]:
         ValueError: for a model of other classes.
     """
     from zoo.data.texts import BINARY, FINE, load_sst
-    from zoo.decoding.labels import class_logits
+    from zoo.decoding.labels import class_logits, softmax
 
     classes = tuple(task.backbone.classes)
     if classes not in (tuple(BINARY), tuple(FINE)):
@@ -312,7 +312,7 @@ def sst_accuracy(task: Any, split: str = "test") -> dict[str, float]:
         data = load_sst(split, labels)
         logits = class_logits(task, task.preprocessor.encode(data.texts), 64)
         if five and labels == "binary":
-            shares = np.exp(logits - logits.max(-1, keepdims=True))
+            shares = softmax(logits)
             logits = np.stack([shares[:, :2].sum(-1), shares[:, 3:].sum(-1)], -1)
         found[labels] = float((logits.argmax(-1) == np.array(data.labels)).mean())
     return found

@@ -5,7 +5,7 @@ import pytest
 
 from tests.harness import randomize
 from zoo.decoding import batches, labels
-from zoo.decoding.labels import classify_ids, tag_words
+from zoo.decoding.labels import classify_ids, softmax, tag_words
 from zoo.models import (
     BiRNNTagger,
     BiRNNWords,
@@ -56,6 +56,14 @@ def test_long_texts_are_cut_before_they_are_classified(short):
     with pytest.warns(UserWarning, match="6 of 6 texts have more than 48 words .* cut"):
         found = classify_ids(task, rows)
     assert found.tolist() == classify_ids(task, [row[:48] for row in rows]).tolist()
+
+
+@pytest.mark.once
+def test_probabilities_of_large_logits():
+    logits = np.array([[1000.0, 1001.0, 1002.0], [-2.0, -2.0, -np.inf]], "float32")
+    powers = np.exp([0.0, 1.0, 2.0])
+    expected = [powers / powers.sum(), [0.5, 0.5, 0.0]]
+    np.testing.assert_allclose(softmax(logits), expected, rtol=1e-12)
 
 
 SIZES = {"hidden_dim": 5, "embedding_dim": 3, "initializer_range": 1.0}

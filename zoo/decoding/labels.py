@@ -123,7 +123,7 @@ class Classifying(Labelling):
                     weights,
                 )
                 for text, name, shares, weights in zip(
-                    given, names, _softmax(logits), attention, strict=True
+                    given, names, softmax(logits), attention, strict=True
                 )
             ]
         return found[0] if isinstance(texts, str) else found
@@ -209,7 +209,9 @@ def attended(task: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
     return found
 
 
-def _softmax(logits):
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Returns the probabilities of logits `(..., V)`, in float64."""
+    logits = logits.astype("float64")
     shares = np.exp(logits - logits.max(-1, keepdims=True))
     return shares / shares.sum(-1, keepdims=True)
 

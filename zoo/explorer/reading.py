@@ -9,10 +9,11 @@ from keras import tree
 
 from zoo.decoding.batches import LONGEST
 from zoo.decoding.compiled import compiled
+from zoo.decoding.labels import softmax
 from zoo.explorer import what_if
 from zoo.explorer.explored import Explored, result_of
 from zoo.explorer.options import Options
-from zoo.explorer.tracing import likeliest, softmax
+from zoo.explorer.tracing import likeliest
 from zoo.text.rows import END_ID, bucket, pad_rows
 
 

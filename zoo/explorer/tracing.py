@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo.decoding.beam_state import LOW, candidates, extend, score, step
+from zoo.decoding.labels import softmax
 from zoo.runtime.arrays import ArraySearch, log_sum_exp
 
 _SHOWN = 10  # likeliest words of a step
@@ -129,12 +130,6 @@ class _Kept:
     def step(self, token_ids, state, memory):
         self.logits, state, self.details = self.model.step(token_ids, state, memory)
         return self.logits, state, self.details["weights"]
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Returns the probabilities `(V,)` of logits, in float64."""
-    logits = logits.astype("float64")
-    return np.exp(logits - log_sum_exp(logits))
 
 
 def likeliest(logits: np.ndarray) -> list[tuple[int, float]]:

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo.checks import above_zero, positive
-from zoo.decoding.labels import Classifying, Tagging
+from zoo.decoding.labels import Classifying, Tagging, softmax
 from zoo.decoding.score import Scoring
-from zoo.runtime.arrays import log_sum_exp
 from zoo.runtime.graphs import Arrays, Graph, StepGraphs
 from zoo.strings import check_texts
 from zoo.text.prompts import PromptText
@@ -215,8 +214,7 @@ def _chooser(top_k, top_p, temperature):
     def choose(logits, streams):
         logits = logits.astype("float64") / (temperature or 1.0)
         order = np.argsort(-logits, axis=-1, kind="stable")[:, :top_k]
-        chances = np.exp(logits - log_sum_exp(logits, keepdims=True))
-        chances = np.take_along_axis(chances, order, axis=-1)
+        chances = np.take_along_axis(softmax(logits), order, axis=-1)
         before = np.cumsum(chances, axis=-1) - chances  # of more probable words
         chances *= before <= (1 if top_p is None else top_p)
         sums = np.cumsum(chances, axis=-1)
