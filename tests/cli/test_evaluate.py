@@ -169,7 +169,7 @@ def test_evaluate_says_what_it_needs(options, message, corpus, capsys, monkeypat
 
 
 def test_of_a_folder_the_test_is_scored(preset, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("zoo.cli.evaluate._task", lambda name: "tag")  # has no card
+    monkeypatch.setattr("zoo.cli.evaluate.describe", lambda name: ("tag", None))
     (tmp_path / "train.txt").write_text("a X\nb Y\nc Z\n")
     command = ["evaluate", str(preset), "--test", str(tmp_path)]
     assert main(command) == 2

@@ -3,11 +3,13 @@ import sys
 import numpy as np
 import pytest
 
+import zoo
 from tests.presets_for_tests import make_preset, save_translator
 from tests.test_import import python
 from zoo import loading, plots
 from zoo.cli import main
 from zoo.decoding import Caption, Translation
+from zoo.serving.manifest import write_manifest
 
 pytestmark = pytest.mark.once
 
@@ -100,6 +102,33 @@ def test_one_preset_twice_is_loaded_once(tasks, drawn, names, tmp_path):
     command = ["plot", "--preset", names["a"], "--preset", names["a"], "x"]
     assert main([*command, "--output", str(tmp_path / "x.svg")]) == 0
     assert len(drawn[0].axes) == 2 and len(tasks) == 1
+
+
+def test_an_export_is_drawn(tasks, drawn, tmp_path, monkeypatch):
+    folder = tmp_path / "exported/1"
+    folder.mkdir(parents=True)
+    described = {"task": "translate", "settings": {}, "graphs": {}}
+    write_manifest(folder, described)
+    model = FakeTask("x")
+    model.task_name = "translate"
+    monkeypatch.setattr(zoo.runtime, "load", lambda path: model, raising=False)
+    out = str(tmp_path / "x.svg")
+    assert main(["plot", str(folder.parent), "a dog", "--output", out]) == 0
+    [axes] = drawn[0].axes
+    assert rows(axes) == ["Ax", "DOGx"] and not tasks
+    assert axes.get_title(loc="left") == "exported"
+
+
+def test_an_engine_draws_a_preset(names, drawn, tmp_path, monkeypatch):
+    model, asked = FakeTask("x"), []
+    monkeypatch.setattr(
+        "zoo.cli.plot.use_engine",
+        lambda given, arguments, task: asked.append((given, arguments.engine)) or given,
+    )
+    monkeypatch.setattr("zoo.cli.plot.load_translator", lambda *_: model)
+    command = ["plot", names["a"], "a dog", "--engine", "onnx-int8"]
+    assert main([*command, "--output", str(tmp_path / "x.svg")]) == 0
+    assert asked == [([names["a"]], "onnx-int8")] and len(drawn) == 1
 
 
 def test_training_curves(drawn, tmp_path, capsys):

@@ -1,13 +1,16 @@
 import types
+from pathlib import Path
 
 import pytest
 
 import zoo
+from tests.cli.fakes import FakeTask
 from tests.presets_for_tests import FACTS, WORDS, save_translator
 from zoo import data, loading, presets
 from zoo.cli import main
 from zoo.decoding import Ensemble
 from zoo.presets.pages import write_card
+from zoo.serving.manifest import write_manifest
 
 pytestmark = pytest.mark.once
 
@@ -112,11 +115,36 @@ def test_what_an_export_cannot_do_is_refused_at_once(exported, saved, capsys):
         (["tag", exported, "a", "--backend=jax"], "received --backend jax"),
         (["translate", "--preset", one, "--preset", exported, "a"], "without exports"),
         (["generate", exported, "a", "--backend=jax"], "received --backend jax"),
-        (["evaluate", exported, "--data=x", "--split=y"], "is not a preset"),
+        (
+            ["evaluate", exported, "--data=x", "--split=y"],
+            "is not that of a zoo export",
+        ),
         (["export", exported], "is not a preset"),
     ):
         assert main(words) == 2, words
         assert reason in capsys.readouterr().err
+
+
+def test_an_export_is_scored(exported, corpus, monkeypatch, capsys):
+    folder = Path(exported, "3")
+    folder.mkdir()
+    described = {"task": "translate", "settings": {}, "graphs": {}}
+    model = FakeTask()
+    model.task_name = "translate"
+    monkeypatch.setattr(zoo.runtime, "load", lambda path: model, raising=False)
+    command = ["evaluate", exported, "--data", "toy", "--split", "test"]
+    for card in ({**FACTS, "files": {}}, None):
+        write_manifest(folder, {**described, "card": card})
+        assert main(command) == 0
+        assert capsys.readouterr().out.startswith("BLEU ")
+        # Without a card any languages are taken at their word.
+        assert main([*command, "--target", "fr"]) == (2 if card else 0)
+        told = "translates from en to de, received --target fr"
+        assert (told in capsys.readouterr().err) == bool(card)
+    assert [call["texts"] for call in model.calls] == [TEXTS] * 3
+    write_manifest(folder, {**described, "task": "caption"})
+    assert main(command) == 2
+    assert "exported cannot translate" in capsys.readouterr().err
 
 
 def test_a_damaged_export_is_named(exported, capsys):

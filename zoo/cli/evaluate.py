@@ -16,10 +16,10 @@ from zoo.cli.common import (
     progress,
     search_options,
 )
-from zoo.cli.presets import find_preset, load_task, load_translator, read_direction
+from zoo.cli.export import add_engine, use_engine
+from zoo.cli.presets import describe, load_task, load_translator, read_direction
 from zoo.cli.tag import tagged_line
 from zoo.cli.texts import check_files, open_output, places_in_warnings
-from zoo.presets.card import CARD_FILE, read_card
 from zoo.strings import counted
 
 HELP = "score a preset (several: an ensemble) on a corpus or your text"
@@ -48,6 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--target", help="language (default: the preset's)")
     command.add_argument("--limit", type=count, help="only the first LIMIT sentences")
     command.add_argument("--output", metavar="FILE", help="write the answers here")
+    add_engine(command)
     add_search(command)
 
 
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
         "classify": _classifier,
     }
     # Several presets have to be translators.
-    task = _task(names[0]) if len(names) == 1 else None
+    task = describe(names[0])[0] if len(names) == 1 else None
     if task and (evaluate := task_of.get(task)):
         no_search(arguments, names[0], task)
         return evaluate(names[0], arguments)
@@ -108,10 +109,9 @@ def _read_own_texts(kind, arguments):
     return _read_own(read_one, arguments, kind=kind)
 
 
-def _task(name):
-    """Returns a preset's task from its card, or None without a card."""
-    folder = find_preset(name)
-    return read_card(folder).task if (folder / CARD_FILE).is_file() else None
+def _load(name, arguments, task):
+    [name] = use_engine([name], arguments, task)
+    return load_task(name, arguments.backend, task)
 
 
 # === Translators ===
@@ -124,6 +124,7 @@ def _translators(names, arguments):
     sources = pairs.sources[: arguments.limit]
     references = pairs.references[: arguments.limit]
     corpus_scores(["."], [["."]])  # without sacrebleu, fail before the work
+    names = use_engine(names, arguments, "translate")
     task = load_translator(names, arguments.backend)
     progress(f"translating {counted(len(sources), 'sentence')}")
     began = time.perf_counter()
@@ -192,7 +193,7 @@ def _languages(names, arguments):
 def _tagger(name, arguments):
     data = _tagged(arguments)
     sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
-    task = load_task(name, arguments.backend, "tag")
+    task = _load(name, arguments, "tag")
     from zoo.evaluation import tag_accuracy
 
     began = time.perf_counter()
@@ -230,7 +231,7 @@ def _language_model(name, arguments):
     if arguments.output:
         raise BadInput("a language model has no answers to write: omit --output")
     texts = _sentences(arguments)[: arguments.limit]
-    task = load_task(name, arguments.backend, "generate")
+    task = _load(name, arguments, "generate")
     began = time.perf_counter()
     # As in the paper: one text, with the state carried over.
     perplexity = task.perplexity(texts, batch_size=1, carry_over=True)
@@ -269,7 +270,7 @@ def _classifier(name, arguments):
     data = _read_own_texts(labelled_kind(arguments.columns), arguments)
     texts = data.texts[: arguments.limit]
     labels = [data.names[label] for label in data.labels[: arguments.limit]]
-    task = load_task(name, arguments.backend, "classify")
+    task = _load(name, arguments, "classify")
     began = time.perf_counter()
     answers = task.classify(texts, batch_size=arguments.batch_size)
     seconds = time.perf_counter() - began
@@ -294,7 +295,7 @@ def _on_treebank(name, arguments):
             "--data sst scores all sentences and writes none, received also "
             f"{as_options(wrong)}"
         )
-    task = load_task(name, arguments.backend, "classify")
+    task = _load(name, arguments, "classify")
     progress(f"reading {arguments.data} {arguments.split}")
     with bad_input((ValueError, OSError), keep=DownloadError):
         found = sst_accuracy(task, arguments.split)

@@ -14,7 +14,8 @@ from zoo.cli.common import (
     search_options,
     split_presets,
 )
-from zoo.cli.presets import find_preset, load_translator
+from zoo.cli.export import add_engine, use_engine
+from zoo.cli.presets import describe, load_translator
 from zoo.cli.texts import check_files, places_in_warnings
 from zoo.plots.figure import check_ending, need_matplotlib, short_names
 
@@ -54,6 +55,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="draw the model's pieces instead of words; single characters always",
     )
+    add_engine(command)
     add_search(command)
 
 
@@ -112,9 +114,11 @@ def _alignments(arguments):
         raise BadInput("give both PRESET and TEXT (see zoo plot --help)")
     check_search(arguments)
     for name in names:
-        find_preset(name, "translate")
-    loaded = dict.fromkeys(names)
-    tasks = {name: load_translator([name], arguments.backend) for name in loaded}
+        describe(name, "translate")
+    tasks = {}
+    for name in dict.fromkeys(names):
+        engine = use_engine([name], arguments, "translate")
+        tasks[name] = load_translator(engine, arguments.backend)
     texts = [" ".join(text.splitlines()) for text in texts]
     results = {}
     for name, task in tasks.items():

@@ -9,8 +9,8 @@ from typing import Any
 from zoo import loading, presets
 from zoo.backend import check_backend, configured_backend
 from zoo.cli.common import BadInput, bad_input, progress
-from zoo.presets.card import CARD_FILE, read_card
-from zoo.serving.manifest import MANIFEST, newest
+from zoo.presets.card import CARD_FILE, Card, make_card, read_card
+from zoo.serving.manifest import MANIFEST, newest, read_manifest
 
 
 def find_preset(name: str, task: str | None = None) -> Path:
@@ -39,6 +39,29 @@ def find_preset(name: str, task: str | None = None) -> Path:
 def is_export(name: str) -> bool:
     """Returns whether a name is the folder of exported graphs, or of their versions."""
     return (newest(Path(name).expanduser()) / MANIFEST).is_file()
+
+
+def describe(name: str, task: str | None = None) -> tuple[str | None, Card | None]:
+    """Returns the task and the card of a preset or of exported graphs, if it has one.
+
+    Args:
+        name: what `zoo.load` accepts, or the folder of exported graphs.
+        task: see `find_preset`.
+
+    Raises:
+        BadInput: see `find_preset`; or if the export is damaged.
+    """
+    if not is_export(name):
+        folder = find_preset(name, task)
+        card = read_card(folder) if (folder / CARD_FILE).is_file() else None
+        return card.task if card else None, card
+    with bad_input():
+        _, manifest = read_manifest(newest(Path(name).expanduser()))
+        content = manifest.get("card")
+        card = make_card(content, f"the card in {name}") if content else None
+    if task not in (None, manifest["task"]):
+        raise BadInput(presets.cannot(name, task))
+    return manifest["task"], card
 
 
 def _load_export(name, backend, task):
@@ -146,7 +169,7 @@ def read_direction(names: Sequence[str]) -> list[str] | None:
     """Reads the source and target language of presets from their cards.
 
     Args:
-        names: each what `zoo.load` accepts.
+        names: each what `describe` takes.
 
     Returns:
         The two languages; None without a card.
@@ -156,10 +179,10 @@ def read_direction(names: Sequence[str]) -> list[str] | None:
     """
     first, common = "", None
     for name in names:
-        folder = find_preset(name, "translate")
-        if not (folder / CARD_FILE).is_file():
+        _, card = describe(name, "translate")
+        if card is None:
             continue
-        languages = list(read_card(folder).languages)
+        languages = list(card.languages)
         if len(languages) != 2:
             raise BadInput(
                 "a preset that translates should have two languages; the card of "
