@@ -13,7 +13,13 @@ from zoo.presets.card import (
     read_card,
     short_paper,
 )
-from zoo.presets.pages import presets_table, readme, replace_table, write_card
+from zoo.presets.pages import (
+    model_index,
+    presets_table,
+    readme,
+    replace_table,
+    write_card,
+)
 
 pytestmark = pytest.mark.backend_free
 
@@ -226,6 +232,17 @@ def test_readme_of_a_preset_that_reads_dates(tmp_path):
     text = (tmp_path / "dates" / "README.md").read_text()
     assert 'print(model.translate("Monday, 3 May 1999"))' in text
     assert 'metrics: ["exact"]' in text
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind"),
+    [("true captions", "accuracy"), ("exact captions", "exact_match")],
+)
+def test_a_captioners_scores_have_a_hubs_names(tmp_path, metric, kind):
+    scores = [{**FACTS["scores"][0], "metric": metric}]
+    [found] = model_index(make_preset(tmp_path, task="caption", scores=scores))
+    [told] = found["results"][0]["metrics"]
+    assert (told["type"], told["name"]) == (kind, metric)
 
 
 def test_table_is_put_between_the_markers(tmp_path):

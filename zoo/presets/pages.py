@@ -44,7 +44,7 @@ HUB_DATASETS = {
     "ud_english_ewt": "universal-dependencies/universal_dependencies",
 }
 # Metric -> a model hub's name for it, if it has another one.
-_HUB_METRICS = {"exact": "exact_match"}
+_HUB_METRICS = {"exact": "exact_match", "true": "accuracy"}
 
 
 def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:

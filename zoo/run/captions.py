@@ -10,18 +10,22 @@ from zoo.run.config import ConfigurationError
 from zoo.run.recipe import at_least, try_choices
 from zoo.training.optimizers import Optimizer
 
-DATA = ("scenes", "formulas")
 TESTED = 1000  # images of the test
 VALID = 300
+# What is counted of captions, by the data.
+ACCURACY = {"scenes": "true captions", "formulas": "exact captions"}
+# Of the scores on a card, what they say.
 SIGNATURES = {
-    "true": "share of captions that are true of the scene, beam 5",
-    "exact": "share of captions equal to the formula, beam 5",
-    "peak": "share of phrases at whose sharpest look the place of most attention meets "
-    "the thing",
-    "centre": "share of phrases at whose sharpest look the centre of attention lies on "
-    "the thing",
-    "mass": "mean attention to places that meet the thing, at a phrase's sharpest look",
-    "word peak": "as peak, of each word of size, colour or shape by itself",
+    "true captions": "share of captions that are true of the scene, beam 5",
+    "exact captions": "share of captions equal to the formula, beam 5",
+    "attention peak": "share of phrases at whose sharpest look the place of most "
+    "attention meets the thing",
+    "attention centre": "share of phrases at whose sharpest look the centre of "
+    "attention lies on the thing",
+    "attention mass": "mean attention to places that meet the thing, at a phrase's "
+    "sharpest look",
+    "attention peak of words": "as attention peak, of each word of size, colour or "
+    "shape by itself",
 }
 
 
@@ -55,7 +59,7 @@ class Captions:
     def __post_init__(self) -> None:
         least = {"epochs": 1, "images": 1, "batch_size": 1, "buckets": 1}
         at_least(self, **least, patience=1)
-        one_of("data", self.data, DATA)
+        one_of("data", self.data, ACCURACY)
 
 
 def check(settings: Captions, changes: Any) -> None:
@@ -74,7 +78,7 @@ def examples(data: str, count: int, split: str) -> list[Any]:
     """Draws examples with `caption`, `boxes`, `draw` and `is_true`.
 
     Args:
-        data: one of `DATA`.
+        data: one of `ACCURACY`.
         count: their number.
         split: "train", "valid" or "test".
     """
@@ -119,21 +123,23 @@ def train(run: Any) -> dict[str, Any]:
     task = ShowAttendTellCaptioner(backbone, preprocessor)
     held_out = np.stack([example.draw() for example in valid])
 
+    watched = f"val_{ACCURACY[settings.data].replace(' ', '_')}"
+
     def validate(_):
         texts = task.caption(held_out, beam_size=1, batch_size=100)
-        return {"val_true": _true(valid, texts)}
+        return {watched: _true(valid, texts)}
 
     run.fit(
         task,
         _batches(settings, images, rows, run.seed),
         SmoothedCrossEntropy(**settings.loss),
         validate,
-        Monitor("val_true", "max"),
+        Monitor(watched, "max"),
         backbone=backbone,
     )
     task = run.save(task)
     results = scores(task, settings.data)
-    shown = "  ".join(f"{name} {value:.2f}" for name, value in results.items())
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in results.items())
     run.say(f"test: {shown}")
     if run.scale_name != "tiny":
         run.write_card(task, **_card(run, task, results))
@@ -145,15 +151,15 @@ def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
 
     Args:
         task: the captioner.
-        data: one of `DATA`.
+        data: one of `ACCURACY`.
         count: images. Default: 1,000.
 
     Returns:
-        dict of percentages: "true" (of formulas "exact"), the captions that are true of
+        dict of percentages by the names of `SIGNATURES`: the captions that are true of
         their images; and while the model reads the captions that the images were drawn
         with, those of `zoo.evaluation.grounding`: at the sharpest look of each phrase
-        ("a small red star": its word with the highest weight), and "word peak" of each
-        naming word by itself.
+        ("a small red star": its word with the highest weight), and of each naming word
+        by itself. "attention mass by chance" is the mass if attention were even.
     """
     from zoo.evaluation import grounding
 
@@ -169,12 +175,14 @@ def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
             sharpest = alphas[first:end].max(axis=(1, 2)).argmax()
             looks.append(alphas[first + sharpest][None])
             named.append([row[end - 1]])
-    by_word = grounding(weights, boxes)
-    name = "true" if data == "scenes" else "exact"
+    by_phrase, by_word = grounding(looks, named), grounding(weights, boxes)
     return {
-        name: _true(tests, texts),
-        **grounding(looks, named),
-        "word peak": by_word["peak"],
+        ACCURACY[data]: _true(tests, texts),
+        "attention peak": by_phrase["peak"],
+        "attention centre": by_phrase["centre"],
+        "attention mass": by_phrase["mass"],
+        "attention mass by chance": by_phrase["chance"],
+        "attention peak of words": by_word["peak"],
     }
 
 
