@@ -140,6 +140,25 @@ def test_the_loss_is_named(whole):
     assert told in open(write_report(str(whole))).read()
 
 
+def test_other_runs_have_their_scores_by_name(folder):
+    """As those of a captioner, before and after its scores got longer names."""
+    scenes = {"true captions": 68.6012, "word peak": 12.25}
+    results = {"scenes": scenes, "accuracy": {"dev": 0.5, "sst": {"fine": 0.25}}}
+    (folder / "results.json").write_text(json.dumps(results))
+    log = LOG.replace("val_bleu_news,val_bleu_talks", "val_true,val_true_captions")
+    (folder / "log.csv").write_text(log)
+    text = open(write_report(str(folder))).read()
+    rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in text.split("<tr>")]
+    assert [row for row in rows if len(row) == 3] == [
+        ["scenes", "68.601", "true captions"],
+        ["scenes", "12.25", "word peak"],
+        ["accuracy", "0.5", "dev"],
+        ["accuracy sst", "0.25", "fine"],
+    ]
+    assert "sacreBLEU" not in text and "Beam search" not in text
+    assert '<th class="number">val true captions</th>' in text
+
+
 NASTY = "<script>$\\frac$\x1b\x00\ud800-->\"'&"
 
 

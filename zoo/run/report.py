@@ -177,21 +177,29 @@ def _scores(results):
     if not results:
         text = "There are no test scores: the run has not finished."
         return [_element("p", text)]
-    rows = [
-        (
-            name,
-            f"{scores[metric]['score']:.2f}",
-            label,
-            _element("code", scores[metric]["signature"]),
-        )
-        for name, scores in results.items()
-        for metric, label in (("bleu", "BLEU"), ("chrf", "chrF"))
-    ]
+    rows = list(_score_rows(results))
+    translated = any(len(row) > 3 for row in rows)
+    heads = ("test set", "score", "metric", "sacreBLEU signature")
     return [
         _element("h2", "Test scores"),
-        _element("p", "Beam search, 5 hypotheses."),
-        _table(("test set", "score", "metric", "sacreBLEU signature"), rows, {1}),
+        *[_element("p", "Beam search, 5 hypotheses.")] * translated,
+        _table(heads if translated else heads[:3], rows, {1}),
     ]
+
+
+def _score_rows(results, place=""):
+    """Yields place, score, metric and signature of results, however deep they are."""
+    if "bleu" in results:  # a translator's
+        for key, label in (("bleu", "BLEU"), ("chrf", "chrF")):
+            found = results[key]
+            signature = _element("code", found["signature"])
+            yield place, f"{found['score']:.2f}", label, signature
+        return
+    for name, value in results.items():
+        if isinstance(value, dict):
+            yield from _score_rows(value, f"{place} {name}".strip())
+        elif isinstance(value, (int, float)):
+            yield place, f"{value:.5g}", name
 
 
 def _curves(log, loss):
