@@ -8,10 +8,14 @@ may be one of the rate that suits.
 """
 
 import dataclasses
+import hashlib
+import json
 from collections.abc import Callable
 from typing import Any
 
 from tools import ROOT
+from tools.papers.verdicts import BLOCK
+from zoo.run.config import plain
 from zoo.run.language_models import LanguageModeling
 from zoo.run.language_models import train as train_language_model
 from zoo.run.recipe import Recipe, load_recipe
@@ -23,6 +27,7 @@ SEEDS = 5
 EPOCHS = {"translators": 6, "language models": 8}
 RATE = 4e-3  # of the recurrent translators
 BUCKETS = 8  # padded shapes: each is compiled, which a short run feels
+SEGMENT = 35  # words that a language model reads at once in the test
 
 # === What a run is ===
 
@@ -206,3 +211,13 @@ def choices(name) -> Any:
     """The choices of an arm's runs, which its recipe's scale holds."""
     arm = ARMS[name]
     return arm.recipe().scales[arm.scale]
+
+
+def digest(name) -> str:
+    """A digest of an arm's choices and of how it is measured: runs of one digest may
+    stand together."""
+    arm = ARMS[name]
+    told = [plain(choices(name)), arm.kind, arm.scale, arm.beams, arm.attends]
+    told += [SEGMENT, BLOCK] * (arm.kind == "language model")
+    text = json.dumps(told, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

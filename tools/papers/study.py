@@ -30,17 +30,22 @@ import numpy as np
 
 from tools import ROOT
 from tools.papers import aligner
-from tools.papers.arms import ARMS, SEEDS, choices, plan
+from tools.papers.arms import ARMS, SEEDS, SEGMENT, choices, digest, plan
 from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
 from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
-from tools.papers.study_table import TABLE, append, read
+from tools.papers.study_table import (
+    TABLE,
+    OtherSettings,
+    append,
+    check_settings,
+    read,
+)
 from tools.papers.verdicts import BLOCK
 from zoo.backend import configured_backend
 from zoo.files import lock, write_bytes
 from zoo.run.config import checkpoints, clear, commit, cpu, plain
 
 BUSY = 75  # exit code of a run that another process has
-SEGMENT = 35  # words that a language model reads at once
 
 
 def main(argv=None):
@@ -53,7 +58,6 @@ def main(argv=None):
     add("--status", action="store_true", help="tell what is done, and what is left")
     add("--page", action="store_true", help="collect the table and write the page")
     arguments = parser.parse_args(argv)
-    work = arguments.work
     if arguments.run:
         name, seed = arguments.run
         if name not in ARMS or ARMS[name].recipe is None or not seed.isdecimal():
@@ -61,6 +65,18 @@ def main(argv=None):
             parser.error(
                 f"--run takes an arm ({known}) and a seed. Received: {name} {seed}"
             )
+    try:
+        return _do(arguments)
+    except OtherSettings as error:
+        print(f"study: error: {error}", file=sys.stderr)
+        return 2
+
+
+def _do(arguments):
+    """Does what the arguments ask for; returns an exit code."""
+    work = arguments.work
+    if arguments.run:
+        name, seed = arguments.run
         return run(name, int(seed), work)
     if arguments.page:
         from tools.papers.study_page import write_page
@@ -84,6 +100,18 @@ def result_file(work, name, seed):
     return work / f"{name}-{seed}.json"
 
 
+def is_done(work, name, seed):
+    """Whether a run has left its file.
+
+    Raises:
+        OtherSettings: if it was of other settings.
+    """
+    path = result_file(work, name, seed)
+    if path.exists():
+        check_settings(json.loads(path.read_text(encoding="utf-8")), path)
+    return path.exists()
+
+
 def go_through(jobs, work, start):
     """Starts the runs that aren't done, one after another.
 
@@ -98,7 +126,7 @@ def go_through(jobs, work, start):
     """
     known = _known()
     for name, seed in jobs:
-        if (name, seed) in known or result_file(work, name, seed).exists():
+        if (name, seed) in known or is_done(work, name, seed):
             continue
         code = start(name, seed, work)
         if code not in (0, BUSY):
@@ -141,9 +169,7 @@ def status(jobs, work):
     for name in dict.fromkeys(name for name, _ in jobs):
         seeds = [seed for one, seed in jobs if one == name]
         done = [
-            seed
-            for seed in seeds
-            if (name, seed) in known or result_file(work, name, seed).exists()
+            seed for seed in seeds if (name, seed) in known or is_done(work, name, seed)
         ]
         begun = [s for s in seeds if s not in done and (work / f"{name}-{s}").is_dir()]
         lines.append(f"{name:16} {len(done)} of {len(seeds)} done, {len(begun)} begun")
@@ -177,7 +203,7 @@ def run(name, seed, work):
 
     try:
         with only(work, name, seed):
-            if not result_file(work, name, seed).exists():
+            if not is_done(work, name, seed):
                 tune_process()
                 start_backend()
                 row = _row(name, seed, work)
@@ -203,6 +229,7 @@ def _row(name, seed, work):
         "arm": name,
         "seed": seed,
         "settings": plain(choices(name)),
+        "digest": digest(name),
         "command": shlex.join(parts),
         "commit": commit(),
         "code": digest_of_zoo((*TRAINING, *DECODING))[:12],

@@ -6,10 +6,15 @@ import json
 import os
 
 from tools import ROOT
+from tools.papers import arms
 from tools.papers.counts import measure_of, unpack
 from zoo.files import lock_in_turn, write_bytes
 
 TABLE = ROOT / "docs" / "reproduction" / "study.jsonl"
+
+
+class OtherSettings(ValueError):
+    """A run has other settings than its arm has now."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)  # so that `cache` can take it
@@ -18,10 +23,11 @@ class Result:
 
     Attributes:
         row: dict of "arm", "seed", "counts" (dict of their kind to what `pack` made),
-            "scores" (dict of str to float), "parameters", "settings", "seconds" of
-            training, "command", "commit", "code" (sha256 of the code that it depends
-            on), "machine" and "date"; "failed" with the reason instead of counts and
-            scores where training broke off.
+            "scores" (dict of str to float), "parameters", "settings", "digest" (see
+            `tools.papers.arms.digest`), "seconds" of training, "command", "commit",
+            "code" (sha256 of the code that it depends on), "machine" and "date";
+            "failed" with the reason instead of counts and scores where training broke
+            off.
     """
 
     row: dict
@@ -51,6 +57,27 @@ class Result:
         )
 
 
+def check_settings(row, where):
+    """Refuses the row of a run of other settings than its arm has now.
+
+    Args:
+        row: the row.
+        where: where it stands, for the error.
+
+    Raises:
+        OtherSettings: naming it.
+    """
+    arm = row["arm"]
+    known = arm in arms.ARMS and arms.ARMS[arm].recipe is not None
+    expected = arms.digest(arm) if known else "no such arm"
+    if row.get("digest") != expected:
+        raise OtherSettings(
+            f"{where}: the run of {arm}, seed {row['seed']}, has other settings than "
+            "tools/papers/arms.py, and can't stand beside others: remove it, or "
+            f"restore them. Expected digest: {expected}. Received: {row.get('digest')}"
+        )
+
+
 def read(path=TABLE):
     """Reads a table.
 
@@ -58,7 +85,8 @@ def read(path=TABLE):
         Dict of (arm, seed) to its `Result`, and one of those that failed to their row.
 
     Raises:
-        ValueError: for a line that is damaged, or a run that is there twice.
+        ValueError: for a line that is damaged, a run that is there twice, or one of
+            other settings (`OtherSettings`).
     """
     results, failed = {}, {}
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -68,6 +96,7 @@ def read(path=TABLE):
             key = result.key
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path}, line {number} is damaged: {error!r}") from error
+        check_settings(result.row, f"{path}, line {number}")
         if key in results or key in failed:
             raise ValueError(f"{path}, line {number} has a run again. Received: {key}")
         if "failed" in result.row:
@@ -86,18 +115,21 @@ def append(work, path=TABLE):
 
     Returns:
         List of (arm, seed) of the new lines.
+
+    Raises:
+        ValueError: see `read`.
     """
     lock = lock_in_turn(work / "table.lock", 60, lambda: None)
     try:
         results, failed = read(path)
-        found = [
-            Result(json.loads(file.read_text(encoding="utf-8")))
-            for file in sorted(
-                # Not ARM-SEED.part.json, which is being written.
-                work.glob("*-*[0-9].json"),
-                key=lambda f: f.stat().st_mtime_ns,
-            )
-        ]
+        files = sorted(
+            # Not ARM-SEED.part.json, which is being written.
+            work.glob("*-*[0-9].json"),
+            key=lambda f: f.stat().st_mtime_ns,
+        )
+        found = [Result(json.loads(file.read_text("utf-8"))) for file in files]
+        for file, one in zip(files, found, strict=True):
+            check_settings(one.row, file)
         new = [one for one in found if one.key not in results | failed]
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         lines = [json.dumps(one.row, ensure_ascii=False) for one in new]

@@ -4,7 +4,17 @@ import dataclasses
 
 import pytest
 
-from tools.papers.arms import ARMS, FIXED, LADDER, MAIN, NORMS, SEEDS, choices, plan
+from tools.papers.arms import (
+    ARMS,
+    FIXED,
+    LADDER,
+    MAIN,
+    NORMS,
+    SEEDS,
+    choices,
+    digest,
+    plan,
+)
 from tools.papers.claims import CLAIMS
 from tools.papers.counts import measure_of
 from zoo.models import RecurrentLM
@@ -27,6 +37,19 @@ def test_the_order_of_the_runs():
         *[("none", 1), ("none", 2), ("lstm", 1), ("lstm", 2)]
     ]
     assert plan(["soft"]) == []  # it can't be run yet
+
+
+@pytest.mark.backend_free
+def test_the_digest_changes_with_what_a_run_is(monkeypatch):
+    digests = [digest(name) for name in READY]
+    assert len(set(digests)) == len(READY)
+    arm, before = ARMS["dot"], digest("dot")
+    for change in ({"beams": (5, 1)}, {"recipe": ARMS["general"].recipe}):
+        monkeypatch.setitem(ARMS, "dot", dataclasses.replace(arm, **change))
+        assert digest("dot") != before
+    # Words for the page are none of it.
+    monkeypatch.setitem(ARMS, "dot", dataclasses.replace(arm, words="another"))
+    assert digest("dot") == before
 
 
 @pytest.mark.backend_free

@@ -40,7 +40,8 @@ def starter(codes=()):
         called.append((name, seed))
         code = dict(codes).get((name, seed), 0)
         if code == 0:
-            study.result_file(work, name, seed).write_text("{}")
+            row = {"arm": name, "seed": seed, "digest": arms.digest(name)}
+            study.result_file(work, name, seed).write_text(json.dumps(row))
         return code
 
     return start, called
@@ -60,6 +61,20 @@ def test_runs_that_are_done_are_not_done_again(tmp_path, table):
         "none             2 of 2 done, 0 begun",
         "dot              1 of 1 done, 0 begun",
     ]
+
+
+@pytest.mark.backend_free
+def test_a_run_of_other_settings_ends_the_study(tmp_path, table, monkeypatch, capsys):
+    start, called = starter()
+    assert study.go_through(JOBS[:2], tmp_path, start) == 0
+    path = study.result_file(tmp_path, "dot", 1)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"digest": "0" * 12}))
+    for words in (["--run", "dot", "1"], ["--status"], ["--page"], []):
+        assert study.main(["--work", str(tmp_path), *words]) == 2
+        error = capsys.readouterr().err
+        assert f"{path}: the run of dot, seed 1, has other settings" in error
+        assert f"digest: {arms.digest('dot')}. Received: 000000000000" in error
+    assert len(called) == 2
 
 
 @pytest.mark.backend_free
@@ -132,7 +147,7 @@ def test_a_run_leaves_its_line_and_its_preset(tmp_path, monkeypatch):
     assert study.run("short", 3, tmp_path) == 0
     row = json.loads((tmp_path / "short-3.json").read_text())
     assert (row["arm"], row["seed"]) == ("short", 3)
-    assert row["settings"]["epochs"] == 2
+    assert row["settings"]["epochs"] == 2 and row["digest"] == arms.digest("short")
     assert row["settings"]["model"]["hidden_dim"] == 16
     assert row["command"].endswith("python -m tools.papers.study --run short 3")
     assert set(row["counts"]) == {"beam 5", "reading", "links"}

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from tools.papers.arms import digest
 from tools.papers.counts import pack
-from tools.papers.study_table import append, read
+from tools.papers.study_table import OtherSettings, append, read
 
 pytestmark = pytest.mark.backend_free
 
@@ -14,7 +15,8 @@ LINKS = np.array([[3, 4, 5, 4, 1, 2, 1, 2, 0, 4]])
 
 
 def row(arm, seed, **more):
-    return {"arm": arm, "seed": seed, "scores": {}, "counts": {}, **more}
+    told = {"arm": arm, "seed": seed, "digest": digest(arm)}
+    return {**told, "scores": {}, "counts": {}, **more}
 
 
 def write(work, arm, seed, **more):
@@ -54,6 +56,33 @@ def test_what_others_appended_stays(tmp_path):
     write(work, "dot", 2)
     assert append(work, table) == [("dot", 2)]
     assert read(table)[0]["dot", 1].score("e") == 2.0
+
+
+@pytest.mark.parametrize(
+    ("change", "received"),
+    [({"digest": "0" * 12}, "0" * 12), ({"digest": None}, "None")],
+)
+def test_runs_of_other_settings_are_not_mixed_in(tmp_path, change, received):
+    work, table = tmp_path / "work", tmp_path / "study.jsonl"
+    work.mkdir()
+    write(work, "dot", 1)
+    append(work, table)
+    before = table.read_bytes()
+    write(work, "dot", 2, **change)
+    told = rf"dot-2.json: the run of dot, seed 2, has other .* Received: {received}"
+    with pytest.raises(OtherSettings, match=told):
+        append(work, table)
+    assert table.read_bytes() == before
+    table.write_text(json.dumps(row("dot", 2, **change)) + "\n")
+    with pytest.raises(OtherSettings, match="study.jsonl, line 1: the run of dot"):
+        read(table)
+
+
+def test_runs_of_an_arm_that_is_no_more_are_refused(tmp_path):
+    table = tmp_path / "study.jsonl"
+    table.write_text(json.dumps(row("dot", 1) | {"arm": "gone"}) + "\n")
+    with pytest.raises(OtherSettings, match="no such arm"):
+        read(table)
 
 
 @pytest.mark.parametrize(
