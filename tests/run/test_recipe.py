@@ -15,7 +15,6 @@ from zoo.cli.train import recipes
 from zoo.data import list_corpora
 from zoo.models import LuongTranslator
 from zoo.run import Arguments, Run, Scale, config, run_recipe, translation_recipe
-from zoo.run.card_metadata import of_tatoeba
 from zoo.run.config import read_configuration
 from zoo.training import CheckpointError, Optimizer, WarmupLinearDecay
 
@@ -392,8 +391,8 @@ def test_recipes_name_themselves_and_have_all_scales(name):
 
 @pytest.mark.backend_free
 def test_a_card_of_tatoeba_keeps_what_a_variant_does_badly():
-    card = load_recipe("luong_location").RECIPE.card
-    changed = of_tatoeba(card)
+    recipe = load_recipe("luong_location").RECIPE
+    card, changed = recipe.card, recipe.beside["tatoeba"](recipe.card)
     assert changed["weaknesses"][:3] == card["weaknesses"][:3]
     assert "captions of pictures" in changed["weaknesses"][3]
     assert "captions" not in changed["intended_use"]

@@ -201,18 +201,25 @@ def test_an_option_of_translators_is_none_of_its(capsys):
     assert "unrecognized arguments: --limit 3" in capsys.readouterr().err
 
 
-def test_a_preset_of_tatoeba_alone_has_a_name_of_its_own(tmp_path):
-    names = {}
+def test_a_scale_may_have_a_preset_of_its_own(tmp_path):
+    found = {}
 
     def work(run):
-        names[run.scale_name] = run.name
+        found[run.scale_name] = run.name, run.card, run.preset.name
         return {}
 
-    scales = {name: Settings() for name in ("tiny", "small", "tatoeba")}
+    scales = {name: Settings() for name in ("tiny", "small", "free")}
+    options = {
+        "card": {"use": "all"},
+        "beside": {"free": lambda card: {**card, "a": 1}},
+    }
+    recipe = Recipe("mine", scales, work, __file__, **options)
     for scale in scales:
-        options = ["--scale", scale, "--output", str(tmp_path / scale)]
-        assert run_recipe(Recipe("mine", scales, work, __file__), options) == 0
-    assert names == {"tiny": "mine", "small": "mine", "tatoeba": "mine_tatoeba"}
+        words = ["--scale", scale, "--output", str(tmp_path / scale)]
+        assert run_recipe(recipe, words) == 0
+    plain = "mine", {"use": "all"}, "mine"
+    free = "mine_free", {"use": "all", "a": 1}, "mine_free"
+    assert found == {"tiny": plain, "small": plain, "free": free}
 
 
 def test_more_epochs_and_a_new_start(tmp_path):

@@ -91,8 +91,12 @@ def draw(work, results, folder):
 
 def measure(work, cards):
     """All figures of the page."""
+    # All of the same text: presets of Tatoeba alone are left out.
     translators = [
-        card.name for card in cards if format_task(card) == "translate en-de"
+        card.name
+        for card in cards
+        if format_task(card) == "translate en-de"
+        and {*TESTS} <= {corpus["name"] for corpus in card.data}
     ]
     models = [card.name for card in cards if card.task == "generate"]
     recurrent = [name for name in translators if name != "transformer"]

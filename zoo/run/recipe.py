@@ -108,6 +108,8 @@ class Recipe:
             `run.distribution.scope()` and saves in process 0 only.
         parts: further files that its code is in, such as that of its family.
         card: the card's metadata that no run can know: title, paper, …
+        beside: scale whose preset stands beside the recipe's own, as NAME_SCALE, to a
+            function that makes its card of `card`.
         own: its `TextTask` if `train` respects `run.text` and `run.start`.
 
     Example:
@@ -141,6 +143,9 @@ class Recipe:
     options: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
+    beside: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = dataclasses.field(
+        default_factory=dict
+    )
     own: TextTask | None = None
 
     @property

@@ -258,15 +258,20 @@ class Run:
     # === Results ===
     @property
     def name(self) -> str:
-        """The name of the preset: the recipe's, or the folder's for one's own text.
-
-        The scale "tatoeba" makes a preset of its own, beside that of "small".
-        """
+        """The name of the preset: the recipe's, or the folder's for one's own text."""
         if self.text is None:
-            other = "_tatoeba" if self.scale_name == "tatoeba" else ""
-            return self.recipe.name + other
+            beside = self.scale_name in self.recipe.beside
+            return (
+                f"{self.recipe.name}_{self.scale_name}" if beside else self.recipe.name
+            )
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.output.absolute().name)
         return name.strip("-._") or self.recipe.name
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """The recipe's metadata of the preset's card, for the run's scale."""
+        change = self.recipe.beside.get(self.scale_name)
+        return change(self.recipe.card) if change else self.recipe.card
 
     @property
     def preset(self) -> Path:
@@ -313,7 +318,7 @@ class Run:
             "sizes": sizes,
             "configuration": plain(self.settings),
         }
-        card = {**self.recipe.card, **origin(self), **known, **metadata}
+        card = {**self.card, **origin(self), **known, **metadata}
         write_card(str(self.preset), card)
         if unstated(card):
             self.say(

@@ -17,7 +17,6 @@ from zoo.evaluation import (
     worst_translations,
 )
 from zoo.files import write_bytes
-from zoo.run.card_metadata import of_tatoeba
 from zoo.run.config import ConfigurationError
 from zoo.run.fine_tuning import (
     copy_weights,
@@ -310,9 +309,7 @@ class Translation:
 
     def _card(self, results):
         """The card's metadata that this run knows."""
-        card, languages = self.run.recipe.card, self.data.languages
-        if self.run.scale_name == "tatoeba":
-            card = of_tatoeba(card)
+        card, languages = self.run.card, self.data.languages
         direction = direction_name(*languages)
         tested = [self.data.tested(name, self.run.name) for name in self.data.tests]
         whole = [results[test.name] for test in tested if not test.language]

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from zoo.run.card_metadata import SPELLED, UNLIKE
+from zoo.run.card_metadata import SPELLED, UNLIKE, of_tatoeba
 from zoo.run.config import ConfigurationError
 from zoo.run.recipe import (
     ClassArguments,
@@ -154,6 +154,7 @@ def translation_recipe(
         options=("limit", "distribute"),
         parts=parts,
         card=card or {},
+        beside={"tatoeba": of_tatoeba},
         own=own if own_text else None,
     )
 
