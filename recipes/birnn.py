@@ -173,6 +173,7 @@ def _write_own_card(run, tagger, results):
 
 def _write_card(run, tagger, results):
     from zoo.data.tagged import UD_ENGLISH
+    from zoo.run.card_metadata import of_corpora
 
     score = {
         "data": UD_ENGLISH.name,
@@ -182,14 +183,13 @@ def _write_card(run, tagger, results):
         "signature": f"UPOS, {results['test']['words']} words as the treebank has them",
         "command": f"zoo evaluate birnn --data {UD_ENGLISH.name} --split test",
     }
-    data = [{"name": UD_ENGLISH.name, "terms": UD_ENGLISH.terms}]
     vocabulary = tagger.backbone.vocabulary_size
     run.write_card(
         tagger,
         vocabulary=vocabulary,
-        data=data,
         scores=[score],
         examples=results["test"]["worst"],
+        **of_corpora(UD_ENGLISH),
     )
 
 
@@ -217,7 +217,6 @@ _CARD = {
         "Texts are cut into words by a few rules, which don't always agree with the "
         "treebank's.",
     ],
-    "license": "cc-by-sa-4.0",
     "paper": {
         "title": "Bidirectional Recurrent Neural Networks",
         "authors": "Mike Schuster, Kuldip K. Paliwal",

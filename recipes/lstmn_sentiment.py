@@ -30,7 +30,7 @@ from zoo.run import (
     importer,
     run_recipe,
 )
-from zoo.run.card_metadata import own_test, own_text_card
+from zoo.run.card_metadata import of_corpora, own_test, own_text_card
 from zoo.run.fine_tuning import copy_weights
 from zoo.run.sizes import config_to_start, plan, widened
 from zoo.strings import counted
@@ -218,7 +218,7 @@ def _write_card(run, task, results):
 
 def _sst_card(run, task, accuracies, count):
     """The card of a classifier of the treebank's sentences."""
-    from zoo.data.texts import TERMS
+    from zoo.data.texts import SST
     from zoo.evaluation import worst_classes
 
     settings, command = run.settings, f"zoo evaluate {run.recipe.name} --data sst"
@@ -251,9 +251,8 @@ def _sst_card(run, task, accuracies, count):
             "Negation: `a film that is never funny and not once moving .` is very "
             "positive to it. Irony, and anything unlike English film reviews.",
         ],
-        "license": "cc-by-nc-4.0",
         "languages": ["en"],
-        "data": [{"name": "sst", "terms": TERMS["sst"]}],
+        **of_corpora(SST),
         "vocabulary": task.backbone.vocabulary_size,
         "scores": [
             {

@@ -5,7 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from zoo.run.card_metadata import origin, training_command
+from zoo.data import list_corpora
+from zoo.data.tagged import UD_ENGLISH
+from zoo.data.texts import PTB, SST
+from zoo.run.card_metadata import LICENCES, of_corpora, origin, training_command
 
 pytestmark = pytest.mark.backend_free
 
@@ -54,3 +57,12 @@ def test_a_command_for_each_plan():
     )
     assert origin(found)["commit"] == "abc, def"
     assert "--epochs" not in training_command(run(ONE))
+
+
+def test_every_corpus_leaves_a_known_licence():
+    corpora = [*list_corpora().values(), PTB, SST, UD_ENGLISH]
+    assert {corpus.weights for corpus in corpora} == set(LICENCES)
+    [terms] = of_corpora(UD_ENGLISH)["data"]
+    assert terms["name"] == "ud_english_ewt" and "CC BY-SA" in terms["terms"]
+    for several in ((SST,), (UD_ENGLISH, PTB), (PTB, UD_ENGLISH)):
+        assert of_corpora(*several)["license"] == "cc-by-nc-4.0"

@@ -1,10 +1,12 @@
 """Corpora: found in a folder or downloaded, verified, and read; generated tasks."""
 
-from zoo.data.corpora import Corpus, Pairs, list_corpora, load
+from zoo.data.corpora import list_corpora, load
+from zoo.data.corpus import Corpus
 from zoo.data.errors import CorpusError
 from zoo.data.formulas import Formula, draw_formulas
 from zoo.data.grammar import agreement_sentences
 from zoo.data.opinions import opinion_sentences
+from zoo.data.pairs import Pairs
 from zoo.data.reversal import reversal_pairs
 from zoo.data.scenes import Scene, draw_scenes
 from zoo.data.texts import Labelled, load_ptb, load_sst

@@ -1,75 +1,10 @@
-"""The corpora by name: where their files come from, and how to load them."""
-
-import dataclasses
-import functools
-import hashlib
-import os
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+"""The corpora of sentence pairs by name: where their files come from; loading them."""
 
 from zoo.data import dates, tatoeba
 from zoo.data.archives import gunzip
-from zoo.data.errors import HINT, CorpusError
+from zoo.data.corpus import Corpus, choose, locate
 from zoo.data.pairs import Pairs, read_aligned
-from zoo.download import exclusive, fetch, store
-from zoo.files import StrPath, cache_folder, sha256
-from zoo.strings import did_you_mean
-
-
-class MissingFileError(CorpusError, FileNotFoundError):
-    """A file of a corpus is missing."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Corpus:
-    """A corpus: its parts, its terms, and where its files come from.
-
-    Args:
-        name: the corpus's name, also that of its folder.
-        languages: languages, any two of which make a pair.
-        splits: names of the splits. A side's file is `{split}.{language}`.
-        terms: the terms under which its authors publish it.
-        generate: function of (source, target, split) that returns the `Pairs` of a
-            corpus without files; None for one with files.
-        parts: languages that the source language "mul" joins.
-        exact: whether a source has one right answer, so that translations are scored by
-            the share of exact ones.
-        urls: file name -> address of the download that provides it.
-        sha256: file name -> 64 hexadecimal digits.
-        sizes: file name -> bytes.
-        unpack: function of (path of the download, file name, maximum bytes to unpack)
-            that returns (dict of file name -> bytes, description of the download) or
-            raises CorpusError.
-        aliases: other name of a split -> split.
-        reference_splits: splits in which tabs separate several translations of a
-            sentence.
-        snapshot: the date of the expected version; "" if the source does not change.
-        download_limit: maximum bytes of a download, if not given by `sizes`.
-        unpack_limit: maximum bytes to unpack, if not given by `sizes`.
-    """
-
-    name: str
-    languages: tuple[str, ...]
-    splits: tuple[str, ...]
-    terms: str
-    generate: Callable[[str, str, str], Pairs] | None = None
-    parts: tuple[str, ...] = ()
-    exact: bool = False
-    urls: dict[str, str] = dataclasses.field(default_factory=dict)
-    sha256: dict[str, str] = dataclasses.field(default_factory=dict)
-    sizes: dict[str, int] = dataclasses.field(default_factory=dict)
-    unpack: Callable[[Path, str, int], tuple[dict[str, bytes], str]] = gunzip
-    aliases: dict[str, str] = dataclasses.field(default_factory=dict)
-    reference_splits: tuple[str, ...] = ()
-    snapshot: str = ""
-    download_limit: int | None = None
-    unpack_limit: int | None = None
-
-    @property
-    def test_split(self) -> str:
-        """The split on which models are compared."""
-        return self.aliases.get("test", "test")
+from zoo.files import StrPath
 
 
 def list_corpora() -> dict[str, Corpus]:
@@ -167,140 +102,6 @@ def load(
     return Pairs(corpus.name, split, source, target, sources, targets, references)
 
 
-def choose(
-    what: str, value: str, allowed: Iterable[str], aliases: Iterable[str] = ()
-) -> str:
-    """Returns an allowed name, or raises a `ValueError` that suggests the nearest."""
-    names = [*allowed, *aliases]
-    if value in names:
-        return value
-    raise ValueError(
-        f"unknown {what}{did_you_mean(value, names)}; allowed are {', '.join(names)}; "
-        f"received {value!r}"
-    )
-
-
-# === Finding ===
-
-
-def locate(
-    corpus: Corpus,
-    names: Sequence[str],
-    cache_dir: StrPath | None = None,
-    allow_newer: bool = False,
-) -> Path:
-    """Returns the folder with files of a corpus, found or downloaded as in `load`.
-
-    Raises:
-        CorpusError, DownloadError: see `load`.
-    """
-    if root := os.environ.get("ZOO_DATA_DIR"):
-        return _given(Path(root).expanduser(), corpus, names)
-    cache = Path(cache_dir).expanduser() if cache_dir else cache_folder()
-    return _cached(cache, corpus, names, allow_newer)
-
-
-def _given(root, corpus, names):
-    """Returns the folder of the user's own files; lists it if one is missing."""
-    folder = root / corpus.name
-    for name in names:
-        if not (folder / name).is_file():
-            present = folder if folder.is_dir() else root
-            raise MissingFileError(
-                f"{folder / name} is missing: ZOO_DATA_DIR is {root}, which should "
-                f"hold {corpus.name}/{name}, received {_listing(present)}. Without "
-                "ZOO_DATA_DIR the corpus is downloaded"
-            )
-    return folder
-
-
-def _listing(folder, most=12):
-    if not folder.is_dir():
-        return "no such folder"
-    names = sorted(path.name for path in folder.iterdir())
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{folder} with {', '.join(names[:most]) or 'nothing in it'}{more}"
-
-
-def _cached(cache, corpus, names, allow_newer):
-    """Returns the folder with the verified files, downloading missing ones."""
-    allow_newer = allow_newer and bool(corpus.snapshot)
-    folder, newer = cache / corpus.name, cache / f"{corpus.name}-newer"
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing and allow_newer and all((newer / name).is_file() for name in names):
-        return _newer(corpus, newer)
-    for name in missing:
-        if not _obtain(corpus, name, folder, newer, allow_newer):
-            return _newer(corpus, newer)
-    for name in names:
-        digest = sha256(folder / name)
-        if digest != corpus.sha256[name]:
-            raise CorpusError(
-                f"{folder / name} is altered: sha256 {corpus.sha256[name]} is "
-                f"expected, received {digest}. Remove the file to download it again"
-            )
-    return folder
-
-
-def _obtain(corpus, name, folder, newer, allow_newer):
-    """Downloads the source of a file; returns whether it is the expected snapshot."""
-    with exclusive(folder):
-        if (folder / name).is_file():  # another process, or an earlier file, brought it
-            return True
-        if allow_newer and (newer / name).is_file():
-            return False
-        files, expected = fetch(
-            corpus.urls[name],
-            folder,
-            functools.partial(_unpack, corpus, name, allow_newer),
-            # Packing never makes a file larger than this.
-            limit=corpus.download_limit or corpus.sizes[name] * 101 // 100 + 1024,
-            # A newer snapshot is indistinguishable from two pieced together.
-            resume=not allow_newer,
-            hint=HINT,
-        )
-        for file_name, data in files.items():
-            store((folder if expected else newer) / file_name, data)
-    return expected
-
-
-def _unpack(corpus, name, allow_newer, archive):
-    """Unpacks the download for `name`; returns whether its files are as expected."""
-    limit = corpus.unpack_limit or corpus.sizes[name]
-    files, description = corpus.unpack(archive, name, limit)
-    altered = [
-        file_name
-        for file_name, data in files.items()
-        if hashlib.sha256(data).hexdigest() != corpus.sha256[file_name]
-    ]
-    if not altered or allow_newer:
-        return files, not altered
-    url = corpus.urls[name]
-    if corpus.snapshot:
-        raise CorpusError(
-            f"{url} has moved on: zoo's {corpus.name} is its snapshot of "
-            f"{corpus.snapshot}, received {description}, which yields other "
-            f"{', '.join(altered)}. Set ZOO_DATA_DIR to a folder that holds a copy of "
-            f"{corpus.name}, or accept the newer snapshot: allow_newer=True in Python, "
-            "`--set allow_newer=true` of a recipe, --allow-newer of `zoo evaluate`"
-        )
-    digest = hashlib.sha256(files[name]).hexdigest()
-    raise CorpusError(
-        f"{url} is not the expected {name}: sha256 {corpus.sha256[name]} is "
-        f"expected, received {description} with {digest}"
-    )
-
-
-def _newer(corpus, folder):
-    warnings.warn(
-        f"{folder} is made from a newer snapshot of {corpus.name} than that of "
-        f"{corpus.snapshot}: scores on it are not comparable with zoo's",
-        # _newer <- _cached <- locate <- load <- the user's line
-        stacklevel=5,
-    )
-    return folder
-
-
 # === Corpora ===
 
 
@@ -361,6 +162,7 @@ _CORPORA = {
             "The repository github.com/multi30k/dataset states no licence; the text is "
             "derived from Flickr30k: research use"
         ),
+        weights="cc-by-nc-4.0",
         urls={
             # Upstream says "val".
             name: f"{_MULTI30K_URL}/{name.replace('valid.', 'val.')}.gz"
@@ -379,6 +181,7 @@ _CORPORA = {
             "CC BY 2.0, creativecommons.org/licenses/by/2.0; attribution: "
             "www.manythings.org/anki and tatoeba.org"
         ),
+        weights="cc-by-4.0",
         urls=dict.fromkeys(_TATOEBA_SHA256, _TATOEBA_URL),
         sha256=_TATOEBA_SHA256,
         sizes=_TATOEBA_SIZES,
@@ -392,6 +195,7 @@ _CORPORA = {
         languages=(dates.ALL, *dates.PATTERNS, dates.TARGET),
         splits=dates.SPLITS,
         terms="generated by zoo.data.dates from names of Unicode's CLDR; free of terms",
+        weights="apache-2.0",
         generate=dates.date_pairs,
         parts=tuple(dates.PATTERNS),
         exact=True,

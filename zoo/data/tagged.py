@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.data.archives import as_it_is
-from zoo.data.corpora import Corpus, choose, locate
+from zoo.data.corpus import Corpus, choose, locate
 from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines
 from zoo.files import StrPath
@@ -175,6 +175,7 @@ UD_ENGLISH = Corpus(
     languages=("en",),
     splits=("train", "dev", "test"),
     terms="CC BY-SA 4.0, github.com/UniversalDependencies/UD_English-EWT",
+    weights="cc-by-sa-4.0",
     urls={name: f"{_URL}/en_ewt-ud-{name}" for name in _SHA256},
     sha256=_SHA256,
     sizes=_SIZES,

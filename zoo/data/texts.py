@@ -3,7 +3,7 @@
 import dataclasses
 
 from zoo.data.archives import as_it_is
-from zoo.data.corpora import Corpus, choose, locate
+from zoo.data.corpus import Corpus, choose, locate
 from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines
 from zoo.files import StrPath
@@ -49,9 +49,9 @@ def load_ptb(split: str = "train", cache_dir: StrPath | None = None) -> list[str
         ValueError: for another split.
         CorpusError: see `zoo.data.load`.
     """
-    choose("split of ptb", split, _PTB.splits)
+    choose("split of ptb", split, PTB.splits)
     name = f"ptb.{split}.txt"
-    path = locate(_PTB, [name], cache_dir) / name
+    path = locate(PTB, [name], cache_dir) / name
     return [" ".join(line.split()) for line in read_lines(path) if line.strip()]
 
 
@@ -75,10 +75,10 @@ def load_sst(
         ValueError: for another split or other labels.
         CorpusError: for a line without a valid label; see also `zoo.data.load`.
     """
-    choose("split of sst", split, _SST.splits)
+    choose("split of sst", split, SST.splits)
     choose("labels of sst", labels, ("fine", "binary"))
     name = f"{labels}.{split}.txt"
-    path = locate(_SST, [name], cache_dir) / name
+    path = locate(SST, [name], cache_dir) / name
     names = FINE if labels == "fine" else BINARY
     allowed = {str(label): label for label in range(len(names))}
     sentences = Labelled([], [], names)
@@ -108,11 +108,12 @@ _PTB_SIZES = {
     "ptb.train.txt": 5101618,
     "ptb.valid.txt": 399782,
 }
-_PTB = Corpus(
+PTB = Corpus(
     name="ptb",
     languages=("en",),
     splits=("train", "valid", "test"),
     terms="text of the Wall Street Journal, LDC terms: research use",
+    weights="cc-by-nc-4.0",
     urls={name: f"{_PTB_URL}/{name}" for name in _PTB_SHA256},
     sha256=_PTB_SHA256,
     sizes=_PTB_SIZES,
@@ -144,11 +145,12 @@ _SST_SIZES = {
     "fine.test.txt": 233634,
     "fine.train.txt": 902818,
 }
-_SST = Corpus(
+SST = Corpus(
     name="sst",
     languages=("en",),
     splits=("train", "dev", "test"),
     terms="Stanford Sentiment Treebank, nlp.stanford.edu/sentiment: research use",
+    weights="cc-by-nc-4.0",
     urls={
         # Upstream says "stsa.fine.dev".
         name: f"{_SST_URL}/stsa.{name.removesuffix('.txt')}"
@@ -160,4 +162,3 @@ _SST = Corpus(
 )
 
 # For the cards of presets.
-TERMS = {corpus.name: corpus.terms for corpus in (_PTB, _SST)}

@@ -11,6 +11,8 @@ from zoo.run.arguments import TEXT, words_of
 from zoo.run.config import machine
 from zoo.run.own_text import file_names
 
+# Licences as hubs spell them, the strictest last.
+LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0")
 SPELLED = (
     "Names, rare words and numbers of several digits are spelled out in pieces and "
     "often come out wrong."
@@ -37,6 +39,21 @@ def of_tatoeba(card: dict[str, Any]) -> dict[str, Any]:
     """
     told = [UNLIKE_TATOEBA if x == UNLIKE else x for x in card["weaknesses"]]
     return {**card, "intended_use": USE_OF_TATOEBA, "weaknesses": told}
+
+
+def of_corpora(*corpora: Any) -> dict[str, Any]:
+    """Returns what a card says of the corpora that a model was trained on.
+
+    Args:
+        *corpora: each a `zoo.data.Corpus`.
+
+    Returns:
+        "data", their terms, and "license", the strictest that they leave for weights.
+    """
+    return {
+        "data": [{"name": corpus.name, "terms": corpus.terms} for corpus in corpora],
+        "license": max((c.weights for c in corpora), key=LICENCES.index),
+    }
 
 
 def origin(run: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from zoo.checks import one_of
-from zoo.run.card_metadata import own_test, own_text_card
+from zoo.run.card_metadata import of_corpora, own_test, own_text_card
 from zoo.run.own_text import TextTask
 from zoo.run.recipe import at_least, importer, try_choices
 from zoo.run.sizes import PAPER_VOCABULARY, config_to_start, plan, widened
@@ -234,7 +234,7 @@ def _decay(factor):
 
 
 def _card(run, tokenizer, results):
-    from zoo.data.texts import TERMS
+    from zoo.data.texts import PTB
 
     settings, program = run.settings, f"zoo evaluate {run.recipe.name}"
     return {
@@ -254,10 +254,9 @@ def _card(run, tokenizer, results):
             "The likeliest words (greedy search) soon go round in a circle, or end the "
             "sentence at once; a sampler draws better ones.",
         ],
-        "license": "cc-by-nc-4.0",
         "task": "generate",
         "languages": ["en"],
-        "data": [{"name": "ptb", "terms": TERMS["ptb"]}],
+        **of_corpora(PTB),
         "vocabulary": tokenizer.vocabulary_size(),
         "scores": [
             _score("ptb", split, scores, f"{program} --data ptb --split {split}")

@@ -9,20 +9,13 @@ from typing import Any
 from zoo import data
 from zoo.data.reversal import reversal_pairs
 from zoo.data.store import CHUNK, tokenise
-from zoo.run.card_metadata import own_test, own_text_card
+from zoo.run.card_metadata import of_corpora, own_test, own_text_card
 from zoo.run.config import CACHE
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
 TOLD = 200_000  # pairs after which tokenising tells how far it is
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
-# Corpus -> the licence that it leaves for the weights of a model trained on it, as hubs
-# spell it; the strictest last.
-LICENSES = {
-    "dates": "apache-2.0",
-    "tatoeba": "cc-by-4.0",
-    "multi30k": "cc-by-nc-4.0",
-}
 Ids = Any  # a list of lists of int, or a `zoo.data.RaggedIds`
 Sets = dict[str, tuple[list[str], list[list[str]]]]
 
@@ -117,16 +110,7 @@ class NamedCorpora:
     def card(self) -> dict[str, Any]:
         """Returns what a preset's card says of the data."""
         known = data.list_corpora()
-        corpora = [known[name] for name, _ in self.scale.corpora]
-        return {
-            "data": [
-                {"name": corpus.name, "terms": corpus.terms} for corpus in corpora
-            ],
-            "license": max(
-                (LICENSES[corpus.name] for corpus in corpora),
-                key=list(LICENSES.values()).index,
-            ),
-        }
+        return of_corpora(*(known[name] for name, _ in self.scale.corpora))
 
     def tested(self, name: str, preset: str) -> Tested:
         """Describes a test set, for the card of a preset."""

@@ -1,4 +1,4 @@
-"""`zoo.data.corpora`: what is not at hand is downloaded, checked and kept."""
+"""A corpus that is not at hand is downloaded, checked and kept."""
 
 import dataclasses
 import gzip
