@@ -154,6 +154,11 @@ def test_a_new_version_takes_over_without_a_lost_request(server, exported):
     assert not errors and len(found) > 50 and set(found) == {"Ein Hund rennt."}
     assert [state["version"] for state in states] == ["4", "3", "2"]
     assert server.client(label="previous").greedy("A dog runs.") == "Ein Hund rennt."
+    tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["A dog."]}
+    for place, number in (("", "4"), ("/versions/3", "3")):
+        path = f"/v2/models/luong_local{place}/infer"
+        status, answer = server.ask(path, {"inputs": [tensor]})
+        assert (status, answer["model_version"]) == (200, number)
     with pytest.raises(ServingError) as error:
         server.client(version=1).greedy("a")
     assert error.value.code == "NOT_FOUND"

@@ -15,9 +15,13 @@ TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
 def test_v2_over_rest(server, translator):
     tensor = {"name": "text", "datatype": "BYTES", "shape": [4], "data": TEXTS}
     path = "/v2/models/luong_local"
-    for headers in ({}, {"Content-Type": "application/json"}):
+    for place, headers in (
+        (path, {}),
+        (path, {"Content-Type": "application/json"}),
+        (f"{path}/versions/1", {}),
+    ):
         status, answer = server.ask(
-            f"{path}/infer", {"id": "7", "inputs": [tensor]}, headers=headers
+            f"{place}/infer", {"id": "7", "inputs": [tensor]}, headers=headers
         )
         assert status == 200 and (answer["id"], answer["model_version"]) == ("7", "1")
     outputs = {output["name"]: output for output in answer["outputs"]}
@@ -34,9 +38,12 @@ def test_v2_over_rest(server, translator):
     wanted = translator.score(["A dog runs."], ["A dog runs."])
     np.testing.assert_allclose(output["data"], wanted, atol=1e-4)
     assert server.ask("/v2/health/ready") == (200, {"ready": True})
-    assert server.ask(f"{path}/ready")[0] == 200
-    status, answer = server.ask(path)
-    assert answer["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
+    for place in (path, f"{path}/versions/1"):
+        assert server.ask(f"{place}/ready")[0] == 200
+        status, answer = server.ask(place)
+        assert answer["inputs"] == [
+            {"name": "text", "datatype": "BYTES", "shape": [-1]}
+        ]
     assert server.ask("/v2/repository/models/luong_local/load", {})[0] == 200
     for place, body, wanted in (
         (f"{path}/infer", {}, 400),
@@ -48,6 +55,12 @@ def test_v2_over_rest(server, translator):
         (f"{path}/infer", {"inputs": [{**tensor, "data": ["a" * 10_000_000]}]}, 400),
         ("/v2/models/other/infer", {"inputs": [tensor]}, 404),
         (f"{path}/nothing", {}, 404),
+        (f"{path}/versions/1/nothing", {}, 404),
+        (f"{path}/versions/9/infer", {"inputs": [tensor]}, 404),
+        (f"{path}/versions/9/ready", None, 404),
+        (f"{path}/versions/9", None, 404),
+        (f"{path}/versions/newest/infer", {"inputs": [tensor]}, 400),
+        (f"{path}/versions/{'9' * 5000}", None, 400),
         ("/v2/repository/models/luong_local/unload", {}, 501),
     ):
         status, answer = server.ask(place, body)

@@ -13,7 +13,12 @@ import os
 from collections.abc import Mapping, Sequence
 
 # First, since importing kserve parses the arguments of the process.
-from zoo.servers.kserve_models import FolderRepository, OpenModel, Refused  # isort: skip
+from zoo.servers.kserve_models import (  # isort: skip
+    FolderRepository,
+    OpenModel,
+    Refused,
+    VersionPaths,
+)
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -77,6 +82,7 @@ def _serve(
 
     # Before KServe's own, of which `GET /v1/models` stays.
     app.add_api_route("/v1/models/{path:path}", v1, methods=["GET", "POST"])
+    app.add_middleware(VersionPaths)
     app.add_middleware(BoundedBodies, seconds=timeout)
     for kind in (Refused, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _error)

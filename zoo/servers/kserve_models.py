@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import re
 import struct
 import sys
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from zoo.servers.batching import Refusal
@@ -30,6 +32,8 @@ with _no_arguments():
     from kserve.protocol.model_repository_extension import ModelRepositoryExtension
 
 _DATATYPES = {"text": "BYTES", "number": "FP32"}
+_VERSIONED = re.compile(r"(/v2/models/[^/]+)/versions/([^/]+)(/infer|/ready|)")
+_named: ContextVar[str] = ContextVar("_named", default="")  # the version of a path
 
 
 class Refused(GrpcException):
@@ -41,16 +45,61 @@ class Refused(GrpcException):
         self.code = refusal.code
 
 
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """Turns a `Refusal` into a `Refused`."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise Refused(refusal) from None
+
+
+class VersionPaths:
+    """ASGI middleware for v2 paths with `/versions/N`, which KServe answers with 501.
+
+    KServe gets the path without it; `OpenModel` takes the version.
+
+    Args:
+        app: the application.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """See ASGI: https://asgi.readthedocs.io/en/latest/specs/www.html."""
+        found = _VERSIONED.fullmatch(scope.get("path", ""))
+        if not found:
+            await self.app(scope, receive, send)
+            return
+        path, version, verb = found.groups()
+        before = _named.set(version)
+        try:
+            await self.app({**scope, "path": path + verb}, receive, send)
+        finally:
+            _named.reset(before)
+
+
 class OpenModel(Model):
     """A served model behind KServe's endpoints.
 
     A request may have the parameters `signature_name`, `version` and `label`; over gRPC
-    the version may also stand in its field.
+    the version may also stand in its field, over REST in the path (`VersionPaths`).
     """
 
     def __init__(self, model: ServedModel) -> None:
         super().__init__(model.name)
         self.model, self.ready = model, True
+
+    async def healthy(self) -> bool:
+        """Returns whether requests are answered.
+
+        Raises:
+            Refused: if the path names a version that is not served.
+        """
+        if _named.get():
+            self._default()
+        return self.ready
 
     def get_input_types(self) -> list[dict[str, Any]]:
         """Returns the inputs of the default signature."""
@@ -65,26 +114,29 @@ class OpenModel(Model):
         ]
 
     def _default(self):
-        return self.model.signature(DEFAULT, self.model.find())
+        with _refusals():
+            return self.model.signature(DEFAULT, self._number())
+
+    def _number(self, version=None, label=None):
+        """Returns the version that a request names. Default: the newest."""
+        version = _named.get() or version
+        if version and not re.fullmatch(r"\d{1,18}", str(version)):
+            raise Refusal(
+                "INVALID_ARGUMENT", f"a version is a number, received {version!r}"
+            )
+        return self.model.find(int(version) if version else None, label)
 
     async def predict(
         self, payload: Any, headers: Any = None, response_headers: Any = None
     ) -> InferResponse:
         """Answers an `InferRequest`."""
-        try:
+        with _refusals():
             return await self._answer(payload)
-        except Refusal as refusal:
-            raise Refused(refusal) from None
 
     async def _answer(self, request):
         given = {key: _plain(x) for key, x in (request.parameters or {}).items()}
-        version = given.get("version") or request.model_version or None
-        if version is not None and not str(version).isdecimal():
-            raise Refusal(
-                "INVALID_ARGUMENT", f"a version is a number, received {version!r}"
-            )
-        version = None if version is None else int(version)
-        number = self.model.find(version, given.get("label"))
+        version = given.get("version") or request.model_version
+        number = self._number(version, given.get("label"))
         signature = self.model.signature(given.get("signature_name"), number)
         inputs = {tensor.name: _texts(tensor) for tensor in request.inputs}
         outputs = await self.model.answer(signature, inputs)
@@ -139,10 +191,8 @@ class FolderRepository(ModelRepositoryExtension):
 
     async def load(self, model_name: str) -> dict[str, Any]:
         """Takes over at once what has changed in the model's folder."""
-        try:
+        with _refusals():
             model = served_model(self._models, model_name)
-        except Refusal as refusal:
-            raise Refused(refusal) from None
         await asyncio.to_thread(model.refresh)
         return {"name": model_name, "load": True}
 
