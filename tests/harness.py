@@ -57,6 +57,27 @@ def compiled(function):
     return jax.jit(lambda *args, **options: function(*args, **options))
 
 
+def by_hand(model, width):
+    """A translator's two functions for one sentence, compiled: `begin(ids)` gives its
+    memory and first state, `step(token, state, memory)` logits, state and weights.
+
+    Where each shape is a program of its own, `begin` pads ids to `width`.
+    """
+    encode, step = compiled(model.encode), compiled(model.step)
+
+    def begin(ids):
+        ids = np.array([ids], "int32")
+        if QUICK:
+            ids = np.pad(ids, ((0, 0), (0, width - ids.shape[1])))
+        memory = encode(ids)
+        return memory, model.start(memory)
+
+    def one(token, state, memory):
+        return step(np.array([token], "int32"), state, memory)
+
+    return begin, one
+
+
 def gradients(variables, function):
     """Value of `function()`, a scalar, and its gradient for each of the variables."""
     backend = keras.backend.backend()

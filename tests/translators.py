@@ -27,6 +27,7 @@ from tests.harness import (
     snake,
     to_numpy,
 )
+from tests.marks import QUICK
 from zoo import models
 
 SOURCE = np.array(
@@ -108,12 +109,19 @@ def check_padding(call, logits):
     """More pads, another batch, another place in the batch: the same result."""
     wider = np.pad(SOURCE, ((0, 0), (0, 30)))
     longer = np.pad(TARGET, ((0, 0), (0, 4)))
-    padded = to_numpy(call({"source_ids": wider, "target_ids": longer}))
-    close(padded[:, : TARGET.shape[1]], logits)
+    for row in range(len(SOURCE)):  # each alone: one shape
+        alone = {
+            "source_ids": wider[row : row + 1],
+            "target_ids": longer[row : row + 1],
+        }
+        padded = to_numpy(call(alone))[:, : TARGET.shape[1]]
+        close(padded, logits[row : row + 1])
     order = [4, 2, 0, 3, 1]
     turned = call({"source_ids": SOURCE[order], "target_ids": TARGET[order]})
     close(turned, logits[order])
-    for row in (1, 3):  # a short source and an empty one
+    if QUICK:
+        return
+    for row in (1, 3):  # a short source and an empty one, with few pads
         alone = {
             "source_ids": SOURCE[row : row + 1, : (SOURCE[1] > 0).sum()],
             "target_ids": TARGET[row : row + 1],
@@ -122,17 +130,16 @@ def check_padding(call, logits):
 
 
 def check_beam_rows(backbone, encode, step, beams=3):
-    """K rows of state for each row of memory give what a copied memory gives."""
+    """K rows of state for each row of memory give what each gives by itself."""
     memory = encode(SOURCE)
-    state = keras.tree.map_structure(
-        lambda x: ops.repeat(x, beams, axis=0), backbone.start(memory)
-    )
-    copied = encode(np.repeat(SOURCE, beams, axis=0))
+    first = backbone.start(memory)
+    state = keras.tree.map_structure(lambda x: ops.repeat(x, beams, axis=0), first)
     tokens = np.arange(len(SOURCE) * beams, dtype="int32") % 10 + 4
-    shared = step(tokens, state, memory)
-    own = step(tokens, backbone.start(copied), copied)
-    close(shared[0], own[0])
-    close(shared[2], own[2])
+    logits, _, weights = to_numpy(step(tokens, state, memory))
+    for k in range(beams):
+        own = step(tokens[k::beams], first, memory)
+        close(logits[k::beams], own[0])
+        close(weights[k::beams], own[2])
 
 
 def check_unknown_lengths(backbone):

@@ -12,6 +12,7 @@ from tests.decoding.reference import (
     exhaustive,
     log_softmax,
 )
+from tests.harness import compiled
 from tests.marks import once
 from zoo.decoding import BeamSearch
 from zoo.decoding.compiled import compile_search
@@ -44,12 +45,12 @@ LUONG_ALL = 1 + 5 + 25
 def luong_answers(translator):
     """For each row, its answers to every prefix: the four methods and nothing else."""
     answers = [{}, {}, {}]
-    memory = translator.encode(LUONG_SOURCES)
+    memory, step = compiled(translator.encode)(LUONG_SOURCES), compiled(translator.step)
     state, prefixes = translator.start(memory), [()]
     for _ in range(LUONG_LIMITS.max()):
         last = [prefix[-1] if prefix else START for prefix in prefixes]
         words = np.array(last * 3, "int32")  # the prefixes of row 0, of row 1, ...
-        logits, state, weights = translator.step(words, state, memory)
+        logits, state, weights = step(words, state, memory)
         logits, weights = (
             ops.convert_to_numpy(x).astype("float64").reshape(3, len(prefixes), -1)
             for x in (logits, weights)

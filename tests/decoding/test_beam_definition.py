@@ -139,7 +139,8 @@ def test_it_stops_at_the_last_limit():
     table = Table().fill(0)
     table.logits.assign_sub(100.0 * (np.arange(VOCABULARY) == END))
     with eagerly():
-        BeamSearch(2, 1.0)(table, SOURCES, np.minimum(LIMITS, 3), 50)
+        # Of the sizes of the test above, whose operations are compiled already.
+        BeamSearch(3, 1.0)(table, SOURCES, np.minimum(LIMITS, 3), 20)
     assert table.steps == 3
 
 

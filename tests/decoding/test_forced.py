@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from tests.decoding.test_beam import log_softmax
-from tests.harness import randomize
+from tests.harness import by_hand, randomize
 from tests.marks import once
 from tests.models.test_everywhere import TRANSLATORS
 from tests.translators import SOURCE, VOCABULARY
@@ -55,12 +55,12 @@ def test_what_was_found_scores_as_it_did(cls):
 def test_a_text_scores_as_its_pieces_do_step_by_step(translator, texts):
     found = translator.score(texts, TARGETS, per_token=True)
     preprocessor = translator.preprocessor
+    begin, step = by_hand(translator, width=24)
     for source, target, row in zip(texts[:3], TARGETS, found, strict=False):
-        memory = translator.encode(np.array(preprocessor.encode([source]), "int32"))
-        state, token, wanted = translator.start(memory), START, []
+        memory, state = begin(*preprocessor.encode([source]))
+        token, wanted = START, []
         for word in [*preprocessor.encode_targets([target])[0], END]:
-            token = np.array([token], "int32")
-            logits, state, _ = translator.step(token, state, memory)
+            logits, state, _ = step(token, state, memory)
             logits = ops.convert_to_numpy(logits)[0].astype("float64")
             wanted.append(log_softmax(logits)[word])
             token = word

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from tests.harness import by_hand
 from zoo.decoding import BeamSearch, Translation, search_ids
 from zoo.models import LuongTranslator
 
@@ -80,23 +81,23 @@ def test_details_agree_with_stepping_through_the_model(translator, texts):
     )
     preprocessor = translator.preprocessor
     tokenizer = preprocessor.tokenizer
+    begin, step = by_hand(translator, width=24)
     for row in (0, 2):
         record = records[row]
         assert isinstance(record, Translation)
         source = preprocessor.encode([texts[row]])[0]
         assert record.source_tokens == preprocessor.pieces(source)
-        memory = translator.encode(np.array([source], "int32"))
-        state, token, score = translator.start(memory), START, 0.0
+        memory, state = begin(source)
+        token, score = START, 0.0
         words, alignment = [], []
         while token != END:
-            token = np.array([token], "int32")
-            logits, state, weights = translator.step(token, state, memory)
+            logits, state, weights = step(token, state, memory)
             logits = ops.convert_to_numpy(logits)[0].astype("float64")
             token = END if len(words) == 8 else int(np.argmax(logits))
             score += logits[token] - np.log(np.exp(logits).sum())
             if token != END:
                 words.append(token)
-                alignment.append(ops.convert_to_numpy(weights)[0])
+                alignment.append(ops.convert_to_numpy(weights)[0, : len(source)])
         assert record.tokens == [tokenizer.id_to_token(word) for word in words]
         assert record.text == preprocessor.decode([words])[0]
         assert record.score == pytest.approx(score, rel=1e-4)

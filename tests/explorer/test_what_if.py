@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, randomize, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.marks import once
 from zoo.explorer import what_if
 from zoo.models import (
@@ -48,7 +48,7 @@ def none_given(model, shape=SOURCE.shape):
 
 
 def step(model, attention, window=None, memory=None):
-    memory = model.encode(SOURCE) if memory is None else memory
+    memory = compiled(model.encode)(SOURCE) if memory is None else memory
     state = model.start_for(memory, 4)
     state = keras.tree.map_structure(lambda x: ops.repeat(x, 3, axis=0), state)
     outputs = what_if.step(model, TOKENS, state, memory, attention, window)

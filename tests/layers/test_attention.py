@@ -49,6 +49,12 @@ EVERY = [
 HARD = [*EVERY, lambda **k: HardAttention(AdditiveAttention(3), **k)]
 
 
+def built_of(layer, query, memory):
+    """A layer, built for these arrays."""
+    layer.build(query.shape, memory.shape)
+    return layer
+
+
 def memory_for(kind):
     return EQUAL if "dot" in kind else MEMORY
 
@@ -97,20 +103,19 @@ def test_location_attention_is_equation_8():
 @pytest.mark.parametrize("make", EVERY)
 def test_one_step_equals_the_whole_sequence(make):
     layer = make()
-    context, weights = layer(QUERY, EQUAL, mask=MASK)
+    context, weights = to_numpy(layer(QUERY, EQUAL, mask=MASK))
+    step = compiled(layer)
     for t in range(QUERY.shape[1]):
-        one = layer(QUERY[:, t], EQUAL, mask=MASK, position=t)
-        close(one[0], to_numpy(context)[:, t])
-        close(one[1], to_numpy(weights)[:, t])
+        one = step(QUERY[:, t], EQUAL, mask=MASK, position=t)
+        both_close(one, (context[:, t], weights[:, t]))
 
 
 @pytest.mark.parametrize("make", EVERY)
 def test_keys_can_be_projected_once(make):
     layer = make()
     wanted = layer(QUERY, EQUAL, mask=MASK)
-    got = layer(QUERY, EQUAL, mask=MASK, keys=layer.project(EQUAL))
-    close(got[0], wanted[0])
-    close(got[1], wanted[1])
+    keys = layer.project(EQUAL)
+    both_close(compiled(layer)(QUERY, EQUAL, mask=MASK, keys=keys), wanted)
 
 
 @pytest.mark.parametrize("make", EVERY)
@@ -130,9 +135,7 @@ def test_padding_changes_nothing(make):
 def test_no_mask_means_that_all_is_real(make):
     layer = make()
     wanted = layer(QUERY, EQUAL, mask=np.ones((4, 7), bool))
-    got = layer(QUERY, EQUAL)
-    close(got[0], wanted[0])
-    close(got[1], wanted[1])
+    both_close(compiled(layer)(QUERY, EQUAL), wanted)
 
 
 def test_a_keras_mask_of_the_memory_is_used():
@@ -181,19 +184,20 @@ def test_in_somebody_elses_functional_model(tmp_path):
     context, weights = AdditiveAttention(9)(query, memory)
     model = keras.Model([words, query], [keras.layers.Dense(2)(context), weights])
     ids = np.array([[3, 4, 5, 0], [6, 0, 0, 0], [0, 0, 0, 0]])
-    wanted = model([ids, QUERY[:3, 0]])
+    wanted = compiled(model)([ids, QUERY[:3, 0]])
     assert (to_numpy(wanted[1])[ids == 0] == 0).all()
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    close(loaded([ids, QUERY[:3, 0]])[0], wanted[0])
+    close(compiled(loaded)([ids, QUERY[:3, 0]])[0], wanted[0])
 
 
 @pytest.mark.parametrize("policy", ["float16", "mixed_float16"])
 def test_a_score_too_large_for_float16_is_no_nan(policy):
     query = np.full((1, 16), 100.0, "float32")
     memory = np.stack([query, query, -query, 0 * query], axis=1)
-    layer = MultiplicativeAttention("dot", dtype=policy)
-    _, weights = layer(query, memory, mask=np.array([[True, True, True, False]]))
+    layer = built_of(MultiplicativeAttention("dot", dtype=policy), query, memory)
+    mask = np.array([[True, True, True, False]])
+    _, weights = compiled(layer)(query, memory, mask=mask)
     close(ops.cast(weights, "float32"), [[0.5, 0.5, 0.0, 0.0]])
 
 
@@ -203,18 +207,21 @@ def test_terms_too_large_for_float16_that_cancel_are_no_nan(policy, steps):
     query = np.full((1, steps, 16), 300.0, "float32")
     key = np.array([300.0] * 8 + [-300.0] * 8, "float32")
     memory = np.stack([key, 0 * key])[None]
-    layer = MultiplicativeAttention("dot", dtype=policy)
-    _, weights = layer(query, memory)
+    layer = built_of(MultiplicativeAttention("dot", dtype=policy), query, memory)
+    _, weights = compiled(layer)(query, memory)
     close(ops.cast(weights, "float32"), np.full((1, steps, 2), 0.5))
 
 
 def test_a_scaled_score_that_fits_into_float16_is_right():
     query = np.full((1, 64), 40.0, "float32")
     memory = np.stack([query, query * 0.99, 0 * query], axis=1)
-    layer = MultiplicativeAttention("scaled_dot", dtype="mixed_float16")
-    _, weights = layer(query, memory)
+    half, whole = (
+        built_of(MultiplicativeAttention("scaled_dot", dtype=dtype), query, memory)
+        for dtype in ("mixed_float16", "float32")
+    )
+    _, weights = compiled(half)(query, memory)
     memory = memory.astype("float16").astype("float32")
-    wanted = MultiplicativeAttention("scaled_dot")(query, memory)[1]
+    _, wanted = compiled(whole)(query, memory)
     close(ops.cast(weights, "float32"), wanted, atol=1e-3)
 
 
@@ -242,13 +249,20 @@ def test_bad_arguments(make, message):
 @pytest.mark.parametrize("make", HARD)
 def test_a_mask_of_the_memory_is_not_the_contexts(make):
     """Keras takes a keyword `mask` for that of the first argument."""
-    query, source = (
-        keras.layers.Embedding(9, 6, mask_zero=True)(np.array(ids))
-        for ids in ([[3, 4, 0]], [[5, 6, 7, 0, 0]])
-    )
-    mask, position = np.array([[True, True, False, False, False]]), {}
-    context, _ = make()(query, source, mask=mask)
-    after = keras.layers.GlobalAveragePooling1D()(context)
+    position = {}
+    layer = make()
+    layer.build((1, 3, 6), (1, 5, 6))
+    queries, words = (keras.layers.Embedding(9, 6, mask_zero=True) for _ in range(2))
+    for embedding in (queries, words):
+        embedding.build()
+
+    def pool(targets, sources, mask):
+        context, _ = layer(queries(targets), words(sources), mask=mask)
+        return context, keras.layers.GlobalAveragePooling1D()(context)
+
+    mask = np.array([[True, True, False, False, False]])
+    ids = np.array([[3, 4, 0]]), np.array([[5, 6, 7, 0, 0]])
+    context, after = compiled(pool)(*ids, mask)
     close(after, to_numpy(context)[:, :2].mean(1))
     # Of one state a sentence there is no mask to carry, though B may be S.
     square = keras.Input((5,), batch_size=5), keras.Input((5, 6), batch_size=5)
@@ -260,7 +274,7 @@ def test_a_mask_of_the_memory_is_not_the_contexts(make):
     model = keras.Model([*square, flags], output)
     model.compile("sgd", "mse")
     inputs = [np.ones((5, 5)), np.ones((5, 5, 6)), np.tri(5) > 0]
-    wanted = np.mean(to_numpy(model(inputs)) ** 2)
+    wanted = np.mean(to_numpy(compiled(model)(inputs)) ** 2)
     found = model.evaluate(inputs, np.zeros((5, 6)), batch_size=5, verbose=0)
     assert found == pytest.approx(wanted, rel=1e-5)
 
@@ -269,15 +283,16 @@ def test_a_mask_of_the_memory_is_not_the_contexts(make):
 def test_a_mask_with_an_axis_for_the_queries(make):
     layer = make()
     wanted = to_numpy(layer(QUERY, EQUAL, mask=MASK))
-    both_close(layer(QUERY, EQUAL, mask=MASK[:, None]), wanted)
+    call = compiled(layer)
+    both_close(call(QUERY, EQUAL, mask=MASK[:, None]), wanted)
     each = np.arange(7) <= np.arange(5)[None, :, None] + np.arange(4)[:, None, None]
     if "Local" in type(layer).__name__:
         with pytest.raises(ValueError, match=r"one mask a sentence.*mask \(4, 5, 7\)"):
             layer(QUERY, EQUAL, mask=each)
     else:
-        found = to_numpy(layer(QUERY, EQUAL, mask=each))
+        found = to_numpy(call(QUERY, EQUAL, mask=each))
         for t in range(5):
-            alone = layer(QUERY[:, t], EQUAL, mask=each[:, t])
+            alone = call(QUERY[:, t], EQUAL, mask=each[:, t])
             both_close([part[:, t] for part in found], alone)
     for wrong in (MASK[:, :6], MASK[:3], each[:, :2], each[..., None]):
         with pytest.raises(ValueError, match=r"the shape \(B, S\).*Received: mask \("):
@@ -312,6 +327,7 @@ def test_several_states_share_a_sentence(make):
     layer.build(QUERY.shape, MEMORY.shape)
     keys = randomize(layer).project(MEMORY)
     states = np.reshape(QUERY[:, :3], (12, 6))
-    shared = attend_rows(layer, states, MEMORY, MASK, keys, positions)
+    attend = compiled(lambda *given: attend_rows(layer, *given))
+    shared = attend(states, MEMORY, MASK, keys, positions)
     memory, mask = (np.repeat(x, 3, axis=0) for x in (MEMORY, MASK))
-    both_close(shared, layer(states, memory, mask=mask, position=positions))
+    both_close(shared, compiled(layer)(states, memory, mask=mask, position=positions))

@@ -6,6 +6,7 @@ from keras import ops
 from tests.harness import (
     check_layer,
     close,
+    compiled,
     randomize,
     same_config,
     to_numpy,
@@ -44,19 +45,21 @@ def test_gru_is_the_keras_cell(use_bias, reset_after):
     plain = keras.layers.GRUCell(4, **options)
     plain.build((None, 5))
     plain.set_weights(cell.get_weights())
-    wanted, _ = plain(X, [ops.convert_to_tensor(H)])
-    got, [state] = cell(X, [ops.convert_to_tensor(H)])
+    wanted, _ = compiled(plain)(X, [ops.convert_to_tensor(H)])
+    got, [state] = compiled(cell)(X, [ops.convert_to_tensor(H)])
     close(got, wanted)
     close(state, wanted)
     # As a layer of a model, by Keras's own loop.
     layer, whole = (keras.layers.RNN(c, return_sequences=True) for c in (cell, plain))
-    close(layer(INPUTS), whole(INPUTS))
+    for each in (layer, whole):
+        each.build(INPUTS.shape)
+    close(compiled(layer)(INPUTS), compiled(whole)(INPUTS))
 
 
 @pytest.mark.parametrize("update", ["keep", "replace"])
 def test_gru_is_the_papers(update):
     cell = built(update=update)
-    got, _ = cell(X, [ops.convert_to_tensor(H)])
+    got, _ = compiled(cell)(X, [ops.convert_to_tensor(H)])
     weights = reference.named(cell)
     kernels = weights["kernel"], weights["recurrent_kernel"], weights["bias"]
     for b in range(3):
@@ -80,7 +83,7 @@ def test_stack_of_grus(bidirectional):
         ["bias", "kernel", "recurrent_kernel"] * names,
     )
     randomize(layer)
-    outputs, states = layer(INPUTS, mask=MASK)
+    outputs, states = compiled(layer)(INPUTS, mask=MASK)
     assert [len(state) for state in states] == [1, 1]
     if not bidirectional:  # the last state of a row is its last real output
         close(states[-1][0][0], outputs[0, 5])
@@ -145,8 +148,10 @@ def test_without_a_forget_gate_it_is_the_cell_whose_gate_stays_open():
     full = [np.concatenate([i, 0 * i, g, o], -1) for i, g, o in parts]
     full[2][4:8] = 100.0
     plain.set_weights(full)
-    wanted, _ = run_cell(plain, INPUTS, None, MASK)
-    got, _ = run_cell(cell, INPUTS, None, MASK)
+    got, wanted = (
+        compiled(lambda each=each: run_cell(each, INPUTS, None, MASK)[0])()
+        for each in (cell, plain)
+    )
     close(got, wanted)
     assert cell.count_params() == 3 * plain.count_params() / 4
 
@@ -191,7 +196,8 @@ def test_stacks_of_the_other_cells():
         ({"cell": "gru", "activation": "relu"}, 1),
     ):
         stack = RecurrentStack(4, 2, **more)
-        outputs, states = stack(INPUTS, mask=MASK)
+        stack.build(INPUTS.shape)
+        outputs, states = compiled(stack)(INPUTS, mask=MASK)
         assert [len(state) for state in states] == [count] * 2
         assert stack.compute_output_shape(INPUTS.shape) == (
             tuple(outputs.shape),
@@ -200,7 +206,7 @@ def test_stacks_of_the_other_cells():
         copy = same_config(stack)
         copy.build(INPUTS.shape)
         copy.set_weights(stack.get_weights())
-        close(copy(INPUTS, mask=MASK)[0], to_numpy(outputs))
+        close(compiled(copy)(INPUTS, mask=MASK)[0], to_numpy(outputs))
     same_config(of_1997())
     for wrong in ({"forget_gate": False}, {"output_activation": "tanh"}):
         with pytest.raises(ValueError, match="is for cell=.lstm. alone.*cell='gru'"):
@@ -211,8 +217,10 @@ def test_attention_runs_around_the_cell_of_1997():
     cell = AttentionCell([of_1997(size=9)], MultiplicativeAttention("dot"), units=4)
     memory = RNG.normal(size=(3, 6, 4)).astype("float32")
     cell.build(X.shape, memory.shape)
-    outputs = AttentionDecoder(randomize(cell))(INPUTS, memory, mask=MASK)[0]
-    states = cell.get_initial_state(batch_size=3)
+    decoder = AttentionDecoder(randomize(cell))
+    decoder.build(INPUTS.shape, memory.shape)
+    outputs = compiled(decoder)(INPUTS, memory, mask=MASK)[0]
+    states, step = cell.get_initial_state(batch_size=3), compiled(cell)
     for t in range(2):
-        wanted, _, states = cell(INPUTS[:, t], states, memory, mask=MASK)
+        wanted, _, states = step(INPUTS[:, t], states, memory, mask=MASK)
         close(to_numpy(outputs)[:, t], to_numpy(wanted))

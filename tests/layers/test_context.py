@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import check_layer, close, randomize, to_numpy
+from tests.harness import check_layer, close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (
@@ -34,8 +34,8 @@ def built(cell=None, attention=None, gate=False):
 def test_it_is_the_papers(gate):
     """Bahdanau et al. 2015, A.2.2, and Xu et al. 2015's scalar β."""
     decoder = built(gate=gate)
-    got = decoder(INPUTS, MEMORY, mask=MASK, return_alignments=True)
-    outputs, contexts, states, alignments = got
+    run = compiled(lambda *given: decoder(*given, return_alignments=True))
+    outputs, contexts, states, alignments = to_numpy(run(INPUTS, MEMORY, MASK))
     gru, score = (
         reference.named(x) for x in (decoder.cell.cell, decoder.cell.attention)
     )
@@ -64,13 +64,13 @@ def test_it_is_the_papers(gate):
 def test_decoder_is_the_scan_of_the_cell(cell):
     attention = LocalMonotonicAttention("concat", window=1)
     decoder = built(cell(4), attention, gate=True)
-    outputs, contexts, final, alignments = decoder(
-        INPUTS, MEMORY, mask=MASK, training=True, return_alignments=True
-    )
-    states = decoder.cell.get_initial_state(3)
+    options = {"training": True, "return_alignments": True}
+    run = compiled(lambda *given, mask: decoder(*given, mask=mask, **options))
+    outputs, contexts, final, alignments = to_numpy(run(INPUTS, MEMORY, mask=MASK))
+    states, step = decoder.cell.get_initial_state(3), compiled(decoder.cell)
     for t in range(6):
-        step = decoder.cell(INPUTS[:, t], states, MEMORY, mask=MASK)
-        output, context, alignment, states = step
+        found = step(INPUTS[:, t], states, MEMORY, mask=MASK)
+        output, context, alignment, states = found
         close(output, outputs[:, t])
         close(context, contexts[:, t])
         close(alignment, alignments[:, t])
@@ -113,10 +113,15 @@ def test_a_mask_of_either_form_gives_the_same_penalty():
     decoder = ContextDecoder(cell, doubly_stochastic=1.0)
     inputs, memory = (np.random.normal(size=(2, n, 3)) for n in (6, 5))
     mask = np.array([[True, True, False, False, False], [True] * 5])
-    penalties = []
-    for own in (mask, mask[:, None]):
-        decoder(inputs, memory, mask=own, training=True)
-        penalties += [float(to_numpy(sum(decoder.losses)))]
+    decoder.build(inputs.shape, memory.shape)
+
+    def penalty(mask):
+        decoder(inputs, memory, mask=mask, training=True)
+        return sum(decoder.losses)
+
+    penalties = [
+        float(to_numpy(compiled(penalty)(own))) for own in (mask, mask[:, None])
+    ]
     assert penalties[0] == pytest.approx(penalties[1]) and penalties[0] > 0
     with pytest.raises(ValueError, match=r"\(B, 1, S\).*mask \(2, 6, 5\)"):
         decoder(inputs, memory, mask=np.repeat(mask[:, None], 6, axis=1))

@@ -62,8 +62,7 @@ def make(stack, attention, feeding, **options):
 )
 def test_the_sequence_equals_the_scan_of_the_cell(stack, attention, feeding):
     decoder = make(stack, attention, feeding)
-    run = compiled(lambda **options: decoder(INPUTS, MEMORY, mask=MASK, **options))
-    outputs, final, alignments = run()
+    outputs, final, alignments = compiled(decoder)(INPUTS, MEMORY, mask=MASK)
     cell = decoder.cell
     step = compiled(lambda x, states: cell(x, states, MEMORY, mask=MASK))
     states = cell.get_initial_state(batch_size=3)
@@ -76,7 +75,8 @@ def test_the_sequence_equals_the_scan_of_the_cell(stack, attention, feeding):
         close(got, wanted)
     assert to_numpy(states[-1]).tolist() == [4, 4, 4]
     # Without alignments the rest is the same.
-    fewer = decoder(INPUTS, MEMORY, mask=MASK, return_alignments=False)
+    run = compiled(lambda: decoder(INPUTS, MEMORY, mask=MASK, return_alignments=False))
+    fewer = run()
     assert len(fewer) == 2
     close(fewer[0], outputs)
 
@@ -84,7 +84,8 @@ def test_the_sequence_equals_the_scan_of_the_cell(stack, attention, feeding):
 def test_input_feeding_is_luongs_equations():
     decoder = make("lstm", "local_p", True)
     cell = decoder.cell
-    outputs, _, alignments = to_numpy(decoder(INPUTS, MEMORY, mask=MASK))
+    run = compiled(decoder)
+    outputs, _, alignments = to_numpy(run(INPUTS, MEMORY, mask=MASK))
     attention = reference.named(cell.attention)
     W_c = to_numpy(cell.W_c.value).astype("float64")
     layers = [reference.named(c) for c in cell.cells]
@@ -148,8 +149,9 @@ def test_vectors_that_cannot_be_are_refused():
 def test_initial_states_are_used():
     decoder = make("gru", "general", True)
     start = [np.ones((3, 6), "float32")]
-    first = decoder(INPUTS, MEMORY, initial_states=start)[0]
-    assert np.abs(to_numpy(first) - to_numpy(decoder(INPUTS, MEMORY)[0])).max() > 1e-3
+    run = compiled(decoder)
+    first = to_numpy(run(INPUTS, MEMORY, initial_states=start)[0])
+    assert np.abs(first - to_numpy(run(INPUTS, MEMORY)[0])).max() > 1e-3
 
 
 @pytest.mark.parametrize("feeding", [True, False])
@@ -244,14 +246,16 @@ def test_the_calls_choice_holds_in_functional_models(feeding, own, asked):
     assert len(made) == 2 + asked
     assert made[1][-1].dtype == "int32" and tuple(made[0].shape) == (None, None, 10)
     model = keras.Model([*inputs, *states], made[-1] if asked else made[0])
-    wanted = decoder(INPUTS, MEMORY, initial_states=start, return_alignments=asked)
+    options = {"return_alignments": asked}
+    run = compiled(lambda *given: decoder(*given, None, start, **options))
+    wanted = run(INPUTS, MEMORY)
     found = compiled(model)([INPUTS, MEMORY, *start])
     close(found, wanted[-1] if asked else wanted[0])
 
 
 def test_output_shapes():
     decoder = make("mixed", "general", True)
-    outputs = decoder(INPUTS, MEMORY)
+    outputs = compiled(decoder)(INPUTS, MEMORY)
     shapes = decoder.compute_output_shape(INPUTS.shape, MEMORY.shape)
     assert shapes[0] == tuple(outputs[0].shape)
     assert shapes[1] == [tuple(state.shape) for state in outputs[1]]

@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, gradients, randomize, same_config, to_numpy
+from tests.harness import (
+    close,
+    compiled,
+    gradients,
+    randomize,
+    same_config,
+    to_numpy,
+)
 from tests.layers import reference
 from zoo.layers import AdditiveAttention, ContextCell, ContextDecoder, GRUCell
 from zoo.layers.hard_attention import HardAttention, choose, reinforce
@@ -24,7 +31,7 @@ def built(**options):
 
 def test_without_noise_it_takes_the_most_probable_place():
     layer = built()
-    context, weights = (to_numpy(x) for x in layer(QUERY, MEMORY, mask=MASK))
+    context, weights = to_numpy(compiled(layer)(QUERY, MEMORY, mask=MASK))
     scores = reference.named(layer.attention.score_layer)
     for b, length in enumerate(MASK.sum(1)):
         for t in range(4):
@@ -36,7 +43,7 @@ def test_without_noise_it_takes_the_most_probable_place():
                 wanted[alpha.argmax()] = 1
             close(weights[b, t], wanted)
             close(context[b, t], wanted @ MEMORY[b])
-    one, _ = layer(QUERY[:, 2], MEMORY, mask=MASK)
+    one, _ = compiled(layer)(QUERY[:, 2], MEMORY, mask=MASK)
     close(one, context[:, 2])
     copy = same_config(layer)
     assert copy.soft_share == 0.5 and copy.attention.units == 8
@@ -94,12 +101,13 @@ def test_in_a_decoder_each_step_has_its_own_draw():
     inputs = RNG.normal(size=(3, 4, 2)).astype("float32")
     decoder.build(inputs.shape, MEMORY.shape)
     noise = to_numpy(layer.draw_noise((3, 4, 7), keras.random.SeedGenerator(5)))
-    outputs, contexts, _, choices = decoder(
-        inputs, MEMORY, mask=MASK, noise=noise, return_alignments=True, training=True
-    )
+    options = {"return_alignments": True, "training": True}
+    run = compiled(lambda *given, **more: decoder(*given, **more, **options))
+    outputs, contexts, _, choices = run(inputs, MEMORY, mask=MASK, noise=noise)
     choices, states = to_numpy(choices), np.zeros((3, 6), "float32")
+    attend = compiled(layer.attention)
     for t in range(4):
-        _, alpha = layer.attention(states, MEMORY, mask=MASK)
+        _, alpha = attend(states, MEMORY, mask=MASK)
         wanted = to_numpy(choose(alpha, ops.convert_to_tensor(noise[:, t])))
         close(choices[:, t], wanted)
         close(contexts[:, t], np.einsum("bs,bsd->bd", wanted, MEMORY))

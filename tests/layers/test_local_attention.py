@@ -2,7 +2,14 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import check_layer, close, randomize, same_config, to_numpy
+from tests.harness import (
+    check_layer,
+    close,
+    compiled,
+    randomize,
+    same_config,
+    to_numpy,
+)
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (
@@ -28,7 +35,7 @@ def built(cls, score, **options):
 
 
 def compare(layer, memory, place, score, window):
-    context, weights = to_numpy(layer(QUERY, memory, mask=MASK))
+    context, weights = to_numpy(compiled(layer)(QUERY, memory, mask=MASK))
     variables = reference.named(layer)
     for b, length in enumerate(LENGTHS):
         for t in range(QUERY.shape[1]):
@@ -79,9 +86,9 @@ def test_local_m_is_a_window_around_the_target_position(score, window, reverse):
 def test_gathering_the_window_changes_nothing(cls, score, time, monkeypatch):
     layer, memory = built(cls, score, window=3)
     monkeypatch.setattr(cls, "_gathers", lambda self, length: True)
-    gathered = to_numpy(layer(QUERY[:, :time], memory, mask=MASK))
+    gathered = to_numpy(compiled(layer)(QUERY[:, :time], memory, mask=MASK))
     monkeypatch.setattr(cls, "_gathers", lambda self, length: False)
-    dense = to_numpy(layer(QUERY[:, :time], memory, mask=MASK))
+    dense = to_numpy(compiled(layer)(QUERY[:, :time], memory, mask=MASK))
     close(gathered[0], dense[0])
     close(gathered[1], dense[1])
 
@@ -188,7 +195,8 @@ def test_a_score_layer_of_ones_own():
     copy = same_config(layer)
     copy.build(QUERY.shape, MEMORY.shape)
     copy.set_weights(layer.get_weights())
-    close(copy(QUERY, MEMORY, mask=MASK)[0], layer(QUERY, MEMORY, mask=MASK)[0])
+    found, wanted = (compiled(x)(QUERY, MEMORY, mask=MASK) for x in (copy, layer))
+    close(found[0], wanted[0])
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_stack_is_the_papers(skip):
     layer = LSTMN(4, num_layers=2, skip=skip)
     layer.build(INPUTS.shape)
     randomize(layer)
-    outputs, states = layer(INPUTS, mask=MASK)
+    outputs, states = compiled(layer)(INPUTS, mask=MASK)
     lower, upper = (reference.named(cell) for cell in layer.cells)
     zeros = np.zeros((2, 4))
     for b, steps in enumerate(MASK.sum(1)):
@@ -62,8 +62,9 @@ def test_two_parts_of_a_sequence_share_states_only():
     layer = LSTMN(4)
     layer.build(INPUTS.shape)
     randomize(layer)
-    _, states = layer(INPUTS[:, :3])
-    found, _ = layer(INPUTS[:, 3:], initial_states=states)
+    run = compiled(layer)
+    _, states = run(INPUTS[:, :3])
+    found, _ = run(INPUTS[:, 3:], initial_states=states)
     for b in range(3):
         first = [to_numpy(s)[b] for s in states[0]]
         xs = INPUTS[b, 3:].astype("float64")
@@ -108,10 +109,10 @@ def test_steps_and_the_end_of_their_room():
     layer = LSTMN(4, num_layers=2)
     layer.build(INPUTS.shape)
     randomize(layer)
-    outputs, _ = layer(INPUTS[:, :2])
-    states = layer.make_states(3, 2)
+    outputs, _ = compiled(layer)(INPUTS[:, :2])
+    states, step = layer.make_states(3, 2), compiled(layer.step)
     for t in range(3):
-        h, _, states = layer.step(INPUTS[:, t], states)
+        h, _, states = step(INPUTS[:, t], states)
         if t < 2:
             close(h, outputs[:, t])
     assert np.isnan(to_numpy(h)).all()

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, gradients, randomize, same_config, to_numpy
+from tests.harness import (
+    close,
+    compiled,
+    gradients,
+    randomize,
+    same_config,
+    to_numpy,
+)
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import LSTMNCell
@@ -30,8 +37,8 @@ def source_of(cell):
 def test_it_is_the_papers(fusion):
     cell = built(fusion, attention_units=3)
     first = [ops.convert_to_tensor(x) for x in FIRST]
-    found = run_lstmn_cell(cell, INPUTS, MASK, first, source_of(cell))
-    h, c, weights, last = (to_numpy(x) for x in found)
+    run = compiled(lambda *given: run_lstmn_cell(cell, *given, source_of(cell)))
+    h, c, weights, last = to_numpy(run(INPUTS, MASK, first))
     for b in range(3):
         steps, length = int(MASK[b].sum()), int(SOURCE_MASK[b].sum())
         hs, cs, ps = reference.lstmn_run(
@@ -57,11 +64,13 @@ def test_it_is_the_papers(fusion):
 def test_steps_are_the_run(fusion):
     cell = built(fusion)
     source = source_of(cell)
-    h, c, *_ = run_lstmn_cell(cell, INPUTS, source=source)
+    run = compiled(lambda x: run_lstmn_cell(cell, x, source=source))
+    h, c, *_ = to_numpy(run(INPUTS))
+    step = compiled(lambda x, states: cell.advance(x, states, source))
     states = cell.make_states(3, 9)  # more room than is needed
     projected = cell.project(INPUTS)
     for t in range(6):
-        got = cell.advance(projected[:, t], states, source)
+        got = step(projected[:, t], states)
         close(got[0], h[:, t])
         close(got[1], c[:, t])
         states = got[3]
@@ -71,9 +80,14 @@ def test_several_rows_share_a_sentence():
     cell = built("deep")
     rows = RNG.normal(size=(6, 5)).astype("float32")
     x = cell.project(rows)
-    shared = cell.advance(x, cell.make_states(6, 2), source_of(cell))
-    twice = [np.repeat(y, 2, axis=0) for y in (GAMMA, ALPHA, SOURCE_MASK)]
-    alone = cell.advance(x, cell.make_states(6, 2), cell.project_source(*twice))
+    step = compiled(
+        lambda *source: cell.advance(
+            x, cell.make_states(6, 2), cell.project_source(*source)
+        )
+    )
+    source = GAMMA, ALPHA, SOURCE_MASK
+    twice = [np.repeat(y, 2, axis=0) for y in source]
+    shared, alone = step(*source), step(*twice)
     close(shared[0], alone[0])
     close(shared[2], alone[2])
 
@@ -103,8 +117,11 @@ def test_tapes_start_anew_without_fusion_alone():
 
 def test_starts_may_be_a_list():
     cell, starts = built(), [[True] * 6] * 3
-    wanted = run_lstmn_cell(cell, INPUTS, starts=np.array(starts))[0]
-    close(run_lstmn_cell(cell, INPUTS, starts=starts)[0], wanted)
+    found, wanted = (
+        compiled(lambda given=given: run_lstmn_cell(cell, INPUTS, starts=given)[0])()
+        for given in (starts, np.array(starts))
+    )
+    close(found, wanted)
 
 
 def test_config_and_bad_arguments():

@@ -2,7 +2,14 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import both_close, check_layer, close, randomize, to_numpy
+from tests.harness import (
+    both_close,
+    check_layer,
+    close,
+    compiled,
+    randomize,
+    to_numpy,
+)
 from tests.marks import once
 from zoo.layers import MultiHeadAttention, sinusoids
 
@@ -50,7 +57,7 @@ def test_it_is_torchs(use_bias):
             key_padding_mask=torch.tensor(~MASK[rows]),
             average_attn_weights=False,
         )
-    output, found = layer(QUERY, MEMORY, mask=MASK)
+    output, found = compiled(layer)(QUERY, MEMORY, mask=MASK)
     close(to_numpy(output)[rows], wanted.numpy())
     close(to_numpy(found)[rows], weights.numpy())
     assert not to_numpy(found)[2].any()
@@ -60,10 +67,10 @@ def test_it_is_torchs(use_bias):
 
 def test_a_mask_for_each_query():
     layer, steps = built(), np.arange(4)
-    past = (np.arange(7)[None] <= steps[:, None])[None]
-    whole, _ = layer(QUERY, MEMORY, mask=past)
+    past, call = (np.arange(7)[None] <= steps[:, None])[None], compiled(layer)
+    whole, _ = call(QUERY, MEMORY, mask=past)
     for t in steps:
-        one, weights = layer(QUERY[:, t : t + 1], MEMORY[:, : t + 1])
+        one, weights = call(QUERY[:, t : t + 1], MEMORY[:, : t + 1])
         close(to_numpy(whole)[:, t], to_numpy(one)[:, 0])
         close(to_numpy(weights).sum(-1), np.ones((3, 2, 1)))
 
@@ -72,7 +79,7 @@ def test_half_precision_with_scores_that_overflow():
     layer = MultiHeadAttention(num_heads=2, dtype="mixed_float16")
     layer.build(QUERY.shape, MEMORY.shape)
     randomize(layer)
-    output, weights = layer(QUERY * 300, MEMORY * 300, mask=MASK)
+    output, weights = compiled(layer)(QUERY * 300, MEMORY * 300, mask=MASK)
     assert np.isfinite(to_numpy(output).astype("float32")).all()
     close(to_numpy(weights)[:2].astype("float32").sum(-1), np.ones((2, 2, 4)), 2e-3)
 
@@ -101,13 +108,13 @@ def test_nothing_to_attend_to_and_nan_behind_the_mask():
     query, memory = np.ones((2, 3, 4)), np.ones((2, 5, 4))
     mask = np.array([[True, True, False, False, False], [True] * 5])
     wanted = to_numpy(layer(query, memory, mask=mask))
-    both_close(
-        layer(query, np.where(mask[..., None], memory, np.nan), mask=mask), wanted
-    )
+    call = compiled(layer)
+    spoiled = np.where(mask[..., None], memory, np.nan)
+    both_close(call(query, spoiled, mask=mask), wanted)
     for sizes in ((0, 3, 5), (2, 0, 5), (2, 3, 0)):
         batch, time, length = sizes
         output, weights = to_numpy(
-            layer(np.ones((batch, time, 4)), np.ones((batch, length, 4)))
+            call(np.ones((batch, time, 4)), np.ones((batch, length, 4)))
         )
         assert output.shape == (batch, time, 4)
         assert length or not output.any()

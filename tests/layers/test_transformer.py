@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import check_layer, close, randomize, to_numpy
+from tests.harness import check_layer, close, compiled, randomize, to_numpy
 from tests.marks import once
 from zoo.layers import TransformerDecoderLayer, TransformerEncoderLayer
 
@@ -94,7 +94,7 @@ def test_encoder_layer_is_torchs(norm):
         wanted = peer(
             torch.tensor(MEMORY).double(), src_key_padding_mask=torch.tensor(~MASK)
         )
-    found = to_numpy(layer(MEMORY, mask=MASK))
+    found = to_numpy(compiled(layer)(MEMORY, mask=MASK))
     close(found[MASK], wanted.numpy()[MASK])
 
 
@@ -113,13 +113,14 @@ def test_decoder_layer_is_torchs_and_its_own_steps(norm):
             tgt_mask=torch.triu(torch.ones(4, 4, dtype=torch.bool), diagonal=1),
             memory_key_padding_mask=torch.tensor(~MASK),
         )
-    found, weights = layer(INPUTS, MEMORY, mask=MASK)
+    found, weights = compiled(layer)(INPUTS, MEMORY, mask=MASK)
     close(found, wanted.numpy())
     assert not to_numpy(weights)[~MASK[:, None].repeat(4, 1)].any()
     keys, cache = layer.project(MEMORY), layer.make_cache(3, 6)
+    step = compiled(layer.step)
     for t in range(4):
         position = ops.full((3,), t, dtype="int32")
-        output, own, cache = layer.step(INPUTS[:, t], cache, position, keys, MASK)
+        output, own, cache = step(INPUTS[:, t], cache, position, keys, MASK)
         close(output, to_numpy(found)[:, t])
         close(own, to_numpy(weights)[:, t])
 

@@ -3,7 +3,7 @@ import inspect
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
@@ -36,8 +36,8 @@ def test_the_whole_model_is_the_papers(readout):
     """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
     model = Bahdanau(VOCABULARY, **SMALL, readout=readout)
     randomize(model, 0.5)
-    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
-    alignments = to_numpy(model.align(SOURCE, TARGET))
+    logits = to_numpy(compiled(model)({"source_ids": SOURCE, "target_ids": TARGET}))
+    alignments = to_numpy(compiled(model.align)(SOURCE, TARGET))
     encoder = [reference.named(cell) for cell in model.encoder.cells[0]]
     decoder = reference.named(model.decoder.cell.cell)
     score = reference.named(model.decoder.cell.attention)

@@ -3,7 +3,15 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
+from tests.harness import (
+    HALF,
+    close,
+    compiled,
+    gradients,
+    randomize,
+    same_config,
+    to_numpy,
+)
 from tests.layers import reference
 from tests.marks import once
 from zoo.models import BiRNN
@@ -59,15 +67,16 @@ def test_the_equations_are_the_papers(cell, direction, delay, first):
     model = randomize(BiRNN(**SIZES, **options, initial_state=first))
     same_config(model)
     frames = np.where(MASK[..., None], FRAMES, 99.0).astype("float32")
-    outputs = to_numpy(compiled(lambda x, mask: model(x, mask=mask))(frames, MASK))
+    run = compiled(lambda x, mask: model(x, mask=mask))
+    outputs = to_numpy(run(frames, MASK))
     for row, length in enumerate(LENGTHS):
         real = FRAMES[row, :length]
         wanted = expected(model, real, cell, first, direction, delay)
         close(outputs[row, :length], wanted)
         if row == 1:
-            close(model(real[None])[0], wanted)  # alone, without a mask
+            close(compiled(model)(real[None])[0], wanted)  # alone, without a mask
     wider = np.pad(frames, ((0, 0), (0, 5), (0, 0)), constant_values=-7.0)
-    padded = model(wider, mask=np.pad(MASK, ((0, 0), (0, 5))))
+    padded = run(wider, np.pad(MASK, ((0, 0), (0, 5))))
     close(to_numpy(padded)[:, :7][MASK], outputs[MASK])
 
 
@@ -79,7 +88,8 @@ def test_each_chain_sees_its_side_only():
     moved = {}
     for direction in ("both", "forward", "backward"):
         model = randomize(BiRNN(**SIZES, direction=direction))
-        difference = np.abs(to_numpy(model(changed)) - to_numpy(model(FRAMES)))
+        run = compiled(model)
+        difference = np.abs(to_numpy(run(changed)) - to_numpy(run(FRAMES)))
         moved[direction] = (difference.max(axis=(0, 2)) > 0).tolist()
     assert moved["both"] == [True] * 7
     assert moved["forward"] == [False] * 3 + [True] * 4
@@ -121,11 +131,11 @@ def test_precision_and_symbolic_calls():
     model = randomize(BiRNN(**SIZES))
     assert model(symbol).shape == (None, 9, 2)
     assert model.compute_output_shape((4, 7, 3)) == (4, 7, 2)
-    whole = to_numpy(model(FRAMES))
-    for policy in ("mixed_float16", "mixed_bfloat16"):
+    whole = to_numpy(compiled(model)(FRAMES))
+    for policy in HALF:
         half = BiRNN(**SIZES, dtype=policy)
         half.set_weights(model.get_weights())
-        output = half(FRAMES)
+        output = compiled(half)(FRAMES)
         kind = keras.backend.standardize_dtype(output.dtype)
         assert kind == policy.removeprefix("mixed_")
         close(ops.cast(output, "float32"), whole, atol=0.1)

@@ -3,7 +3,7 @@ import inspect
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
@@ -33,7 +33,7 @@ def test_the_whole_model_is_the_papers(variant):
     """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
     paper = variant == "paper"
     model = randomize(RNNEncoderDecoder(VOCABULARY, **SMALL, variant=variant), 0.5)
-    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    logits = to_numpy(compiled(model)({"source_ids": SOURCE, "target_ids": TARGET}))
     encoder = reference.named(model.encoder.cells[0][0])
     decoder = reference.named(model.decoder.cell)
     output = reference.named(model.maxout)

@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
@@ -23,8 +23,8 @@ def test_contract(options):
 def test_the_whole_model_is_the_papers(fusion):
     """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
     model = randomize(LSTMNEncoderDecoder(VOCABULARY, **SMALL, fusion=fusion), 0.5)
-    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
-    alignments = to_numpy(model.align(SOURCE, TARGET))
+    logits = to_numpy(compiled(model)({"source_ids": SOURCE, "target_ids": TARGET}))
+    alignments = to_numpy(compiled(model.align)(SOURCE, TARGET))
     encoder, decoder = (
         reference.named(stack.cells[0]) for stack in (model.encoder, model.decoder)
     )

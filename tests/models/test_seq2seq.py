@@ -5,7 +5,7 @@ import keras_hub
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize, to_numpy
+from tests.harness import by_hand, close, compiled, randomize, to_numpy
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo.decoding import BeamSearch
@@ -25,10 +25,12 @@ def task(tokenizer):
 
 def test_the_task_offers_the_backbones_methods(task):
     inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    close(task(inputs), task.backbone(inputs))
-    memory = task.encode(SOURCE)
-    logits, _, _ = task.step(TARGET[:, 0], task.start(memory), memory)
-    close(logits, to_numpy(task.backbone(inputs))[:, 0])
+    wanted = to_numpy(compiled(task.backbone)(inputs))
+    close(compiled(task)(inputs), wanted)
+    memory = compiled(task.encode)(SOURCE)
+    step = compiled(task.step)
+    logits, _, _ = step(TARGET[:, 0], task.start(memory), memory)
+    close(logits, wanted[:, 0])
 
 
 @pytest.mark.once
@@ -56,11 +58,12 @@ def test_fit_takes_ids_with_a_preprocessor_too(tokenizer):
 def test_generate_is_greedy_search(task):
     texts = ["ab cd", "dad cab bad", "a"]
     wanted = []
+    begin, step = by_hand(task, width=12)
     for ids in task.preprocessor.encode(texts):
-        memory = task.encode(np.array([ids]))
-        state, words = task.start(memory), [START_ID]
+        memory, state = begin(ids)
+        words = [START_ID]
         while len(words) < 9 and words[-1] != END_ID:
-            logits, state, _ = task.step(np.array(words[-1:]), state, memory)
+            logits, state, _ = step(words[-1], state, memory)
             words.append(int(to_numpy(logits)[0].argmax()))
         wanted.append([word for word in words[1:] if word != END_ID])
     assert any(wanted)
@@ -182,7 +185,7 @@ def test_generate_makes_nothing_of_nothing(task):
 
 def test_predict_takes_batches_of_ids(task):
     batches = PairBatches([[4, 5, 6], [7]], [[8], [9]], batch_size=2, buckets=[(3, 2)])
-    close(task.predict(batches, verbose=0), task(batches[0][0]))
+    close(task.predict(batches, verbose=0), compiled(task)(batches[0][0]))
 
 
 def test_a_vocabulary_that_is_not_the_tokenizers_is_refused(tokenizer):

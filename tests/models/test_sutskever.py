@@ -3,7 +3,7 @@ import inspect
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
@@ -24,7 +24,7 @@ def test_the_whole_model_is_the_papers(reverse):
     """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
     model = Seq2Seq(VOCABULARY, **SMALL, use_bias=True, reverse_source=reverse)
     randomize(model, 0.5)
-    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    logits = to_numpy(compiled(model)({"source_ids": SOURCE, "target_ids": TARGET}))
     encoder, decoder = (
         [reference.named(cells[0]) for cells in stack.cells]
         for stack in (model.encoder, model.decoder)

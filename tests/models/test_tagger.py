@@ -6,7 +6,15 @@ import pytest
 from keras import ops
 
 import zoo
-from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
+from tests.harness import (
+    HALF,
+    close,
+    compiled,
+    gradients,
+    randomize,
+    same_config,
+    to_numpy,
+)
 from tests.layers import reference
 from zoo.models import BiRNNTagger, BiRNNWords
 from zoo.text import TaggerPreprocessor
@@ -65,19 +73,20 @@ def test_the_model_is_what_it_says(backbone):
             )
             for t in range(length)
         ]
-        wanted = backbone.birnn(np.array([frames], "float32"))[0]
+        wanted = compiled(backbone.birnn)(np.array([frames], "float32"))[0]
         close(logits[b, :length], wanted)
 
 
 def test_padding_changes_nothing(backbone):
-    logits = to_numpy(compiled(backbone)(INPUTS))
+    call = compiled(backbone)
+    logits = to_numpy(call(INPUTS))
     wider = {
         "word_ids": np.pad(INPUTS["word_ids"], ((0, 0), (0, 4))),
         "character_ids": np.pad(INPUTS["character_ids"], ((0, 0), (0, 4), (0, 5))),
     }
-    close(to_numpy(backbone(wider))[:, :5][REAL], logits[REAL])
+    close(to_numpy(call(wider))[:, :5][REAL], logits[REAL])
     turned = {name: ids[::-1].copy() for name, ids in INPUTS.items()}
-    close(to_numpy(backbone(turned))[::-1][REAL], logits[REAL])
+    close(to_numpy(call(turned))[::-1][REAL], logits[REAL])
 
 
 def test_config_symbols_precision_and_gradients(backbone):
@@ -88,9 +97,9 @@ def test_config_symbols_precision_and_gradients(backbone):
         "character_ids": keras.KerasTensor((None, 8, 6), dtype="int32"),
     }
     assert tuple(backbone(symbols).shape) == (None, 8, 4)
-    for policy in ("mixed_float16", "mixed_bfloat16"):
+    for policy in HALF:
         half = BiRNNWords(**SIZES, dtype=policy)
-        output = half(INPUTS)
+        output = compiled(half)(INPUTS)
         kind = keras.backend.standardize_dtype(output.dtype)
         assert kind == policy.removeprefix("mixed_")
         assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
@@ -165,7 +174,7 @@ def test_a_preset_tags_alike(tagger, tmp_path):
         copy = zoo.load(folder)
     assert type(copy) is BiRNNTagger and copy.tag(["A dog runs."]) == wanted
     inputs = tagger.preprocessor([["A", "dog"]])
-    close(copy(inputs), tagger(inputs))
+    close(compiled(copy)(inputs), compiled(tagger)(inputs))
     with pytest.warns(UserWarning, match="has no card"):
         assert BiRNNTagger.from_preset(folder).tag(["A dog runs."]) == wanted
 

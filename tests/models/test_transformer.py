@@ -3,7 +3,7 @@ import inspect
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers.test_transformer import copy_layer, copy_norm
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
@@ -32,7 +32,7 @@ def test_the_whole_model_is_torchs(norm):
     import torch
 
     model = randomize(Transformer(VOCABULARY, **SMALL, norm=norm))
-    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    logits = to_numpy(compiled(model)({"source_ids": SOURCE, "target_ids": TARGET}))
     peer = torch.nn.Transformer(
         8, 2, 2, 2, 12, 0.0, "relu", layer_norm_eps=1e-6, batch_first=True,
         norm_first=norm == "pre", dtype=torch.float64,
@@ -72,11 +72,11 @@ def test_the_whole_model_is_torchs(norm):
 
 def test_a_step_beyond_the_room_says_so():
     model = Transformer(VOCABULARY, **SMALL)
-    memory = model.encode(SOURCE)
+    memory, step = compiled(model.encode)(SOURCE), compiled(model.step)
     state = model.start_for(memory, 2)
     finite = []
     for t in range(3):
-        logits, state, _ = model.step(TARGET[:, t], state, memory)
+        logits, state, _ = step(TARGET[:, t], state, memory)
         finite.append(np.isfinite(to_numpy(logits)))
     assert finite[0].all() and finite[1].all() and not finite[2].any()
 

@@ -4,7 +4,14 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import close, gradients, randomize, same_config, to_numpy
+from tests.harness import (
+    close,
+    compiled,
+    gradients,
+    randomize,
+    same_config,
+    to_numpy,
+)
 from tests.layers import reference
 from tests.marks import once
 from tests.translators import (
@@ -75,7 +82,7 @@ def test_hard_attentions_penalty_is_that_of_alpha():
 def test_the_whole_model_is_the_papers():
     """Against NumPy, sentence by sentence, no padding, no batching, no hoisting."""
     model = randomize(ShowAttendTell(**WORDS, **SMALL), 0.5)
-    logits = to_numpy(model({"source_ids": SOURCE, "target_ids": TARGET}))
+    logits = to_numpy(compiled(model)({"source_ids": SOURCE, "target_ids": TARGET}))
     ahead, back = (reference.named(cell) for cell in model.encoder.cells[0])
     cell = model.decoder.cell
     lstm, score = reference.named(cell.cell), reference.named(cell.attention)
@@ -180,7 +187,7 @@ def test_the_penalty_is_a_loss_of_training():
     """Equation 14 by NumPy, source and target pads left out."""
     model = randomize(ShowAttendTell(**WORDS, **{**SMALL, "doubly_stochastic": 0.5}))
     inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    alpha = to_numpy(model.align(SOURCE, TARGET)).astype("float64")
+    alpha = to_numpy(compiled(model.align)(SOURCE, TARGET)).astype("float64")
     total = 0.0
     for b in range(len(SOURCE)):
         steps, places = (TARGET[b] > 0).sum(), (SOURCE[b] > 0).sum()

@@ -66,14 +66,15 @@ def test_call_is_the_scan_of_step(options, tokenizer):
 def test_the_start_and_the_first_word_are_the_papers(tokenizer):
     """Against NumPy, from the grid on."""
     model = task_of(tokenizer).backbone
-    grid = to_numpy(model.encoder(IMAGES)).astype("float64").reshape(3, 6, 4)
+    grid = to_numpy(compiled(model.encoder)(IMAGES)).astype("float64")
+    grid = grid.reshape(3, 6, 4)
     f_h, f_c = (reference.named(f) for f in (model.start_h, model.start_c))
     mean = grid.mean(1)
     h = np.tanh(mean @ f_h["kernel"] + f_h["bias"])
     c = np.tanh(mean @ f_c["kernel"] + f_c["bias"])
-    memory = model.encode(IMAGES)
+    memory, step = compiled(model.encode)(IMAGES), compiled(model.step)
     close(memory["start"], [h, c])
-    logits, _, alpha = model.step(np.array([2, 2, 2]), model.start(memory), memory)
+    logits, _, alpha = step(np.array([2, 2, 2]), model.start(memory), memory)
     cell = model.decoder.cell
     lstm, score = reference.named(cell.cell), reference.named(cell.attention)
     L_h, L_z, L_o = map(reference.named, (model.L_h, model.L_z, model.output_layer))
@@ -92,8 +93,9 @@ def test_the_start_and_the_first_word_are_the_papers(tokenizer):
 def test_images_of_any_dtype_are_the_same(tokenizer):
     model = task_of(tokenizer).backbone
     ids = np.array([[2, 4], [2, 5], [2, 0]])
-    wanted = to_numpy(model({"images": IMAGES, "target_ids": ids}))
-    close(model({"images": IMAGES.astype("float32"), "target_ids": ids}), wanted)
+    wanted = to_numpy(compiled(model)({"images": IMAGES, "target_ids": ids}))
+    given = {"images": IMAGES.astype("float32"), "target_ids": ids}
+    close(compiled(model)(given), wanted)
 
 
 @pytest.mark.once
@@ -129,7 +131,8 @@ def test_grids_made_elsewhere_are_read():
 def test_mixed_precision_computes_in_half(tokenizer):
     sizes = {"vocabulary_size": 10, **SMALL}
     model = ShowAttendTell(**sizes, dtype="mixed_bfloat16")
-    logits = model({"images": IMAGES, "target_ids": np.array([[2, 4]] * 3)})
+    given = {"images": IMAGES, "target_ids": np.array([[2, 4]] * 3)}
+    logits = compiled(model)(given)
     assert keras.backend.standardize_dtype(logits.dtype) == "bfloat16"
     assert isinstance(model.encoder, ImageEncoder)
     assert model.encoder.compute_dtype == "bfloat16"
@@ -208,13 +211,13 @@ def test_given_captions_are_scored_and_aligned(tokenizer):
     assert scores == pytest.approx([float(row.sum()) for row in tokens], abs=1e-4)
     # By hand: the softmax of the logits of teacher forcing.
     x, y, weights = model.preprocessor({"image": IMAGES, "caption": TEXTS})
-    logits = to_numpy(model.backbone(x)).astype("float64")
+    logits = to_numpy(compiled(model.backbone)(x)).astype("float64")
     logits -= np.log(np.exp(logits).sum(-1, keepdims=True))
     gold = np.take_along_axis(logits, y[..., None], -1)[..., 0] * weights
     assert scores == pytest.approx(gold.sum(1).tolist(), abs=1e-4)
     records = model.align(IMAGES, TEXTS)
     assert [record.text for record in records] == TEXTS
-    alphas = to_numpy(model.backbone.align(IMAGES, x["target_ids"]))
+    alphas = to_numpy(compiled(model.backbone.align)(IMAGES, x["target_ids"]))
     for record, alpha in zip(records, alphas, strict=True):
         close(record.alignment.reshape(-1, 6), alpha[: len(record.tokens)])
         assert len(record.log_probs) == len(record.tokens) + 1

@@ -10,6 +10,7 @@ import keras
 import pytest
 
 import zoo
+from tests.serving.conftest import graphs, tasks  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_KERAS = """
@@ -42,20 +43,20 @@ def export(tmp_path_factory):
         pytest.skip("graphs are written under the TensorFlow backend alone")
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    tasks = {}
+    loaded = {}
 
     def exported(name, form="onnx"):
         needs_extra(form)
         write = {"onnx": zoo.serving.export_onnx, "litert": zoo.serving.export_litert}
         out = base / form / name
         out.mkdir(parents=True, exist_ok=True)
-        if name not in tasks:
-            tasks[name] = zoo.load(name)
+        if name not in loaded:
+            loaded[name] = zoo.load(name)
         with open(out / "lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # the first one exports, the others wait
             if not (out / "1").is_dir():
-                write[form](tasks[name], out, card={"name": name})
-        return tasks[name], out
+                write[form](loaded[name], out, card={"name": name})
+        return loaded[name], out
 
     return exported
 

@@ -2,7 +2,6 @@ import json
 import shutil
 from types import SimpleNamespace
 
-import keras
 import numpy as np
 import pytest
 
@@ -10,11 +9,6 @@ from tests.harness import randomize
 from tests.marks import long
 from tests.runtime.conftest import needs_extra
 from tests.runtime.test_onnx import COMMANDS, TEXTS, TRANSLATE, same
-from tests.serving.conftest import (
-    make_language_model,
-    make_tagger,
-    make_translator,
-)
 from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
 from zoo.runtime import litert, onnx
 from zoo.runtime.arrays import ArraySearch
@@ -157,20 +151,16 @@ def test_a_translation_has_the_room_of_the_last_bucket(monkeypatch):
 
 # === With LiteRT ===
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(graphs):
     """An untrained translator's export of two buckets, for 8 and 24 pieces."""
     needs_extra("litert")
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("graphs are written under the TensorFlow backend alone")
-    out = tmp_path_factory.mktemp("exports") / "tiny"
-    export_litert(make_translator(), out, lengths=(8, 32))
-    return out
+    return graphs("translator", "litert")
 
 
 @pytest.fixture(scope="module")
-def pair(folder):
+def pair(tasks, folder):
     """The translator in this process, and its export in the runtime."""
-    return make_translator(), litert.load(folder)
+    return tasks["translator"], litert.load(folder)
 
 
 def test_records_are_those_of_keras(pair):
@@ -250,23 +240,19 @@ def test_translations_of_presets_are_those_of_keras(export, name):
 
 
 @pytest.fixture
-def exported(tmp_path):
-    """Function that exports a task for texts of 4 and 12 words, and loads it."""
+def load(graphs):
+    """Function that loads a model's export for texts of 4 and 12 words."""
     needs_extra("litert")
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("graphs are written under the TensorFlow backend alone")
-    return lambda task: litert.load(
-        export_litert(task, tmp_path / "x", lengths=(4, 12))
-    )
+    return lambda name: litert.load(graphs(name, "litert"))
 
 
 WORDS = ["a dog", "", "the cat sees a dog runs a cat", "dog", "runs runs runs"]
 
 
 @pytest.mark.filterwarnings("ignore:.*were cut")
-def test_a_language_model_s_buckets(exported):
-    task = make_language_model()  # an LSTMN, whose state grows
-    found = exported(task)
+def test_a_language_model_s_buckets(tasks, load):
+    task = tasks["language_model"]  # an LSTMN, whose state grows
+    found = load("language_model")
     for length in (4, 5, 12):
         wanted = task.generate(WORDS, max_length=length)
         assert found.generate(WORDS, length) == wanted
@@ -282,9 +268,9 @@ def test_a_language_model_s_buckets(exported):
         found.score("a dog " * 8)
 
 
-def test_a_tagger_s_buckets(exported):
-    task = make_tagger()
-    found, texts = exported(task), [*WORDS, "A dog runs."]
+def test_a_tagger_s_buckets(tasks, load):
+    task = tasks["tagger"]
+    found, texts = load("tagger"), [*WORDS, "A dog runs."]
     assert len({tag for row in task.tag(texts) for _, tag in row}) > 1
     assert found.tag(texts) == task.tag(texts)
     assert found.tag(texts, batch_size=1) == task.tag(texts)

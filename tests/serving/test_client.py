@@ -5,16 +5,14 @@ import time
 
 import numpy as np
 import pytest
-import requests
 
-from tests.serving.conftest import needs_tensorflow
 from zoo.serving import Client, ServingError
 
 pytest.importorskip("tensorflow", reason="PredictionService's messages need it")
 pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
 double = pytest.importorskip("tests.serving.double")
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
+pytestmark = pytest.mark.backend_free
 KINDS = ("grpc", "rest")
 
 
@@ -339,55 +337,3 @@ def test_arguments_are_checked(connect):
         client.score("a", targets=["b"])
     with pytest.raises(ValueError, match="equally many"):
         client.score(["a"], targets=["b", "c"])
-
-
-# === On exported models ===
-@pytest.fixture(scope="module")
-def served(exported):
-    models = {
-        name: {1: double.saved_model(exported / name / "1")}
-        for name in ("translator", "language_model", "tagger")
-    }
-    with double.Double(models) as running:
-        yield running
-
-
-@needs_tensorflow
-@pytest.mark.parametrize("kind", KINDS)
-def test_exported_models_answer_as_in_this_process(served, tasks, kind):
-    texts = ["a brown dog", "", "the man waits."]
-    task = tasks["translator"]
-    client = Client(served.address if kind == "grpc" else served.url, timeout=60)
-    wanted = task.translate(texts, beam_size=4, return_details=True)
-    assert client.translate(texts, "translator") == [record.text for record in wanted]
-    assert isinstance(client.greedy(texts[0], "translator"), str)
-    best, nothing, _ = client.translate_n_best(texts, "translator")
-    assert best[0] == (wanted[0].text, pytest.approx(wanted[0].score, abs=1e-4))
-    assert nothing == [("", 0.0)]
-    for record, row in zip(wanted, client.align(texts, "translator"), strict=True):
-        assert (row["tokens"], row["text"]) == (record.tokens, record.text)
-        assert row["source_tokens"] == record.source_tokens
-        assert row["score"] == pytest.approx(record.score, abs=1e-4)
-        np.testing.assert_allclose(row["alignment"], record.alignment, atol=1e-5)
-    [score] = client.score(["a dog"], ["ein Hund"], model="translator")
-    assert score < 0
-    model = tasks["language_model"]
-    assert client.generate("a dog", "language_model") == model.generate("a dog")
-    scores = client.score(["a dog", "a"], model="language_model")
-    assert scores == pytest.approx(model.score(["a dog", "a"]), rel=1e-4)
-    assert client.tag("A dog runs.", "tagger") == tasks["tagger"].tag("A dog runs.")
-    with pytest.raises(ServingError, match="sing") as caught:
-        client.predict({"text": ["a"]}, "sing", "tagger")
-    # REST has one status for both.
-    codes = {"grpc": "FAILED_PRECONDITION", "rest": "INVALID_ARGUMENT"}
-    assert caught.value.code == codes[kind]
-
-
-@needs_tensorflow
-def test_rest_takes_rows_too_as_curl_sends_them(served):
-    url = f"{served.url}/v1/models/tagger:predict"
-    found = requests.post(url, json={"instances": ["A dog."]}).json()
-    [row] = found["predictions"]
-    assert row["words"] == ["A", "dog", "."] and len(row["tags"]) == 3
-    found = requests.post(url, json={"inputs": {"text": ["A dog."]}}).json()
-    assert found["outputs"]["words"] == [["A", "dog", "."]]

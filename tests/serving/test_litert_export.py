@@ -4,11 +4,7 @@ import pytest
 
 from tests.marks import long
 from tests.runtime.conftest import needs_extra
-from tests.serving.conftest import (
-    make_language_model,
-    make_translator,
-    needs_tensorflow,
-)
+from tests.serving.conftest import needs_tensorflow
 from tests.serving.test_onnx_export import make_show_attend_tell
 from zoo.models import LuongTranslator
 from zoo.runtime import litert as runtime
@@ -20,23 +16,19 @@ ONE = (24,)  # a single bucket: an export takes seconds for each
 
 
 @pytest.fixture(scope="module")
-def task():
+def task(tasks):
     needs_extra("litert")
-    return make_translator()
+    return tasks["translator"]
 
 
 @needs_tensorflow
-def test_the_manifest_describes_the_signatures(task, tmp_path):
+def test_the_manifest_describes_the_signatures(task, graphs):
     from ai_edge_litert.interpreter import Interpreter
 
-    version = export_litert(
-        task, tmp_path / "tiny", preset="01ab", card={"name": "x"}, lengths=(8, 64)
-    )
-    assert version == tmp_path / "tiny/1"
-    manifest, files = read_version(version)
+    manifest, files = read_version(graphs("translator", "litert") / "1")
     wanted = {
         "format": "zoo-litert",
-        "name": "tiny",
+        "name": "translator",
         "task": "translate",
         "preset": "01ab",
         "card": {"name": "x"},
@@ -71,9 +63,8 @@ def test_the_manifest_describes_the_signatures(task, tmp_path):
 
 
 @needs_tensorflow
-def test_the_signatures_of_a_language_model(task, tmp_path):
-    version = export_litert(make_language_model(), tmp_path / "lm", lengths=(4, 8))
-    manifest, files = read_version(version)
+def test_the_signatures_of_a_language_model(task, graphs):
+    manifest, files = read_version(graphs("language_model", "litert") / "1")
     assert set(files) == {"vocabulary.txt", "model.tflite"}
     assert manifest["settings"]["sequence_length"] == 12
     names = ("start", "step", "read")
@@ -83,13 +74,13 @@ def test_the_signatures_of_a_language_model(task, tmp_path):
             "target": length,  # an LSTMN's state has room for so many steps
             "signatures": {name: [f"{name}_{length}"] for name in names},
         }
-        for length in (4, 8)
+        for length in (4, 12)
     ]
-    graphs = manifest["graphs"]
-    assert graphs["start_8"]["inputs"] == []
-    shapes = {x["name"]: x["shape"] for x in graphs["step_8"]["inputs"]}
-    assert shapes["token_ids"] == [1] and shapes["state_1"] == [1, 9]
-    shapes = {x["name"]: x["shape"] for x in graphs["read_4"]["inputs"]}
+    described = manifest["graphs"]
+    assert described["start_12"]["inputs"] == []
+    shapes = {x["name"]: x["shape"] for x in described["step_12"]["inputs"]}
+    assert shapes["token_ids"] == [1] and shapes["state_1"] == [1, 13]
+    shapes = {x["name"]: x["shape"] for x in described["read_4"]["inputs"]}
     assert shapes["labels"] == [1, 4] and shapes["carry_0"] == [1, 4]
 
 
@@ -97,6 +88,7 @@ def test_the_signatures_of_a_language_model(task, tmp_path):
 @pytest.mark.parametrize("quantize", [long("float16"), "int8"])
 def test_smaller_graphs_still_translate(task, tmp_path, quantize):
     version = export_litert(task, tmp_path / quantize, quantize, lengths=ONE)
+    assert version == tmp_path / quantize / "1"
     smaller = runtime.load(version)
     assert read_version(version)[0]["quantize"] == quantize
     targets = ["ein brauner Hund", "er rennt", "ein", "er"]

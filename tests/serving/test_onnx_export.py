@@ -4,12 +4,7 @@ import pytest
 
 from tests.harness import randomize
 from tests.marks import long
-from tests.serving.conftest import (
-    make_language_model,
-    make_tagger,
-    make_translator,
-    needs_tensorflow,
-)
+from tests.serving.conftest import needs_tensorflow
 from zoo.models import (
     LuongTranslator,
     ShowAttendTell,
@@ -24,27 +19,25 @@ TEXTS = ["a brown dog", "the old man sits down", "", "dog"]
 
 
 @pytest.fixture(scope="module")
-def task():
+def task(tasks):
     for package in ("tf2onnx", "onnxruntime"):
         pytest.importorskip(package, reason="an export needs the extra `onnx`")
-    return make_translator()
+    return tasks["translator"]
 
 
-@pytest.fixture(scope="module")
-def version(task, tmp_path_factory):
-    path = tmp_path_factory.mktemp("exports") / "tiny"
-    return export_onnx(task, path, preset="01ab", card={"name": "x"})
+@pytest.fixture
+def version(task, graphs):
+    return graphs("translator", "onnx") / "1"
 
 
 @needs_tensorflow
 def test_the_manifest_describes_the_graphs(task, version):
     import onnx
 
-    assert version.parts[-2:] == ("tiny", "1")
     assert [path.name for path in version.parent.iterdir()] == ["1"]
     manifest, files = read_version(version)
     wanted = {
-        "name": "tiny",
+        "name": "translator",
         "task": "translate",
         "architecture": "LuongTranslator",
         "parameters": task.count_params(),
@@ -99,9 +92,9 @@ def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
 
 
 @needs_tensorflow
-def test_other_tasks_have_graphs_of_their_own(task, tmp_path):
-    model = make_language_model()
-    version = export_onnx(model, tmp_path / "lm")
+@pytest.mark.usefixtures("task")  # which needs the extra
+def test_other_tasks_have_graphs_of_their_own(task, tasks, graphs):
+    model, version = tasks["language_model"], graphs("language_model", "onnx") / "1"
     # An LSTMN, whose state grows.
     texts = ["a dog", "", "the cat sees a dog runs a cat"]
     assert runtime.load(version).generate(texts, 12) == model.generate(texts)
@@ -117,7 +110,7 @@ def test_other_tasks_have_graphs_of_their_own(task, tmp_path):
         *("token_ids", "labels"),
         *("carry.0", "carry.1"),
     ]
-    manifest, files = read_version(export_onnx(make_tagger(), tmp_path / "tagger"))
+    manifest, files = read_version(graphs("tagger", "onnx") / "1")
     assert (manifest["task"], manifest["settings"]) == ("tag", {"word_length": 16})
     assert set(files) == {"tag.onnx", "tagger.json"}
     [words, letters] = manifest["graphs"]["tag"]["inputs"]
@@ -130,6 +123,7 @@ def test_other_tasks_have_graphs_of_their_own(task, tmp_path):
 def test_smaller_graphs_still_translate(task, version, tmp_path, quantize):
     whole = runtime.load(version)
     written = export_onnx(task, tmp_path / quantize, quantize=quantize)
+    assert written == tmp_path / quantize / "1"
     smaller = runtime.load(written)
     assert read_version(written)[0]["quantize"] == quantize
     targets = ["ein brauner Hund", "er rennt", "ein", "er"]

@@ -7,7 +7,9 @@ import time
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+import requests
 
 import zoo
 from tests.serving.conftest import needs_tensorflow
@@ -285,6 +287,61 @@ def test_the_examples_are_of_this_version():
         assert container["image"].endswith(f":{zoo.__version__}")
     image = (folder.parent / "ray.Dockerfile").read_text()
     assert f"FROM rayproject/ray:{cluster['rayVersion']}-" in image
+
+
+# === Its double, and the client ===
+@pytest.fixture(scope="module")
+def served(exported):
+    from tests.serving import double
+
+    models = {
+        name: {1: double.saved_model(exported / name / "1")}
+        for name in ("translator", "language_model", "tagger")
+    }
+    with double.Double(models) as running:
+        yield running
+
+
+@needs_tensorflow
+@pytest.mark.filterwarnings("ignore:.*were cut")
+@pytest.mark.parametrize("kind", ["grpc", "rest"])
+def test_exported_models_answer_as_in_this_process(served, tasks, kind):
+    texts = ["a brown dog", "", "the man waits."]
+    task = tasks["translator"]
+    client = Client(served.address if kind == "grpc" else served.url, timeout=60)
+    wanted = task.translate(texts, beam_size=4, return_details=True)
+    assert client.translate(texts, "translator") == [record.text for record in wanted]
+    assert isinstance(client.greedy(texts[0], "translator"), str)
+    best, nothing, _ = client.translate_n_best(texts, "translator")
+    assert best[0] == (wanted[0].text, pytest.approx(wanted[0].score, abs=1e-4))
+    assert nothing == [("", 0.0)]
+    for record, row in zip(wanted, client.align(texts, "translator"), strict=True):
+        assert (row["tokens"], row["text"]) == (record.tokens, record.text)
+        assert row["source_tokens"] == record.source_tokens
+        assert row["score"] == pytest.approx(record.score, abs=1e-4)
+        np.testing.assert_allclose(row["alignment"], record.alignment, atol=1e-5)
+    [score] = client.score(["a dog"], ["ein Hund"], model="translator")
+    assert score < 0
+    model = tasks["language_model"]
+    assert client.generate("a dog", "language_model") == model.generate("a dog")
+    scores = client.score(["a dog", "a"], model="language_model")
+    assert scores == pytest.approx(model.score(["a dog", "a"]), rel=1e-4)
+    assert client.tag("A dog runs.", "tagger") == tasks["tagger"].tag("A dog runs.")
+    with pytest.raises(ServingError, match="sing") as caught:
+        client.predict({"text": ["a"]}, "sing", "tagger")
+    # REST has one status for both.
+    codes = {"grpc": "FAILED_PRECONDITION", "rest": "INVALID_ARGUMENT"}
+    assert caught.value.code == codes[kind]
+
+
+@needs_tensorflow
+def test_rest_takes_rows_too_as_curl_sends_them(served):
+    url = f"{served.url}/v1/models/tagger:predict"
+    found = requests.post(url, json={"instances": ["A dog."]}).json()
+    [row] = found["predictions"]
+    assert row["words"] == ["A", "dog", "."] and len(row["tags"]) == 3
+    found = requests.post(url, json={"inputs": {"text": ["A dog."]}}).json()
+    assert found["outputs"]["words"] == [["A", "dog", "."]]
 
 
 # === The real server ===

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import randomize, same_config
+from tests.harness import compiled, randomize, same_config
 from zoo.models import Luong, LuongTranslator, Transformer
 from zoo.training import (
     PairBatches,
@@ -89,11 +89,11 @@ def test_a_sample_is_what_the_next_step_reads(backbone):
     layer.step.assign(5)
     backbone.output_layer.kernel.assign(backbone.output_layer.kernel * 1e5)  # certain
     found = ids(layer(INPUTS, model=backbone))
-    memory = backbone.encode(SOURCE)
+    memory, step = compiled(backbone.encode)(SOURCE), compiled(backbone.step)
     state, token = backbone.start(memory), TARGET[:, 0]
     for t in range(TARGET.shape[1]):
         np.testing.assert_array_equal(found[:, t], np.where(TARGET[:, t], token, 0))
-        logits, state, _ = backbone.step(found[:, t], state, memory)
+        logits, state, _ = step(found[:, t], state, memory)
         token = ops.convert_to_numpy(logits).argmax(-1)
     assert (found != TARGET).any()
 
@@ -209,8 +209,9 @@ def test_training_resumes_bit_equally(tmp_path):
 def test_nothing_changes_outside_of_training():
     task = make_task([])
     noisy = LuongTranslator(task.backbone, augmentation=layers())
-    clean = ops.convert_to_numpy(task(INPUTS))
-    np.testing.assert_array_equal(ops.convert_to_numpy(noisy(INPUTS)), clean)
+    clean = ops.convert_to_numpy(compiled(task)(INPUTS))
+    found = ops.convert_to_numpy(compiled(noisy)(INPUTS))
+    np.testing.assert_array_equal(found, clean)
     assert (ops.convert_to_numpy(noisy(INPUTS, training=True)) != clean).any()
     assert "augmentation" not in task.get_config()
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from tests.harness import by_hand
 from zoo.evaluation import corpus_scores
 from zoo.training import (
     Validation,
@@ -30,16 +31,14 @@ def test_perplexity_is_that_of_the_labels(validation, translator, sets):
     logs = {}
     validation.on_epoch_end(0, logs)
     preprocessor = translator.preprocessor
+    begin, step = by_hand(translator, width=40)
     total = count = 0
     for sources, references in sets.values():
         for source, (target, *_) in zip(sources, references, strict=True):
-            source = np.array(preprocessor.encode([source]), "int32")
             (labels,) = preprocessor.encode_targets([target])
-            memory = translator.encode(source)
-            state = translator.start(memory)
+            memory, state = begin(*preprocessor.encode([source]))
             for read, label in zip([2, *labels], [*labels, 3], strict=True):
-                token = np.array([read], "int32")
-                logits, state, _ = translator.step(token, state, memory)
+                logits, state, _ = step(read, state, memory)
                 logits = ops.convert_to_numpy(logits)[0].astype("float64")
                 total += np.log(np.exp(logits).sum()) - logits[label]
                 count += 1
