@@ -109,24 +109,20 @@ def check_padding(call, logits):
     """More pads, another batch, another place in the batch: the same result."""
     wider = np.pad(SOURCE, ((0, 0), (0, 30)))
     longer = np.pad(TARGET, ((0, 0), (0, 4)))
-    for row in range(len(SOURCE)):  # each alone: one shape
-        alone = {
-            "source_ids": wider[row : row + 1],
-            "target_ids": longer[row : row + 1],
-        }
-        padded = to_numpy(call(alone))[:, : TARGET.shape[1]]
-        close(padded, logits[row : row + 1])
-    order = [4, 2, 0, 3, 1]
-    turned = call({"source_ids": SOURCE[order], "target_ids": TARGET[order]})
-    close(turned, logits[order])
-    if QUICK:
+
+    def same(rows, source_ids, target_ids):
+        found = call({"source_ids": source_ids, "target_ids": target_ids})
+        close(to_numpy(found)[:, : TARGET.shape[1]], logits[rows])
+
+    if QUICK:  # all of it in one other shape
+        for rows in ([3, 1, 4], [2, 0, 1]):
+            same(rows, wider[rows], longer[rows])
         return
-    for row in (1, 3):  # a short source and an empty one, with few pads
-        alone = {
-            "source_ids": SOURCE[row : row + 1, : (SOURCE[1] > 0).sum()],
-            "target_ids": TARGET[row : row + 1],
-        }
-        close(call(alone), logits[row : row + 1])
+    same(slice(None), wider, longer)
+    order = [4, 2, 0, 3, 1]
+    same(order, SOURCE[order], TARGET[order])
+    for row in ([1], [3]):  # a short source and an empty one
+        same(row, SOURCE[row, : (SOURCE[1] > 0).sum()], TARGET[row])
 
 
 def check_beam_rows(backbone, encode, step, beams=3):
@@ -135,10 +131,11 @@ def check_beam_rows(backbone, encode, step, beams=3):
     first = backbone.start(memory)
     state = keras.tree.map_structure(lambda x: ops.repeat(x, beams, axis=0), first)
     tokens = np.arange(len(SOURCE) * beams, dtype="int32") % 10 + 4
-    logits, _, weights = to_numpy(step(tokens, state, memory))
+    shared, _, weights = step(tokens, state, memory)
+    shared, weights = to_numpy((shared, weights))
     for k in range(beams):
         own = step(tokens[k::beams], first, memory)
-        close(logits[k::beams], own[0])
+        close(shared[k::beams], own[0])
         close(weights[k::beams], own[2])
 
 

@@ -247,7 +247,8 @@ def test_the_calls_choice_holds_in_functional_models(feeding, own, asked):
     assert made[1][-1].dtype == "int32" and tuple(made[0].shape) == (None, None, 10)
     model = keras.Model([*inputs, *states], made[-1] if asked else made[0])
     options = {"return_alignments": asked}
-    run = compiled(lambda *given: decoder(*given, None, start, **options))
+    options["initial_states"] = start
+    run = compiled(lambda *given: decoder(*given, **options))
     wanted = run(INPUTS, MEMORY)
     found = compiled(model)([INPUTS, MEMORY, *start])
     close(found, wanted[-1] if asked else wanted[0])

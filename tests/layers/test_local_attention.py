@@ -109,12 +109,13 @@ def test_position_in_every_form_it_may_take():
             for b, p in enumerate(positions)
         ]
     )
-    one = layer(QUERY[:, 0], memory, mask=MASK, position=positions)[1]
+    call = compiled(layer)
+    one = call(QUERY[:, 0], memory, mask=MASK, position=positions)[1]
     close(one, rows)
     # (T,) and (B, T)
     shifted = np.arange(11) + 4
-    flat = layer(QUERY, memory, mask=MASK, position=shifted)[1]
-    full = layer(QUERY, memory, mask=MASK, position=np.tile(shifted, (5, 1)))[1]
+    flat = call(QUERY, memory, mask=MASK, position=shifted)[1]
+    full = call(QUERY, memory, mask=MASK, position=np.tile(shifted, (5, 1)))[1]
     close(flat, full)
     close(
         to_numpy(flat)[:, 3],

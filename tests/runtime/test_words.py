@@ -222,7 +222,7 @@ def test_tags_are_those_of_keras(export, form):
     reason="graphs are written under the TensorFlow backend alone",
 )
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("cell", ["lstmn", long("lstm"), long("gru")])
+@pytest.mark.parametrize("cell", ["lstm", long("lstmn"), long("gru")])
 @pytest.mark.filterwarnings("ignore:.*were cut")
 def test_classes_are_those_of_keras(cell, form, tmp_path):
     needs_extra(form)

@@ -84,7 +84,7 @@ def exported(tasks, tmp_path_factory):
     return out
 
 
-# Two buckets each; a translator of this test reads at most 24 pieces.
+# Two buckets each; these translators read at most 24 pieces.
 LENGTHS = {"translator": (8, 64), "language_model": (4, 12), "tagger": (4, 12)}
 
 

@@ -71,7 +71,7 @@ def test_words_come_out_the_same(exported, signatures, name, output):
 
 @pytest.mark.parametrize(
     "name, signature, output",
-    [long("tagger", "tag", "tags"), ("translator", "translate", "translation")],
+    [("tagger", "tag", "tags"), long("translator", "translate", "translation")],
 )
 def test_fuzzed_requests_from_eight_threads_leave_memory_flat(
     exported, name, signature, output
