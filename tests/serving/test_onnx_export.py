@@ -102,11 +102,11 @@ def test_other_tasks_have_graphs_of_their_own(task, tasks, graphs):
     settings = {"lowercase": False, "sequence_length": 12, "cell": "lstmn"}
     assert (manifest["task"], manifest["settings"]) == ("generate", settings)
     assert files["vocabulary.txt"].startswith(b"<pad>\n<unk>\n<s>\n</s>\na\ndog\n")
-    graphs = manifest["graphs"]
-    assert set(graphs) == {"start", "step", "read"}
-    inputs = {x["name"]: x["shape"] for x in graphs["step"]["inputs"]}
+    described = manifest["graphs"]
+    assert set(described) == {"start", "step", "read"}
+    inputs = {x["name"]: x["shape"] for x in described["step"]["inputs"]}
     assert inputs["token_ids"] == ["B"] and inputs["state.0"] == ["B", "L", 12]
-    assert [x["name"] for x in graphs["read"]["inputs"]] == [
+    assert [x["name"] for x in described["read"]["inputs"]] == [
         *("token_ids", "labels"),
         *("carry.0", "carry.1"),
     ]
