@@ -93,7 +93,7 @@ def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
 
 @needs_tensorflow
 @pytest.mark.usefixtures("task")  # which needs the extra
-def test_other_tasks_have_graphs_of_their_own(task, tasks, graphs):
+def test_other_tasks_have_graphs_of_their_own(tasks, graphs):
     model, version = tasks["language_model"], graphs("language_model", "onnx") / "1"
     # An LSTMN, whose state grows.
     texts = ["a dog", "", "the cat sees a dog runs a cat"]
