@@ -1,88 +1,8 @@
 // @vitest-environment happy-dom
-import { render } from "preact";
 import { act } from "preact/test-utils";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { App } from "./app";
+import { expect, test, vi } from "vitest";
 import { createEngine } from "./engine/fake";
-
-vi.setConfig({ testTimeout: 20_000 }); // the first formula loads KaTeX
-let root: HTMLElement;
-
-// As a page with a doctype has it, which KaTeX asks for.
-Object.defineProperty(document, "compatMode", { value: "CSS1Compat" });
-
-beforeEach(() => {
-  document.body.innerHTML = "";
-  root = document.body.appendChild(document.createElement("div"));
-});
-
-afterEach(() => {
-  act(() => render(null, root));
-  location.hash = "";
-});
-
-const all = <T extends Element = HTMLElement>(selector: string) => [...root.querySelectorAll<T>(selector)];
-const one = <T extends Element = HTMLElement>(selector: string) => {
-  const found = root.querySelector<T>(selector);
-  if (!found) throw new Error(`nothing matches ${selector}`);
-  return found;
-};
-const texts = (selector: string) => all(selector).map((element) => element.textContent!.trim());
-const named = (name: RegExp, selector = "button") => {
-  const found = all(selector).find((element) => name.test(element.getAttribute("aria-label") ?? element.textContent!));
-  if (!found) throw new Error(`no ${selector} ${name}`);
-  return found;
-};
-
-/** Until nothing is loading, stale or waiting. */
-async function settle() {
-  await act(async () => {
-    await new Promise((resolve) => setTimeout(resolve, 60));
-  });
-  await vi.waitFor(
-    async () => {
-      await act(async () => {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      });
-      expect(all(".column").length).toBeGreaterThan(0);
-      expect(all(".column").every((column) => column.querySelector(".measure"))).toBe(true);
-      expect(all(".stale")).toHaveLength(0);
-    },
-    { timeout: 5000 },
-  );
-}
-
-async function open(hash = "models=luong_local") {
-  location.hash = hash;
-  const engine = await createEngine();
-  await act(async () => render(<App engine={engine} />, root));
-  await settle();
-}
-
-const click = async (element: Element) => {
-  await act(async () => {
-    element.dispatchEvent(new MouseEvent("click", { bubbles: true }));
-  });
-  await settle();
-};
-const press = async (element: Element, key: string) => {
-  await act(async () => (element as HTMLElement).focus());
-  await act(async () => {
-    element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-  });
-  await settle();
-};
-const input = async (element: Element, value: string) => {
-  await act(async () => {
-    (element as HTMLInputElement).value = value;
-    element.dispatchEvent(new Event("input", { bubbles: true }));
-  });
-  await settle();
-};
-const hover = (element: Element) =>
-  act(() => {
-    element.dispatchEvent(new MouseEvent("mouseenter"));
-  });
+import { all, click, hover, input, mount, named, one, open, parameter, press, settle, texts } from "./testing";
 
 const UNTOUCHED = "ein kleines Mädchen ist spielt mit ein Ball im der Park.";
 
@@ -92,6 +12,33 @@ test("without models in the address two are shown, and it is said what they are"
   expect(texts(".translation")).toEqual([UNTOUCHED, UNTOUCHED]);
   expect(texts(".measure")[0]).toMatch(/^\d+(\.\d)? ms in this browser · greedy$/);
   expect(texts(".select")).toEqual(["Shown below", "Look inside"]);
+});
+
+test("the page is there before any model is", async () => {
+  const engine = await createEngine();
+  const load = engine.load.bind(engine);
+  let answer = () => {};
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  engine.load = async (...given) => {
+    await answered;
+    return load(...given);
+  };
+  await mount(engine, "");
+  await vi.waitFor(() => expect(all(".column progress")).toHaveLength(2));
+  expect(texts(".column h2")).toEqual(["Luong et al. 2015, local\u2011p", "Bahdanau et al. 2015"]);
+  expect(texts("h1")).toEqual(["Attention explorer"]);
+  expect(one<HTMLTextAreaElement>("textarea").value).toBe("A little girl is playing with a ball in the park.");
+  expect(all(".examples button")).toHaveLength(4);
+  expect(all(".presets option").length).toBeGreaterThan(5);
+  expect(all(".translation")).toHaveLength(0);
+  await act(async () => {
+    one<HTMLTextAreaElement>("textarea").value = "Two men.";
+    one("textarea").dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  expect(parameter("text")).toBe("Two men.");
+  answer();
+  await settle();
+  expect(texts(".translation")).toEqual(["zwei Männer.", "zwei Männer."]);
 });
 
 test("unknown models in the address are left out", async () => {
@@ -106,7 +53,7 @@ test("another sentence is translated, and stands in the address", async () => {
   await open();
   await input(one("textarea"), "A black dog jumps.");
   expect(texts(".translation")).toEqual(["ein schwarzer Hund springt."]);
-  expect(new URLSearchParams(location.hash.slice(1)).get("text")).toBe("A black dog jumps.");
+  expect(parameter("text")).toBe("A black dog jumps.");
   await input(one("textarea"), "");
   expect(texts(".translation")).toEqual(["Type a sentence above."]);
 });
@@ -147,7 +94,7 @@ test("heatmap: a grid of which one cell is in the order of Tab, walked by arrows
 test("heatmap: keys move attention, for each piece of a word", async () => {
   await open();
   await press(one("[data-cell='1.0']"), "+");
-  const edits = new URLSearchParams(location.hash.slice(1)).get("edit.luong_local")!;
+  const edits = parameter("edit.luong_local")!;
   expect(edits).toMatch(/^a1:[\d.]+_a2:[\d.]+$/);
   for (const row of edits.split("_")) {
     const weights = row.split(":")[1]!.split(".").map(Number);
@@ -186,7 +133,7 @@ test("the Transformer's heads", async () => {
 test("one head's attention is moved alone", async () => {
   await open("models=transformer&head=1.3");
   await press(one("[data-cell='1.0']"), "+");
-  const edits = () => new URLSearchParams(location.hash.slice(1)).get("edit.transformer")!;
+  const edits = () => parameter("edit.transformer")!;
   expect(edits()).toMatch(/^a1\.1\.3:[\d.]+_a2\.1\.3:[\d.]+$/);
   expect(texts(".chip bdi")[0]).toBe("attention moved at “klein” (Layer 2, head 4)");
   await click(named(/^Step by step$/, "[role=tab]"));
@@ -220,65 +167,6 @@ test("a language model: each word's probability, and the words expected in its p
   expect(one(".formula").dataset.latex).toContain("p(\\text{runs}) = 0.200");
   await click(all(".reading")[4]!);
   expect(one(".candidates h3").textContent).toBe("Words expected next");
-});
-
-test("a captioner: a word lights places, a place words", async () => {
-  await open("models=show_attend_tell&step=1");
-  expect(all("textarea")).toHaveLength(0);
-  expect(texts(".translation")).toEqual(["a yellow square in the top left"]);
-  expect(texts(".column .caption-word")).toEqual(["a", "yellow", "square", "in", "the", "top", "left"]);
-  const dims = () => all<SVGElement>(".column .dim").map((rect) => rect.style.opacity);
-  expect(dims()).toEqual(Array(24).fill("0"));
-  hover(all(".column .caption-word")[1]!);
-  expect(dims().indexOf("0.000")).toBe(9); // 7 · 1 + 2
-  expect(all(".column .caption-word")[1]!.getAttribute("aria-label")).toMatch(/^yellow\. Looks most at: row 2, column 4 \d+ %;/);
-  hover(one(".column [data-place='9']"));
-  expect(one(".column [data-place='9']").getAttribute("aria-label")).toMatch(/^row 2, column 4\. Looked at most by: yellow \d+ %;/);
-  const lit = all(".column .caption-word").filter((word) => word.style.background);
-  expect(lit.map((word) => word.textContent)).toContain("yellow");
-  expect(texts(".frame[aria-pressed=true] .frame-word")).toEqual(["yellow"]);
-  await click(all(".frame")[2]!);
-  expect(location.hash).toContain("step=2");
-});
-
-test("a captioner's places are walked by arrows, and keys move attention", async () => {
-  await open("models=show_attend_tell");
-  expect(all(".tabpanel .picture [tabindex='0']")).toHaveLength(1);
-  await press(one(".tabpanel [data-place='0']"), "ArrowDown");
-  await press(one(".tabpanel [data-place='6']"), "ArrowRight");
-  expect(document.activeElement!.getAttribute("aria-label")).toMatch(/^row 2, column 2: [\d.<]+ ?[\d.]* %$/);
-  for (let i = 0; i < 6; i++) await press(one(".tabpanel [data-place='7']"), "+");
-  expect(new URLSearchParams(location.hash.slice(1)).get("edit.show_attend_tell")).toMatch(/^a0:[\d.]+$/);
-  expect(texts(".translation")[0]).toMatch(/^2,2 yellow/);
-  expect(texts(".chip bdi")[0]).toMatch(/^attention moved at/);
-  await click(named(/^Step by step$/, "[role=tab]"));
-  expect(all(".source-bars")).toHaveLength(0);
-  expect(all(".step-picture .place")).toHaveLength(24);
-  expect(all(".formula").map((formula) => formula.dataset.latex!).join()).toContain("\\text{(2,2)}");
-  await click(named(/^Beam$/, "[role=tab]"));
-  expect(texts(".sliders label")).toEqual(["Beam size", "Length penalty"]);
-  expect(all(".hypothesis").length).toBeGreaterThan(5);
-});
-
-test("a captioner's pictures: examples, a file, one that cannot be read", async () => {
-  await open("models=show_attend_tell,luong_local");
-  expect(all("textarea")).toHaveLength(1);
-  await click(named(/^Example picture 2$/));
-  expect(texts(".translation")[0]).toBe("a small pink square below a small blue ring");
-  expect(location.hash).toContain("picture=1");
-  const choose = async (type: string) => {
-    const field = one<HTMLInputElement>("input[type=file]");
-    Object.defineProperty(field, "files", { value: [new File(["x"], "x", { type })], configurable: true });
-    await act(async () => void field.dispatchEvent(new Event("change", { bubbles: true })));
-    await settle();
-  };
-  await choose("image/gif");
-  expect(texts("[role=alert]")[0]).toContain("the picture is no PNG");
-  await choose("image/png");
-  expect(all("[role=alert]")).toHaveLength(0);
-  expect(texts(".translation")[0]).toBe("a picture of one's own");
-  expect(new URLSearchParams(location.hash.slice(1)).get("picture")).toBe("data:image/png;base64,eA==");
-  expect(named(/^Your picture$/).getAttribute("aria-pressed")).toBe("true");
 });
 
 test("the LSTMN's look back, and no link where there is no page", async () => {

@@ -15,6 +15,7 @@ import {
   decode,
   edit,
   encode,
+  isOwn,
 } from "./state";
 import { TEXTS, TextContext, languageOf, useText } from "./text";
 import { useMedia } from "./ui";
@@ -46,7 +47,10 @@ export function App(props: { engine: Engine }) {
   const language = state.language ?? languageOf(navigator.languages ?? []);
   const t = TEXTS[language];
 
-  const onChange = useCallback((part: Partial<State>) => setState((old) => change(old, part)), []);
+  const onChange = useCallback(
+    (part: Partial<State>) => setState((old) => change(old, part, session.reads)),
+    [session],
+  );
 
   useEffect(() => {
     void session.start().then((models) => {
@@ -54,7 +58,8 @@ export function App(props: { engine: Engine }) {
       setState((old) => {
         const wanted = old.models.filter((name) => known.includes(name));
         const first = [...FIRST, ...known].filter((name) => known.includes(name));
-        return change(old, { models: wanted.length ? wanted : [...new Set(first)].slice(0, 2), head: old.head });
+        const models = wanted.length ? wanted : [...new Set(first)].slice(0, 2);
+        return change(old, { models, head: old.head }, session.reads);
       });
     });
     return () => session.stop();
@@ -83,6 +88,9 @@ export function App(props: { engine: Engine }) {
   const entries = state.models.flatMap((name) => session.entries?.get(name) ?? []);
   const chosen = entries[state.selected];
   const pictures = [chosen, ...entries].find((entry) => entry?.model?.pictures)?.model?.pictures;
+  // It can be chosen again after an example, as long as the page is open.
+  const own = useRef<string | null>(null);
+  if (isOwn(state.picture)) own.current = state.picture;
   const result = chosen?.run?.result;
   const weights = useMemo(
     () => (result && state.head && headWeights(result, ...state.head)) || undefined,
@@ -108,7 +116,7 @@ export function App(props: { engine: Engine }) {
             onChange={onChange}
           />
         )}
-        {pictures && <Chooser picture={state.picture} pictures={pictures} onChange={onChange} />}
+        {pictures && <Chooser picture={state.picture} own={own.current} pictures={pictures} onChange={onChange} />}
         {session.error !== null && (
           <div class="failure" role="alert">
             <p>{t.failedList}</p>

@@ -141,6 +141,26 @@ test("a captioner reads the picture of the state, whatever is typed", async () =
   expect(session.entries!.get("show_attend_tell")!.run!.source).toBe("data:own");
 });
 
+test("a captioner without examples runs when there is a picture, and no longer", async () => {
+  const load = engine.load.bind(engine);
+  const pictures = { grid: [1, 1] as [number, number], size: [1, 1] as [number, number], examples: [], read: async () => "" };
+  engine.load = async (name, progress) => ({ ...(await load(name, progress)), pictures });
+  const state = { ...STATE, models: ["show_attend_tell"] };
+  session.follow({ ...state, picture: "0" });
+  await settle();
+  expect(engine.calls).toHaveLength(0);
+  session.follow({ ...state, picture: "data:own" });
+  await settle();
+  engine.calls[0]!.end();
+  await settle();
+  const entry = session.entries!.get("show_attend_tell")!;
+  expect(entry).toMatchObject({ run: { source: "data:own" }, stale: false });
+  session.follow({ ...state, picture: "1" });
+  expect(entry).toMatchObject({ run: null, error: null, stale: false });
+  await settle();
+  expect(engine.calls).toHaveLength(1);
+});
+
 test("a failed sentence is said once, and the next one is translated", async () => {
   session.follow({ ...STATE, models: ["bahdanau"] });
   await settle();

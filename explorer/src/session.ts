@@ -1,7 +1,7 @@
 /** What is loaded and run: follows the state, a little later than it changes. */
 
 import type { Engine, Model, ModelInfo, Options, Result } from "./engine/types";
-import { type Edits, type State, isEdited } from "./state";
+import { type Edits, type Source, type State, isEdited, isOwn } from "./state";
 
 const TYPING = 120; // milliseconds without a key before a text is read
 const SLIDING = 40; // the same for everything else
@@ -41,6 +41,8 @@ export class Session {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private running: { name: string; key: string; abort: AbortController } | null = null;
   private failed = new Map<string, string>(); // model to the key that failed
+  /** The part of the state that a model reads. */
+  readonly reads = (name: string): Source => (this.entries?.get(name)?.info.task === "caption" ? "picture" : "text");
 
   constructor(
     readonly engine: Engine,
@@ -69,6 +71,7 @@ export class Session {
       if (this.entries?.get(name)?.status === "new") void this.load(name);
     }
     for (const [name, entry] of this.entries ?? []) {
+      if (entry.model && sourceOf(entry, state) === null) Object.assign(entry, { run: null, error: null });
       entry.stale = entry.run !== null && entry.run.key !== this.key(name);
     }
     this.changed();
@@ -120,7 +123,7 @@ export class Session {
       const entry = this.entries!.get(name)!;
       const state = this.state!;
       const key = this.key(name);
-      const source = sourceOf(entry, state);
+      const source = sourceOf(entry, state)!;
       const abort = new AbortController();
       this.running = { name, key, abort };
       try {
@@ -170,23 +173,26 @@ export class Session {
     for (const name of inOrder(state)) {
       const entry = this.entries?.get(name);
       const key = this.key(name);
-      if (entry?.model && entry.run?.key !== key && this.failed.get(name) !== key) return name;
+      if (!entry?.model || sourceOf(entry, state) === null) continue;
+      if (entry.run?.key !== key && this.failed.get(name) !== key) return name;
     }
     return null;
   }
 
   private key(name: string): string {
     const state = this.state!;
-    const captions = this.entries?.get(name)?.info.task === "caption";
-    return JSON.stringify([captions ? state.picture : state.text, optionsOf(state, state.edits[name])]);
+    return JSON.stringify([state[this.reads(name)], optionsOf(state, state.edits[name])]);
   }
 }
 
-/** What a loaded model reads of a state: the text, or a captioner's picture as a data URL. */
-function sourceOf({ model }: Entry, state: State): string {
+/**
+ * What a loaded model reads of a state: the text, or a captioner's picture as a data URL; null
+ * where an example is asked for and the captioner has none.
+ */
+export function sourceOf({ model }: Entry, state: State): string | null {
   if (!model?.pictures) return state.text;
   const { examples } = model.pictures;
-  return state.picture.startsWith("data:") ? state.picture : (examples[Number(state.picture)] ?? examples[0]!);
+  return isOwn(state.picture) ? state.picture : (examples[Number(state.picture)] ?? examples[0] ?? null);
 }
 
 /** The models of a state, the selected one first. */

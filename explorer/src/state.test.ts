@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { DEFAULTS, MOST_PICTURE, MOST_TEXT, type State, change, decode, edit, encode, isEdited } from "./state";
+import * as states from "./state";
+import { DEFAULTS, MOST_PICTURE, MOST_TEXT, type State, decode, edit, encode, isEdited } from "./state";
 
 const FULL: State = {
   text: "كلب & #%=+ 🐕 <script>",
@@ -20,6 +21,9 @@ const FULL: State = {
   language: "zh",
   theme: "dark",
 };
+
+const change = (state: State, part: Partial<State>) =>
+  states.change(state, part, (model) => (model === "captioner" ? "picture" : "text"));
 
 test("the address has the whole state", () => {
   expect(decode(`#${encode(FULL)}`)).toEqual(FULL);
@@ -84,14 +88,22 @@ test("a picture too large for an address is left out of it", () => {
 });
 
 test("another text or picture drops what belonged to the old one", () => {
-  const next = change(FULL, { text: "A dog." });
-  expect(next.step).toBe(0);
-  expect(next.edits).toEqual({
-    luong_local: { prefix: [], banned: [9], attention: {}, window: 4 },
-    "runs/my model": FULL.edits["runs/my model"],
-  });
-  expect(change(FULL, { text: FULL.text, picture: FULL.picture }).edits).toEqual(FULL.edits);
-  expect(change(FULL, { picture: "1" })).toEqual({ ...next, text: FULL.text, picture: "1" });
+  const whole = FULL.edits.luong_local!;
+  const kept = { prefix: [], banned: [9], attention: {}, window: 4 };
+  const edits = { ...FULL.edits, captioner: whole };
+  const state = { ...FULL, models: ["luong_local", "captioner"], edits };
+  expect(change(state, { text: "A dog." })).toEqual({ ...state, text: "A dog.", edits: { ...edits, luong_local: kept } });
+  expect(change(state, { picture: "1" })).toEqual({ ...state, picture: "1", step: 0, edits: { ...edits, captioner: kept } });
+  expect(change({ ...state, selected: 0 }, { text: "A dog." }).step).toBe(0);
+  expect(change({ ...state, selected: 0 }, { picture: "1" }).step).toBe(4);
+  expect(change(state, { text: FULL.text, picture: FULL.picture })).toEqual(state);
+});
+
+test("a model's edits go with it", () => {
+  const { luong_local } = FULL.edits;
+  expect(change(FULL, { models: ["luong_local"] }).edits).toEqual({ luong_local });
+  expect(change(FULL, { models: ["seq2seq", "luong_local"] }).edits).toEqual({ luong_local });
+  expect(change(FULL, { selected: 0 }).edits).toEqual(FULL.edits);
 });
 
 test("opening the tree of a beam of one widens it", () => {

@@ -15,6 +15,9 @@ export type Theme = "light" | "dark";
 export const TABS: readonly Tab[] = ["attention", "steps", "beam"];
 export const LANGUAGES: readonly Language[] = ["en", "de", "zh"];
 
+/** The part of the state that a model reads. */
+export type Source = "text" | "picture";
+
 /** What a visitor changed in a model's search. */
 export interface Edits {
   /** Ids that the translation begins with. */
@@ -28,7 +31,7 @@ export interface Edits {
 
 export interface State {
   text: string;
-  /** Of captioners: the index of an example, or a PNG's data URL. */
+  /** Of captioners: the index of an example, each model's own, or a PNG's data URL. */
   picture: string;
   /** Names of the presets side by side. */
   models: string[];
@@ -80,23 +83,25 @@ export function isEdited(edits: Edits | undefined): boolean {
 /**
  * The state after a change.
  *
- * Another source drops forced beginnings and moved attention, which were of the old one.
- * The tree of a beam of one is a line, so that its tab opens with a beam of four.
+ * Another source drops the forced beginnings and the moved attention of the models that
+ * read it, which were of the old one, and the step of the selected model. The edits of a
+ * model that is removed go with it. The tree of a beam of one is a line, so that its tab
+ * opens with a beam of four.
  */
-export function change(state: State, part: Partial<State>): State {
+export function change(state: State, part: Partial<State>, reads: (model: string) => Source): State {
   const next = { ...state, ...part };
   next.text = cut(next.text);
-  if (next.text !== state.text || next.picture !== state.picture) {
-    next.step = 0;
-    next.edits = Object.fromEntries(
-      Object.entries(next.edits)
-        .map(([name, edits]): [string, Edits] => [name, { ...edits, prefix: [], attention: {} }])
-        .filter(([, edits]) => isEdited(edits)),
-    );
-  }
+  next.selected = Math.max(0, Math.min(next.selected, next.models.length - 1));
+  const another = (name: string) => next[reads(name)] !== state[reads(name)];
+  if (another(next.models[next.selected] ?? "")) next.step = 0;
+  next.edits = Object.fromEntries(
+    Object.entries(next.edits)
+      .filter(([name]) => !part.models || part.models.includes(name))
+      .map(([name, edits]): [string, Edits] => [name, another(name) ? { ...edits, prefix: [], attention: {} } : edits])
+      .filter(([, edits]) => isEdited(edits)),
+  );
   if (part.tab === "beam" && state.tab !== "beam" && state.beam === 1) next.beam = 4;
   if (part.selected !== undefined || part.models) next.head = part.head ?? null;
-  next.selected = Math.max(0, Math.min(next.selected, next.models.length - 1));
   return next;
 }
 
@@ -110,6 +115,11 @@ export function edit(state: State, name: string, part: Partial<Edits>): State {
 /** Where the attention of a step, or of one of its heads, stands in `Edits`. */
 export function placeOf(step: number, head: State["head"]): string {
   return [step, ...(head ?? [])].join(".");
+}
+
+/** Whether a picture is a visitor's own, and no example. */
+export function isOwn(picture: string): boolean {
+  return picture.startsWith("data:");
 }
 
 /** A text of `MOST_TEXT` characters at most, none of them cut in half. */

@@ -14,10 +14,11 @@ const TYPES = {
   ".woff2": "font/woff2",
 };
 
-/** Serves a folder on 127.0.0.1; returns its address and the server. */
-export async function serve(folder) {
+/** Serves a folder on 127.0.0.1, each path after what `hold` returns for it; returns its address and the server. */
+export async function serve(folder, hold = () => {}) {
   const server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
+    await hold(path);
     try {
       const content = await readFile(join(folder, path.endsWith("/") ? `${path}index.html` : path));
       const type = TYPES[extname(path) || ".html"] ?? "application/octet-stream";

@@ -11,6 +11,8 @@ import pytest
 
 from tests.harness import randomize
 from tests.marks import once
+from zoo.data import draw_formulas, draw_scenes, formulas
+from zoo.explorer.info import model_info
 from zoo.explorer.options import Options
 from zoo.explorer.pictures import MOST_PIXELS, Captioner
 from zoo.models import (
@@ -18,11 +20,13 @@ from zoo.models import (
     ShowAttendTellCaptioner,
     ShowAttendTellCaptionerPreprocessor,
 )
+from zoo.presets import find
 from zoo.text import Tokenizer, train_tokenizer
 
 Image = pytest.importorskip("PIL.Image", reason="images are read by Pillow")
 SHAPE = (16, 24, 3)  # whose grid is (2, 3)
 TEXTS = ["a red ring", "a blue star above a ring"]
+INFO = {"window": None, "card": {"data": [{"name": "scenes"}]}}
 
 
 def make_captioner(attention="soft", shape=SHAPE):
@@ -56,7 +60,7 @@ def array_of(url):
 
 @pytest.fixture(scope="module", params=["soft", once("hard")])
 def model(request):
-    return Captioner(make_captioner(request.param), {"window": None})
+    return Captioner(make_captioner(request.param), INFO)
 
 
 @pytest.mark.parametrize(
@@ -115,16 +119,53 @@ def test_a_word_is_forced_and_attention_is_moved(model):
 
 
 @pytest.mark.once
-def test_examples_and_pictures_are_as_the_model_reads_them(model):
+def test_pictures_are_as_the_model_reads_them(model):
     loaded = model.loaded()
     assert (loaded["grid"], loaded["size"]) == ([2, 3], [16, 24])
     assert loaded["pieces"] == model.vocabulary
-    for url in loaded["examples"]:
-        array, mode = array_of(url)
-        assert (array.shape, mode) == (SHAPE, "RGB")
-        assert array.std() > 5
     wanted, _ = model.preprocessor.images(picture())
     np.testing.assert_array_equal(array_of(model.picture(png()))[0], wanted[0])
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("data", "draw"), [("scenes", draw_scenes), ("formulas", draw_formulas)]
+)
+def test_examples_are_of_the_data_that_the_card_names(model, monkeypatch, data, draw):
+    if data == "formulas":
+        pytest.importorskip("matplotlib", reason="formulas need the extra `plot`")
+    card = {"data": [{"name": "mine"}, {"name": data}]}
+    monkeypatch.setattr(model, "info", {**INFO, "card": card})
+    wanted, _ = model.preprocessor.images([one.draw() for one in draw(6, "test")])
+    found = [array_of(url) for url in model.loaded()["examples"]]
+    assert {mode for _, mode in found} == {"RGB"}
+    np.testing.assert_array_equal([array for array, _ in found], wanted)
+    assert min(array.std() for array, _ in found) > 5
+
+
+@pytest.mark.once
+def test_a_bundled_captioner_has_examples(model, monkeypatch):
+    info = model_info(find("show_attend_tell"), "show_attend_tell")
+    monkeypatch.setattr(model, "info", info)
+    assert len(model.loaded()["examples"]) == 6
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("card", [{}, {"data": []}, {"data": [{"name": "coco"}]}])
+def test_no_examples_where_the_data_are_unknown(model, monkeypatch, card):
+    monkeypatch.setattr(model, "info", {**INFO, "card": card})
+    assert model.loaded()["examples"] == []
+
+
+@pytest.mark.once
+def test_no_examples_of_formulas_without_matplotlib(model, monkeypatch):
+    def missing(*_):
+        raise ImportError("no matplotlib")
+
+    monkeypatch.setattr(formulas, "_parse", missing)
+    card = {"data": [{"name": "formulas"}]}
+    monkeypatch.setattr(model, "info", {**INFO, "card": card})
+    assert model.loaded()["examples"] == []
 
 
 @pytest.mark.once
@@ -139,7 +180,7 @@ def test_other_formats_are_read(model, form):
 
 @pytest.mark.once
 def test_grey_captioners_read_grey_pictures():
-    model = Captioner(make_captioner(shape=(16, 16, 1)), {"window": None})
+    model = Captioner(make_captioner(shape=(16, 16, 1)), INFO)
     array, mode = array_of(model.picture(png(mode="RGBA")))
     assert (array.shape, mode) == ((16, 16), "L")
     assert array_of(model.loaded()["examples"][0])[1] == "L"
@@ -150,7 +191,7 @@ def test_grey_captioners_read_grey_pictures():
 def test_captioners_of_other_channels_are_refused():
     task = make_captioner(shape=(16, 16, 4))
     with pytest.raises(ValueError, match="grey or RGB images. Received: one of 4"):
-        Captioner(task, {"window": None})
+        Captioner(task, INFO)
 
 
 def header(width, height):

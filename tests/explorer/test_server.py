@@ -113,7 +113,7 @@ def test_a_model_is_loaded_and_translates(address, models):
 
 def test_a_picture_is_read_and_captioned(address, models):
     loaded = json.loads(ask(address, "api/load", {"name": "captioner"})[2])
-    assert loaded["grid"] == [2, 3] and len(loaded["examples"]) == 6
+    assert loaded["grid"] == [2, 3] and loaded["examples"] == []  # it has no card
     kind = {"Content-Type": "image/png"}
     content = png(size=(50, 40))
     status, _, answer = ask(address, "api/picture?name=captioner", content, **kind)

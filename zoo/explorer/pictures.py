@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from zoo.data.scenes import draw_scenes
 from zoo.explorer.options import Options
 from zoo.explorer.searching import Searcher, Source
 from zoo.images import CHANNELS
+from zoo.run.captions import DATA, examples
 
 _FORMATS = ("PNG", "JPEG", "WEBP")
 MOST_PIXELS = 30_000_000  # of a picture
@@ -53,16 +53,28 @@ class Captioner(Searcher):
     def loaded(self) -> dict[str, Any]:
         """See `Explored.loaded`; with `Pictures` of explorer/src/engine/types.ts."""
         height, width, _ = self.preprocessor.image_shape
-        scenes = draw_scenes(_EXAMPLES, "test")
-        images, _ = self.preprocessor.images(
-            [scene.draw(max(height, width)) for scene in scenes]
-        )
         return {
             **super().loaded(),
             "grid": list(self.task.backbone.grid),
             "size": [height, width],
-            "examples": [_data_url(image) for image in images],
+            "examples": self._examples(),
         }
+
+    def _examples(self):
+        """Test pictures of the data that its card names, as data URLs.
+
+        None without such a card, or where matplotlib, which draws formulas, is missing.
+        """
+        named = [corpus["name"] for corpus in self.info["card"].get("data", [])]
+        data = next((name for name in named if name in DATA), None)
+        if data is None:
+            return []
+        try:
+            drawn = [example.draw() for example in examples(data, _EXAMPLES, "test")]
+        except ImportError:
+            return []
+        images, _ = self.preprocessor.images(drawn)
+        return [_data_url(image) for image in images]
 
     def pieces(self, text: str) -> dict[str, Any]:
         """Raises a `ValueError`: a text is not what it reads."""

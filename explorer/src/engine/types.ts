@@ -84,7 +84,7 @@ export interface Pieces { ids: number[]; pieces: string[] }
 export interface Pictures {
   grid: [rows: number, columns: number];
   size: [height: number, width: number]; // of a picture as the model reads it
-  examples: string[];                    // data URLs
+  examples: string[];                    // data URLs; empty where it is unknown what the model was trained on
   read(file: Blob): Promise<string>;     // a file's picture as the model reads it, a PNG's data URL
 }
 

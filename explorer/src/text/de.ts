@@ -39,6 +39,7 @@ export const de: Texts = {
   retry: "Noch einmal versuchen",
   waiting: "Arbeitet …",
   empty: "Schreiben Sie oben einen Satz.",
+  emptyPicture: "Wählen Sie oben ein Bild.",
   noTranslation: "(leerer Text)",
   measured: (milliseconds, engine) =>
     `${milliseconds} ms ${engine === "browser" ? "in diesem Browser" : "auf diesem Rechner, in Python"}`,

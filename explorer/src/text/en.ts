@@ -38,6 +38,7 @@ export const en = {
   retry: "Try again",
   waiting: "Working …",
   empty: "Type a sentence above.",
+  emptyPicture: "Choose a picture above.",
   noTranslation: "(an empty text)",
   measured: (milliseconds: string, engine: "browser" | "local") =>
     `${milliseconds} ms ${engine === "browser" ? "in this browser" : "on this computer, in Python"}`,

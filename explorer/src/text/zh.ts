@@ -39,6 +39,7 @@ export const zh: Texts = {
   retry: "重试",
   waiting: "正在处理……",
   empty: "请在上方输入句子。",
+  emptyPicture: "请在上方选择图片。",
   noTranslation: "（空文本）",
   measured: (milliseconds, engine) =>
     `${milliseconds} 毫秒，${engine === "browser" ? "在此浏览器中" : "在本机的 Python 中"}`,

@@ -7,6 +7,7 @@ import type { Pictures } from "../engine/types";
 import { useText } from "../text";
 import { moved, percentOf, useWidth } from "../ui";
 import { Picture, dimness, mostOf, usePlaces } from "./picture";
+import { WeightTable } from "./table";
 import type { Highlight } from "./threads";
 
 const MOST = 420; // pixels of a picture's width
@@ -168,42 +169,17 @@ export function Film(props: {
   );
 }
 
-/** The weights of a row as a table of text, laid out as the picture is. */
+/** The weights of a row as a table, laid out as the picture is. */
 export function PlaceTable(props: { word: string; weights: number[]; grid: [number, number] }) {
   const t = useText();
-  const [open, setOpen] = useState(false);
   const [rows, columns] = props.grid;
-  const count = (n: number) => Array.from({ length: n }, (_, i) => i);
+  const numbers = (count: number) => Array.from({ length: count }, (_, i) => String(i + 1));
   return (
-    <details class="as-table" onToggle={(event) => setOpen((event.target as HTMLDetailsElement).open)}>
-      <summary>{t.asTable}</summary>
-      {open && (
-        <div class="scroll" tabIndex={0} role="region" aria-label={t.asTable}>
-          <table>
-            <caption>{t.attentionOf(props.word)}</caption>
-            <thead>
-              <tr>
-                <td></td>
-                {count(columns).map((column) => (
-                  <th key={column} scope="col">
-                    {column + 1}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {count(rows).map((row) => (
-                <tr key={row}>
-                  <th scope="row">{row + 1}</th>
-                  {count(columns).map((column) => (
-                    <td key={column}>{Math.round(100 * (props.weights[row * columns + column] ?? 0))}</td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </details>
+    <WeightTable
+      caption={t.attentionOf(props.word)}
+      rows={numbers(rows)}
+      columns={numbers(columns)}
+      weights={numbers(rows).map((_, row) => props.weights.slice(row * columns, (row + 1) * columns))}
+    />
   );
 }

@@ -2,19 +2,24 @@
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Pictures } from "../engine/types";
-import { MOST_PICTURE, type State } from "../state";
+import { MOST_PICTURE, type State, isOwn } from "../state";
 import { useText } from "../text";
 
 const TYPES = "image/png,image/jpeg,image/webp";
 
-export function Chooser(props: { picture: string; pictures: Pictures; onChange: (part: Partial<State>) => void }) {
+export function Chooser(props: {
+  picture: string;
+  /** The newest picture of a visitor's own, shown or not. */
+  own: string | null;
+  pictures: Pictures;
+  onChange: (part: Partial<State>) => void;
+}) {
   const t = useText();
   const id = useId();
-  const { picture, pictures, onChange } = props;
+  const { picture, own, pictures, onChange } = props;
   const [error, setError] = useState<string | null>(null);
   const [over, setOver] = useState(false);
   const newest = useRef(0);
-  const own = picture.startsWith("data:");
   const [height, width] = pictures.size;
 
   const take = async (file: File | undefined) => {
@@ -31,10 +36,10 @@ export function Chooser(props: { picture: string; pictures: Pictures; onChange: 
     setError(failure);
     if (read !== null) onChange({ picture: read });
   };
-  const choose = (example: number) => {
+  const choose = (chosen: string) => {
     newest.current++;
     setError(null);
-    onChange({ picture: String(example) });
+    onChange({ picture: chosen });
   };
   useEffect(() => {
     const onPaste = (event: ClipboardEvent) => {
@@ -57,8 +62,16 @@ export function Chooser(props: { picture: string; pictures: Pictures; onChange: 
     };
   }, [pictures]);
 
-  const button = (key: string, source: string, label: string, pressed: boolean, onClick?: () => void) => (
-    <button key={key} type="button" class="thumbnail" aria-label={label} title={label} aria-pressed={pressed} onClick={onClick}>
+  const button = (chosen: string, source: string, label: string) => (
+    <button
+      key={isOwn(chosen) ? "own" : chosen}
+      type="button"
+      class="thumbnail"
+      aria-label={label}
+      title={label}
+      aria-pressed={picture === chosen}
+      onClick={() => choose(chosen)}
+    >
       <img src={source} alt="" width={Math.round((72 * width) / height)} height="72" />
     </button>
   );
@@ -71,10 +84,8 @@ export function Chooser(props: { picture: string; pictures: Pictures; onChange: 
         {t.picture}
       </p>
       <div class="thumbnails" role="group" aria-label={t.examples}>
-        {pictures.examples.map((source, index) =>
-          button(String(index), source, t.examplePicture(index + 1), picture === String(index), () => choose(index)),
-        )}
-        {own && button("own", picture, t.ownPicture, true)}
+        {pictures.examples.map((source, index) => button(String(index), source, t.examplePicture(index + 1)))}
+        {own !== null && button(own, own, t.ownPicture)}
         <label class="file">
           {t.choosePicture}
           <input
@@ -91,7 +102,7 @@ export function Chooser(props: { picture: string; pictures: Pictures; onChange: 
       </div>
       <p id={`${id}h`} class="quiet">
         {t.pictureHint(`${width} × ${height}`)}
-        {own && picture.length > MOST_PICTURE && `${t.space}${t.notShared}`}
+        {isOwn(picture) && picture.length > MOST_PICTURE && `${t.space}${t.notShared}`}
       </p>
       {error !== null && (
         <div class="failure" role="alert">

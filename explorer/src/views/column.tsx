@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { gridOf, unitOf } from "../draw/words";
 import type { Engine } from "../engine/types";
-import type { Entry } from "../session";
+import { type Entry, sourceOf } from "../session";
 import type { State } from "../state";
 import { useText } from "../text";
 import { unbroken } from "../ui";
@@ -82,7 +82,9 @@ export function Column(props: {
           <p class="measure">{measured}</p>
         </div>
       )}
-      {!run && entry.status === "ready" && entry.error === null && <p class="quiet">{t.waiting}</p>}
+      {!run && entry.status === "ready" && entry.error === null && (
+        <p class="quiet">{sourceOf(entry, state) === null ? t.emptyPicture : t.waiting}</p>
+      )}
       {run && grid && best && (
         <div class={entry.stale ? "stale" : ""}>
           {entry.model?.pictures ? (

@@ -12,9 +12,10 @@ import { Beam, Slider } from "./beam";
 import { Caption, Film, PlaceTable } from "./caption";
 import { Explain } from "./explain";
 import { Heads } from "./heads";
-import { Heatmap, Legend, WeightTable } from "./heatmap";
+import { Heatmap, Legend } from "./heatmap";
 import { ReadingPanel } from "./readings";
 import { Steps, movable } from "./steps";
+import { WeightTable } from "./table";
 import type { Highlight } from "./threads";
 import { WhatIf } from "./whatif";
 
@@ -276,7 +277,7 @@ function Attention(props: PanelProps & { edits: Edits }) {
           deviation={info.equation === "luong_local" ? (edits.window ?? info.window) : null}
           pieces={pieces}
         />
-        <WeightTable grid={grid} />
+        <WeightTable caption={t.attentionIn} corner={t.translation} rows={grid.rows} columns={grid.columns} weights={grid.weights} />
       </div>
     </div>
   );
