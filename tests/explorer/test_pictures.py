@@ -137,10 +137,9 @@ def test_examples_are_of_the_data_that_the_card_names(model, monkeypatch, data, 
     card = {"data": [{"name": "mine"}, {"name": data}]}
     monkeypatch.setattr(model, "info", {**INFO, "card": card})
     wanted, _ = model.preprocessor.images([one.draw() for one in draw(6, "test")])
-    found = [array_of(url) for url in model.loaded()["examples"]]
-    assert {mode for _, mode in found} == {"RGB"}
-    np.testing.assert_array_equal([array for array, _ in found], wanted)
-    assert min(array.std() for array, _ in found) > 5
+    found, modes = zip(*map(array_of, model.loaded()["examples"]), strict=True)
+    assert set(modes) == {"RGB"} and np.std(found) > 5
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.once
