@@ -47,7 +47,7 @@ check("7 explanations with links, in three languages", async (visit) => {
   for (const [language, name, title] of [["de", "Deutsch", "Attention-Explorer"], ["zh", "中文", "注意力浏览器"]]) {
     await page.locator(".settings select").first().selectOption({ label: name });
     assert.equal(await page.locator("h1").textContent(), title);
-    await page.waitForFunction((tag) => document.documentElement.lang === tag, language); // a moment after the heading
+    await page.waitForFunction((tag) => document.documentElement.lang === tag, language, { polling: 100 }); // after the heading
     assert.notEqual(await page.locator(".explain").textContent(), english);
     assert.equal(await parameter(page, "lang"), language);
   }
