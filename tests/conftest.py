@@ -34,8 +34,8 @@ _LONG = (
 
 
 def pytest_ignore_collect(collection_path, config):
-    """A file that is wholly left out, as `tools/run_tests.py` leaves out marks, is not
-    imported: under one backend more than half of them are."""
+    """Skips files whose one-line `pytestmark` has a mark that `-m` excludes, more than
+    half of all under TensorFlow and JAX: the others are imported and deselected."""
     left_out = config.getoption("markexpr").split(" and ")
     simple = all(part.startswith("not ") for part in left_out)
     if collection_path.suffix != ".py" or not simple:

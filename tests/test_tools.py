@@ -1,11 +1,13 @@
 import os
 import shutil
 import subprocess
+import types
 
 import keras
 import numpy as np
 import pytest
 
+from tests.conftest import pytest_ignore_collect
 from tools import ROOT, run_tests
 
 pytestmark = pytest.mark.backend_free
@@ -141,6 +143,31 @@ def test_what_is_backend_free_computes_nothing(compute):
     """As all is in this file."""
     with pytest.raises(pytest.fail.Exception, match="marked `backend_free`"):
         compute()
+
+
+@pytest.mark.parametrize(
+    "expression, kept",
+    [
+        ("", ["long", "once", "both", "none"]),
+        ("not long", ["once", "both", "none"]),
+        ("not long and not once", ["none"]),
+        ("not long or once", ["long", "once", "both", "none"]),
+        ("once", ["long", "once", "both", "none"]),
+    ],
+)
+def test_files_that_marks_leave_out_are_not_imported(tmp_path, expression, kept):
+    lines = {
+        "long": "pytestmark = pytest.mark.long",
+        "once": "pytestmark = pytest.mark.once  # why",
+        "both": "pytestmark = [pytest.mark.once, pytest.mark.usefixtures('long')]",
+        "none": "mark = pytest.mark.long\n# pytestmark = pytest.mark.once",
+    }
+    config = types.SimpleNamespace(getoption={"markexpr": expression}.get)
+    for name, line in lines.items():
+        (tmp_path / f"{name}.py").write_text(line)
+    paths = {name: tmp_path / f"{name}.py" for name in lines}
+    assert kept == [n for n, p in paths.items() if not pytest_ignore_collect(p, config)]
+    assert not pytest_ignore_collect(tmp_path, config)
 
 
 # === .ci/run ===

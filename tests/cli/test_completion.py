@@ -84,7 +84,10 @@ def test_an_unknown_shell(capsys):
     "line, expected",
     [
         ("zoo tr", "train translate"),
-        ("zoo translate luong_l", "luong_local luong_local_m luong_location"),
+        (
+            "zoo translate luong_l",
+            "luong_local luong_local_m luong_local_tatoeba luong_location",
+        ),
         ("zoo translate --preset lstmn --preset seq", "seq2seq"),
         ("zoo translate ti", "tiny"),  # in the cache
         ("zoo tag ", "birnn"),  # the only one that tags
@@ -119,5 +122,5 @@ def test_fish(environment, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     ask = "zoo completion fish | source; complete -C 'zoo translate luong_l'"
     done = subprocess.run(["fish", "-c", ask], capture_output=True, text=True)
-    names = ["luong_local", "luong_local_m", "luong_location"]
+    names = ["luong_local", "luong_local_m", "luong_local_tatoeba", "luong_location"]
     assert sorted(done.stdout.split()) == names, done.stderr

@@ -62,14 +62,14 @@ def test_json_has_a_member_for_each_attribute():
     }
 
 
-@pytest.mark.parametrize("image", [None, np.full((2, 3, 1), 0.5, "float32")])
-def test_a_caption_comes_back_from_json(image):
-    record = caption() if image is None else caption(image=image, log_probs=None)
+@pytest.mark.parametrize("changes", [{}, {"log_probs": None}])
+def test_a_caption_comes_back_from_json(changes):
+    record = caption(**changes)
     read = Caption.from_json(record.to_json())
     assert (read.text, read.score, read.tokens) == ("ring", -0.75, ["▁ri", "ng"])
     for name in ("image", "alignment", "log_probs"):
         np.testing.assert_array_equal(getattr(read, name), getattr(record, name))
-    assert read.image.dtype == ("uint8" if image is None else "float64")
+    assert read.image.dtype == "uint8"
     assert read.merge_words().alignment.tolist() == [[[0.25, 0.375, 0.375]]]
 
 
@@ -86,6 +86,8 @@ def test_an_empty_caption_comes_back():
         ({"image": [[1, 2], [3, 4]]}, r"`image` has the shape \(any, any, any\)"),
         ({"image": [[[]]]}, r"`image` has .* the shape \(1, 1, 0\)"),
         ({"image": None}, "`image` has the shape .* finite numbers"),
+        ({"image": [[[0.5]]]}, "bytes, 0 to 255. Received: numbers from 0.5 to 0.5"),
+        ({"image": [[[0, 256]]]}, "bytes, 0 to 255. Received: numbers from 0 to 256"),
         ({"alignment": [[0.5, 0.5]] * 2}, r"the shape \(2, any, any\)"),
         ({"alignment": [[[0.5]]]}, r"the shape \(2, any, any\)"),
         ({"alignment": [[[-0.5]]] * 2}, "a caption's record .* no negative weight"),

@@ -144,6 +144,7 @@ def test_other_runs_have_their_scores_by_name(folder):
     """As those of a captioner, before and after its scores got longer names."""
     scenes = {"true captions": 68.6012, "word peak": 12.25}
     results = {"scenes": scenes, "accuracy": {"dev": 0.5, "sst": {"fine": 0.25}}}
+    results |= {"solved": True, "sequences": 300_000}
     (folder / "results.json").write_text(json.dumps(results))
     log = LOG.replace("val_bleu_news,val_bleu_talks", "val_true,val_true_captions")
     (folder / "log.csv").write_text(log)
@@ -154,6 +155,8 @@ def test_other_runs_have_their_scores_by_name(folder):
         ["scenes", "12.25", "word peak"],
         ["accuracy", "0.5", "dev"],
         ["accuracy sst", "0.25", "fine"],
+        ["", "True", "solved"],
+        ["", "300000", "sequences"],
     ]
     assert "sacreBLEU" not in text and "Beam search" not in text
     assert '<th class="number">val true captions</th>' in text

@@ -45,6 +45,10 @@ def test_v2_over_rest(server, translator):
             {"name": "text", "datatype": "BYTES", "shape": [-1]}
         ]
     assert server.ask("/v2/repository/models/luong_local/load", {})[0] == 200
+
+    def both(name, value):
+        return {"inputs": [tensor], "parameters": {name: value}}
+
     for place, body, wanted in (
         (f"{path}/infer", {}, 400),
         (f"{path}/infer", b"{", 400),
@@ -60,6 +64,8 @@ def test_v2_over_rest(server, translator):
         (f"{path}/versions/9/ready", None, 404),
         (f"{path}/versions/9", None, 404),
         (f"{path}/versions/newest/infer", {"inputs": [tensor]}, 400),
+        (f"{path}/versions/1/infer", both("label", "stable"), 400),
+        (f"{path}/versions/1/infer", both("version", "1"), 400),
         (f"{path}/versions/{'9' * 5000}", None, 400),
         ("/v2/repository/models/luong_local/unload", {}, 501),
     ):

@@ -217,7 +217,9 @@ def digest(name) -> str:
     """A digest of an arm's choices and of how it is measured: runs of one digest may
     stand together."""
     arm = ARMS[name]
-    told = [plain(choices(name)), arm.kind, arm.scale, arm.beams, arm.attends]
-    told += [SEGMENT, BLOCK] * (arm.kind == "language model")
-    text = json.dumps(told, sort_keys=True)
+    parts = [arm.recipe().name, plain(choices(name)), arm.kind, arm.scale]
+    parts += [arm.beams, arm.attends]
+    if arm.kind == "language model":
+        parts += [SEGMENT, BLOCK]
+    text = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

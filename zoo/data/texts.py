@@ -160,5 +160,3 @@ SST = Corpus(
     sizes=_SST_SIZES,
     unpack=as_it_is,
 )
-
-# For the cards of presets.

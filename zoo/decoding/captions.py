@@ -25,7 +25,7 @@ class Caption(Record):
         text: the caption.
         score: its score under the search's penalties (without, a log-probability).
         tokens: its pieces, without the end token.
-        image: the image as the model reads it, `(H, W, C)`.
+        image: the image as the model reads it, uint8 `(H, W, C)`.
         alignment: attention weights over the image's grid, `(len(tokens), h, w)`.
         log_probs: for a given caption, the log-probability of each token and of the end
             token: `(len(tokens) + 1,)`. None for a search result.
@@ -75,8 +75,12 @@ class Caption(Record):
     @classmethod
     def _refine(cls, values: dict[str, Any]) -> None:
         image = values["image"]
-        if (image % 1 == 0).all() and image.min() >= 0 and image.max() <= 255:
-            values["image"] = image.astype("uint8")
+        if (image % 1).any() or image.min(initial=0) < 0 or image.max(initial=0) > 255:
+            raise ValueError(
+                "a caption's record must be an object whose `image` has bytes, 0 to "
+                f"255. Received: numbers from {image.min():g} to {image.max():g}"
+            )
+        values["image"] = image.astype("uint8")
 
 
 class Captioning(Stepping):

@@ -1,4 +1,4 @@
-"""`Record`, in JSON; `Translation`, that of one translation; alignments as text."""
+"""Records of translations and captions as JSON; alignments as text."""
 
 import dataclasses
 import json
@@ -10,8 +10,9 @@ from zoo.plots.alignment import plot_alignment
 from zoo.text.pieces import labels, right_to_left, words_of
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Record:
-    """A dataclass of texts, numbers and arrays that has a form in JSON."""
+    """The base of `Translation` and `Caption`: to JSON and back."""
 
     def to_json(self) -> str:
         """Returns the record as a JSON object with a member for each attribute.
@@ -27,7 +28,7 @@ class Record:
             >>> record.to_json()[:46]
             '{"text": "Hund", "score": -1.0, "tokens": ["▁H'
         """
-        values = {x.name: getattr(self, x.name) for x in dataclasses.fields(self)}  # type: ignore[arg-type]
+        values = {x.name: getattr(self, x.name) for x in dataclasses.fields(self)}
         return json.dumps(
             values,
             ensure_ascii=False,

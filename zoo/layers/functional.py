@@ -186,7 +186,8 @@ def custom_gradient(function: Any) -> Callable:
 
 def is_recorded(x: Tensor) -> bool:
     """Whether torch records a gradient of `x`; False under the other backends."""
-    # A product of no elements, since views ask for gradients where none are recorded.
+    # A view has requires_grad even where nothing is recorded; a product has not. Of no
+    # elements, it costs nothing.
     return getattr(x, "requires_grad", False) and (x[None][:0] * 1).requires_grad
 
 

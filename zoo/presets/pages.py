@@ -43,7 +43,7 @@ HUB_DATASETS = {
     "ptb": "ptb-text-only/ptb_text_only",
     "ud_english_ewt": "universal-dependencies/universal_dependencies",
 }
-# Metric -> a model hub's name for it, if it has another one.
+# The first word of a metric -> a model hub's name for it, if it has another one.
 _HUB_METRICS = {"exact": "exact_match", "true": "accuracy"}
 
 
@@ -92,12 +92,10 @@ def readme(card: Card, handle: str | None = None) -> str:
         "pipeline_tag": pipeline,
         "tags": ["keras", *tags],
         "datasets": [corpus["name"] for corpus in card.data],
-        # "exact de" is the score of a part.
-        "metrics": sorted({s["metric"].lower().split()[0] for s in card.scores}),
+        "metrics": sorted({_hub_metric(score) for score in card.scores}),
     }
     if handle:
         front["datasets"] = [HUB_DATASETS.get(name, name) for name in front["datasets"]]
-        front["metrics"] = sorted({_hub_metric(score) for score in card.scores})
         front["model-index"] = model_index(card)
     # JSON is YAML, with all necessary quotes.
     header = "\n".join(

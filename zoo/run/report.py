@@ -179,11 +179,14 @@ def _scores(results):
         return [_element("p", text)]
     rows = list(_score_rows(results))
     translated = any(len(row) > 3 for row in rows)
+    if not translated:
+        table = _table(("group", "score", "name"), rows, {1})
+        return [_element("h2", "Scores"), table]
     heads = ("test set", "score", "metric", "sacreBLEU signature")
     return [
         _element("h2", "Test scores"),
-        *[_element("p", "Beam search, 5 hypotheses.")] * translated,
-        _table(heads if translated else heads[:3], rows, {1}),
+        _element("p", "Beam search, 5 hypotheses."),
+        _table(heads, rows, {1}),
     ]
 
 
@@ -191,14 +194,16 @@ def _score_rows(results, place=""):
     """Yields place, score, metric and signature of results, however deep they are."""
     if "bleu" in results:  # a translator's
         for key, label in (("bleu", "BLEU"), ("chrf", "chrF")):
-            found = results[key]
-            signature = _element("code", found["signature"])
-            yield place, f"{found['score']:.2f}", label, signature
+            score = results[key]
+            signature = _element("code", score["signature"])
+            yield place, f"{score['score']:.2f}", label, signature
         return
     for name, value in results.items():
         if isinstance(value, dict):
             yield from _score_rows(value, f"{place} {name}".strip())
-        elif isinstance(value, (int, float)):
+        elif isinstance(value, (bool, int)):
+            yield place, str(value), name
+        elif isinstance(value, float):
             yield place, f"{value:.5g}", name
 
 

@@ -73,11 +73,11 @@ class VersionPaths:
             await self.app(scope, receive, send)
             return
         path, version, verb = found.groups()
-        before = _named.set(version)
+        token = _named.set(version)
         try:
             await self.app({**scope, "path": path + verb}, receive, send)
         finally:
-            _named.reset(before)
+            _named.reset(token)
 
 
 class OpenModel(Model):
@@ -119,6 +119,11 @@ class OpenModel(Model):
 
     def _number(self, version=None, label=None):
         """Returns the version that a request names. Default: the newest."""
+        if _named.get() and (version or label):
+            raise Refusal(
+                "INVALID_ARGUMENT",
+                "the path names the version already: leave out `version` and `label`",
+            )
         version = _named.get() or version
         if version and not re.fullmatch(r"\d{1,18}", str(version)):
             raise Refusal(
