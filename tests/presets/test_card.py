@@ -231,7 +231,7 @@ def test_readme_of_a_preset_that_reads_dates(tmp_path):
     make_preset(tmp_path / "dates", **options)
     text = (tmp_path / "dates" / "README.md").read_text()
     assert 'print(model.translate("Monday, 3 May 1999"))' in text
-    assert 'metrics: ["exact"]' in text
+    assert 'metrics: ["exact_match"]' in text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 from zoo.explorer.options import Options
 from zoo.explorer.searching import Searcher, Source
 from zoo.images import CHANNELS
-from zoo.run.captions import DATA, examples
+from zoo.run.captions import ACCURACY, examples
 
 _FORMATS = ("PNG", "JPEG", "WEBP")
 MOST_PIXELS = 30_000_000  # of a picture
@@ -66,7 +66,7 @@ class Captioner(Searcher):
         None without such a card, or where matplotlib, which draws formulas, is missing.
         """
         named = [corpus["name"] for corpus in self.info["card"].get("data", [])]
-        data = next((name for name in named if name in DATA), None)
+        data = next((name for name in named if name in ACCURACY), None)
         if data is None:
             return []
         try:
