@@ -24,7 +24,7 @@ test("the page is there before any model is", async () => {
     return load(...given);
   };
   await mount(engine, "");
-  await vi.waitFor(() => expect(all(".column progress")).toHaveLength(2));
+  await vi.waitFor(() => expect(all(".column progress")).toHaveLength(2), { timeout: 5000 });
   expect(texts(".column h2")).toEqual(["Luong et al. 2015, local\u2011p", "Bahdanau et al. 2015"]);
   expect(texts("h1")).toEqual(["Attention explorer"]);
   expect(one<HTMLTextAreaElement>("textarea").value).toBe("A little girl is playing with a ball in the park.");
