@@ -74,12 +74,15 @@ def run(arguments: argparse.Namespace) -> None:
     with bad_input():
         check_ending(arguments.output)
     check_files(arguments.json or [], arguments.output)
-    records = [_record(path, len(arguments.json)) for path in arguments.json or []]
+    records = [_record(path) for path in arguments.json or []]
+    captioned = any(hasattr(record, "image") for record in records)
+    if captioned and len(records) > 1:
+        raise BadInput(f"--json draws one caption, received {len(records)} files")
     need_matplotlib()
     if arguments.log:
         with bad_input((ValueError, OSError)):
             figure = plots.plot_training(arguments.log)
-    elif records and hasattr(records[0], "image"):
+    elif captioned:
         [record] = records
         figure = record.plot(words=not arguments.pieces, title=record.text)
     elif records:
@@ -91,16 +94,14 @@ def run(arguments: argparse.Namespace) -> None:
     print(arguments.output)
 
 
-def _record(path, count):
-    """Reads one of `count` JSON files: a translation, or the one caption."""
+def _record(path):
+    """Reads a JSON file: a translation or a caption."""
     from zoo.decoding import Caption, Translation  # here, since they import NumPy
     from zoo.decoding.records import read_object
 
     with bad_input((ValueError, OSError), f"{path}"):
         text = Path(path).read_text(encoding="utf-8")
         kind = Caption if "image" in read_object(text) else Translation
-        if kind is Caption and count > 1:
-            raise ValueError(f"--json draws one caption, received {count} files")
         return kind.from_json(text)
 
 
