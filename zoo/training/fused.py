@@ -12,21 +12,21 @@ def fuse(optimizer: Any) -> Any:
 
     Under torch, Keras's Adam takes a dozen passes over all weights; torch's fused
     kernel reads and writes each weight once. Schedules, clipping, weight decay,
-    averages, the variables and their order stay Keras's. Weights on a GPU are updated
-    by Keras: the kernel's arguments would have to wait for it.
+    averages, the variables and their order stay Keras's. On a GPU, Keras's own update
+    does it: few passes over all weights at once.
 
     Args:
         optimizer: a Keras optimizer that has not been built.
 
     Returns:
-        A new optimizer, under torch and for a `keras.optimizers.Adam` without
+        A new optimizer, under torch on a CPU and for a `keras.optimizers.Adam` without
         `amsgrad`; otherwise `optimizer`.
 
     Example:
         >>> fuse(keras.optimizers.Adam(0.01)).get_config()["beta_1"]
         0.9
     """
-    if keras.backend.backend() != "torch":
+    if keras.backend.backend() != "torch" or ops.zeros(()).device.type != "cpu":
         return optimizer
     plain = type(optimizer) is type(keras.optimizers.Adam())
     if not plain or optimizer.amsgrad:
@@ -43,9 +43,6 @@ def _fused_adam():
     class Adam(keras.optimizers.Adam):
         def update_step(self, gradient, variable, learning_rate):
             """Keras's update: ε is added to the root of the uncorrected v."""
-            if variable.value.device.type != "cpu":
-                super().update_step(gradient, variable, learning_rate)
-                return
             index = self._get_variable_index(variable)
             done = int(ops.convert_to_numpy(self.iterations))
             correction = (1.0 - self.beta_2 ** (done + 1)) ** 0.5

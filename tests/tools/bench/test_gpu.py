@@ -21,10 +21,12 @@ def test_the_worst_layer_is_that_of_the_largest_share(tmp_path):
     arrays["B/kernel"] = np.array([0.5, 0.0])  # by a half
     np.savez(tmp_path / "found.npz", **arrays)
     found = worst(np.load(tmp_path / "found.npz"), np.load(tmp_path / "wanted.npz"))
-    assert found["layers"] == {
-        "A": {"outputs": 0.25, "gradients": 0.0},
-        "B": {"outputs": 0.0, "gradients": 0.5},
+    assert found["layers"]["A"] == {
+        "outputs": 0.25,
+        "outputs, 99 %": pytest.approx(0.2475),
+        "gradients": 0.0,
     }
+    assert found["layers"]["B"]["gradients"] == 0.5
     assert found["worst"].startswith("B: ")
 
 

@@ -5,7 +5,9 @@ KERAS_BACKEND=jax python -m tools.bench.workers.gpu train --model luong --size s
 
 import argparse
 import contextlib
+import functools
 import json
+import sys
 import time
 import unittest.mock
 
@@ -13,7 +15,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from tools.bench.core import repeated, timed
+from tools.bench.core import timed
+from tools.bench.gpu import READY
 from tools.bench.workers.train import Clock, Done
 from zoo import layers
 from zoo.decoding import BeamSearch, search_ids
@@ -163,12 +166,15 @@ def of_cudnn(args):
     cell = layers.LSTMCell(units)
     cell.build(inputs.shape)
     states = cell.get_initial_state(batch_size=rows)
-    found, seconds = {}, {}
+    calls, found, seconds = {}, {}, {}
     for name, run in (("loop", loop), ("cuDNN", run_lstm)):
-        call = compiled(lambda run=run: run(cell, inputs, states, mask)[0])
-        output, first, times = repeated(lambda: ops.convert_to_numpy(call()), 5)  # noqa: B023
-        found[name] = output
-        seconds[name] = {"first": first, "least": min(times)}
+        # Not of no arguments: JAX would compute constants while it compiles.
+        call = compiled(lambda *arrays, run=run: run(cell, *arrays)[0])
+        calls[name] = functools.partial(call, inputs, states, mask)
+        found[name] = ops.convert_to_numpy(calls[name]())
+    args.wait()
+    for name, call in calls.items():
+        seconds[name] = least(lambda: ops.convert_to_numpy(call()), 10)  # noqa: B023
     return {
         "reached": bool(has_cudnn(cell, inputs)),
         "difference": float(np.abs(found["loop"] - found["cuDNN"]).max()),
@@ -231,6 +237,7 @@ def of_training(args):
     )
     trained = compile_for_training(model, keras.optimizers.Adam())
     _, warmed = timed(lambda: trained.fit(batches, epochs=1, verbose=0))
+    args.wait()
     steps = args.steps
     clock = Clock(len(batches), [steps, 2 * steps, 3 * steps])
     with contextlib.suppress(Done):
@@ -258,15 +265,26 @@ def of_decoding(args):
     count = 8 if args.size == "dry" else 1000
     rng = np.random.default_rng(5)
     sources = rng.integers(4, sizes["vocabulary_size"], (count, 15)).tolist()
-    found = {}
-    for beam in (1, 5):
-        search = BeamSearch(beam, min_length=16)
-        _, first, times = repeated(
-            lambda: search_ids(model, sources, search, 16, args.batch_size),  # noqa: B023
-            3,
+    calls = {
+        f"beam {beam}": functools.partial(
+            search_ids,
+            model,
+            sources,
+            BeamSearch(beam, min_length=16),
+            16,
+            args.batch_size,
         )
-        found[f"beam {beam}"] = {"first": first, "least": min(times)}
-    return {"sentences": count, "seconds": found, **memory()}
+        for beam in (1, 5)
+    }
+    first = {name: timed(call)[1] for name, call in calls.items()}
+    args.wait()
+    seconds = {name: least(call, 5) for name, call in calls.items()}
+    return {"sentences": count, "first": first, "seconds": seconds, **memory()}
+
+
+def least(call, count):
+    """Returns the fewest seconds that a call took."""
+    return min(timed(call)[1] for _ in range(count))
 
 
 def memory():
@@ -302,6 +320,11 @@ def device():
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
+def wait():
+    print(READY, flush=True)
+    sys.stdin.readline()
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=PARTS)
@@ -310,8 +333,12 @@ def main(argv=None):
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--steps", type=int, default=20, help="of a window")
+    parser.add_argument(
+        "--turn", action="store_true", help="to wait for a line before what is timed"
+    )
     parser.add_argument("--file", help="where `layers` writes its arrays")
     args = parser.parse_args(argv)
+    args.wait = wait if args.turn else (lambda: None)
     tune_process()
     began = time.perf_counter()
     found = PARTS[args.part](args)

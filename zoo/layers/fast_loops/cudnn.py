@@ -1,5 +1,6 @@
 """Whole LSTM layers by cuDNN's kernel, which Keras reaches without masks only."""
 
+import warnings
 from typing import Any
 
 import keras
@@ -123,7 +124,10 @@ def _engine(cell, kernel, recurrent, bias, dtype):
     weights.built = True
 
     def run(sequence, states):
-        _, outputs, states = layer.inner_loop(sequence, states, mask=None)
+        with warnings.catch_warnings():
+            # torch would like Keras to hold them in one piece of memory.
+            warnings.filterwarnings("ignore", message="RNN module weights are not part")
+            _, outputs, states = layer.inner_loop(sequence, states, mask=None)
         return outputs, list(states)
 
     return run
