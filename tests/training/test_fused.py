@@ -52,3 +52,14 @@ def test_the_update_is_that_of_keras(options):
 )
 def test_others_stay_as_they_are(optimizer):
     assert fuse(optimizer) is optimizer
+
+
+def test_a_transposed_gradient_is_read_in_its_order():
+    values = np.arange(12.0, dtype="float32").reshape(4, 3)
+    weights = []
+    for gradient in (values.T.copy(), ops.transpose(ops.convert_to_tensor(values))):
+        optimizer = fuse(keras.optimizers.Adam(0.1, epsilon=1.0))
+        variable = keras.Variable(np.zeros((3, 4)), dtype="float32")
+        optimizer.apply([ops.convert_to_tensor(gradient)], [variable])
+        weights.append(ops.convert_to_numpy(variable))
+    np.testing.assert_array_equal(*weights)

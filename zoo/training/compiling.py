@@ -7,6 +7,7 @@ import keras
 from zoo.models.base import KeptValues
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.process import give_back_large_buffers
+from zoo.training.recorded import record_steps
 from zoo.training.updates import prepare_optimizer
 from zoo.training.without_logits import WithoutLogits
 
@@ -83,6 +84,9 @@ def compile_with(
     )
     if by_shape:
         _compile_by_shape(model)
+    recorded = keras.backend.backend() == "torch" and alone
+    if recorded and isinstance(model, WithoutLogits):
+        record_steps(model)
     # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
     # for mixed_float16 Keras wraps what was given into one that scales the loss.
     model.optimizer.build(model.trainable_variables)

@@ -48,7 +48,7 @@ def _fused_adam():
             correction = (1.0 - self.beta_2 ** (done + 1)) ** 0.5
             adam(
                 [variable.value.detach()],
-                [gradient],
+                [gradient.contiguous()],  # the kernel reads it as if it were
                 [self._momentums[index].value],
                 [self._velocities[index].value],
                 [],

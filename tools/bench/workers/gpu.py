@@ -24,6 +24,7 @@ from zoo.layers.fast_loops import cells
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.models import Luong, LuongTranslator, Transformer, TransformerTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
+from zoo.training.recorded import record_steps
 
 ROWS, QUERIES, KEYS, UNITS = 16, 11, 23, 64  # of the layers
 QUERY, MEMORY = "query", "memory"
@@ -236,6 +237,8 @@ def of_training(args):
         buckets=[(LENGTH, LENGTH + 1)],
     )
     trained = compile_for_training(model, keras.optimizers.Adam())
+    if keras.backend.backend() == "torch":
+        record_steps(trained, after=0.0)
     _, warmed = timed(lambda: trained.fit(batches, epochs=1, verbose=0))
     args.wait()
     steps = args.steps
@@ -255,8 +258,16 @@ def of_training(args):
         "parameters": model.count_params(),
         "warm_up_seconds": warmed,
         "losses": clock.losses,
+        "plain_step_seconds": least(functools.partial(plain_step, trained, batches), 5),
         **memory(),
     }
+
+
+def plain_step(trained, batches):
+    """Keras's own step, under torch; elsewhere nothing."""
+    if keras.backend.backend() == "torch":
+        batch = keras.tree.map_structure(ops.convert_to_tensor, batches[0])
+        float(keras.Model.train_step(trained, batch)["loss"])
 
 
 def of_decoding(args):

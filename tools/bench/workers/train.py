@@ -23,6 +23,7 @@ from zoo.models import Bahdanau, BahdanauTranslator, Luong, LuongTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
 from zoo.training.callbacks import Checkpoint
 from zoo.training.loop import Loop
+from zoo.training.recorded import record_steps
 
 UNKNOWN_ID, FIRST_WORD_ID = 1, 4  # pad, unknown, start, end; then the words
 SETTLING_STEPS = 20  # of the timed run, left out
@@ -130,6 +131,8 @@ def main(argv=None):
     batches = PairBatches(sources, targets, batch_size=args.batch_size, seed=args.seed)
     model = make_model(args.model, source_size, target_size)
     trained = compile_for_training(model, keras.optimizers.Adam())
+    if keras.backend.backend() == "torch":
+        record_steps(trained, after=0.0)  # while warming up: a run does so by and by
     _, warmed = timed(lambda: trained.fit(WarmUp(batches), shuffle=False, verbose=0))
 
     boundaries = [
