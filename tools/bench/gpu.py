@@ -278,20 +278,41 @@ class Recipe:
 
 def report(found):
     """Returns the parts as Markdown tables."""
-    rows = [["part", "target tokens/s", "TFLOP/s", "of the peak", "MB"]]
+    trained, decoded, layers = [], [], []
     for name, result in found.items():
         if "tokens_per_second" in result:
-            memory = result["peak_memory"]
-            rows.append(
+            plain, memory = result["plain_step_seconds"], result["peak_memory"]
+            trained.append(
                 [
                     name,
                     f"{result['tokens_per_second']:,.0f}",
                     f"{result['teraflops']:.1f}",
                     f"{result['share_of_peak']:.1%}",
+                    f"{1e3 * plain:.0f}" if plain > 1e-4 else "",
                     "" if memory is None else f"{memory:,.0f}",
                 ]
             )
-    return table(rows[0], rows[1:])
+        elif "seconds" in result and "device" in result:
+            first = result.get("first", {})
+            decoded += [
+                [f"{name}, {kind}", f"{seconds:.4f}", f"{first.get(kind, 0):.0f}"]
+                for kind, seconds in result["seconds"].items()
+                if isinstance(seconds, float) and "layers" not in name
+            ]
+        elif "worst" in result:
+            layers.append([name, result["worst"]])
+    tables = [
+        (
+            ["training", "target tokens/s", "TFLOP/s", "of the peak", "ms plain", "MB"],
+            trained,
+        ),
+        (["decoding, and an LSTM layer", "seconds", "first call"], decoded),
+        (
+            ["layers", "the one that differs most, as shares of its largest value"],
+            layers,
+        ),
+    ]
+    return "\n\n".join(table(head, rows) for head, rows in tables if rows)
 
 
 def main(argv=None):
@@ -301,12 +322,18 @@ def main(argv=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--report", action="store_true", help="only print OUT/gpu.json as tables"
+    )
     parser.add_argument("--data", type=Path, help="a folder that holds multi30k")
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--backends", nargs="+", default=["jax", "torch"])
     parser.add_argument("--peak", type=float, default=989.0, help="TFLOP/s")
     parser.add_argument("--dry", action="store_true", help="on the CPU, tiny")
     args = parser.parse_args(argv)
+    if args.report:
+        print(report(json.loads((args.out / "gpu.json").read_text("utf-8"))))
+        return 0
     parts = Parts(args.out.resolve(), 60 * args.minutes, args.dry)
     parts.keep("machine", {"processor": processor(), **versions("keras", "keras-hub")})
     recipe = Recipe(parts, args.backends[0], args.data and args.data.resolve())

@@ -48,7 +48,10 @@ def test_what_a_part_returns_is_kept_or_why_there_is_nothing(
     assert json.loads((tmp_path / "gpu.json").read_text()) == parts.found
 
 
-def test_the_report_has_what_was_trained():
+def test_the_report_has_what_was_trained_and_decoded():
     trained = {"tokens_per_second": 12345.6, "teraflops": 98.9, "share_of_peak": 0.1}
-    lines = report({"machine": {}, "x": {**trained, "peak_memory": None}}).splitlines()
-    assert lines[2:] == ["| x | 12,346 | 98.9 | 10.0% |  |"]
+    trained |= {"peak_memory": None, "plain_step_seconds": 0.0123}
+    decoded = {"seconds": {"beam 1": 0.5}, "first": {"beam 1": 7.2}, "device": "H100"}
+    lines = report({"machine": {}, "x": trained, "y": decoded}).splitlines()
+    assert lines[2] == "| x | 12,346 | 98.9 | 10.0% | 12 |  |"
+    assert lines[-1] == "| y, beam 1 | 0.5000 | 7 |"

@@ -94,7 +94,9 @@ def run_lstm(
     count = ops.sum(ops.cast(mask, "int32"), axis=1)  # (B,)
     pads = ops.arange(time, dtype="int32")[None] >= count[:, None]
     shut = [-_SATURATED, _SATURATED, 0.0, 0.0]  # i, f, candidate, o
-    row = ops.repeat(ops.convert_to_tensor(shut, dtype=compute), cell.units)[None]
+    # `ops.repeat` would wait for the GPU, and no CUDA graph can hold it.
+    row = ops.convert_to_tensor(shut, dtype=compute)[:, None]
+    row = ops.reshape(ops.broadcast_to(row, (4, cell.units)), (1, -1))
     kernel = ops.concatenate([kernel, row], axis=0)
     pads = ops.cast(pads, compute)[..., None]
     sequence = ops.concatenate([sequence, pads], axis=-1)
