@@ -64,6 +64,11 @@ CHANGES = (
         "torch",
         {"zoo.training.updates.fuse": lambda optimizer: optimizer},
     ),
+    (
+        "steps recorded",
+        "torch",
+        {"zoo.training.recorded._Steps._record": lambda *args: False},
+    ),
 )
 
 
@@ -79,10 +84,13 @@ def step(name, steps):
     import numpy as np
 
     from tools.bench.workers.train import make_model
+    from zoo.training.recorded import record_steps
 
     keras.utils.set_random_seed(1)
     model = make_model("luong", VOCABULARY, VOCABULARY)
     model = compile_for_training(model, keras.optimizers.Adam())
+    if keras.backend.backend() == "torch":
+        record_steps(model, after=0.0)
     rng = np.random.default_rng(0)
     rows = rng.integers(4, VOCABULARY, (BATCH * steps, LENGTH)).tolist()
     batches = PairBatches(rows, [row[1:] for row in rows], batch_size=BATCH)
