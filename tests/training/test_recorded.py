@@ -10,6 +10,8 @@ from zoo.models import (
     BahdanauTranslator,
     Luong,
     LuongTranslator,
+    ShowAttendTell,
+    ShowAttendTellTranslator,
     Transformer,
     TransformerTranslator,
 )
@@ -27,6 +29,9 @@ MODELS = {
     ),
     "bahdanau": lambda: BahdanauTranslator(
         Bahdanau(30, embedding_dim=8, hidden_dim=8, attention_dim=8, maxout_dim=8)
+    ),
+    "captioner": lambda: ShowAttendTellTranslator(
+        ShowAttendTell(30, embedding_dim=8, hidden_dim=8, annotation_dim=8)
     ),
     "transformer": lambda: TransformerTranslator(
         Transformer(**SIZES, num_heads=2, ff_dim=16)
@@ -59,7 +64,12 @@ def train(make, after, epochs=3):
 
 @pytest.mark.parametrize(
     "name",
-    ["luong", pytest.param("bahdanau", marks=pytest.mark.long), "transformer"],
+    [
+        "luong",
+        "transformer",
+        pytest.param("bahdanau", marks=pytest.mark.long),
+        pytest.param("captioner", marks=pytest.mark.long),
+    ],
 )
 def test_recorded_steps_are_keras_own_to_the_last_bit(name):
     _, losses, weights, drawn = train(MODELS[name], after=float("inf"))
@@ -80,8 +90,47 @@ def test_each_shape_is_recorded_in_its_time():
     assert not steps.programs and len(steps.seconds) == 2
     first = next(iter(steps.seconds))
     steps.seconds[first] = 1e9  # the default is some 20
-    model.fit(x, y, batch_size=8, verbose=0)
+    model.fit(x, y, batch_size=8, epochs=2, verbose=0)
     assert list(steps.programs) == [first]
+
+
+def fit(layer, after=0.0, epochs=4, batches=(0, 1, 0), **compiled):
+    """Trains a small model. Returns it, its losses and the next random number."""
+    import torch
+
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((3,)), layer(), keras.layers.Dense(1)])
+    model.compile(**{"optimizer": "sgd", "loss": "mse", **compiled})
+    record_steps(model, after)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 8, 3)).astype("float32")
+    found = []
+    for _ in range(epochs):
+        for i in batches:
+            y = np.ones((8, 1), "float32")
+            found.append(model.train_on_batch(x[i], y, return_dict=True))
+    return model, found, float(torch.rand(()))
+
+
+class Plain(keras.layers.Dense):
+    def __init__(self):
+        super().__init__(4)
+
+
+class Penalised(Plain):
+    """A layer with a loss of its own."""
+
+    def call(self, x):
+        self.add_loss(ops.mean(ops.square(x @ self.kernel)))
+        return super().call(x)
+
+
+class Dropped(Plain):
+    """A layer that draws random numbers and uses only some."""
+
+    def call(self, x):
+        keras.random.dropout(x, 0.5)
+        return super().call(keras.random.dropout(x, 0.5))
 
 
 class Reading(keras.layers.Layer):
@@ -89,6 +138,13 @@ class Reading(keras.layers.Layer):
 
     def call(self, x):
         return x * (1.0 if float(ops.max(x)) > 100 else 2.0)
+
+
+class Measuring(keras.layers.Layer):
+    """A layer that reads a value behind torch's back."""
+
+    def call(self, x):
+        return x * float(ops.convert_to_numpy(ops.stop_gradient(x)).max())
 
 
 class Counting(keras.layers.Layer):
@@ -102,21 +158,82 @@ class Counting(keras.layers.Layer):
         return x * self.count
 
 
+class Watching(keras.layers.Layer):
+    """A layer with a metric."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean = keras.metrics.Mean()
+
+    def call(self, x):
+        self.mean.update_state(x)
+        return x
+
+
+@pytest.mark.parametrize("layer", [Plain, Penalised])
+def test_a_layer_is_trained_as_before(layer):
+    model, found, drawn = fit(layer)
+    assert model.train_step.programs
+    assert (found, drawn) == fit(layer, float("inf"))[1:]
+
+
 @pytest.mark.parametrize(
     ("layer", "said"),
-    [(Reading, "_local_scalar_dense"), (Counting, "variables that are not trained")],
+    [
+        (Reading, "_local_scalar_dense"),
+        (Counting, "variables that are not trained"),
+        (Measuring, "other gradients"),
+        (Dropped, "other random numbers"),
+    ],
 )
 def test_what_cannot_be_recorded_is_trained_by_plain_steps(layer, said):
+    wanted = fit(layer, float("inf"))[1:]
+    with pytest.warns(UserWarning, match=f"are not recorded.*{said}") as warned:
+        model, *found = fit(layer)
+    assert found == list(wanted)
+    assert not model.train_step.programs
+    assert len([one for one in warned if one.category is UserWarning]) == 1
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        {"metrics": ["mae"]},
+        {"run_eagerly": True},
+        {"optimizer": keras.optimizers.SGD(0.1, loss_scale_factor=8.0)},
+    ],
+)
+def test_what_is_compiled_for_other_steps_has_them(compiled):
+    def copied():
+        changed = dict(compiled)
+        if "optimizer" in changed:
+            changed["optimizer"] = type(changed["optimizer"]).from_config(
+                changed["optimizer"].get_config()
+            )
+        return changed
+
+    model, found, _ = fit(Plain, **copied())
+    assert not model.train_step.programs
+    assert found == fit(Plain, float("inf"), **copied())[1]
+
+
+def test_a_layer_with_a_metric_has_plain_steps():
+    model, found, _ = fit(Watching)
+    assert not model.train_step.programs and found[0].keys() > {"loss"}
+    assert found == fit(Watching, float("inf"))[1]
+
+
+def test_a_model_that_is_compiled_again_or_frozen_is_recorded_again():
+    model, _, _ = fit(Plain)
     x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
-
-    def train(after):
-        keras.utils.set_random_seed(1)
-        model = keras.Sequential([keras.Input((3,)), layer(), keras.layers.Dense(1)])
-        model.compile("adam", "mse")
-        record_steps(model, after)
-        return model.fit(x, y, epochs=3, verbose=0).history["loss"]
-
-    wanted = train(float("inf"))
-    with pytest.warns(UserWarning, match=f"are not recorded.*{said}") as found:
-        assert train(0.0) == wanted
-    assert len([one for one in found if one.category is UserWarning]) == 1
+    model.compile("sgd", "mae")
+    model.layers[0].trainable = False
+    before = model.layers[0].get_weights()
+    for _ in range(4):
+        loss = model.evaluate(x, y, verbose=0)
+        assert model.train_on_batch(x, y) == pytest.approx(loss, rel=1e-6)
+        model.reset_metrics()
+    assert model.train_step.programs
+    for old, new in zip(before, model.layers[0].get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert all(variable.value.grad is None for variable in model.variables)

@@ -67,7 +67,7 @@ CHANGES = (
     (
         "steps recorded",
         "torch",
-        {"zoo.training.recorded._Steps._record": lambda *args: False},
+        {"zoo.training.recorded._Steps._is_time": lambda *args: False},
     ),
 )
 

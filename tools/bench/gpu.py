@@ -254,11 +254,12 @@ class Recipe:
         return False
 
     def kill(self):
-        self.killed = not self._ended(0.0, signal.SIGKILL)
+        self.killed = self.process.poll() is None
+        self._ended(0.0, signal.SIGKILL)
 
     def finish(self):
         """Resumes it, ends it in time for its scores, and keeps what it wrote."""
-        parts, done = self.parts, not self.killed
+        parts, done = self.parts, self.process.returncode == 0
         resume = ["--resume", str(self.folder)]
         if not done:
             self.process = self._start(2, resume)
@@ -281,7 +282,8 @@ def report(found):
     trained, decoded, layers = [], [], []
     for name, result in found.items():
         if "tokens_per_second" in result:
-            plain, memory = result["plain_step_seconds"], result["peak_memory"]
+            plain = result.get("plain_step_seconds", 0.0)
+            memory = result["peak_memory"]
             trained.append(
                 [
                     name,

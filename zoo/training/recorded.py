@@ -2,7 +2,8 @@
 
 A third of a step on a CPU, and nearly all of it on a GPU, is Keras's, Python's and
 torch's own work for each operation. `make_fx` writes down the operations of a step,
-forward and backward; `torch.jit` or, on a GPU, a CUDA graph does them.
+forward and backward; on a CPU `torch.jit` does them (or, with layer norms, which it
+can't trace, the program that `make_fx` made), on a GPU a CUDA graph.
 """
 
 import contextlib
@@ -16,23 +17,25 @@ from typing import Any
 import keras
 from keras import ops, tree
 
-# Seconds of a shape's plain steps before it is recorded, about what that takes: what
-# is over sooner loses nothing.
+# Seconds of a shape's plain steps before it is recorded, about what that takes: who is
+# done sooner loses nothing. Steps on other devices are not recorded.
 _SECONDS = {"cpu": 20.0, "cuda": 2.0}
 
 
 def record_steps(model: Any, after: float | None = None) -> None:
     """Lets a model's `train_step` do recorded steps under torch.
 
-    A step is recorded when those of its shape have taken long enough, and checked: on a
-    CPU the loss and the gradients must be those of Keras's own step to the last bit, so
-    that it makes no difference to a run whether it was resumed; on a GPU, whose kernels
-    add up in any order, within 2 % of their norm. If they aren't, or something
-    in the model can't be recorded, a warning says so, and Keras's own steps go on.
+    A step is recorded when those of its shape have taken long enough. At the next batch
+    of the shape the record is compared with Keras's own step: on a CPU the loss, the
+    gradients and the random numbers after it must be the same to the last bit, so that
+    it makes no difference to a run whether it was resumed; on a GPU, whose kernels add
+    up in any order, the loss within 0.1 %, the gradients within 2 % of their norm. If
+    they aren't, or something in the model can't be recorded, a warning says so, and
+    Keras's own steps go on. They do so without a warning in a model that is compiled
+    with metrics, a scaled loss, `run_eagerly` or `jit_compile`.
 
     Args:
-        model: a built and compiled model without metrics other than its loss, whose
-            optimizer does not scale the loss, trained in one process.
+        model: a built and compiled model, trained in one process.
         after: seconds of a shape's plain steps, of which there is at least one, before
             it is recorded. Defaults to 20 on a CPU, 2 on a GPU.
 
@@ -50,59 +53,134 @@ class _Steps:
 
     def __init__(self, model, after):
         self.model, self.after = model, after
+        self.known = None
+        self._forget(None)
+
+    def _forget(self, known):
+        self.known = known  # what all records depend on
+        self.seconds: dict[Any, float] = {}  # of a shape's plain steps
+        self.untried: dict[Any, Callable[..., Any]] = {}
         self.programs: dict[Any, Callable[..., Any]] = {}
-        self.seconds: dict[Any, float] = {}
         self.graphs: list[Any] = []  # the CUDA graphs of the programs
-        self.refused = False
+        self.refused: set[Any] = set()
 
     def __call__(self, data):
+        model = self.model
+        flat = [
+            None if x is None else ops.convert_to_tensor(x) for x in tree.flatten(data)
+        ]
+        tensors = [x for x in flat if x is not None]
+        # Keras makes another training function of a model that is compiled again; a
+        # CUDA graph reads the weights where they were.
+        places = tuple(variable.value.data_ptr() for variable in model.variables)
+        trained = len(model.trainable_variables)
+        known = model.train_function, model.optimizer, model.loss, places, trained
+        if known != self.known:
+            self._forget(known)
+        shape = tuple(None if x is None else (x.shape, x.dtype) for x in flat)
+        if shape in self.programs:
+            return self._recorded(self.programs[shape], tensors)
+        if shape in self.untried:
+            return self._try(shape, data, tensors)
+        began = time.perf_counter()
+        logs = type(model).train_step(model, data)
+        taken = time.perf_counter() - began
+        self.seconds[shape] = self.seconds.get(shape, 0.0) + taken
+        if (
+            tensors
+            and not self.refused & {shape, None}
+            and self._is_time(shape, tensors)
+        ):
+            if set(logs) != {"loss"} or not _is_plain(model):
+                self.refused.add(None)
+                return logs
+            with self._refusing(shape):
+                self.untried[shape] = _record(model, data, tensors)
+        return logs
+
+    def _is_time(self, shape, tensors):
+        if not tensors or self.refused & {shape, None}:
+            return False
+        after = self.after
+        if after is None:
+            after = _SECONDS.get(tensors[0].device.type, math.inf)
+        return self.seconds[shape] >= after
+
+    @contextlib.contextmanager
+    def _refusing(self, shape):
+        """Context whose errors are a warning, and the end of recording."""
+        import torch
+
+        try:
+            yield
+        except Exception as error:  # a user's layer may raise any
+            full = isinstance(error, torch.OutOfMemoryError)
+            self.refused.add(shape if full else None)
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            warnings.warn(
+                "The steps of training are not recorded, which makes them slower: "
+                f"{reason[:500]}",
+                stacklevel=4,
+            )
+
+    def _try(self, shape, data, tensors):
+        """Does a plain step and compares it with what was recorded."""
+        import torch
+
+        model, program = self.model, self.untried.pop(shape)
+        device = tensors[0].device
+        found = None
+        with self._refusing(shape):
+            for _ in range(2):  # the second shows whether the first changed a constant
+                with _same_random_numbers(device), torch.no_grad():
+                    found = program(tensors)
+                    after = _random_state(device)
+        losses, compute_loss = [], model.compute_loss
+
+        def noting(*args, **kwargs):
+            losses.append(compute_loss(*args, **kwargs))
+            return losses[-1]
+
+        model.compute_loss = noting
+        try:
+            logs = type(model).train_step(model, data)
+        finally:
+            del model.compute_loss
+        if found is None:
+            return logs
+        gradients = [variable.value.grad for variable in model.trainable_variables]
+        wanted = [losses[-1].detach(), *gradients]
+        with self._refusing(shape):
+            if not torch.equal(after, _random_state(device)):
+                raise ValueError("what was recorded draws other random numbers")
+            if not all(map(_are_equal, found, wanted)):
+                raise ValueError("what was recorded gives other gradients")
+            model.zero_grad()  # and the memory of the last gradients
+            if device.type != "cpu":
+                program = _capture(program, tensors, self.graphs)
+            self.programs[shape] = program
+        return logs
+
+    def _recorded(self, program, tensors):
+        """Does a step by what was recorded."""
         import torch
 
         model = self.model
-        flat = [None if x is None else ops.convert_to_tensor(x) for x in _flat(data)]
-        tensors = [x for x in flat if x is not None]
-        # A CUDA graph reads the weights where they were.
-        places = tuple(v.value.data_ptr() for v in model.trainable_variables)
-        key = places, *(x if x is None else (x.shape, x.dtype) for x in flat)
-        if key not in self.programs and not self._record(key, data, tensors):
-            began = time.perf_counter()
-            logs = type(model).train_step(model, data)
-            taken = time.perf_counter() - began
-            self.seconds[key] = self.seconds.get(key, 0.0) + taken
-            return logs
         with torch.no_grad():
-            loss, *gradients = self.programs[key](tensors)
+            loss, *gradients = program(tensors)
             for metric in model.metrics:
                 if metric.name == "loss":
                     metric.update_state(loss, sample_weight=len(tensors[0]))
             model.optimizer.apply(gradients, list(model.trainable_variables))
         return model.get_metrics_result()
 
-    def _record(self, key, data, tensors):
-        """Records a step, if it is time to. Returns whether it did."""
-        after = self.after
-        if after is None:
-            after = _SECONDS.get(tensors[0].device.type, math.inf)
-        if self.refused or self.seconds.get(key, -1.0) < after:
-            return False
-        try:
-            program = _record(self.model, data, tensors)
-            if tensors[0].device.type != "cpu":
-                program = _capture(program, tensors, self.graphs)
-            self.programs[key] = program
-        except Exception as error:  # a user's layer may raise any
-            self.refused = True
-            reason = " ".join(str(error).split())
-            warnings.warn(
-                "The steps of training are not recorded, which makes them slower: "
-                f"{reason[:500]}",
-                stacklevel=2,
-            )
-        return not self.refused
 
-
-def _flat(data):
-    return tree.flatten(data)
+def _is_plain(model):
+    """Whether a model's training step is Keras's usual one, without a scaled loss."""
+    optimizer = model.optimizer
+    scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    scales = scales or optimizer.loss_scale_factor is not None
+    return not (scales or model.run_eagerly or model.jit_compile)
 
 
 def _record(model, data, tensors):
@@ -110,29 +188,29 @@ def _record(model, data, tensors):
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    trained = list(model.trainable_variables)
-    variables = [*trained, *model.non_trainable_variables]
-    places = [x is not None for x in _flat(data)]
+    trained = len(model.trainable_variables)
+    variables = [*model.trainable_variables, *model.non_trainable_variables]
+    given = [x is not None for x in tree.flatten(data)]
 
     def differentiate(values, tensors):
         left = iter(tensors)
-        batch = [next(left) if given else None for given in places]
+        batch = [next(left) if one else None for one in given]
         batch = tree.pack_sequence_as(data, batch)
         x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
         mapping = list(zip(variables, values, strict=True))
-        with keras.StatelessScope(state_mapping=mapping) as scope:
+        scope = keras.StatelessScope(state_mapping=mapping, collect_losses=True)
+        with scope:
             outputs = model(x, training=True)
             loss = model.compute_loss(x, y, outputs, weights, training=True)
-        if any(scope.get_current_value(v) is not value for v, value in mapping):
+        before = {id(variable): value for variable, value in mapping}
+        if any(before.get(key) is not x for key, x in scope.state_mapping.items()):
             raise ValueError("it changes variables that are not trained")
-        return loss, *torch.autograd.grad(loss, values[: len(trained)])
+        return loss, *torch.autograd.grad(loss, values[:trained])
 
     values = [variable.value.detach() for variable in variables]
-    for value in values[: len(trained)]:
+    for value in values[:trained]:
         value.requires_grad_()
     device = tensors[0].device
-    with _same_random_numbers(device):
-        wanted = differentiate(values, tensors)
     with _same_random_numbers(device):
         recorded = make_fx(differentiate)(values, tensors)
     _fold_constants(recorded)
@@ -140,16 +218,7 @@ def _record(model, data, tensors):
     if device.type == "cpu":
         with _same_random_numbers(device):
             perform = _script(recorded, values, tensors)
-
-    def program(tensors):
-        return perform([v.value.detach() for v in variables], tensors)
-
-    for _ in range(2):  # the second shows whether the first changed a constant
-        with _same_random_numbers(device), torch.no_grad():
-            found = program(tensors)
-    if not all(map(_are_equal, found, wanted)):
-        raise ValueError("what was recorded gives other gradients")
-    return program
+    return lambda tensors: perform([v.value.detach() for v in variables], tensors)
 
 
 @contextlib.contextmanager
@@ -161,14 +230,21 @@ def _same_random_numbers(device):
         yield
 
 
+def _random_state(device):
+    import torch
+
+    cpu = device.type == "cpu"
+    return torch.get_rng_state() if cpu else torch.cuda.get_rng_state(device)
+
+
 def _are_equal(found, wanted):
-    """Whether two tensors are equal, on a GPU but for what half precision rounds."""
+    """Whether two tensors are equal, or on a GPU, which rounds in any order, nearly."""
     import torch
 
     if wanted.device.type == "cpu":
         return found.allclose(wanted, rtol=0.0, atol=0.0, equal_nan=True)
-    wanted = wanted.detach()
-    return bool(torch.norm(found - wanted) <= 0.02 * torch.norm(wanted))
+    share = 0.02 if wanted.ndim else 0.001
+    return bool(torch.norm(found - wanted) <= share * torch.norm(wanted))
 
 
 def _fold_constants(module):
@@ -204,16 +280,17 @@ def _script(module, values, tensors):
 
     count = len(values)
 
-    def flat(*inputs):
-        return tuple(module(inputs[:count], inputs[count:]))
+    class Flat(torch.nn.Module):  # of a function, torch would keep the program for ever
+        def forward(self, *inputs):
+            return tuple(module(inputs[:count], inputs[count:]))
 
-    # What torch would optimize are products, with other last bits.
+    # Optimizing changes the last bits of products.
     plain = functools.partial(torch.jit.optimized_execution, False)
     with warnings.catch_warnings(), torch.no_grad(), plain():
         warnings.simplefilter("ignore")  # deprecation, and shapes made constants
         try:
-            script = torch.jit.trace(flat, (*values, *tensors), check_trace=False)
-        except RuntimeError:  # it knows no lists of truth values, as layer norms have
+            script = torch.jit.trace(Flat(), (*values, *tensors), check_trace=False)
+        except RuntimeError:  # it takes no lists of truth values, as layer norms have
             return module
 
     def perform(values, tensors):
@@ -226,7 +303,8 @@ def _script(module, values, tensors):
 def _capture(program, tensors, graphs):
     """Captures a recorded step as a CUDA graph, which is added to `graphs`.
 
-    They share their memory: the results of one are used before another one runs.
+    They share their memory, so results must be used before the next replay. While one
+    is captured, no other thread may wait for the GPU.
     """
     import torch
 
@@ -247,7 +325,8 @@ def _capture(program, tensors, graphs):
     torch.cuda.current_stream(device).wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     pool = graphs[0].pool() if graphs else None
-    with torch.cuda.graph(graph, pool=pool), torch.no_grad():
+    mode = "thread_local"
+    with torch.cuda.graph(graph, pool, capture_error_mode=mode), torch.no_grad():
         outputs = program(inputs)
     graphs.append(graph)
 

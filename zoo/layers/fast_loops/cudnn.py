@@ -10,6 +10,9 @@ from zoo.backend import Tensor
 from zoo.layers.fast_loops.gates import is_standard
 from zoo.layers.functional import cast_weights, gather_rows
 
+# torch would like Keras to hold an LSTM's weights in one piece of memory.
+warnings.filterwarnings("ignore", message="RNN module weights are not part of single")
+
 # Added to a gate's input it closes (or, for the forget gate, opens) it to the last bit.
 _SATURATED = 1e4
 
@@ -126,10 +129,7 @@ def _engine(cell, kernel, recurrent, bias, dtype):
     weights.built = True
 
     def run(sequence, states):
-        with warnings.catch_warnings():
-            # torch would like Keras to hold them in one piece of memory.
-            warnings.filterwarnings("ignore", message="RNN module weights are not part")
-            _, outputs, states = layer.inner_loop(sequence, states, mask=None)
+        _, outputs, states = layer.inner_loop(sequence, states, mask=None)
         return outputs, list(states)
 
     return run
