@@ -239,6 +239,7 @@ class Recipe:
             self.environment["ZOO_DATA_DIR"] = str(data)
         self.command = [sys.executable, f"recipes/{RECIPE}.py"]
         begin = ["--scale", scale, "--output", str(self.folder), "--restart"]
+        begin += ["--set", "buckets=3"]  # each shape compiles for 20 s under JAX
         self.process = self._start(1, begin)
 
     def _start(self, number, arguments):
