@@ -55,8 +55,8 @@ CARD = {
         "is free. It tells nothing of photographs."
     ),
     "weaknesses": [
-        "A third of what it says of new scenes is not true: a colour, shape or place "
-        "is wrong.",
+        "One in five of its sentences about new scenes is not true: a colour, shape "
+        "or place is wrong.",
         "It looks at a thing once, at the article of its phrase, and knows colour and "
         "shape by then; at the words that name them its attention is spread.",
         "It writes a sentence of its small grammar for any image, photographs too.",

@@ -92,7 +92,7 @@ def test_an_unknown_shell(capsys):
         ("zoo translate ti", "tiny"),  # in the cache
         ("zoo tag ", "birnn"),  # the only one that tags
         ("zoo info lst", "lstm lstmn lstmn_lm lstmn_sentiment"),
-        ("zoo export ba", "bahdanau"),
+        ("zoo export ba", "bahdanau bahdanau_tatoeba"),
         ("zoo export bahdanau ", "corpus.en savings/"),
         ("zoo serve bahdanau seq", "seq2seq"),
         ("zoo train show", "show_attend_tell show_attend_tell_text"),
