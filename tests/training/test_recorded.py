@@ -89,7 +89,7 @@ def test_each_shape_is_recorded_in_its_time():
     model.fit(x, y, batch_size=8, epochs=2, verbose=0)  # of 8 rows, and of 4
     assert not steps.programs and len(steps.seconds) == 2
     first = next(iter(steps.seconds))
-    steps.seconds[first] = 1e9  # the default is some 20
+    steps.seconds[first] = 1e9  # the default is 20 s on a CPU
     model.fit(x, y, batch_size=8, epochs=2, verbose=0)
     assert list(steps.programs) == [first]
 
@@ -237,3 +237,47 @@ def test_a_model_that_is_compiled_again_or_frozen_is_recorded_again():
     for old, new in zip(before, model.layers[0].get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
     assert all(variable.value.grad is None for variable in model.variables)
+
+
+def test_the_layer_that_is_frozen_can_change():
+    def train(after):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((3,)), Square(), Square()])
+        model.compile("sgd", "mse")
+        model.optimizer.build(model.trainable_variables)  # of both layers
+        record_steps(model, after)
+        x, y = np.ones((8, 3), "float32"), np.ones((8, 3), "float32")
+        for frozen in (0, 1):
+            model.layers[frozen].trainable = False
+            model.layers[1 - frozen].trainable = True
+            for _ in range(4):
+                model.train_step((ops.array(x), ops.array(y)))
+        return model, [w.tolist() for w in model.get_weights()]
+
+    model, weights = train(0.0)
+    assert model.train_step.programs
+    assert weights == train(float("inf"))[1]
+
+
+class Square(keras.layers.Dense):
+    def __init__(self):
+        super().__init__(3)
+
+
+class Stepping(keras.Sequential):
+    """A model with a training step of its own."""
+
+    steps = 0
+
+    def train_step(self, data):
+        self.steps += 1
+        return super().train_step(data)
+
+
+def test_a_training_step_of_ones_own_is_done_each_time():
+    model = Stepping([keras.Input((3,)), Square()])
+    model.compile("sgd", "mse")
+    record_steps(model, 0.0)
+    x = np.ones((8, 3), "float32")
+    model.fit(x, x, epochs=6, verbose=0)
+    assert model.steps == 6

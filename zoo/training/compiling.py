@@ -85,7 +85,7 @@ def compile_with(
     if by_shape:
         _compile_by_shape(model)
     recorded = keras.backend.backend() == "torch" and alone
-    if recorded and isinstance(model, WithoutLogits):  # others carry states along
+    if recorded and isinstance(model, WithoutLogits):  # others may carry states along
         record_steps(model)
     # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
     # for mixed_float16 Keras wraps what was given into one that scales the loss.

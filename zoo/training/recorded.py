@@ -17,13 +17,13 @@ from typing import Any
 import keras
 from keras import ops, tree
 
-# Seconds of a shape's plain steps before it is recorded, about what that takes: who is
-# done sooner loses nothing. Steps on other devices are not recorded.
+# Seconds of plain steps per shape before recording, roughly what recording costs:
+# shorter runs pay nothing. Steps on other devices are not recorded.
 _SECONDS = {"cpu": 20.0, "cuda": 2.0}
 
 
 def record_steps(model: Any, after: float | None = None) -> None:
-    """Lets a model's `train_step` do recorded steps under torch.
+    """Records a model's training steps under torch, once for each shape of a batch.
 
     A step is recorded when those of its shape have taken long enough. At the next batch
     of the shape the record is compared with Keras's own step: on a CPU the loss, the
@@ -31,8 +31,12 @@ def record_steps(model: Any, after: float | None = None) -> None:
     it makes no difference to a run whether it was resumed; on a GPU, whose kernels add
     up in any order, the loss within 0.1 %, the gradients within 2 % of their norm. If
     they aren't, or something in the model can't be recorded, a warning says so, and
-    Keras's own steps go on. They do so without a warning in a model that is compiled
-    with metrics, a scaled loss, `run_eagerly` or `jit_compile`.
+    Keras's own steps go on. They do so without a warning in a model with metrics, a
+    scaled loss, `run_eagerly` or `jit_compile`, or a training step of its own.
+
+    Like a compiled function, a record keeps the Python values that it read, such as a
+    rate of dropout: compile the model again after changing one. A branch on a value
+    that is read outside torch is noticed only if the next batch takes another path.
 
     Args:
         model: a built and compiled model, trained in one process.
@@ -53,13 +57,12 @@ class _Steps:
 
     def __init__(self, model, after):
         self.model, self.after = model, after
-        self.known = None
-        self._forget(None)
+        self._reset(None)
 
-    def _forget(self, known):
-        self.known = known  # what all records depend on
+    def _reset(self, key):
+        self.key = key  # what all records depend on
         self.seconds: dict[Any, float] = {}  # of a shape's plain steps
-        self.untried: dict[Any, Callable[..., Any]] = {}
+        self.unchecked: dict[Any, Callable[..., Any]] = {}
         self.programs: dict[Any, Callable[..., Any]] = {}
         self.graphs: list[Any] = []  # the CUDA graphs of the programs
         self.refused: set[Any] = set()
@@ -73,15 +76,15 @@ class _Steps:
         # Keras makes another training function of a model that is compiled again; a
         # CUDA graph reads the weights where they were.
         places = tuple(variable.value.data_ptr() for variable in model.variables)
-        trained = len(model.trainable_variables)
-        known = model.train_function, model.optimizer, model.loss, places, trained
-        if known != self.known:
-            self._forget(known)
+        trained = tuple(id(variable) for variable in model.trainable_variables)
+        key = model.train_function, model.optimizer, model.loss, places, trained
+        if key != self.key:
+            self._reset(key)
         shape = tuple(None if x is None else (x.shape, x.dtype) for x in flat)
         if shape in self.programs:
             return self._recorded(self.programs[shape], tensors)
-        if shape in self.untried:
-            return self._try(shape, data, tensors)
+        if shape in self.unchecked:
+            return self._check(shape, data, tensors)
         began = time.perf_counter()
         logs = type(model).train_step(model, data)
         taken = time.perf_counter() - began
@@ -95,7 +98,7 @@ class _Steps:
                 self.refused.add(None)
                 return logs
             with self._refusing(shape):
-                self.untried[shape] = _record(model, data, tensors)
+                self.unchecked[shape] = _record(model, data, tensors)
         return logs
 
     def _is_time(self, shape, tensors):
@@ -116,6 +119,10 @@ class _Steps:
         except Exception as error:  # a user's layer may raise any
             full = isinstance(error, torch.OutOfMemoryError)
             self.refused.add(shape if full else None)
+            if not full:  # nor are the other shapes' records to be trusted
+                self.programs.clear()
+                self.unchecked.clear()
+                self.graphs.clear()
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             warnings.warn(
                 "The steps of training are not recorded, which makes them slower: "
@@ -123,18 +130,18 @@ class _Steps:
                 stacklevel=4,
             )
 
-    def _try(self, shape, data, tensors):
+    def _check(self, shape, data, tensors):
         """Does a plain step and compares it with what was recorded."""
         import torch
 
-        model, program = self.model, self.untried.pop(shape)
+        model, program = self.model, self.unchecked.pop(shape)
         device = tensors[0].device
         found = None
         with self._refusing(shape):
             for _ in range(2):  # the second shows whether the first changed a constant
                 with _same_random_numbers(device), torch.no_grad():
                     found = program(tensors)
-                    after = _random_state(device)
+                    random_state = _random_state(device)
         losses, compute_loss = [], model.compute_loss
 
         def noting(*args, **kwargs):
@@ -151,7 +158,7 @@ class _Steps:
         gradients = [variable.value.grad for variable in model.trainable_variables]
         wanted = [losses[-1].detach(), *gradients]
         with self._refusing(shape):
-            if not torch.equal(after, _random_state(device)):
+            if not torch.equal(random_state, _random_state(device)):
                 raise ValueError("what was recorded draws other random numbers")
             if not all(map(_are_equal, found, wanted)):
                 raise ValueError("what was recorded gives other gradients")
@@ -177,6 +184,11 @@ class _Steps:
 
 def _is_plain(model):
     """Whether a model's training step is Keras's usual one, without a scaled loss."""
+    for name in ("train_step", "compute_metrics"):
+        if getattr(type(model), name) is not getattr(keras.Model, name):
+            return False
+    if not {"compute_loss", "compute_metrics"}.isdisjoint(vars(model)):
+        return False
     optimizer = model.optimizer
     scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
     scales = scales or optimizer.loss_scale_factor is not None
@@ -280,7 +292,7 @@ def _script(module, values, tensors):
 
     count = len(values)
 
-    class Flat(torch.nn.Module):  # of a function, torch would keep the program for ever
+    class Flat(torch.nn.Module):  # torch would keep a traced function for ever
         def forward(self, *inputs):
             return tuple(module(inputs[:count], inputs[count:]))
 
