@@ -39,15 +39,15 @@ MODELS = {
 }
 
 
-def pairs(seed=0):
-    rng = np.random.default_rng(seed)
+def pairs():
+    rng = np.random.default_rng(0)
     lengths = rng.integers(2, 8, 16)
     rows = [rng.integers(4, 30, length).tolist() for length in lengths]
     targets = [row[::-1] for row in rows]
     return PairBatches(rows, targets, batch_size=8, seed=1, buckets=[(7, 8)])
 
 
-def train(make, after, epochs=3):
+def train(make, after):
     """Returns the losses, the weights and the next random number."""
     import torch
 
@@ -56,7 +56,7 @@ def train(make, after, epochs=3):
     record_steps(model, after)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        found = model.fit(pairs(), epochs=epochs, shuffle=False, verbose=0)
+        found = model.fit(pairs(), epochs=3, shuffle=False, verbose=0)
     weights = [ops.convert_to_numpy(weight) for weight in model.weights]
     weights += [ops.convert_to_numpy(weight) for weight in model.optimizer.variables]
     return model, found.history["loss"], weights, float(torch.rand(()))
@@ -94,7 +94,7 @@ def test_each_shape_is_recorded_in_its_time():
     assert list(steps.programs) == [first]
 
 
-def fit(layer, after=0.0, epochs=4, batches=(0, 1, 0), **compiled):
+def fit(layer, after=0.0, **compiled):
     """Trains a small model. Returns it, its losses and the next random number."""
     import torch
 
@@ -105,10 +105,9 @@ def fit(layer, after=0.0, epochs=4, batches=(0, 1, 0), **compiled):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 8, 3)).astype("float32")
     found = []
-    for _ in range(epochs):
-        for i in batches:
-            y = np.ones((8, 1), "float32")
-            found.append(model.train_on_batch(x[i], y, return_dict=True))
+    for i in 4 * (0, 1, 0):
+        y = np.ones((8, 1), "float32")
+        found.append(model.train_on_batch(x[i], y, return_dict=True))
     return model, found, float(torch.rand(()))
 
 

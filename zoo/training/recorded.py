@@ -17,6 +17,8 @@ from typing import Any
 import keras
 from keras import ops, tree
 
+from zoo.training.checkpoint import get_generator
+
 # Seconds of plain steps per shape before recording, roughly what recording costs:
 # shorter runs pay nothing. Steps on other devices are not recorded.
 _SECONDS = {"cpu": 20.0, "cuda": 2.0}
@@ -89,11 +91,7 @@ class _Steps:
         logs = type(model).train_step(model, data)
         taken = time.perf_counter() - began
         self.seconds[shape] = self.seconds.get(shape, 0.0) + taken
-        if (
-            tensors
-            and not self.refused & {shape, None}
-            and self._is_time(shape, tensors)
-        ):
+        if self._is_time(shape, tensors):
             if set(logs) != {"loss"} or not _is_plain(model):
                 self.refused.add(None)
                 return logs
@@ -141,7 +139,7 @@ class _Steps:
             for _ in range(2):  # the second shows whether the first changed a constant
                 with _same_random_numbers(device), torch.no_grad():
                     found = program(tensors)
-                    random_state = _random_state(device)
+                    random_state = get_generator()
         losses, compute_loss = [], model.compute_loss
 
         def noting(*args, **kwargs):
@@ -158,7 +156,7 @@ class _Steps:
         gradients = [variable.value.grad for variable in model.trainable_variables]
         wanted = [losses[-1].detach(), *gradients]
         with self._refusing(shape):
-            if not torch.equal(random_state, _random_state(device)):
+            if random_state != get_generator():
                 raise ValueError("what was recorded draws other random numbers")
             if not all(map(_are_equal, found, wanted)):
                 raise ValueError("what was recorded gives other gradients")
@@ -240,13 +238,6 @@ def _same_random_numbers(device):
 
     with torch.random.fork_rng([] if device.type == "cpu" else [device]):
         yield
-
-
-def _random_state(device):
-    import torch
-
-    cpu = device.type == "cpu"
-    return torch.get_rng_state() if cpu else torch.cuda.get_rng_state(device)
 
 
 def _are_equal(found, wanted):
@@ -337,8 +328,8 @@ def _capture(program, tensors, graphs):
     torch.cuda.current_stream(device).wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     pool = graphs[0].pool() if graphs else None
-    mode = "thread_local"
-    with torch.cuda.graph(graph, pool, capture_error_mode=mode), torch.no_grad():
+    capture = torch.cuda.graph(graph, pool, capture_error_mode="thread_local")
+    with capture, torch.no_grad():
         outputs = program(inputs)
     graphs.append(graph)
 

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from tools.bench.core import timed
+from tools.bench.core import repeated, timed
 from tools.bench.gpu import READY
 from tools.bench.workers.train import Clock, Done
 from zoo import layers
@@ -175,7 +175,7 @@ def of_cudnn(args):
         found[name] = ops.convert_to_numpy(calls[name]())
     args.wait()
     for name, call in calls.items():
-        seconds[name] = least(lambda: ops.convert_to_numpy(call()), 10)  # noqa: B023
+        seconds[name] = min(repeated(lambda: ops.convert_to_numpy(call()), 10)[2])  # noqa: B023
     return {
         "reached": bool(has_cudnn(cell, inputs)),
         "difference": float(np.abs(found["loop"] - found["cuDNN"]).max()),
@@ -252,13 +252,14 @@ def of_training(args):
         )
     seconds = min(np.diff(clock.times))
     tokens = steps * args.batch_size * (LENGTH + 1)
+    plain = repeated(functools.partial(plain_step, trained, batches), 5)
     return {
         "tokens_per_second": tokens / seconds,
         "teraflops": operations(model) * tokens / seconds / 1e12,
         "parameters": model.count_params(),
         "warm_up_seconds": warmed,
         "losses": clock.losses,
-        "plain_step_seconds": least(functools.partial(plain_step, trained, batches), 5),
+        "plain_step_seconds": min(plain[2]),
         **memory(),
     }
 
@@ -289,13 +290,8 @@ def of_decoding(args):
     }
     first = {name: timed(call)[1] for name, call in calls.items()}
     args.wait()
-    seconds = {name: least(call, 5) for name, call in calls.items()}
+    seconds = {name: min(repeated(call, 5)[2]) for name, call in calls.items()}
     return {"sentences": count, "first": first, "seconds": seconds, **memory()}
-
-
-def least(call, count):
-    """Returns the fewest seconds that a call took."""
-    return min(timed(call)[1] for _ in range(count))
 
 
 def memory():
