@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,24 @@ def without_tensorflow() -> contextlib.AbstractContextManager[None]:
     TensorFlow is the backend.
     """
     return without(*([] if configured_backend() == "tensorflow" else ["tensorflow"]))
+
+
+def trace(function: Any, *inputs: Tensor) -> Any:
+    """Records what a function of tensors does, under torch, by `torch.jit.trace`.
+
+    Args:
+        function: takes tensors and returns a tuple of tensors.
+        inputs: tensors to call it with.
+
+    Returns:
+        The recorded function.
+    """
+    import torch
+
+    class Traced(torch.nn.Module):  # a function's program would be kept for ever
+        def forward(self, *inputs):
+            return function(*inputs)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # deprecation, and shapes made constants
+        return torch.jit.trace(Traced(), inputs, check_trace=False)

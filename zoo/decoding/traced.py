@@ -7,14 +7,13 @@ calls that deprecated, but `make_fx` took longer and its steps were no faster.
 
 import copy
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import tree
 
-from zoo.backend import Tensor
+from zoo.backend import Tensor, trace
 from zoo.decoding.beam_state import LOW, BeamState, Sentences, keep, step
 from zoo.decoding.compiled import kept
 from zoo.decoding.ties import FEW, any_top_k, top_k
@@ -110,10 +109,7 @@ def _recorded(search, model, beam, sentences):
         return *_tensors(after)[0], tied
 
     def record(_):
-        inputs = (*weights, *state, *constants)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # deprecation, and shapes made constants
-            return torch.jit.trace(advance, inputs, check_trace=False)
+        return trace(advance, *weights, *state, *constants)
 
     # What isn't a tensor, such as None, is part of what is recorded.
     kinds = tuple(

@@ -17,6 +17,7 @@ from typing import Any
 import keras
 from keras import ops, tree
 
+from zoo.backend import trace
 from zoo.training.checkpoint import get_generator
 
 # Seconds of plain steps per shape before recording, roughly what recording costs:
@@ -283,16 +284,14 @@ def _script(module, values, tensors):
 
     count = len(values)
 
-    class Flat(torch.nn.Module):  # torch would keep a traced function for ever
-        def forward(self, *inputs):
-            return tuple(module(inputs[:count], inputs[count:]))
+    def flat(*inputs):
+        return tuple(module(inputs[:count], inputs[count:]))
 
     # Optimizing changes the last bits of products.
     plain = functools.partial(torch.jit.optimized_execution, False)
-    with warnings.catch_warnings(), torch.no_grad(), plain():
-        warnings.simplefilter("ignore")  # deprecation, and shapes made constants
+    with torch.no_grad(), plain():
         try:
-            script = torch.jit.trace(Flat(), (*values, *tensors), check_trace=False)
+            script = trace(flat, *values, *tensors)
         except RuntimeError:  # it takes no lists of truth values, as layer norms have
             return module
 
