@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { act } from "preact/test-utils";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createEngine } from "./engine/fake";
-import { all, click, hover, input, mount, named, one, open, parameter, press, settle, texts } from "./testing";
+import { all, click, hover, input, mount, named, one, open, parameter, press, settle, texts, until } from "./testing";
 
 const UNTOUCHED = "ein kleines Mädchen ist spielt mit ein Ball im der Park.";
 
@@ -24,7 +24,7 @@ test("the page is there before any model is", async () => {
     return load(...given);
   };
   await mount(engine, "");
-  await vi.waitFor(() => expect(all(".column progress")).toHaveLength(2), { timeout: 5000 });
+  await until(() => expect(all(".column progress")).toHaveLength(2));
   expect(texts(".column h2")).toEqual(["Luong et al. 2015, local\u2011p", "Bahdanau et al. 2015"]);
   expect(texts("h1")).toEqual(["Attention explorer"]);
   expect(one<HTMLTextAreaElement>("textarea").value).toBe("A little girl is playing with a ball in the park.");
@@ -61,7 +61,7 @@ test("another sentence is translated, and stands in the address", async () => {
 test("an engine's error is shown as text, and another sentence mends it", async () => {
   await open();
   const failing = input(one("textarea"), "break the engine <b>").catch(() => {}); // stays stale
-  await vi.waitFor(() => expect(texts("[role=alert]").join()).toContain("the engine is broken"));
+  await until(() => expect(texts("[role=alert]").join()).toContain("the engine is broken"));
   await input(one("textarea"), "A dog.");
   expect(all("[role=alert]")).toHaveLength(0);
   await failing;
@@ -192,7 +192,7 @@ test("steps: scrubbed, with ten candidates, the diagram and equations", async ()
 test("steps play to the end and stop", async () => {
   await open("models=luong_local&tab=steps&step=12");
   await click(named(/^Play$/));
-  await vi.waitFor(() => expect(one(".scrubber output").textContent).toBe("14 / 14"), { timeout: 4000 });
+  await until(() => expect(one(".scrubber output").textContent).toBe("14 / 14"));
   await settle();
   named(/^Play$/);
 });
@@ -274,4 +274,14 @@ test("a pasted address is followed", async () => {
   });
   await settle();
   expect(texts(".translation")).toEqual(["zwei Männer."]);
+});
+
+test.each(["", "models=nothing"])("an address without models (%j) shows two, as at first", async (address) => {
+  await open();
+  await act(async () => {
+    location.hash = address;
+    dispatchEvent(new Event("hashchange"));
+  });
+  await settle();
+  expect(texts(".column h2")).toEqual(["Luong et al. 2015, local\u2011p", "Bahdanau et al. 2015"]);
 });

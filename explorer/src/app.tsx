@@ -36,6 +36,16 @@ const EXAMPLES = [
 ];
 const DATES = ["Saturday, 5 May 2001", "3.10.1990", "le 14 juillet 1989", "12 de octubre de 1492"];
 
+/** The state of an address: its models that there are, or else two of those. */
+function shown(state: State, session: Session): State {
+  if (!session.entries) return state; // until they are there
+  const known = [...session.entries.keys()];
+  const wanted = state.models.filter((name) => known.includes(name));
+  const first = [...FIRST.filter((name) => known.includes(name)), ...known];
+  const models = wanted.length ? wanted : [...new Set(first)].slice(0, 2);
+  return change(state, { models, head: state.head }, session.reads);
+}
+
 export function App(props: { engine: Engine }) {
   const { engine } = props;
   const [state, setState] = useState(() => decode(location.hash));
@@ -53,15 +63,7 @@ export function App(props: { engine: Engine }) {
   );
 
   useEffect(() => {
-    void session.start().then((models) => {
-      const known = models.map(({ name }) => name);
-      setState((old) => {
-        const wanted = old.models.filter((name) => known.includes(name));
-        const first = [...FIRST, ...known].filter((name) => known.includes(name));
-        const models = wanted.length ? wanted : [...new Set(first)].slice(0, 2);
-        return change(old, { models, head: old.head }, session.reads);
-      });
-    });
+    void session.start().then(() => setState((old) => shown(old, session)));
     return () => session.stop();
   }, [session]);
 
@@ -72,10 +74,10 @@ export function App(props: { engine: Engine }) {
   }, [session, session.entries, state]);
 
   useEffect(() => {
-    const onHash = () => setState(decode(location.hash));
+    const onHash = () => setState(shown(decode(location.hash), session));
     addEventListener("hashchange", onHash);
     return () => removeEventListener("hashchange", onHash);
-  }, []);
+  }, [session]);
 
   useEffect(() => {
     const root = document.documentElement;

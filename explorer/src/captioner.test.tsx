@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { act } from "preact/test-utils";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createEngine } from "./engine/fake";
-import { all, click, hover, input, mount, named, one, open, parameter, press, settle, texts } from "./testing";
+import { all, click, hover, input, mount, named, one, open, parameter, press, settle, texts, until } from "./testing";
 
 const OWN = "data:image/png;base64,eA==";
 /** All the attention of the first step, moved to one of so many pieces or places. */
@@ -134,7 +134,7 @@ test("a captioner without examples waits for a picture", async () => {
     return Object.assign(model, { pictures: { ...model.pictures!, examples: [] } });
   };
   await mount(engine, "models=show_attend_tell");
-  await vi.waitFor(() => expect(texts(".column .quiet")).toEqual(["Choose a picture above."]));
+  await until(() => expect(texts(".column .quiet")).toEqual(["Choose a picture above."]));
   expect(all(".thumbnail")).toHaveLength(0);
   expect(all(".panel")).toHaveLength(0);
   await choose("image/png");

@@ -50,14 +50,12 @@ export class Session {
   ) {}
 
   /** Lists the models; then `follow` can be called. */
-  async start(): Promise<ModelInfo[]> {
+  async start(): Promise<void> {
     try {
       const models = await this.engine.models();
       this.entries = new Map(models.map((info) => [info.name, entryOf(info)]));
-      return models;
     } catch (error) {
       this.error = messageOf(error);
-      return [];
     } finally {
       this.changed();
     }

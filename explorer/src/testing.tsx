@@ -36,22 +36,22 @@ export const named = (name: RegExp, selector = "button") => {
   return found;
 };
 
+/** Waits until a check holds, for as long as a busy machine may take. */
+export const until = (check: () => unknown) => vi.waitFor(check, { timeout: 15_000 });
+
 /** Until nothing is loading, stale or waiting. */
 export async function settle() {
   await act(async () => {
     await new Promise((resolve) => setTimeout(resolve, 60));
   });
-  await vi.waitFor(
-    async () => {
-      await act(async () => {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      });
-      expect(all(".column").length).toBeGreaterThan(0);
-      expect(all(".column").every((column) => column.querySelector(".measure"))).toBe(true);
-      expect(all(".stale")).toHaveLength(0);
-    },
-    { timeout: 5000 },
-  );
+  await until(async () => {
+    await act(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    });
+    expect(all(".column").length).toBeGreaterThan(0);
+    expect(all(".column").every((column) => column.querySelector(".measure"))).toBe(true);
+    expect(all(".stale")).toHaveLength(0);
+  });
 }
 
 /** Shows the page of an engine, which may still be loading then. */

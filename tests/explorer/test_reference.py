@@ -191,6 +191,15 @@ def searched(table, model, source, given):
     }
 
 
+def failed(file):
+    """The failures of a file of the page's tests, with their messages."""
+    return [
+        (test["fullName"], test["failureMessages"])
+        for test in file["assertionResults"]
+        if test["status"] == "failed"
+    ]
+
+
 def test_the_page_s_own_tests_pass(reference):
     """`npm test`, with Python's answers: none of them is skipped."""
     node = need_node()
@@ -199,7 +208,13 @@ def test_the_page_s_own_tests_pass(reference):
     done = subprocess.run(
         command, cwd=EXPLORER, env=environment, capture_output=True, text=True
     )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    assert done.stdout, done.stderr[-4000:]
     report = json.loads(done.stdout)
+    failures = [
+        (file["name"], file["message"], *failed(file))
+        for file in report["testResults"]
+        if file["status"] != "passed"
+    ]
+    assert not failures, (failures, done.stderr[-4000:])
     assert report["numPassedTests"] >= 3
     assert report["numPendingTests"] == 0
