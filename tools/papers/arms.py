@@ -1,10 +1,10 @@
 """The arms of the study: what is trained, and in what order.
 
 All translators see the 29,000 pairs of Multi30k, English to German, and nothing else,
-in 4,000 pieces; the language models see the Penn Treebank. Sizes and epochs are such
-that a run takes about ten minutes on one core. Arms of a group share every choice but
-the one that their claims are about. The rates were not tuned for each arm: a difference
-may be one of the rate that suits.
+in 4,000 pieces; the language models see the Penn Treebank, the captioners 9,000 scenes.
+Sizes and epochs are such that a run takes about ten minutes on one core. Arms of a
+group share every choice but the one that their claims are about. The rates were not
+tuned for each arm: a difference may be one of the rate that suits.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ from typing import Any
 
 from tools import ROOT
 from tools.papers.verdicts import BLOCK
+from zoo.run.captions import TESTED
 from zoo.run.config import plain
 from zoo.run.language_models import LanguageModeling
 from zoo.run.language_models import train as train_language_model
@@ -39,23 +40,21 @@ class Arm:
     Attributes:
         words: what it is, for the page.
         group: the heading that it stands under.
-        recipe: function that makes its `Recipe`, whose scale `scale` is run; None for
-            an arm that can't be run yet.
-        kind: "translator", "language model" or "errors": how its runs are measured.
+        recipe: function that makes its `Recipe`, whose scale `scale` is run.
+        kind: "translator", "language model", "captioner" or "errors": how its runs are
+            measured.
         scale: name of the recipe's scale.
         beams: sizes of the beam that translate the test set; 5 is measured always.
         attends: whether its attention is compared with an aligner's.
-        waits: what an arm that can't be run waits for.
     """
 
     words: str
     group: str
-    recipe: Callable[[], Recipe] | None
+    recipe: Callable[[], Recipe]
     kind: str = "translator"
     scale: str = SCALE
     beams: tuple[int, ...] = (5,)
     attends: bool = True
-    waits: str = ""
 
 
 def _translator(words, group, name, model, rate=RATE, beams=(5,), **choices):
@@ -122,6 +121,21 @@ def _language_model(words, cell, hidden_dim):
     return Arm(words, CELLS, recipe, "language model")
 
 
+def _captioner(words, **model):
+    """An `Arm` that captions scenes: `recipes/show_attend_tell.py` with other choices
+    of the model."""
+
+    def recipe():
+        bundled = _bundled("show_attend_tell")()
+        scale = bundled.scales["small"]
+        scale = dataclasses.replace(scale, model={**scale.model, **model})
+        return dataclasses.replace(
+            bundled, name="study", scales={SCALE: scale}, card={}
+        )
+
+    return Arm(words, IMAGES, recipe, "captioner")
+
+
 def _bundled(name):
     """A function that loads a recipe of `recipes/`."""
     return lambda: load_recipe(ROOT / "recipes" / f"{name}.py").RECIPE
@@ -133,7 +147,6 @@ NORMS = "Where the Transformer normalises"
 CELLS = "Language models of equal weights"
 DIRECTIONS = "Both directions"
 IMAGES = "Soft and hard attention"
-SEEING = "the image side of ShowAttendTell"
 # `--arms` takes these names; the table has them, too.
 ARMS: dict[str, Arm] = {
     "none": _without("no attention, the source reversed"),
@@ -175,8 +188,14 @@ ARMS: dict[str, Arm] = {
         "errors",
         "small",
     ),
-    "soft": Arm("soft attention", IMAGES, None, waits=SEEING),
-    "hard": Arm("hard attention", IMAGES, None, waits=SEEING),
+    "soft": _captioner("soft attention", attention="soft"),
+    "soft_plain": _captioner(
+        "soft attention, no penalty", attention="soft", doubly_stochastic=0.0
+    ),
+    "hard": _captioner("hard attention", attention="hard"),
+    "hard_plain": _captioner(
+        "hard attention, no penalty", attention="hard", doubly_stochastic=0.0
+    ),
 }
 
 # === In what order ===
@@ -190,13 +209,13 @@ def plan(names=None, seeds=SEEDS) -> list[tuple[str, int]]:
     """The runs in order: seed by seed, so that whenever it stops all arms are even.
 
     Args:
-        names: of the arms; all that can be run by default.
+        names: of the arms; all by default.
         seeds: how many of each.
 
     Returns:
         List of (arm, seed), seeds from 1.
     """
-    names = [name for name in names or ARMS if ARMS[name].recipe is not None]
+    names = list(names or ARMS)
     first = [
         (name, seed)
         for seed in range(1, min(seeds, MAIN_SEEDS) + 1)
@@ -221,5 +240,7 @@ def digest(name) -> str:
     parts += [arm.beams, arm.attends]
     if arm.kind == "language model":
         parts += [SEGMENT, BLOCK]
+    if arm.kind == "captioner":
+        parts.append(TESTED)
     text = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

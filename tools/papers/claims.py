@@ -110,6 +110,7 @@ NEEDED = Contrast(
     "what warm-up brings to post-norm less what it brings to pre-norm",
 )
 
+OURS = "ours; Xu et al. 2015 show pictures"
 XIONG = "Xiong et al. 2020, On Layer Normalization (from memory)"
 CLAIMS = (
     Claim(
@@ -264,6 +265,24 @@ CLAIMS = (
     Claim(
         "hard attention is better than soft",
         "Xu et al. 2015, table 1: BLEU-4 on COCO 25.0, 24.3 (from memory)",
-        study=(better("hard", "soft"),),
+        study=(better("hard", "soft", "true"),),
+    ),
+    Claim(
+        "the doubly stochastic penalty makes captions better (here of soft attention)",
+        "Xu et al. 2015, §4.2.1, without figures (from memory)",
+        study=(better("soft", "soft_plain", "true"),),
+    ),
+    Claim(
+        "hard attention lies on the thing that is named more often than soft",
+        OURS,
+        study=(better("hard", "soft", "looks"),),
+    ),
+    Claim(
+        "the doubly stochastic penalty puts attention on the thing more often",
+        OURS,
+        study=(
+            better("soft", "soft_plain", "looks"),
+            better("hard", "hard_plain", "looks"),
+        ),
     ),
 )

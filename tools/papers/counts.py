@@ -128,6 +128,10 @@ def _share(sums):
     return sums[..., 0] / sums[..., 1]
 
 
+def _percentage(sums):
+    return 100 * _share(sums)
+
+
 def bleu_between(counts, low, high):
     """BLEU of the sources of `low` to `high` words; None where there are none."""
     chosen = counts[(counts[:, 0] >= low) & (counts[:, 0] <= high)]
@@ -194,6 +198,9 @@ MEASURES = {
     "left": Measure("one left", "links", _columns(6, 9), _share, True, 3),
     "on": Measure("right", "links", _columns(7, 9), _share, True, 3),
     "right": Measure("one right", "links", _columns(8, 9), _share, True, 3),
+    # See `tools.papers.study.captioner_counts`.
+    "true": Measure("true captions, %", "captions", _columns(0, 1), _percentage),
+    "looks": Measure("looks at the thing, %", "captions", _columns(2, 3), _percentage),
 }
 ERROR = Measure("error", None, higher=False, digits=6)  # of a net on artificial data
 

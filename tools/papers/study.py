@@ -60,10 +60,10 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     if arguments.run:
         name, seed = arguments.run
-        if name not in ARMS or ARMS[name].recipe is None or not seed.isdecimal():
-            known = ", ".join(dict.fromkeys(name for name, _ in plan()))
+        if name not in ARMS or not seed.isdecimal():
             parser.error(
-                f"--run takes an arm ({known}) and a seed. Received: {name} {seed}"
+                f"--run takes an arm ({', '.join(ARMS)}) and a seed. "
+                f"Received: {name} {seed}"
             )
     try:
         return _do(arguments)
@@ -276,6 +276,8 @@ def measure(arm, folder):
         model = zoo.load(folder)
     if arm.kind == "language model":
         counts = language_model_counts(model)
+    elif arm.kind == "captioner":
+        counts = captioner_counts(model)
     else:
         corpus, split = aligner.TEST
         data = zoo.data.load(corpus, "en", "de", split=split)
@@ -320,6 +322,30 @@ def translator_counts(model, sources, references, beams, known=None):
         known = [(source, target, *links) for source, target, links in pairs]
         counts["links"] = aligner.link_counts(merged, known)
     return counts
+
+
+def captioner_counts(model, count=None):
+    """The counts of a captioner on new scenes.
+
+    Args:
+        model: a `zoo.models.ShowAttendTellCaptioner`.
+        count: scenes. Default: as the recipe tests.
+
+    Returns:
+        Dict of "captions" to counts (scenes, 4): 1 if the caption is true of the scene,
+        1, the phrases at whose sharpest look the place of most attention meets the
+        thing, and the phrases.
+    """
+    from zoo.evaluation import grounding
+    from zoo.run.captions import outputs, sharpest_looks
+
+    rows = []
+    for scene, text, weights in zip(*outputs(model, "scenes", count), strict=True):
+        looks, boxes = sharpest_looks(scene, weights)
+        found = grounding([looks], [boxes])
+        peaks = round(found["peak"] * found["words"] / 100)
+        rows.append((int(scene.is_true(text)), 1, peaks, found["words"]))
+    return {"captions": np.array(rows)}
 
 
 def language_model_counts(model, texts=None):

@@ -141,7 +141,7 @@ def train(run: Any) -> dict[str, Any]:
     results = scores(task, settings.data)
     shown = ", ".join(f"{name} {value:.2f}" for name, value in results.items())
     run.say(f"test: {shown}")
-    if run.scale_name != "tiny":
+    if run.recipe.card and run.scale_name != "tiny":
         run.write_card(task, **_card(run, task, results))
     return {settings.data: results}
 
@@ -163,19 +163,10 @@ def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
     """
     from zoo.evaluation import grounding
 
-    tests = examples(data, count or TESTED, "test")
-    images = np.stack([example.draw() for example in tests])
-    texts = task.caption(images, batch_size=100)
-    records = task.align(images, [test.caption for test in tests], batch_size=100)
-    weights = [record.alignment for record in records]
-    boxes = [test.boxes for test in tests]
-    looks, named = [], []
-    for test, alphas, row in zip(tests, weights, boxes, strict=True):
-        for first, end in test.phrases:
-            sharpest = alphas[first:end].max(axis=(1, 2)).argmax()
-            looks.append(alphas[first + sharpest][None])
-            named.append([row[end - 1]])
-    by_phrase, by_word = grounding(looks, named), grounding(weights, boxes)
+    tests, texts, weights = outputs(task, data, count)
+    looks = [sharpest_looks(*pair) for pair in zip(tests, weights, strict=True)]
+    by_phrase = grounding(*zip(*looks, strict=True))
+    by_word = grounding(weights, [test.boxes for test in tests])
     return {
         ACCURACY[data]: _true(tests, texts),
         "attention peak": by_phrase["peak"],
@@ -184,6 +175,46 @@ def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
         "attention mass by chance": by_phrase["chance"],
         "attention peak of words": by_word["peak"],
     }
+
+
+def outputs(
+    task: Any, data: str, count: int | None = None
+) -> tuple[list[Any], list[str], list[Any]]:
+    """What a captioner makes of test images.
+
+    Args:
+        task: the captioner.
+        data: one of `ACCURACY`.
+        count: images. Default: 1,000.
+
+    Returns:
+        The examples; the model's captions; and its attention, `(words, h, w)`, while it
+        reads the captions that the images were drawn with.
+    """
+    tests = examples(data, count or TESTED, "test")
+    images = np.stack([example.draw() for example in tests])
+    texts = task.caption(images, batch_size=100)
+    records = task.align(images, [test.caption for test in tests], batch_size=100)
+    return tests, texts, [record.alignment for record in records]
+
+
+def sharpest_looks(example: Any, weights: Any) -> tuple[list[Any], list[Any]]:
+    """How a captioner looks at what it names.
+
+    Args:
+        example: the example, with its `phrases` and `boxes`.
+        weights: attention as its caption is read, `(words, h, w)`.
+
+    Returns:
+        For each phrase ("a small red star") the attention `(h, w)` of its word with the
+        highest weight, and the box of the thing that it names.
+    """
+    looks, boxes = [], []
+    for first, end in example.phrases:
+        peaks = weights[first:end].max(axis=(1, 2))
+        looks.append(weights[first + peaks.argmax()])
+        boxes.append(example.boxes[end - 1])
+    return looks, boxes
 
 
 def worst(task: Any, data: str, count: int = 3) -> list[dict[str, str]]:
