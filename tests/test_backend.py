@@ -10,6 +10,7 @@ from zoo import backend
 from zoo.backend import (
     check_backend,
     configured_backend,
+    trace,
     without_tensorflow,
 )
 
@@ -91,3 +92,24 @@ def test_usable_cores_are_those_of_the_affinity_and_the_container(
     ):
         limit.write_text(text)
         assert backend.usable_cores() == count
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="torch alone records functions"
+)
+def test_a_recorded_function_has_no_cast_that_changes_nothing():
+    import torch
+
+    def function(x):
+        return (
+            x.to(torch.float32).to(device="cpu", dtype=torch.float32) + 1,
+            x.to(torch.float64),
+            x.to("cpu", copy=True),
+        )
+
+    inputs = torch.arange(3.0)
+    recorded = trace(function, inputs)
+    assert str(recorded.inlined_graph).count("aten::to(") == 2
+    for got, wanted in zip(recorded(inputs + 2), function(inputs + 2), strict=True):
+        assert got.dtype == wanted.dtype and torch.equal(got, wanted)
+    assert recorded(inputs)[2].data_ptr() != inputs.data_ptr()

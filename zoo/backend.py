@@ -105,6 +105,27 @@ def trace(function: Any, *inputs: Tensor) -> Any:
         def forward(self, *inputs):
             return function(*inputs)
 
-    with warnings.catch_warnings():
+    # Keras casts the tensors of each operation, mostly to what they are: recorded, two
+    # thirds of the program.
+    class WithoutIdleCasts(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            wanted = [*args[1:], *(kwargs or {}).values()]
+            if func is torch.Tensor.to and _is_of(args[0], wanted):
+                return args[0]
+            return func(*args, **(kwargs or {}))
+
+    with warnings.catch_warnings(), WithoutIdleCasts():
         warnings.simplefilter("ignore")  # deprecation, and shapes made constants
         return torch.jit.trace(Traced(), inputs, check_trace=False)
+
+
+def _is_of(tensor, wanted):
+    """Whether a torch tensor has the dtypes and devices that are asked for."""
+    import torch
+
+    return all(
+        x is None
+        or (isinstance(x, torch.dtype) and x == tensor.dtype)
+        or (isinstance(x, str | torch.device) and torch.device(x) == tensor.device)
+        for x in wanted
+    )

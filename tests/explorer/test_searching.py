@@ -18,7 +18,7 @@ from zoo.models import (
 )
 
 INFO = {"window": 2}
-TEXTS = ["a brown dog", "the old man sits down", "er rennt."]
+TEXTS = ["a brown dog", "er rennt."]
 
 
 def make_show_attend_tell():
@@ -42,9 +42,8 @@ def model(request):
     "options",
     [
         {"beam_size": 1},
-        {"beam_size": 4, "n_best": 3},
-        once({"beam_size": 3, "length_penalty": 0.0, "coverage_penalty": 0.4}),
-        once({"beam_size": 2, "n_best": 2, "max_length": 4}),
+        {"beam_size": 3, "n_best": 2, "max_length": 4},
+        once({"beam_size": 2, "length_penalty": 0.0, "coverage_penalty": 0.4}),
     ],
 )
 def test_translations_are_those_of_translate(model, options):
@@ -92,7 +91,7 @@ def check_steps(result):
 
 @pytest.mark.once
 def test_a_prefix_a_banned_word_and_given_attention(model):
-    text = TEXTS[1]
+    text = TEXTS[0]
     free = model.run(text, Options(trace=True))
     first = free["steps"][0]
     others = [x["id"] for x in first["candidates"] if x["id"] != first["chosen"]["id"]]
@@ -146,5 +145,5 @@ def test_a_search_can_be_stopped(model):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        model.run(TEXTS[1], Options(), between)
+        model.run(TEXTS[0], Options(), between)
     assert len(calls) == 3

@@ -118,8 +118,12 @@ def _recorded(search, model, beam, sentences):
     )
     program = kept(model, ("step", search.key(), kinds), record)
 
+    # On a CPU the executor's optimizations cost ten steps and bring nothing.
+    optimize = beam.live.device.type != "cpu"
+
     def run(beam):
-        *after, tied = program(*weights, *_tensors(beam)[0], *constants)
+        with torch.jit.optimized_execution(optimize):
+            *after, tied = program(*weights, *_tensors(beam)[0], *constants)
         return as_beam(after), bool(tied)
 
     return run
