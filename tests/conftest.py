@@ -96,6 +96,17 @@ def not_of_this_process():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def reports_without_pictures():
+    """Runs draw no pictures for their reports, which takes two seconds a run, but in
+    tests/run/test_report.py."""
+    from zoo.run import report
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "render", lambda *_: b"<svg/>")
+        yield
+
+
 @contextlib.contextmanager
 def nothing_computed(node):
     """Fails what is marked `backend_free` if it computes with Keras in this process."""

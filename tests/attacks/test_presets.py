@@ -66,7 +66,7 @@ def load(folder):
 )
 def test_a_file_that_no_card_covers(copy, name, seed):
     draw = random.Random(seed)
-    for _ in range(20):
+    for _ in range(10):
         folder = copy()
         path = folder / name
         content = altered(path.read_bytes(), draw)
@@ -82,7 +82,7 @@ def test_a_file_that_no_card_covers(copy, name, seed):
 @pytest.mark.parametrize("name", ["config.json", "task.json"])
 def test_a_configuration_that_no_card_covers(copy, name, seed):
     draw = random.Random(seed)
-    for attempt in range(25):
+    for attempt in range(12):
         folder = copy()
         path = folder / name
         found = json.loads(path.read_text())

@@ -28,7 +28,7 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize("name", [*FILES, "tokenizer.spm"])
 def test_a_damaged_file(run, tmp_path, name, seed):
     draw = random.Random(seed)
-    for _ in range(6):
+    for _ in range(3):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         folder = shutil.copytree(run, tmp_path / "run")
         path = folder / name

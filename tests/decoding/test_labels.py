@@ -77,6 +77,7 @@ def classifier(cell):
     return SentimentClassifier(randomize(backbone), preprocessor)
 
 
+@pytest.mark.once
 def test_details_have_probabilities_and_what_words_looked_at():
     task = classifier("lstmn")
     records = task.classify(TEXTS, return_details=True, batch_size=2)

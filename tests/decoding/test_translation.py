@@ -42,6 +42,7 @@ def test_no_text_gives_no_translation(translator):
     assert translator.translate([], n_best=2, return_details=True) == []
 
 
+@pytest.mark.once
 def test_n_best_gives_a_list_for_each_text(translator, texts):
     options = {"beam_size": 4, "max_length": 9, "batch_size": 1}
     single = translator.translate(texts[2], n_best=3, **options)
@@ -107,6 +108,7 @@ def test_details_agree_with_stepping_through_the_model(translator, texts):
         np.testing.assert_allclose(record.alignment, alignment, atol=1e-5)
 
 
+@pytest.mark.once
 def test_details_of_local_attention_have_its_windows(translator, texts):
     options = {"beam_size": 2, "max_length": 9, "return_details": True}
     records = translator.translate(texts, **options)
@@ -127,6 +129,7 @@ def test_details_of_local_attention_have_its_windows(translator, texts):
     assert translator.translate("", **options).windows is None
 
 
+@pytest.mark.once
 def test_alignments_are_the_attention_paid_to_real_pieces(translator, texts):
     records = translator.translate(
         texts, beam_size=1, max_length=9, return_details=True

@@ -7,6 +7,7 @@ import pytest
 from keras import tree
 
 from tests.harness import randomize, to_numpy
+from tests.marks import long
 from tests.serving.conftest import make_translator, needs_tensorflow
 from zoo.explorer import what_if
 from zoo.explorer.graphs import store_halves, write_model
@@ -38,8 +39,14 @@ def written(request, tmp_path_factory):
 
 
 @needs_tensorflow
-@pytest.mark.parametrize("given", [None, {3: 0.75, 1: 0.25}])
-@pytest.mark.parametrize("window", [0, 4])
+@pytest.mark.parametrize(
+    ("given", "window"),
+    [
+        (None, 0),
+        ({3: 0.75, 1: 0.25}, 4),
+        *(long(None, 4), long({3: 0.75, 1: 0.25}, 0)),
+    ],
+)
 def test_a_step_is_that_of_python(written, given, window):
     task, folder = written
     manifest, files = read_version(folder)

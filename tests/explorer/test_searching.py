@@ -42,7 +42,7 @@ def model(request):
     "options",
     [
         {"beam_size": 1},
-        {"beam_size": 3, "n_best": 2, "max_length": 4},
+        once({"beam_size": 3, "n_best": 2, "max_length": 4}),
         once({"beam_size": 2, "length_penalty": 0.0, "coverage_penalty": 0.4}),
     ],
 )

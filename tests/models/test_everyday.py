@@ -159,7 +159,8 @@ def test_data_that_raise_between_steps_of_one_execution(method):
 
 
 # === Generation ===
-@pytest.mark.parametrize("kind", ["translator", once("language_model")])
+@pytest.mark.once
+@pytest.mark.parametrize("kind", ["translator", "language_model"])
 def test_each_text_ends_at_its_own_stop(kind, tokenizer):
     if kind == "translator":
         task, texts = translator(tokenizer=tokenizer), ["ab cd", "ba", "dad cab", "c"]

@@ -58,7 +58,7 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path, monkeypat
         return reversal_pairs(count if count > 200 else 8, seed, longest=3)
 
     monkeypatch.setattr(parallel, "reversal_pairs", few_pairs)
-    few = ("--set", "pairs=600", "--set", "buckets=1")
+    few = ("--set", "pairs=300", "--set", "buckets=1")
     # What hard attention is trained by is no likelihood: it may rise at first.
     model = check_few_steps(name, tmp_path, *few, loss="val_perplexity")
     assert type(model.backbone) is load_recipe(name).RECIPE.classes["model"].load()

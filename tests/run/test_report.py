@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from zoo.cli import main
-from zoo.run import write_report
+from zoo.plots import figure
+from zoo.run import report, write_report
 
 pytestmark = pytest.mark.backend_free
 
@@ -44,6 +45,12 @@ SIGNATURE = "nrefs:1|case:mixed"
 def sample(epoch, translation, source="A dog & a cat."):
     found = {"epoch": epoch, "set": "news", "source": source, "reference": "Ein Hund."}
     return json.dumps({**found, "translation": translation}) + "\n"
+
+
+@pytest.fixture(autouse=True)
+def pictures(monkeypatch):
+    """They are drawn here: see tests/conftest.py."""
+    monkeypatch.setattr(report, "render", figure.render)
 
 
 @pytest.fixture
