@@ -1,10 +1,11 @@
+import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from tests.harness import compiled
 from tests.marks import once
-from zoo.decoding.ties import top_k
+from zoo.decoding.ties import any_top_k, top_k
 
 FLOOR = -100.0
 
@@ -43,6 +44,27 @@ def test_the_first_of_equals_of_a_vocabulary(k, kinds):
     np.testing.assert_array_equal(ops.convert_to_numpy(indices), order)
     wanted = np.take_along_axis(values, order, axis=-1)
     np.testing.assert_array_equal(ops.convert_to_numpy(found), wanted)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="of torch alone")
+@pytest.mark.parametrize("size", [65, 2000, 2003])
+@pytest.mark.parametrize("k", [1, 5])
+def test_ties_are_noticed(k, size):
+    values = np.random.default_rng(k).permutation(6 * size).astype("float32")
+    values = values.reshape(2, 3, size)
+    order = np.argsort(-values, axis=-1)
+    found, indices, tied = any_top_k(ops.convert_to_tensor(values), k, FLOOR)
+    np.testing.assert_array_equal(indices, order[..., :k])
+    np.testing.assert_array_equal(found, np.sort(values)[..., : -k - 1 : -1])
+    assert not tied
+    # The last that is wanted has an equal, far from it and beside it.
+    row, last = values[1, 2], order[1, 2, k - 1]
+    for other in (order[1, 2, -1], (last + 1) % size):
+        if other not in order[1, 2, :k]:
+            kept, row[other] = row[other], row[last]
+            *_, tied = any_top_k(ops.convert_to_tensor(values), k, FLOOR)
+            assert tied
+            row[other] = kept
 
 
 def test_no_index_comes_twice():

@@ -10,6 +10,7 @@ from zoo.backend import Tensor
 # Under JAX and TensorFlow the width of a block is a multiple of this: XLA finds maxima
 # of 48 values three times as fast as those of 32 or 34.
 _BLOCK = 48
+_ROWS = 8  # of values under torch, see `_of_columns`
 FEW = 64  # torch sorts up to this many values
 
 
@@ -54,12 +55,34 @@ def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
 
 def any_top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor, Tensor]:
     """`top_k` under torch with ties in any order, and whether there are any."""
-    import torch
-
     # One more value shows whether the last one has an equal.
-    largest, indices = torch.topk(values, min(k + 1, values.shape[-1]))
+    largest, indices = _of_columns(values, min(k + 1, values.shape[-1]))
     equal = (largest[..., 1:] == largest[..., :-1]) & (largest[..., 1:] > floor)
     return largest[..., :k], indices[..., :k], equal.any()
+
+
+def _of_columns(values, k):
+    """`torch.topk`, twice as fast for many values on a CPU, with ties in any order.
+
+    The values stand in `_ROWS` rows; the k largest are in the k columns with the
+    largest maxima, or left over after whole columns.
+    """
+    import torch
+
+    size = values.shape[-1]
+    count = size // _ROWS
+    if count < 32 * k or values.device.type != "cpu":
+        return torch.topk(values, k)
+    rest = values[..., count * _ROWS :]
+    rows = values[..., : count * _ROWS].unflatten(-1, (_ROWS, count))
+    chosen = rows.amax(-2).topk(k).indices.unsqueeze(-2).expand(*rows.shape[:-1], k)
+    # The index of each value that is left.
+    first = torch.arange(_ROWS, device=values.device)[:, None] * count
+    last = torch.arange(count * _ROWS, size, device=values.device)
+    indices = torch.cat([(chosen + first).flatten(-2), last.expand_as(rest)], -1)
+    found = torch.cat([rows.gather(-1, chosen).flatten(-2), rest], -1)
+    largest, places = found.topk(k)
+    return largest, indices.gather(-1, places)
 
 
 def _of_blocks(values, k):

@@ -148,7 +148,7 @@ def _tensors(structure: Any) -> tuple[list[Tensor], Callable[[Any], Any]]:
 
 def _any_top_k(ties, values, k, floor):
     """`zoo.decoding.ties.top_k`; where its order depends on ties, appends if any."""
-    if k == 1 or values.shape[-1] <= FEW:
+    if values.shape[-1] <= FEW:
         return top_k(values, k, floor)  # without a choice that depends on values
     largest, indices, tied = any_top_k(values, k, floor)
     ties.append(tied)
