@@ -67,7 +67,7 @@ def model(request):
     "options",
     [
         {"beam_size": 1},
-        {"beam_size": 4, "n_best": 3},
+        once({"beam_size": 4, "n_best": 3}),
         once({"beam_size": 3, "length_penalty": 0.0}),
         once({"beam_size": 2, "n_best": 2, "max_length": 4}),
     ],

@@ -11,6 +11,7 @@ from zoo.text import TranslatorPreprocessor
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
+pytestmark = pytest.mark.once  # the graphs are TensorFlow's under every backend
 
 PAIRS = {
     "source": ["a brown dog waits.", "", "the old man sits down in the park."],
@@ -106,7 +107,6 @@ def test_ids_are_equal_on_sentences(preprocessor, encode, corpus, capfd):
     assert encode(tf.constant(corpus)).numpy().tolist() == expected
 
 
-@pytest.mark.once
 def test_ids_are_equal_on_any_unicode(preprocessor, encode):
     texts = odd_texts()
     with warnings.catch_warnings():
@@ -115,7 +115,6 @@ def test_ids_are_equal_on_any_unicode(preprocessor, encode):
     assert encode(tf.constant(texts)).numpy().tolist() == expected
 
 
-@pytest.mark.once
 def test_bytes_that_are_not_utf8_are_read_as_python_reads_them(preprocessor, encode):
     texts = [
         b"a \xff b",
@@ -128,7 +127,6 @@ def test_bytes_that_are_not_utf8_are_read_as_python_reads_them(preprocessor, enc
     assert encode(tf.constant(texts)).numpy().tolist() == padded(expected)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("texts", [[], [""], [" ", "\n\u3000"]])
 def test_there_is_a_column_even_without_pieces(encode, texts):
     ids = encode(tf.constant(texts, tf.string))
@@ -150,7 +148,6 @@ def test_the_warning_is_only_for_texts_that_are_cut(tokenizer, capfd):
     assert warning + "source[1], of 15 characters" in capfd.readouterr().err
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "text",
     ["😀" * 1_000_000, "a" * 1_000_000, "\u1100\u1161" * 500_000, " " * 1_000_000],
@@ -188,7 +185,6 @@ def test_rows_stop_at_the_first_end(preprocessor, decode):
     assert [text.decode() for text in texts] == expected == preprocessor.decode(rows)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("shape", [(0, 5), (2, 0)])
 def test_nothing_to_decode(decode, shape):
     texts = decode(tf.zeros(shape, tf.int32)).numpy()

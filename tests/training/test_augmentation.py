@@ -98,6 +98,7 @@ def test_a_sample_is_what_the_next_step_reads(backbone):
     assert (found != TARGET).any()
 
 
+@pytest.mark.once
 def test_a_model_whose_state_grows_has_room_for_all_steps():
     """A step without room would give NaN, whose sample is 0."""
     model = randomize(
@@ -206,6 +207,7 @@ def test_training_resumes_bit_equally(tmp_path):
     assert fit(second, 2, first=1) == losses[1:]
 
 
+@pytest.mark.once
 def test_nothing_changes_outside_of_training():
     task = make_task([])
     noisy = LuongTranslator(task.backbone, augmentation=layers())
