@@ -36,7 +36,7 @@ const EXAMPLES = [
 ];
 const DATES = ["Saturday, 5 May 2001", "3.10.1990", "le 14 juillet 1989", "12 de octubre de 1492"];
 
-/** The state of an address: its models that there are, or else two of those. */
+/** Drops models that do not exist; without any left, chooses two. */
 function shown(state: State, session: Session): State {
   if (!session.entries) return state; // until they are there
   const known = [...session.entries.keys()];

@@ -2,4 +2,8 @@
 
 import os
 
+from tests.marks import long
+
 ROUNDS = int(os.environ.get("ZOO_ATTACK_ROUNDS", 1))
+# Of the attacks that a seed draws; `make test-all` tries twice as many.
+SEEDS = [*range(ROUNDS), *map(long, range(ROUNDS, 2 * ROUNDS))]

@@ -11,7 +11,7 @@ import keras
 import pytest
 
 import zoo
-from tests.attacks.rounds import ROUNDS
+from tests.attacks.rounds import SEEDS
 from tests.presets_for_tests import FACTS, save_translator
 from zoo.presets.card import PresetError, loaded_files
 from zoo.presets.pages import write_card
@@ -60,7 +60,7 @@ def load(folder):
     return zoo.load(folder).translate(["a dog", "die katze"])
 
 
-@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     "name", ["assets/tokenizer/vocabulary.spm", "model.weights.h5"]
 )
@@ -78,7 +78,7 @@ def test_a_file_that_no_card_covers(copy, name, seed):
         # What still is a model, if another one, is used.
 
 
-@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["config.json", "task.json"])
 def test_a_configuration_that_no_card_covers(copy, name, seed):
     draw = random.Random(seed)
@@ -108,7 +108,7 @@ def test_a_configuration_that_no_card_covers(copy, name, seed):
                 task.translate("a dog")
 
 
-@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_file_that_a_card_covers(copy, seed):
     draw = random.Random(seed)
     names = loaded_files(copy())

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.attacks.rounds import ROUNDS
+from tests.attacks.rounds import SEEDS
 from tests.attacks.test_presets import altered
 from tests.run import tiny_run
 from zoo.run import parallel
@@ -24,7 +24,7 @@ def run(tmp_path_factory):
         yield folder
 
 
-@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", [*FILES, "tokenizer.spm"])
 def test_a_damaged_file(run, tmp_path, name, seed):
     draw = random.Random(seed)

@@ -200,7 +200,8 @@ MEASURES = {
     "right": Measure("one right", "links", _columns(8, 9), _share, True, 3),
     # See `tools.papers.study.captioner_counts`.
     "true": Measure("true captions, %", "captions", _columns(0, 1), _percentage),
-    "looks": Measure("looks at the thing, %", "captions", _columns(2, 3), _percentage),
+    "looks": Measure("sharpest looks, %", "captions", _columns(2, 3), _percentage),
+    "words": Measure("words, %", "captions", _columns(4, 5), _percentage),
 }
 ERROR = Measure("error", None, higher=False, digits=6)  # of a net on artificial data
 

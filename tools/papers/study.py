@@ -332,19 +332,25 @@ def captioner_counts(model, count=None):
         count: scenes. Default: as the recipe tests.
 
     Returns:
-        Dict of "captions" to counts (scenes, 4): 1 if the caption is true of the scene,
-        1, the phrases at whose sharpest look the place of most attention meets the
-        thing, and the phrases.
+        Dict of "captions" to counts (scenes, 6): 1 if the caption is true of the scene,
+        1; of the phrases ("a small red star") those at whose sharpest look the place of
+        most attention meets the thing, and all; and of their words likewise. (Hard
+        attention has no sharpest look: each of its weights is 1.)
     """
     from zoo.evaluation import grounding
     from zoo.run.captions import outputs, sharpest_looks
 
     rows = []
     for scene, text, weights in zip(*outputs(model, "scenes", count), strict=True):
-        looks, boxes = sharpest_looks(scene, weights)
-        found = grounding([looks], [boxes])
-        peaks = round(found["peak"] * found["words"] / 100)
-        rows.append((int(scene.is_true(text)), 1, peaks, found["words"]))
+        sharpest = sharpest_looks(scene, weights)
+        words = [place for phrase in scene.phrases for place in range(*phrase)]
+        ends = [end - 1 for first, end in scene.phrases for _ in range(first, end)]
+        each = weights[words], [scene.boxes[place] for place in ends]
+        row = [int(scene.is_true(text)), 1]
+        for looks, boxes in (sharpest, each):
+            found = grounding([looks], [boxes])
+            row += [round(found["peak"] * found["words"] / 100), found["words"]]
+        rows.append(row)
     return {"captions": np.array(rows)}
 
 

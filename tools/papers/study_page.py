@@ -131,7 +131,7 @@ def _scores(results):
     for kind, names in (
         ("translator", ("bleu", "perplexity")),
         ("language model", ("perplexity",)),
-        ("captioner", ("true", "looks")),
+        ("captioner", ("true", "looks", "words")),
     ):
         rows = []
         for arm, one in ARMS.items():
@@ -151,9 +151,10 @@ def _scores(results):
             "±: deviation over the seeds. BLEU: test_2016_flickr, beam 5. Perplexity: "
             "of translators, for each piece of the references; of language models, "
             "for each word of the test text. True captions: the share of 1,000 new "
-            "scenes whose caption, by beam 5, is true; looks: the share of phrases at "
-            "whose sharpest look the place of most attention meets the thing. Minutes "
-            "are of training, on a shared machine."
+            "scenes whose caption, by beam 5, is true. Looks: the share of phrases at "
+            "whose sharpest look, and of their words at which, the place of most "
+            "attention meets the thing; hard attention is as sharp at each word, so "
+            "that the first counts. Minutes are of training, on a shared machine."
         )
     return parts
 

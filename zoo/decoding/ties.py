@@ -31,9 +31,8 @@ def top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor]:
         return _of_blocks(values, k)
     import torch
 
-    if k == 1:  # `argmax` gives the first of equals
-        indices = values.argmax(-1, keepdim=True)
-        return values.gather(-1, indices), indices
+    if k == 1:
+        return _largest(values)
     size = values.shape[-1]
     if size <= FEW:
         largest, indices = values.sort(dim=-1, descending=True, stable=True)
@@ -61,6 +60,27 @@ def any_top_k(values: Tensor, k: int, floor: float) -> tuple[Tensor, Tensor, Ten
     return largest[..., :k], indices[..., :k], equal.any()
 
 
+def _largest(values):
+    """The largest value, the first of equals, under torch; faster for many on a CPU.
+
+    It is in the first of `_ROWS` rows that has it, or left over after whole rows.
+    """
+    import torch
+
+    count = int(values.shape[-1]) // _ROWS
+    if count < FEW or values.device.type != "cpu":
+        indices = values.argmax(-1, keepdim=True)  # the first of equals
+        return values.gather(-1, indices), indices
+    rows = values[..., : count * _ROWS].unflatten(-1, (_ROWS, count))
+    chosen = rows.amax(-1).argmax(-1, keepdim=True)
+    row = rows.gather(-2, chosen.unsqueeze(-1).expand(*chosen.shape, count)).squeeze(-2)
+    found = torch.cat([row, values[..., count * _ROWS :]], -1)
+    places = found.argmax(-1, keepdim=True)
+    last = places + (_ROWS - 1) * count
+    indices = torch.where(places < count, chosen * count + places, last)
+    return found.gather(-1, places), indices
+
+
 def _of_columns(values, k):
     """`torch.topk`, twice as fast for many values on a CPU, with ties in any order.
 
@@ -69,7 +89,7 @@ def _of_columns(values, k):
     """
     import torch
 
-    size = values.shape[-1]
+    size = int(values.shape[-1])  # a tensor while a step is recorded
     count = size // _ROWS
     if count < 32 * k or values.device.type != "cpu":
         return torch.topk(values, k)

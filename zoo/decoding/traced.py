@@ -114,11 +114,11 @@ def _recorded(search, model, beam, sentences):
     # What isn't a tensor, such as None, is part of what is recorded.
     kinds = tuple(
         (x.shape, x.dtype, x.device) if isinstance(x, torch.Tensor) else repr(x)
-        for x in tree.flatten((beam, sentences))
+        for x in tree.flatten((beam, sentences, weights))
     )
     program = kept(model, ("step", search.key(), kinds), record)
 
-    # On a CPU the executor's optimizations cost ten steps and bring nothing.
+    # The executor's optimizations cost as much as ten steps and gain nothing on a CPU.
     optimize = beam.live.device.type != "cpu"
 
     def run(beam):
@@ -148,7 +148,7 @@ def _tensors(structure: Any) -> tuple[list[Tensor], Callable[[Any], Any]]:
 
 def _any_top_k(ties, values, k, floor):
     """`zoo.decoding.ties.top_k`; where its order depends on ties, appends if any."""
-    if values.shape[-1] <= FEW:
+    if k == 1 or values.shape[-1] <= FEW:
         return top_k(values, k, floor)  # without a choice that depends on values
     largest, indices, tied = any_top_k(values, k, floor)
     ties.append(tied)

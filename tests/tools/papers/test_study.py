@@ -242,7 +242,12 @@ def test_a_captioners_counts_give_its_scores():
     assert counts[:, 0].tolist() == [n not in (3, 7) for n in range(40)]
     assert counts[:, 3].tolist() == [len(scene.phrases) for scene in model.scenes]
     assert MEASURES["true"].of(counts) == 95.0
+    words = [[end - first for first, end in s.phrases] for s in model.scenes]
+    assert counts[:, 5].tolist() == [sum(lengths) for lengths in words]
     assert MEASURES["looks"].of(counts) == 100.0
+    # Perfect looks where it names a thing, and in the middle at an article.
+    named = [sum(box is not None for box in scene.boxes) for scene in model.scenes]
+    assert (counts[:, 4] >= named).all() and 60 < MEASURES["words"].of(counts) < 100
     # One that looks elsewhere, mostly.
     know = model.align
     model.align = lambda *given, **options: [

@@ -72,6 +72,23 @@ def test_tables_have_means_and_deviations():
     assert "![BLEU of each arm" in text
 
 
+def test_captioners_have_a_table_and_claims():
+    found = {}
+    for arm, right in (("soft", 70), ("hard", 50)):
+        for seed in (1, 2, 3):
+            true = np.arange(100) < right + seed
+            rest = np.tile([1, 1, 2, 3, 6], (100, 1))
+            counts = {"captions": pack(np.column_stack([true, rest]))}
+            row = {"arm": arm, "seed": seed, "parameters": 9_000, "seconds": 330}
+            found[arm, seed] = Result({**row, "scores": {}, "counts": counts})
+    text = study(found, {})
+    words = ARMS["soft"].words
+    told = "72.0 ± 1.0 | 50.0 ± 0.0 | 50.0 ± 0.0"
+    assert f"| `soft` | {words} | 3 | 9,000 | 6 | {told} |" in text
+    claim = next(x for x in text.splitlines() if x.startswith("| hard attention is be"))
+    assert "| **does not hold** | hard against soft: -20.00 ±" in claim
+
+
 def test_claims_are_told_plainly():
     found = runs(general=7, general_plain=9, none=5, none_forward=5)
     found |= runs(2, dot=9)
