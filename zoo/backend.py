@@ -105,8 +105,8 @@ def trace(function: Any, *inputs: Tensor) -> Any:
         def forward(self, *inputs):
             return function(*inputs)
 
-    # Keras casts the tensors of each operation, mostly to what they are: recorded, two
-    # thirds of the program.
+    # Keras casts the tensors of each operation, mostly to what they are: recorded, more
+    # than half of the program.
     class WithoutIdleCasts(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             wanted = [*args[1:], *(kwargs or {}).values()]
