@@ -9,7 +9,8 @@ known where each thing is that a sentence names: scenes of coloured shapes
 decoder; the paper's was trained on ImageNet before.
 
 tiny:  1,500 scenes, about a minute on a CPU.
-small: 9,000 scenes, about an hour on two cores: the bundled preset.
+small: 9,000 scenes, about ten minutes on one core: the bundled preset, which went on to
+       20 epochs.
 paper: the authors' decoder for COCO and Adam (rate and clipping are ours), on 12,000
        scenes.
 
