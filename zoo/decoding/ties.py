@@ -93,16 +93,14 @@ def _of_columns(values, k):
     count = size // _ROWS
     if count < 32 * k or values.device.type != "cpu":
         return torch.topk(values, k)
-    rest = values[..., count * _ROWS :]
     rows = values[..., : count * _ROWS].unflatten(-1, (_ROWS, count))
-    chosen = rows.amax(-2).topk(k).indices.unsqueeze(-2).expand(*rows.shape[:-1], k)
-    # The index of each value that is left.
-    first = torch.arange(_ROWS, device=values.device)[:, None] * count
-    last = torch.arange(count * _ROWS, size, device=values.device)
-    indices = torch.cat([(chosen + first).flatten(-2), last.expand_as(rest)], -1)
-    found = torch.cat([rows.gather(-1, chosen).flatten(-2), rest], -1)
+    chosen = rows.amax(-2).topk(k).indices
+    found = rows.gather(-1, chosen.unsqueeze(-2).expand(*rows.shape[:-1], k))
+    found = torch.cat([found.flatten(-2), values[..., count * _ROWS :]], -1)
     largest, places = found.topk(k)
-    return largest, indices.gather(-1, places)
+    indices = chosen.gather(-1, places % k) + places // k * count
+    last = places + _ROWS * (count - k)
+    return largest, torch.where(places < _ROWS * k, indices, last)
 
 
 def _of_blocks(values, k):

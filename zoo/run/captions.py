@@ -180,7 +180,7 @@ def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
 def outputs(
     task: Any, data: str, count: int | None = None
 ) -> tuple[list[Any], list[str], list[Any]]:
-    """What a captioner makes of test images.
+    """Captions test images, and reads the captions that they were drawn with.
 
     Args:
         task: the captioner.
@@ -188,8 +188,8 @@ def outputs(
         count: images. Default: 1,000.
 
     Returns:
-        The examples; the model's captions; and its attention, `(words, h, w)`, while it
-        reads the captions that the images were drawn with.
+        The examples; the model's captions; and its attention, `(words, h, w)`, as it
+        reads the examples' own.
     """
     tests = examples(data, count or TESTED, "test")
     images = np.stack([example.draw() for example in tests])
