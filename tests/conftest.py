@@ -12,6 +12,7 @@ from tests.file_server import server  # noqa: F401
 # The files that take longest: started last, one of them would keep one process busy
 # while the others have nothing left to do.
 _LONG = (
+    "explorer/test_folder.py",
     "recipes/test_translators.py",
     "training/distribute/test_engines.py",
     "models/test_everywhere.py",

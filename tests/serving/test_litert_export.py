@@ -2,11 +2,12 @@ import keras
 import numpy as np
 import pytest
 
+from tests.harness import randomize
 from tests.marks import long
 from tests.runtime.conftest import needs_extra
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.test_onnx_export import make_show_attend_tell
-from zoo.models import LuongTranslator
+from zoo.models import Luong, LuongTranslator
 from zoo.runtime import litert as runtime
 from zoo.serving import export_litert
 from zoo.serving.manifest import read_version
@@ -97,6 +98,20 @@ def test_smaller_graphs_still_translate(task, tmp_path, quantize):
     np.testing.assert_allclose(found, wanted, rtol=0.1)
     assert found != wanted
     assert len(smaller.translate(TEXTS, beam_size=2, max_length=6)) == 4
+
+
+@needs_tensorflow
+def test_windows_of_local_m_go_on_where_five_rows_end(task, tmp_path):
+    sizes = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 1}
+    backbone = randomize(Luong(30, **sizes, attention="local_m"), seed=5)
+    translator = LuongTranslator(backbone, task.preprocessor)
+    found = runtime.load(export_litert(translator, tmp_path / "m", lengths=ONE))
+    given = ["the old man sits down", "dog"], ["ein brauner Hund rennt", "er"]
+    records, wanted = (x.align(*given) for x in (found, translator))
+    assert len(wanted[0].tokens) > 10
+    for record, other in zip(records, wanted, strict=True):
+        np.testing.assert_array_equal(record.focus, other.focus)
+        np.testing.assert_array_equal(record.windows, other.windows)
 
 
 @needs_tensorflow

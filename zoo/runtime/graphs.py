@@ -200,8 +200,13 @@ class Graphs(StepGraphs):
             logits, state, weights = self.step(tokens, state, memory)
             yield logits, weights, state
 
-    def windows(self, hidden: np.ndarray, source_ids: np.ndarray) -> list[np.ndarray]:
-        """Local attention's p_t `(B, T)` and windows `(B, T, 2)` for states h_t."""
-        arrays = {"hidden": hidden, "mask": source_ids != 0}
+    def windows(
+        self, hidden: np.ndarray, source_ids: np.ndarray, **more: np.ndarray
+    ) -> list[np.ndarray]:
+        """Local attention's p_t `(B, T)` and windows `(B, T, 2)` for states h_t.
+
+        `more` are further inputs of `window`.
+        """
+        arrays = {"hidden": hidden, "mask": source_ids != 0, **more}
         outputs = self.graphs["window"](arrays)
         return [outputs["focus"], outputs["windows"]]

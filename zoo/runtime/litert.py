@@ -318,10 +318,12 @@ class Buckets:
     def windows(self, hidden: np.ndarray, source_ids: np.ndarray) -> list[np.ndarray]:
         """See `zoo.runtime.graphs.Graphs.windows`."""
         graphs, source_ids = self.fit(source_ids, 1)
-        rows = hidden.reshape(-1, hidden.shape[2])
+        batch, length, size = hidden.shape
+        rows = hidden.reshape(-1, size)
+        position = np.tile(np.arange(length, dtype="int32"), batch)
         return [
-            x.reshape(*hidden.shape[:2], *x.shape[1:])
-            for x in graphs.windows(rows, source_ids)
+            x.reshape(batch, length, *x.shape[1:])
+            for x in graphs.windows(rows, source_ids, position=position)
         ]
 
 

@@ -11,7 +11,7 @@ from keras import tree
 from zoo.checks import positive
 from zoo.decoding.batches import LONGEST
 from zoo.files import StrPath
-from zoo.serving.graph_export import Function, export_graphs
+from zoo.serving.graph_export import Function, Spec, export_graphs
 from zoo.serving.litert_graphs import write_signatures
 
 LENGTHS = 16, 32, 64
@@ -157,15 +157,18 @@ class _Bucket:
 
 
 def _by_rows(window):
-    """The function `window` of rows (R, d) and the mask of their sentence (1, S)."""
+    """The function `window` of rows (R, d) of one sentence.
+
+    It also takes their places in the target, (R,), which local-m needs, and the
+    sentence's mask, (1, S).
+    """
     (hidden, (_, _, size), dtype), mask = window.inputs
 
-    def function(hidden, mask):
-        return [x[0] for x in window.function(hidden[None], mask)]
+    def function(hidden, position, mask):
+        return [x[0] for x in window.function(hidden[None], mask, position)]
 
-    return window._replace(
-        function=function, inputs=[(hidden, ("R", size), dtype), mask]
-    )
+    rows: list[Spec] = [(hidden, ("R", size), dtype), ("position", ("R",), "int32")]
+    return window._replace(function=function, inputs=[*rows, mask])
 
 
 def _plain(name):
