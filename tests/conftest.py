@@ -62,19 +62,21 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module", autouse=True)
 def free_memory():
-    """Lets go of a file's models, and under JAX of what was compiled, if it is much.
+    """Lets go of the models of the file before, and under JAX of what was compiled, if
+    it is much.
 
     What one file compiles of small operations, other files use again.
     """
-    gc.freeze()  # what is there now stays, and no collection looks through it
-    yield
     import keras  # here, since the process that hands out the files needs none
 
+    # Not at a file's end, where pytest still holds the arguments of its last test.
     gc.collect()
     if keras.backend.backend() == "jax" and _resident() > 3e9:
         import jax
 
         jax.clear_caches()
+        gc.collect()
+    gc.freeze()  # what is there now stays, and no collection looks through it
 
 
 def _resident():
