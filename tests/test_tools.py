@@ -105,6 +105,26 @@ def test_run_tests_chooses_by_markers(tmp_path, monkeypatch, capfd, options, pas
     assert (counts["torch"], counts["jax"]) == passed
 
 
+def test_run_tests_begins_anew_for_each_part_of_the_whole_suite(
+    tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    for name in ("models", "run", "text"):
+        folder = tmp_path / "tests" / name
+        folder.mkdir(parents=True)
+        source = f"import os\ndef test(): open('{name}', 'w').write(str(os.getpid()))"
+        (folder / f"test_{name}.py").write_text(source)
+    assert run_tests.main(["--all", "--backend", "jax", *ALONE]) == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "3 passed, 0 failed, 0 skipped"
+    processes = {(tmp_path / name).read_text() for name in ("models", "run", "text")}
+    assert len(processes) == 3
+    for arguments in (["tests/run"], ["tests/run/test_run.py::test"]):
+        assert run_tests.split(["-m", "", *arguments]) == [[]]
+    (tmp_path / "tests/models/test_models.py").write_text("import os; os._exit(3)")
+    assert run_tests.main(["--all", "--backend", "jax", *ALONE]) == 1
+    assert capfd.readouterr().out.splitlines()[-1] == "2 passed, 1 failed, 0 skipped"
+
+
 def test_run_tests_tells_where_the_time_goes(tmp_path):
     report = tmp_path / "report.xml"
     report.write_text(

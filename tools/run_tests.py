@@ -30,6 +30,13 @@ XLA_FLAGS = "--xla_backend_optimization_level=0"
 QUICK_XLA_FLAGS = (
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
+# What TensorFlow has compiled, a process keeps to its end; with --all that is more than
+# 20 GB. So these folders have processes of their own then, and the rest of the suite.
+GROUPS = (
+    ("tests/recipes", "tests/run"),
+    ("tests/models", "tests/training"),
+    ("tests/layers", "tests/decoding"),
+)
 
 
 def main(argv=None):
@@ -39,11 +46,13 @@ def main(argv=None):
     arguments, pytest_arguments = parser.parse_known_args(argv)
     backends = arguments.backend or BACKENDS
     first = "torch" if "torch" in backends else backends[0]
+    parts = split(pytest_arguments) if arguments.all else [[]]
     rows = [
         run(
             name,
             ["-m", selection(name == first, arguments.all), *pytest_arguments],
             quick=not arguments.all,
+            parts=parts,
         )
         for name in backends
     ]
@@ -72,14 +81,26 @@ def selection(first, all_of_them):
     return " and ".join(f"not {name}" for name in out)
 
 
-def run(backend, pytest_arguments, quick):
-    """Runs pytest once, its output shown as it comes.
+def split(pytest_arguments):
+    """The further arguments of each run of pytest that together are the whole suite; of
+    a single run where the arguments name files or folders."""
+    names = [argument.split("::")[0] for argument in pytest_arguments]
+    if any(name and (ROOT / name).exists() for name in names):
+        return [[]]
+    groups = [[name for name in group if (ROOT / name).exists()] for group in GROUPS]
+    rest = [f"--ignore={name}" for group in groups for name in group]
+    return [*filter(None, groups), ["tests", *rest]]
+
+
+def run(backend, pytest_arguments, quick, parts):
+    """Runs pytest, its output shown as it comes.
 
     Args:
         backend: Keras's.
         pytest_arguments: list of str.
         quick: bool, whether XLA compiles the quick way (a user's XLA_FLAGS replace its
             flags), and checks try their main case alone (`tests.marks.QUICK`).
+        parts: list of list of str: further arguments of each run, one after another.
 
     Returns:
         (backend, passed, failed, skipped, seconds, whether all is well, `durations`). A
@@ -87,8 +108,8 @@ def run(backend, pytest_arguments, quick):
         failure.
     """
     print(f"\n=== {backend} ===", flush=True)
-    own = getattr(os, "sched_getaffinity", None)  # Linux has it
-    workers = min(4, len(own(0)) if own else os.cpu_count())
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux has it
+    workers = min(4, len(affinity(0)) if affinity else os.cpu_count())
     environment = {
         "OMP_WAIT_POLICY": "PASSIVE",
         "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -103,21 +124,27 @@ def run(backend, pytest_arguments, quick):
         "PYTHONDONTWRITEBYTECODE": "",
     }
     began = time.monotonic()
+    passed = failed = skipped = 0
+    times = {}
     with tempfile.TemporaryDirectory() as folder:
         # Many tests compile what another one, in this process or not, has compiled. (A
         # file that is half written is told of, and compiled anew.)
         environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(folder) / "jax"))
         environment.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         environment.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-        report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
+        command = [sys.executable, "-m", "pytest", "-q"]
         command += [f"--numprocesses={workers}", "--dist=loadfile"]
         command += ["--no-loadscope-reorder"]  # tests/conftest.py has the order
-        code = subprocess.call(command + pytest_arguments, cwd=ROOT, env=environment)
-        (passed, failed, skipped), times = counts(report), durations(report)
-    if code != 0 and failed == 0 and code != 5:  # 5: no test was found
-        failed = 1
-    well = code == 0 and failed == 0 and passed > 0
+        for place, part in enumerate(parts):
+            report = Path(folder) / f"{place}.xml"
+            own = [f"--junitxml={report}", *pytest_arguments, *part]
+            code = subprocess.call(command + own, cwd=ROOT, env=environment)
+            found = counts(report)
+            passed, skipped = passed + found[0], skipped + found[2]
+            # 5: no test was found
+            failed += found[1] or int(code not in (0, 5))
+            times |= durations(report)
+    well = failed == 0 and passed > 0
     seconds = time.monotonic() - began
     return backend, passed, failed, skipped, seconds, well, times
 
