@@ -112,6 +112,9 @@ def test_windows_of_local_m_go_on_where_five_rows_end(task, tmp_path):
     for record, other in zip(records, wanted, strict=True):
         np.testing.assert_array_equal(record.focus, other.focus)
         np.testing.assert_array_equal(record.windows, other.windows)
+    # One row at a time has a signature of its own.
+    one = found.backbone.windows(np.zeros((2, 1, 8), "float32"), np.full((2, 3), 7))
+    np.testing.assert_array_equal(one[1], [[[0, 1]], [[0, 1]]])
 
 
 @needs_tensorflow

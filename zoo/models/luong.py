@@ -317,7 +317,8 @@ class Luong(Seq2SeqBackbone):
     ) -> tuple[Tensor, Tensor]:
         """Returns p_t `(B, T)` and windows `(B, T, 2)` for h_t `(B, T, d)`.
 
-        `position` is that of a call of the attention.
+        `position`: target positions as the attention layer takes them; 0, 1, … T - 1
+        if None.
         """
         return self.decoder.cell.attention.attention_window(hidden, mask, position)
 

@@ -205,7 +205,7 @@ class Graphs(StepGraphs):
     ) -> list[np.ndarray]:
         """Local attention's p_t `(B, T)` and windows `(B, T, 2)` for states h_t.
 
-        `more` are further inputs of `window`.
+        `more`: further inputs of the graph, such as LiteRT's `position`.
         """
         arrays = {"hidden": hidden, "mask": source_ids != 0, **more}
         outputs = self.graphs["window"](arrays)

@@ -157,10 +157,10 @@ class _Bucket:
 
 
 def _by_rows(window):
-    """The function `window` of rows (R, d) of one sentence.
+    """Adapts `window` to rows (R, d) of one sentence.
 
-    It also takes their places in the target, (R,), which local-m needs, and the
-    sentence's mask, (1, S).
+    Its inputs are the rows, their target positions (R,), which local-m needs, and the
+    sentence's mask (1, S).
     """
     (hidden, (_, _, size), dtype), mask = window.inputs
 
