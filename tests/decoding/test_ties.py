@@ -58,6 +58,8 @@ def test_ties_are_noticed(k, size):
     np.testing.assert_array_equal(indices, order[..., :k])
     np.testing.assert_array_equal(found, np.sort(values)[..., : -k - 1 : -1])
     assert not tied
+    *found, tied = any_top_k(ops.convert_to_tensor(values[1]), k, FLOOR)  # (B, n)
+    np.testing.assert_array_equal(found[1], order[1, :, :k])
     # The last that is wanted has an equal, far from it and beside it.
     row, last = values[1, 2], order[1, 2, k - 1]
     for other in (order[1, 2, -1], (last + 1) % size):
