@@ -22,6 +22,8 @@ import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+from zoo.backend import usable_cores
+
 ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = ("torch", "tensorflow", "jax")
 # Most of the time goes into compiling what then runs once. The quick flags take an
@@ -108,8 +110,7 @@ def run(backend, pytest_arguments, quick, parts):
         failure.
     """
     print(f"\n=== {backend} ===", flush=True)
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux has it
-    workers = min(4, len(affinity(0)) if affinity else os.cpu_count())
+    workers = min(4, usable_cores())
     environment = {
         "OMP_WAIT_POLICY": "PASSIVE",
         "TF_CPP_MIN_LOG_LEVEL": "3",
