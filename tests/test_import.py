@@ -88,6 +88,7 @@ def test_every_subpackage_is_public_and_packaged():
 
 SAVE_LOAD_TRANSLATE = """
 import sys
+import keras
 import zoo
 from zoo.cli import main
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
@@ -102,6 +103,14 @@ model = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
 model.save_to_preset(folder)
 expected = model.translate(texts, max_length=3)
 assert zoo.load(folder).translate(texts, max_length=3) == expected
+both = model.preprocessor
+x, y, weight = both({"source": texts[:2], "target": texts[2:]})
+assert both.decode(y) == texts[2:]
+assert both.encode(["", "\\ud800"]) == [[], []]
+outputs = both.generate_preprocess("a dog")
+assert both.generate_postprocess(outputs["source_ids"]) == "a dog"
+config = keras.saving.serialize_keras_object(both)
+keras.saving.deserialize_keras_object(config)
 options = ["--preset", folder, "--beam", "2", "--alignments"]
 assert main(["translate", *options, "cat"]) == 0
 assert not {"tensorflow", "tensorflow_text"} & set(sys.modules)

@@ -14,12 +14,14 @@ let root: HTMLElement;
 Object.defineProperty(document, "compatMode", { value: "CSS1Compat" });
 
 beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // nobody waits for them
   document.body.innerHTML = "";
   root = document.body.appendChild(document.createElement("div"));
 });
 
 afterEach(() => {
   act(() => render(null, root));
+  vi.useRealTimers();
   location.hash = "";
 });
 
@@ -37,17 +39,17 @@ export const named = (name: RegExp, selector = "button") => {
 };
 
 /** Waits until a check holds, for as long as a busy machine may take. */
-export const until = (check: () => unknown) => vi.waitFor(check, { timeout: 15_000 });
+export const until = (check: () => unknown) => vi.waitFor(check, { timeout: 15_000, interval: 5 });
+
+async function wait(milliseconds: number) {
+  await vi.advanceTimersByTimeAsync(milliseconds);
+}
 
 /** Until nothing is loading, stale or waiting. */
 export async function settle() {
-  await act(async () => {
-    await new Promise((resolve) => setTimeout(resolve, 60));
-  });
+  await act(() => wait(60));
   await until(async () => {
-    await act(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    });
+    await act(() => wait(20));
     expect(all(".column").length).toBeGreaterThan(0);
     expect(all(".column").every((column) => column.querySelector(".measure"))).toBe(true);
     expect(all(".stale")).toHaveLength(0);

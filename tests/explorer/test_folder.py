@@ -15,7 +15,7 @@ import pytest
 
 import zoo
 from tests.explorer.node import EXPLORER, run_engine
-from tests.marks import long, proved_under
+from tests.marks import proved_under
 from tests.presets_for_tests import WORDS, save_translator
 from tests.serving.conftest import needs_tensorflow
 from zoo.data.dates import date_pairs
@@ -157,9 +157,8 @@ def test_a_small_model_writes_in_the_browser_what_it_writes_in_python(tiny, serv
 
 @needs_tensorflow
 # explorer/src/engine/files.test.ts damages files in every way, without a browser.
-@pytest.mark.parametrize(
-    "change", ["altered", *map(long, ["cut", "missing", "manifest"])]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("change", ["altered", "cut", "missing", "manifest"])
 def test_a_file_that_is_not_the_exported_one_is_refused(tiny, served, tmp_path, change):
     page = tmp_path / "page"
     shutil.copytree(tiny[1], page)

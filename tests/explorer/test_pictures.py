@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from tests.harness import randomize
-from tests.marks import once
 from zoo.data import draw_formulas, draw_scenes, formulas
 from zoo.explorer.info import model_info
 from zoo.explorer.options import Options
@@ -24,6 +23,8 @@ from zoo.presets import find
 from zoo.text import Tokenizer, train_tokenizer
 
 Image = pytest.importorskip("PIL.Image", reason="images are read by Pillow")
+pytestmark = pytest.mark.once
+
 SHAPE = (16, 24, 3)  # whose grid is (2, 3)
 TEXTS = ["a red ring", "a blue star above a ring"]
 INFO = {"window": None, "card": {"data": [{"name": "scenes"}]}}
@@ -58,7 +59,7 @@ def array_of(url):
     return np.asarray(image), image.mode
 
 
-@pytest.fixture(scope="module", params=["soft", once("hard")])
+@pytest.fixture(scope="module", params=["soft", "hard"])
 def model(request):
     return Captioner(make_captioner(request.param), INFO)
 
@@ -67,9 +68,9 @@ def model(request):
     "options",
     [
         {"beam_size": 1},
-        once({"beam_size": 4, "n_best": 3}),
-        once({"beam_size": 3, "length_penalty": 0.0}),
-        once({"beam_size": 2, "n_best": 2, "max_length": 4}),
+        {"beam_size": 4, "n_best": 3},
+        {"beam_size": 3, "length_penalty": 0.0},
+        {"beam_size": 2, "n_best": 2, "max_length": 4},
     ],
 )
 def test_captions_are_those_of_caption(model, options):
@@ -94,7 +95,6 @@ def test_captions_are_those_of_caption(model, options):
         assert result["tree"]
 
 
-@pytest.mark.once
 def test_a_coverage_penalty_changes_nothing(model):
     plain = model.run(png(), Options(beam_size=2))
     penalized = model.run(png(), Options(beam_size=2, coverage_penalty=0.7))
@@ -118,7 +118,6 @@ def test_a_word_is_forced_and_attention_is_moved(model):
     assert before != after
 
 
-@pytest.mark.once
 def test_pictures_are_as_the_model_reads_them(model):
     loaded = model.loaded()
     assert (loaded["grid"], loaded["size"]) == ([2, 3], [16, 24])
@@ -127,7 +126,6 @@ def test_pictures_are_as_the_model_reads_them(model):
     np.testing.assert_array_equal(array_of(model.picture(png()))[0], wanted[0])
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("data", "draw"), [("scenes", draw_scenes), ("formulas", draw_formulas)]
 )
@@ -142,21 +140,18 @@ def test_examples_are_of_the_data_that_the_card_names(model, monkeypatch, data, 
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.once
 def test_a_bundled_captioner_has_examples(model, monkeypatch):
     info = model_info(find("show_attend_tell"), "show_attend_tell")
     monkeypatch.setattr(model, "info", info)
     assert len(model.loaded()["examples"]) == 6
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("card", [{}, {"data": []}, {"data": [{"name": "coco"}]}])
 def test_no_examples_where_the_data_are_unknown(model, monkeypatch, card):
     monkeypatch.setattr(model, "info", {**INFO, "card": card})
     assert model.loaded()["examples"] == []
 
 
-@pytest.mark.once
 def test_no_examples_of_formulas_without_matplotlib(model, monkeypatch):
     def missing(*_):
         raise ImportError("no matplotlib")
@@ -167,7 +162,6 @@ def test_no_examples_of_formulas_without_matplotlib(model, monkeypatch):
     assert model.loaded()["examples"] == []
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("form", ["JPEG", "WEBP"])
 def test_other_formats_are_read(model, form):
     array, _ = array_of(model.picture(png(form)))
@@ -177,7 +171,6 @@ def test_other_formats_are_read(model, form):
     np.testing.assert_allclose(*smooth, atol=8)
 
 
-@pytest.mark.once
 def test_grey_captioners_read_grey_pictures():
     model = Captioner(make_captioner(shape=(16, 16, 1)), INFO)
     array, mode = array_of(model.picture(png(mode="RGBA")))
@@ -186,7 +179,6 @@ def test_grey_captioners_read_grey_pictures():
     assert model.run(png(), Options())["translations"]
 
 
-@pytest.mark.once
 def test_captioners_of_other_channels_are_refused():
     task = make_captioner(shape=(16, 16, 4))
     with pytest.raises(ValueError, match="grey or RGB images. Received: one of 4"):
@@ -204,7 +196,6 @@ def header(width, height):
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("content", "message"),
     [

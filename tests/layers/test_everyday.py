@@ -116,7 +116,7 @@ def test_no_layer_is_left_out():
 
 # One of each kind; `check_layer` or a model's contract trains the others under each
 # backend, too.
-EACH = "AdditiveAttention HardAttention RecurrentStack TransformerDecoderLayer".split()
+EACH = ("AdditiveAttention", "HardAttention", "RecurrentStack")
 
 
 @pytest.mark.parametrize(

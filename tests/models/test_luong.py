@@ -218,6 +218,7 @@ def test_the_source_is_read_backwards():
     close(state[0], stepwise[0])
 
 
+@pytest.mark.once
 def test_preset_round_trip(tokenizer, tmp_path):
     import keras_hub
 

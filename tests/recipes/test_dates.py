@@ -78,6 +78,7 @@ def test_unseen_dates_come_out_right(name, tmp_path):
         check_pointing(name, zoo.load(tmp_path / "preset" / name))
 
 
+@pytest.mark.once
 def test_the_bundled_alignments_show_year_month_and_day():
     check_pointing("dates", zoo.load("dates"))
 

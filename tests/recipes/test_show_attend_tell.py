@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.harness import load_recipe
-from tests.marks import proved_under
+from tests.marks import long, proved_under
 from tests.recipes.few_steps import check_few_steps
 from zoo.data import draw_scenes
 
@@ -21,7 +21,7 @@ def test_the_tiny_recipe_learns(tmp_path):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("attention", ["soft", "hard"])
+@pytest.mark.parametrize("attention", ["soft", long("hard")])
 def test_a_few_steps_lower_the_loss_and_leave_a_preset(
     attention, tmp_path, monkeypatch
 ):

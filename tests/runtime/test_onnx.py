@@ -134,16 +134,16 @@ def test_a_process_without_keras_translates(export, alone):
     assert found == [task.translate(TEXTS, beam_size=beams) for beams in (1, 5)]
 
 
-def test_the_commands_take_an_export_without_keras(export, alone):
+def test_the_commands_take_an_export_without_keras(export, graphs, tasks, alone):  # noqa: F811
     translator, folder = export("luong_local")
-    tagger, tagging = export("birnn")
-    writer, writing = export("lstm")
+    tagger, writer = tasks["tagger"], tasks["language_model"]
+    tagging, writing = graphs("tagger", "onnx"), graphs("language_model", "onnx")
     texts = ["A dog runs.", "Two men sit."]
     runs = [
         ["translate", str(folder), *texts, "--beam", "3", "--replace-unknown"],
         ["translate", str(folder / "1"), texts[0], "--alignments", "--prefix=Ein"],
         ["tag", str(tagging), *texts],
-        ["generate", str(writing), "the company", "--max-length", "9"],
+        ["generate", str(writing), "a dog", "--max-length", "9"],
     ]
     lines = alone(COMMANDS, json.dumps(runs)).splitlines()
     wanted = translator.translate(texts, beam_size=3, replace_unknown=True)
@@ -156,7 +156,7 @@ def test_the_commands_take_an_export_without_keras(export, alone):
     ]
     tagged = [" ".join(map("/".join, row)) for row in tagger.tag(texts)]
     writer.compile(sampler="greedy")
-    written = writer.generate("the company", max_length=9)
+    written = writer.generate("a dog", max_length=9)
     assert lines[-3:] == [*tagged, written]
 
 

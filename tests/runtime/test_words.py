@@ -127,17 +127,18 @@ def test_a_long_text_is_scored_in_parts(export, name, form):
 def test_drawn_words_do_not_depend_on_the_batch(export):
     found = runtime.load(export("lstm")[1])
     options = {"max_length": 12, "temperature": 1.5, "seed": 3}
-    drawn = found.generate(TEXTS, **options)
-    assert drawn == found.generate(TEXTS, batch_size=5, **options)
+    texts = TEXTS[10:17]
+    drawn = found.generate(texts, **options)
+    assert drawn == found.generate(texts, batch_size=5, **options)
     assert len({found.generate("a", 12, top_k=9, seed=seed) for seed in range(4)}) > 2
-    assert drawn != found.generate(TEXTS, 12)
-    greedy = found.generate(TEXTS, 12)
-    assert found.generate(TEXTS, 12, top_k=1, temperature=3.0) == greedy
-    assert found.generate(TEXTS, 12, top_p=1e-9) == greedy
+    greedy = found.generate(texts, 12)
+    assert drawn != greedy
+    assert found.generate(texts, 12, top_k=1, temperature=3.0) == greedy
+    assert found.generate(texts, 12, top_p=1e-9) == greedy
     generator = np.random.default_rng(3)
     options["seed"] = generator
-    assert found.generate(TEXTS, **options) == drawn  # as the number 3, and goes on:
-    assert found.generate(TEXTS, **options) != drawn
+    assert found.generate(texts, **options) == drawn  # as the number 3, and goes on:
+    assert found.generate(texts, **options) != drawn
 
 
 def test_what_generate_refuses(export):

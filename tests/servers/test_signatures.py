@@ -105,12 +105,20 @@ def test_onnx_takes_no_texts_and_cuts_long_ones(onnx):
     assert found["translation"][0]
 
 
+@pytest.fixture(scope="module")
+def translator(saved):  # noqa: F811
+    return load_version(saved / "translator" / "1")
+
+
 @needs_tensorflow
 @pytest.mark.parametrize("name", ["translator", "language_model", "tagger"])
-def test_a_saved_model_answers_as_its_function(saved, name):  # noqa: F811
+def test_a_saved_model_answers_as_its_function(saved, name, request):  # noqa: F811
     import tensorflow as tf
 
-    signatures = load_version(saved / name / "1")
+    if name == "translator":
+        signatures = request.getfixturevalue(name)
+    else:
+        signatures = load_version(saved / name / "1")
     functions = tf.saved_model.load(str(saved / name / "1")).signatures
     assert set(signatures) == set(functions)
     for key, signature in signatures.items():
@@ -128,8 +136,8 @@ def test_a_saved_model_answers_as_its_function(saved, name):  # noqa: F811
 
 
 @needs_tensorflow
-def test_what_a_saved_model_refuses_is_the_requests_fault(saved):  # noqa: F811
-    score = load_version(saved / "translator" / "1")["score"]
+def test_what_a_saved_model_refuses_is_the_requests_fault(translator):
+    score = translator["score"]
     with pytest.raises(Refusal, match="equally many texts") as refused:
         score.run({"source": ["a"], "target": ["b", "c"]})
     assert refused.value.code == "INVALID_ARGUMENT"

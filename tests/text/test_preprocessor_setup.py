@@ -1,10 +1,6 @@
-"""Making, storing and loading preprocessors; and doing it all without TensorFlow."""
+"""Making, storing and loading preprocessors."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import keras_hub
@@ -103,50 +99,3 @@ def test_a_preset_without_a_preprocessor_gives_the_defaults(proto, tmp_path):
     revived = EmbedPreprocessor.from_preset(str(tmp_path))
     assert (revived.source_length, revived.target_length) == (128, 128)
     assert revived.tokenizer.proto == proto
-
-
-# === Without TensorFlow ===
-WITHOUT_TENSORFLOW = """
-import sys
-
-sys.modules["tensorflow"] = sys.modules["tensorflow_text"] = None  # not importable
-
-import keras
-import numpy as np
-from zoo.text import Tokenizer, TranslatorPreprocessor, train_tokenizer
-
-texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze schläft"]
-tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=28))
-preprocessor = TranslatorPreprocessor(tokenizer, 30, 30, source_end=True)
-
-rows = preprocessor.encode(["a dog sleeps", "", "\\ud800"])
-assert rows[0][-1] == 3 and rows[1:] == [[], []], rows
-assert preprocessor.decode(rows) == ["a dog sleeps", "", ""]
-
-x, y, weight = preprocessor({"source": texts[:2], "target": texts[2:]})
-assert x["source_ids"].shape == y.shape == weight.shape == (2, 30)
-assert preprocessor.decode(y) == texts[2:]
-outputs = preprocessor.generate_preprocess("a dog")
-assert outputs["source_ids"].shape == (8,)
-assert preprocessor.generate_postprocess(outputs["source_ids"]) == "a dog"
-
-config = keras.saving.serialize_keras_object(preprocessor)
-keras.saving.deserialize_keras_object(config)
-print(keras.config.backend(), "without", sys.modules["tensorflow"])
-"""
-
-
-def test_all_but_the_graphs_runs_without_tensorflow():
-    backend = keras.config.backend()
-    if backend == "tensorflow":
-        pytest.importorskip("jax")
-        backend = "jax"
-    result = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TENSORFLOW],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "KERAS_BACKEND": backend},
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == f"{backend} without None"

@@ -221,6 +221,7 @@ def test_what_a_backend_says_as_it_starts_is_shown_if_it_fails(
     assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "1"
 
 
+@pytest.mark.once
 def test_only_tensorflow_imports_tensorflow():
     """A command's process, which has all these settings and computes: KerasHub would
     import it wherever it is installed."""

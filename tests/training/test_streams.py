@@ -42,6 +42,7 @@ def test_batches_follow_each_other():
         StreamBatches([], 2, 4)
 
 
+@pytest.mark.once
 def test_an_lstmn_is_trained_so():
     model, batches = make("lstmn", rate=0.5)
     history = model.fit(batches, epochs=4, shuffle=False, verbose=0).history["loss"]

@@ -96,7 +96,8 @@ def test_its_gradients_are_the_steps(fusion, mask, starts, length):
         close(one, two)
 
 
-@pytest.mark.parametrize("dtype", ["mixed_bfloat16", once("mixed_float16")])
+@pytest.mark.once
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_loses_no_more_than_the_steps(dtype):
     inputs = RNG.normal(size=(3, 40, 8)).astype("float32")
 
