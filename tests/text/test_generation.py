@@ -36,6 +36,9 @@ def test_prompts():
     found = to_numpy(preprocessor.generate_preprocess(["a dog", ""], sequence_length=4))
     assert found["token_ids"].tolist() == [[3, 4, 5, 0], [3, 0, 0, 0]]
     assert found["padding_mask"].tolist() == [[1, 1, 1, 0], [1, 0, 0, 0]]
+    with pytest.warns(UserWarning, match="1 of 2 texts have more than 2 words"):
+        found = preprocessor.generate_preprocess(["a dog runs", ""], sequence_length=3)
+    assert to_numpy(found["token_ids"]).tolist() == [[3, 4, 5], [3, 0, 0]]
     ids = np.array([[3, 4, 5, 3, 6], [3, 1, 0, 2, 6]])
     mask = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], bool)
     outputs = {"token_ids": ids, "padding_mask": mask}

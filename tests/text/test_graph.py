@@ -138,7 +138,12 @@ def test_the_warning_is_only_for_texts_that_are_cut(tokenizer, capfd):
     preprocessor = TranslatorPreprocessor(tokenizer, source_length=5)
     encode = tf.function(preprocessor.encode_graph)
     capfd.readouterr()
-    encode(tf.constant(["she", "he"]))
+    longest = next(
+        text
+        for text in ("äöü a brown dog"[:size] for size in range(15))
+        if len(tokenizer.tokenize(text)) == 5
+    )
+    encode(tf.constant(["she", longest]))
     assert "Warning" not in capfd.readouterr().err
     ids = encode(tf.constant(["she", "äöü a brown dog"]))
     assert ids.shape[1] == 5
