@@ -58,6 +58,16 @@ class WithoutLogits(KeptValues, keras.Model):
     def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
+    def check_trainable(self) -> None:
+        """See `KeptValues`; a quantized output layer is no longer trainable, too.
+
+        Raises:
+            ValueError: for an output layer that has been quantized since.
+        """
+        if not self.task.backbone.has_plain_output:
+            self.task.backbone.output_weights()  # raises
+        super().check_trainable()
+
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.task.features(inputs, training=training)
 
