@@ -103,13 +103,14 @@ model = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
 model.save_to_preset(folder)
 expected = model.translate(texts, max_length=3)
 assert zoo.load(folder).translate(texts, max_length=3) == expected
-both = model.preprocessor
-x, y, weight = both({"source": texts[:2], "target": texts[2:]})
-assert both.decode(y) == texts[2:]
-assert both.encode(["", "\\ud800"]) == [[], []]
-outputs = both.generate_preprocess("a dog")
-assert both.generate_postprocess(outputs["source_ids"]) == "a dog"
-config = keras.saving.serialize_keras_object(both)
+preprocessor = model.preprocessor
+x, y, weight = preprocessor({"source": texts[:2], "target": texts[2:]})
+assert len(x["source_ids"]) == len(weight) == 2
+assert preprocessor.decode(y) == texts[2:] and preprocessor.decode([[]]) == [""]
+assert preprocessor.encode(["", "\\ud800"]) == [[], []]
+outputs = preprocessor.generate_preprocess("a dog")
+assert preprocessor.generate_postprocess(outputs["source_ids"]) == "a dog"
+config = keras.saving.serialize_keras_object(preprocessor)
 keras.saving.deserialize_keras_object(config)
 options = ["--preset", folder, "--beam", "2", "--alignments"]
 assert main(["translate", *options, "cat"]) == 0
@@ -121,7 +122,7 @@ assert not {"tensorflow", "tensorflow_text"} & set(sys.modules)
     keras.backend.backend() == "tensorflow", reason="about the other backends"
 )
 def test_everything_works_without_tensorflow(tmp_path):
-    """Save, load and translate with SentencePiece, from Python and the command."""
+    """Preprocess, save, load and translate, from Python and the command."""
     out = python(
         BLOCK_TENSORFLOW + SAVE_LOAD_TRANSLATE,
         str(tmp_path / "preset"),

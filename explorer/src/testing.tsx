@@ -14,7 +14,7 @@ let root: HTMLElement;
 Object.defineProperty(document, "compatMode", { value: "CSS1Compat" });
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // nobody waits for them
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // no test waits in real time
   document.body.innerHTML = "";
   root = document.body.appendChild(document.createElement("div"));
 });
@@ -45,7 +45,7 @@ async function wait(milliseconds: number) {
   await vi.advanceTimersByTimeAsync(milliseconds);
 }
 
-/** Until nothing is loading, stale or waiting. */
+/** Until nothing is loading, stale or waiting; formulas may still be drawn. */
 export async function settle() {
   await act(() => wait(60));
   await until(async () => {

@@ -114,8 +114,7 @@ def test_no_layer_is_left_out():
     assert named | PARTS | IMAGES == set(layers.__all__)
 
 
-# One of each kind; `check_layer` or a model's contract trains the others under each
-# backend, too.
+# `check_layer` or a model's contract trains the others under each backend, too.
 EACH = ("AdditiveAttention", "HardAttention", "RecurrentStack")
 
 

@@ -134,10 +134,10 @@ def test_a_process_without_keras_translates(export, alone):
     assert found == [task.translate(TEXTS, beam_size=beams) for beams in (1, 5)]
 
 
-def test_the_commands_take_an_export_without_keras(export, graphs, tasks, alone):  # noqa: F811
+def test_the_commands_take_an_export_without_keras(export, graphs, tasks, alone):
     translator, folder = export("luong_local")
-    tagger, writer = tasks["tagger"], tasks["language_model"]
-    tagging, writing = graphs("tagger", "onnx"), graphs("language_model", "onnx")
+    tagger, tagging = export("birnn")
+    writer, writing = tasks["language_model"], graphs("language_model", "onnx")
     texts = ["A dog runs.", "Two men sit."]
     runs = [
         ["translate", str(folder), *texts, "--beam", "3", "--replace-unknown"],
@@ -155,9 +155,8 @@ def test_the_commands_take_an_export_without_keras(export, graphs, tasks, alone)
         line.rstrip() for line in drawn
     ]
     tagged = [" ".join(map("/".join, row)) for row in tagger.tag(texts)]
-    writer.compile(sampler="greedy")
     written = writer.generate("a dog", max_length=9)
-    assert lines[-3:] == [*tagged, written]
+    assert written != "a dog" and lines[-3:] == [*tagged, written]
 
 
 # === Folders ===

@@ -1,3 +1,4 @@
+import functools
 import subprocess
 import sys
 import types
@@ -106,19 +107,16 @@ def test_onnx_takes_no_texts_and_cuts_long_ones(onnx):
 
 
 @pytest.fixture(scope="module")
-def translator(saved):  # noqa: F811
-    return load_version(saved / "translator" / "1")
+def loaded(saved):  # noqa: F811
+    return functools.cache(lambda name: load_version(saved / name / "1"))
 
 
 @needs_tensorflow
 @pytest.mark.parametrize("name", ["translator", "language_model", "tagger"])
-def test_a_saved_model_answers_as_its_function(saved, name, request):  # noqa: F811
+def test_a_saved_model_answers_as_its_function(saved, loaded, name):  # noqa: F811
     import tensorflow as tf
 
-    if name == "translator":
-        signatures = request.getfixturevalue(name)
-    else:
-        signatures = load_version(saved / name / "1")
+    signatures = loaded(name)
     functions = tf.saved_model.load(str(saved / name / "1")).signatures
     assert set(signatures) == set(functions)
     for key, signature in signatures.items():
@@ -136,8 +134,8 @@ def test_a_saved_model_answers_as_its_function(saved, name, request):  # noqa: F
 
 
 @needs_tensorflow
-def test_what_a_saved_model_refuses_is_the_requests_fault(translator):
-    score = translator["score"]
+def test_what_a_saved_model_refuses_is_the_requests_fault(loaded):
+    score = loaded("translator")["score"]
     with pytest.raises(Refusal, match="equally many texts") as refused:
         score.run({"source": ["a"], "target": ["b", "c"]})
     assert refused.value.code == "INVALID_ARGUMENT"

@@ -59,10 +59,11 @@ class WithoutLogits(KeptValues, keras.Model):
         self.built = True
 
     def check_trainable(self) -> None:
-        """See `KeptValues`; a quantized output layer is no longer trainable, too.
+        """See `KeptValues`; what is quantized is named before what is frozen by it.
 
         Raises:
-            ValueError: for an output layer that has been quantized since.
+            ValueError: if the output layer has been quantized since, or any layer to
+                float8, or if layers have been frozen or freed.
         """
         if not self.task.backbone.has_plain_output:
             self.task.backbone.output_weights()  # raises
