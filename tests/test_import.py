@@ -103,12 +103,15 @@ model = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
 model.save_to_preset(folder)
 expected = model.translate(texts, max_length=3)
 assert zoo.load(folder).translate(texts, max_length=3) == expected
-preprocessor = model.preprocessor
+preprocessor = LuongPreprocessor(tokenizer, 30, 30, source_end=True)
+rows = preprocessor.encode(["a dog", "", "\\ud800"])
+assert rows[0][-1] == 3 and rows[1:] == [[], []], rows
+assert preprocessor.decode(rows) == ["a dog", "", ""]
 x, y, weight = preprocessor({"source": texts[:2], "target": texts[2:]})
-assert len(x["source_ids"]) == len(weight) == 2
-assert preprocessor.decode(y) == texts[2:] and preprocessor.decode([[]]) == [""]
-assert preprocessor.encode(["", "\\ud800"]) == [[], []]
+assert x["source_ids"].shape == y.shape == weight.shape == (2, 30)
+assert preprocessor.decode(y) == texts[2:]
 outputs = preprocessor.generate_preprocess("a dog")
+assert outputs["source_ids"].shape == (8,)
 assert preprocessor.generate_postprocess(outputs["source_ids"]) == "a dog"
 config = keras.saving.serialize_keras_object(preprocessor)
 keras.saving.deserialize_keras_object(config)

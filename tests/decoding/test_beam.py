@@ -173,7 +173,9 @@ def test_limits_and_steps_have_defaults_and_no_gradient_is_kept():
     assert ids.shape == (2, 2, 20)
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="its graphs")
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="only its graphs have unknown sizes"
+)
 def test_steps_must_be_given_where_lengths_are_unknown():
     import tensorflow as tf
 

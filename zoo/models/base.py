@@ -304,7 +304,21 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
         """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
 
         Raises:
-            ValueError: if the output layer is quantized.
+            ValueError: see `check_plain_output`.
+        """
+        self.check_plain_output()
+        if self.output_layer is None:
+            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
+        else:
+            kernel, bias = self.output_layer.kernel, self.output_layer.bias
+        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
+        return cast_weights(kernel, self.compute_dtype), bias
+
+    def check_plain_output(self) -> None:
+        """Refuses a model without `output_weights`.
+
+        Raises:
+            ValueError: if the output layer is quantized, or any layer is float8.
         """
         if not self.has_plain_output:
             raise ValueError(
@@ -313,12 +327,6 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
                 f"Received: {type(self).__name__}, "
                 f"{self.output_or_embedding.quantization_mode}"
             )
-        if self.output_layer is None:
-            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
-        else:
-            kernel, bias = self.output_layer.kernel, self.output_layer.bias
-        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
-        return cast_weights(kernel, self.compute_dtype), bias
 
     @property
     def has_plain_output(self) -> bool:

@@ -65,8 +65,7 @@ class WithoutLogits(KeptValues, keras.Model):
             ValueError: if the output layer has been quantized since, or any layer to
                 float8, or if layers have been frozen or freed.
         """
-        if not self.task.backbone.has_plain_output:
-            self.task.backbone.output_weights()  # raises
+        self.task.backbone.check_plain_output()
         super().check_trainable()
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
