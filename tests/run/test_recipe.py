@@ -330,6 +330,7 @@ def test_the_identity_is_repeatable_and_goes_through_json():
         {"vocabulary_size": 31},
         {"buckets": 9},
         {"pairs": 7},
+        {"sampling": 0.2},
         {"optimizer": sgd(0.3)},
         {"optimizer": lambda steps, epochs: keras.optimizers.Adam(1e-3)},
     ],
@@ -358,6 +359,11 @@ def test_the_same_optimizer_is_no_change():
 def test_the_number_of_epochs_may_be_changed_on_the_way():
     changes = {"epochs": 6, "patience": 2, "average": {"keep": 3}, "samples": 1}
     assert identity(**changes) == identity()
+
+
+def test_an_option_that_is_off_is_not_part_of_the_identity():
+    # So that a run begun before there was the option can be resumed.
+    assert "sampling" not in identity()["settings"]
 
 
 # === Every recipe ===

@@ -1,4 +1,4 @@
-"""Noise, plateau, averages and accumulation: all in one run, and through a resume."""
+"""Noise, other pieces, plateau, averages, accumulation: in one run, and resumed."""
 
 import csv
 import dataclasses
@@ -40,6 +40,7 @@ SCALE = Scale(
     buckets=1,
     pairs=40,  # 5 batches an epoch, 2 an update
     average={"keep": 2, "which": "best"},
+    sampling=0.1,
     samples=1,
 )
 RECIPE = translation_recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCALE})

@@ -1,12 +1,11 @@
 import collections
-import itertools
 import random
 
+import keras
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from zoo.text import SubwordSampling, Tokenizer, train_tokenizer
 from zoo.training import ArrayBatches, PairBatches, choose_buckets
 
 pytestmark = pytest.mark.backend_free
@@ -268,46 +267,82 @@ def test_shards_that_make_no_sense_are_refused(pairs, arguments, message):
 # === Buckets ===
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    sizes=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1),
-    count=st.integers(1, 6),
-    multiple=st.integers(1, 8),
-)
-def test_every_pair_fits_into_one_of_few_buckets(sizes, count, multiple):
-    buckets = choose_buckets(sizes, count, multiple)
-    assert 1 <= len(buckets) <= count
-    assert buckets == sorted(set(buckets))
-    for source, target in sizes:
-        assert any(source <= s and target <= t for s, t in buckets)
-    for side in (0, 1):
-        longest = max(size[side] for size in sizes)
-        assert all(bucket[side] % multiple == 0 for bucket in buckets)
-        assert max(bucket[side] for bucket in buckets) < longest + multiple
-
-
-def test_one_bucket_holds_the_longest_of_both_sides():
-    assert choose_buckets([(3, 9), (10, 2)], count=1) == [(10, 9)]
-    assert choose_buckets([(3, 9), (10, 2)], count=1, multiple=4) == [(12, 12)]
-
-
-def test_two_clusters_get_a_bucket_each():
-    sizes = list(itertools.product((3, 4), (5, 6))) + [(30, 31), (29, 32)]
-    assert choose_buckets(sizes, count=2) == [(4, 6), (30, 32)]
-
-
-def test_a_padded_target_position_costs_more_than_a_source_position():
-    # (5, 5) joins (9, 4): 4 positions of a source and 1 of a target are padded. With
-    # (4, 8) it would be 1 of a source and 3 of a target, which are fewer.
-    assert choose_buckets([(5, 5), (9, 4), (4, 8)], count=2) == [(4, 8), (9, 5)]
-
-
 def test_a_pair_goes_into_the_smallest_bucket_that_holds_it():
     batches = PairBatches(
         [[4] * 3, [5] * 7], [[4] * 3, [5] * 3], batch_size=1, buckets=[(8, 8), (4, 4)]
     )
     shapes = {batches[i][0]["source_ids"].shape[1] for i in range(len(batches))}
     assert shapes == {4, 8}
+
+
+# === Other pieces in each epoch ===
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    """A tokenizer, and pairs of sentences by their ids."""
+    words = (
+        "ein eine einer hund hunde hunden rennt rennen durch den schnee wald walden "
+        "katze katzen schlafen springen schläft springt"
+    ).split()
+    rng = random.Random(1)
+    texts = [" ".join(rng.choices(words, k=rng.randint(1, 6))) for _ in range(60)]
+    tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=43))
+    ids = tokenizer.tokenize(texts)
+    return tokenizer, ids[:30], ids[30:]
+
+
+def sampling_batches(sampled, **options):
+    tokenizer, sources, targets = sampled
+    sampling = SubwordSampling(tokenizer.proto, alpha=0.0)
+    options = {"batch_size": 8, "buckets": 3, "seed": 1, **options}
+    return PairBatches(sources, targets, sampling=sampling, **options)
+
+
+def test_each_epoch_has_the_same_pairs_in_other_pieces(sampled):
+    tokenizer, sources, targets = sampled
+    batches, count = sampling_batches(sampled), 0
+    texts = collections.Counter(
+        zip(tokenizer.detokenize(sources), tokenizer.detokenize(targets), strict=True)
+    )
+    epochs = []
+    for epoch in range(3):
+        batches.set_epoch(epoch)
+        epochs.append(pairs_of(batches))
+        assert texts == collections.Counter(
+            tuple(map(tokenizer.detokenize, pair)) for pair in epochs[-1]
+        )
+        count += sum(batches[i][2].sum() for i in range(len(batches)))
+    assert epochs[0] != epochs[1]
+    other = [pair for pair in epochs[0] if pair[0] not in sources]
+    assert len(other) > 15  # of 30
+    assert abs(count / 3 - batches.tokens) < 0.1 * batches.tokens
+
+
+def test_a_resumed_epoch_draws_the_same_pieces(sampled):
+    batches, resumed = sampling_batches(sampled), sampling_batches(sampled)
+    batches.set_epoch(2)
+    resumed.set_epoch(2, start=3)
+    rest = [batches[i] for i in range(3, len(batches))]
+    assert len(rest) == len(resumed) > 0
+    for one, other in zip(rest, map(resumed.__getitem__, range(9)), strict=False):
+        for a, b in zip(*map(keras.tree.flatten, (one, other)), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_processes_draw_the_same_pieces(sampled):
+    whole = sampling_batches(sampled)
+    parts = [sampling_batches(sampled) for _ in range(2)]
+    for process, part in enumerate(parts):
+        part.shard(process, 2)
+    for index in range(len(whole)):
+        both = np.concatenate([part[index][1] for part in parts])
+        np.testing.assert_array_equal(both, whole[index][1])
+
+
+def test_sampling_without_a_seed_is_refused(sampled):
+    with pytest.raises(ValueError, match="seed=None"):
+        sampling_batches(sampled, seed=None)
 
 
 # === What is refused ===
@@ -329,11 +364,6 @@ def test_a_pair_goes_into_the_smallest_bucket_that_holds_it():
 def test_what_makes_no_batches_is_refused(sources, targets, options, message):
     with pytest.raises(ValueError, match=f"Received.*{message}"):
         PairBatches(sources, targets, **options)
-
-
-def test_buckets_for_nothing_are_refused():
-    with pytest.raises(ValueError, match="empty"):
-        choose_buckets([])
 
 
 # === Arrays ===

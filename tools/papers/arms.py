@@ -236,7 +236,13 @@ def digest(name) -> str:
     """A digest of an arm's choices and of how it is measured: runs of one digest may
     stand together."""
     arm = ARMS[name]
-    parts = [arm.recipe().name, plain(choices(name)), arm.kind, arm.scale]
+    # A new option that is off leaves the digests as they are.
+    settings = {
+        option: value
+        for option, value in plain(choices(name)).items()
+        if value is not None or option == "patience"  # which was there from the first
+    }
+    parts = [arm.recipe().name, settings, arm.kind, arm.scale]
     parts += [arm.beams, arm.attends]
     if arm.kind == "language model":
         parts += [SEGMENT, BLOCK]

@@ -277,7 +277,8 @@ def _vocabulary(captions):
 
 def _batches(settings, images, rows, seed):
     from zoo.text.rows import END_ID, START_ID, pad_rows
-    from zoo.training.batching import ArrayBatches, group_by_length
+    from zoo.training.batching import ArrayBatches
+    from zoo.training.buckets import group_by_length
 
     parts = []
     lengths = [len(row) + 1 for row in rows]

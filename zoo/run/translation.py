@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from zoo.data.languages import direction_name
 from zoo.data.store import RaggedIds
 from zoo.evaluation import (
@@ -27,9 +25,9 @@ from zoo.run.fine_tuning import (
 from zoo.run.parallel import NamedCorpora, UserPairs
 from zoo.run.report import write_report
 from zoo.run.run import Run
-from zoo.text import Tokenizer, train_tokenizer
+from zoo.text import SubwordSampling, Tokenizer, train_tokenizer
 from zoo.training.averaging import EpochWeights, average_weights
-from zoo.training.batching import PairBatches, choose_buckets
+from zoo.training.batching import PairBatches
 from zoo.training.callbacks import Monitor, TensorBoard
 from zoo.training.checkpoint import CheckpointError, load_weights, read_state
 from zoo.training.distribute import SingleDevice
@@ -140,12 +138,15 @@ class Translation:
                 f"Received: max_length={length}"
             )
         sources, targets = RaggedIds.of(sources), RaggedIds.of(targets)
-        sizes = np.stack([sources.lengths, targets.lengths + 1], axis=1)
+        alpha, sampling = self.scale.sampling, None
+        if alpha is not None:
+            sampling = SubwordSampling(self.proto, alpha)
         self.batches = PairBatches(
             sources,
             targets,
             seed=self.run.seed,
-            buckets=choose_buckets(sizes, self.scale.buckets),
+            buckets=self.scale.buckets,
+            sampling=sampling,
             **self.scale.batch,
         )
         self.run.say(

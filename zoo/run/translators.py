@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from zoo.checks import zero_or_above
 from zoo.run.card_metadata import SPELLED, UNLIKE, of_tatoeba
 from zoo.run.config import ConfigurationError
 from zoo.run.recipe import (
@@ -48,6 +49,8 @@ class Scale:
         average: arguments of `EpochWeights`, such as `{"keep": 5, "which": "last"}`:
             the preset then has the average of these epochs' weights, not the best
             epoch's.
+        sampling: α of `zoo.text.SubwordSampling`, which cuts words into other pieces in
+            each epoch; None for the likeliest pieces always.
         samples: translations shown and kept after each epoch, for each validation set.
         source, target: languages of the corpora.
         allow_newer: whether a newer snapshot of a changing source is accepted; see
@@ -69,6 +72,7 @@ class Scale:
     buckets: int = 14
     pairs: int = 0
     average: dict[str, Any] = dataclasses.field(default_factory=dict)
+    sampling: float | None = None
     samples: int = 3
     pieces: Literal["unigram", "char"] = "unigram"
     source: str = "en"
@@ -79,6 +83,13 @@ class Scale:
         least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
         least |= {"patience": 1, "pairs": 0, "samples": 0}
         at_least(self, **least)
+        if self.sampling is not None:
+            zero_or_above("sampling", self.sampling)
+            if self.pieces != "unigram":
+                raise ValueError(
+                    "`sampling` needs pieces of a unigram model. "
+                    f"Received: pieces={self.pieces!r}, sampling={self.sampling}"
+                )
         for name, repeats in self.corpora:
             if repeats < 1:
                 raise ValueError(
@@ -126,7 +137,7 @@ def translation_recipe(
         ),
         "batch": ClassArguments(
             importer("zoo.training", "PairBatches"),
-            reserved=("seed", "buckets"),
+            reserved=("seed", "buckets", "sampling"),
             alternatives=("batch_tokens", "batch_size"),
         ),
         "loss": ClassArguments(importer("zoo.training", "SmoothedCrossEntropy")),

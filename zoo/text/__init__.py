@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from zoo.text.captions import CaptionPreprocessor
     from zoo.text.generation import WordPreprocessor
     from zoo.text.preprocessor import TranslatorPreprocessor
+    from zoo.text.sampling import SubwordSampling
     from zoo.text.sentiment import SentimentPreprocessor
     from zoo.text.tagging import split_words
     from zoo.text.tags import TaggerPreprocessor
@@ -26,6 +27,7 @@ __getattr__, __dir__, _lazy = lazy_loader.attach(
         "captions": ["CaptionPreprocessor"],
         "generation": ["WordPreprocessor"],
         "preprocessor": ["TranslatorPreprocessor"],
+        "sampling": ["SubwordSampling"],
         "sentiment": ["SentimentPreprocessor"],
         "tagging": ["split_words"],
         "tags": ["TaggerPreprocessor"],

@@ -10,12 +10,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "augmentation": ["ScheduledSampling", "WordDropout"],
         "averaging": ["EpochWeights", "average_weights"],
-        "batching": [
-            "ArrayBatches",
-            "PairBatches",
-            "choose_buckets",
-            "group_by_length",
-        ],
+        "batching": ["ArrayBatches", "PairBatches"],
+        "buckets": ["choose_buckets", "group_by_length"],
         "callbacks": ["Checkpoint", "Monitor", "Plateau", "Progress"],
         "checkpoint": ["CheckpointError", "load_state", "save_state"],
         "compiling": ["compile_for_training"],

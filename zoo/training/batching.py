@@ -9,98 +9,9 @@ import numpy as np
 
 from zoo.checks import positive
 from zoo.data.store import RaggedIds
+from zoo.text.sampling import SubwordSampling
 from zoo.text.tokenizer import END_ID, START_ID
-
-# A padded target position costs about as much as this many padded source positions: the
-# decoder and the softmax take most of a step.
-TARGET_COST = 2.5
-
-
-def choose_buckets(
-    sizes: Sequence[tuple[int, int]] | np.ndarray, count: int = 14, multiple: int = 1
-) -> list[tuple[int, int]]:
-    """Chooses padded shapes for a set of sentence pairs.
-
-    Starts from every shape that occurs and joins the two whose union pads least, where
-    a target position counts as `TARGET_COST` source positions, until `count` are left.
-
-    Args:
-        sizes: list of (source length, target length), or an array `(N, 2)`.
-        count: number of shapes; each costs one compilation.
-        multiple: lengths are rounded up to a multiple of this, which is doubled as long
-            as there are more than 2,000 shapes.
-
-    Returns:
-        Sorted list of (source length, target length); every pair fits into one.
-
-    Example:
-        >>> choose_buckets([(3, 4), (3, 5), (9, 9)], count=2)
-        [(3, 5), (9, 9)]
-    """
-    sizes = np.asarray(sizes)
-    if not len(sizes):
-        raise ValueError("`sizes` must not be empty. Received: an empty list")
-    while True:
-        shapes, _, numbers = _distinct(-(-sizes // multiple) * multiple)
-        if len(shapes) <= 2000:  # joining them takes cubic time
-            break
-        multiple *= 2
-    shapes, numbers = shapes.astype("float64"), numbers.astype("float64")
-    prices = np.array([1.0, TARGET_COST])
-    gone = np.zeros(len(shapes), bool)
-
-    def costs(row):
-        """The padding that joining shape `row` with each other shape costs."""
-        union = np.maximum(shapes[row], shapes)
-        cost = numbers[row] * ((union - shapes[row]) @ prices)
-        cost += numbers * ((union - shapes) @ prices)
-        cost[gone] = np.inf
-        cost[row] = np.inf
-        return cost
-
-    table = np.stack([costs(row) for row in range(len(shapes))])
-    for _ in range(len(shapes) - count):
-        one, other = np.unravel_index(table.argmin(), table.shape)
-        shapes[one] = np.maximum(shapes[one], shapes[other])
-        numbers[one] += numbers[other]
-        gone[other] = True
-        table[other] = table[:, other] = np.inf
-        table[one] = table[:, one] = costs(one)
-    return sorted((int(s), int(t)) for s, t in shapes[~gone])
-
-
-def _distinct(sizes):
-    """The distinct rows of `(N, 2)`, sorted; which of them each is; their numbers."""
-    unit = int(sizes[:, 1].max()) + 1
-    cells = sizes[:, 0].astype("int64") * unit + sizes[:, 1]
-    distinct = np.unique(cells)
-    # `np.unique` itself would take several times the memory for these.
-    places = np.searchsorted(distinct, cells)
-    return np.stack(np.divmod(distinct, unit), axis=1), places, np.bincount(places)
-
-
-def group_by_length(
-    lengths: Sequence[int], count: int = 8
-) -> list[tuple[int, list[int]]]:
-    """Groups sequences by length, for a few padded shapes.
-
-    Args:
-        lengths: the lengths.
-        count: maximum number of groups; see `choose_buckets`.
-
-    Returns:
-        List of (padded length, rows): the places in `lengths` of the sequences that
-        fit into this length and no shorter one.
-
-    Example:
-        >>> group_by_length([3, 9, 2, 10], count=2)
-        [(3, [0, 2]), (10, [1, 3])]
-    """
-    shapes = [length for length, _ in choose_buckets([(n, 1) for n in lengths], count)]
-    groups: dict[int, list[int]] = {shape: [] for shape in shapes}
-    for row, length in enumerate(lengths):
-        groups[next(shape for shape in shapes if shape >= length)].append(row)
-    return list(groups.items())
+from zoo.training.buckets import TARGET_COST, choose_buckets, distinct
 
 
 class PairBatches(keras.utils.PyDataset):
@@ -121,11 +32,21 @@ class PairBatches(keras.utils.PyDataset):
         batch_tokens: target positions of a batch, padding included.
         batch_size: sentences of a batch; instead of `batch_tokens`.
         seed: seed of the order; None keeps the batches sorted by bucket.
-        buckets: shapes from `choose_buckets`; chosen from the data by default.
+        buckets: the number of shapes, which are chosen from the data by
+            `choose_buckets`; or the shapes.
+        sampling: a `zoo.text.SubwordSampling`, which draws the pieces of both sides
+            anew in each epoch. A pair's bucket has room for pieces two standard
+            deviations above their mean; a sentence that is drawn longer keeps its
+            likeliest pieces.
+
+    Attributes:
+        tokens: real target tokens of an epoch; with `sampling` their mean.
+        padding: share of the target positions that are padding.
 
     Raises:
-        ValueError: if the sides differ in length, are empty, or if not exactly one of
-            `batch_tokens` and `batch_size` is given.
+        ValueError: if the sides differ in length, are empty, if not exactly one of
+            `batch_tokens` and `batch_size` is given, or if there is `sampling` without
+            a seed.
 
     Example:
         >>> batches = PairBatches([[4, 5], [6]], [[7], [8, 9]], batch_size=2,
@@ -144,10 +65,16 @@ class PairBatches(keras.utils.PyDataset):
         batch_tokens: int | None = None,
         batch_size: int | None = None,
         seed: int | None = None,
-        buckets: Sequence[tuple[int, int]] | None = None,
+        buckets: Sequence[tuple[int, int]] | int = 14,
+        sampling: SubwordSampling | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        if sampling is not None and seed is None:
+            raise ValueError(
+                "`sampling` needs a seed, or a resumed run would draw other pieces. "
+                "Received: seed=None"
+            )
         if len(sources) != len(targets) or not len(sources):
             raise ValueError(
                 "`sources` and `targets` must be of equal length and not empty. "
@@ -164,10 +91,11 @@ class PairBatches(keras.utils.PyDataset):
             batch_tokens = positive("batch_tokens", batch_tokens)
         self.seed = seed
         self._sources, self._targets = RaggedIds.of(sources), RaggedIds.of(targets)
-        lengths = self._sources.lengths, self._targets.lengths + 1
-        sizes = np.stack(lengths, axis=1)
-        self.buckets = buckets or choose_buckets(sizes)
-        self.tokens = int(lengths[1].sum())  # real target tokens of an epoch
+        self._sampling = sampling
+        sizes, self.tokens = self._measure()
+        if isinstance(buckets, int):
+            buckets = choose_buckets(sizes, positive("buckets", buckets))
+        self.buckets = buckets
         self._members = self._sort(sizes)
         self._rows = {
             (s, t): (len(rows), batch_size or max(8, (batch_tokens or 0) // t // 8 * 8))
@@ -178,9 +106,22 @@ class PairBatches(keras.utils.PyDataset):
         self._part, self._multiple = (0, 1), 1
         self.set_epoch(0)
 
+    def _measure(self):
+        """The positions that pairs take at most, `(N, 2)`, and an epoch's tokens."""
+        means, sizes = [], []
+        for side in (self._sources, self._targets):
+            mean = longest = side.lengths
+            if self._sampling is not None:
+                mean, deviation = self._sampling.lengths(side)
+                longest = np.maximum(longest, np.rint(mean + 2 * deviation))
+            means.append(mean)
+            sizes.append(longest.astype("int32"))
+        sizes[1] = sizes[1] + 1  # the end token
+        return np.stack(sizes, axis=1), round(float(means[1].sum())) + len(sizes[1])
+
     def _sort(self, sizes):
         """The rows of each bucket, in buckets' order."""
-        cells, places, _ = _distinct(sizes)
+        cells, places, _ = distinct(sizes)
         buckets = sorted(self.buckets)
         cheapest = []
         for s, t in cells.tolist():
@@ -253,6 +194,7 @@ class PairBatches(keras.utils.PyDataset):
                 (bucket, height, rows[i : i + height]) for i in range(0, count, height)
             ]
         self._order, self.start = _ordered(order, rng)[start:], start
+        self._epoch = epoch
 
     def __len__(self) -> int:
         return len(self._order)
@@ -261,11 +203,15 @@ class PairBatches(keras.utils.PyDataset):
         bucket, height, rows = self._order[index]
         process, processes = self._part
         height = -(-height // self._multiple) * self._multiple // processes
-        rows = rows[process * height : (process + 1) * height]
+        part = slice(process * height, (process + 1) * height)
         width, length = bucket
-        source = self._sources.take(rows, width)
-        labels = self._targets.take(rows, length)
-        ends = self._targets.lengths[rows]
+        sources, targets = self._sources, self._targets
+        if self._sampling is not None:  # of all rows: each process draws the same
+            sources, targets = self._draw(index, bucket, rows)
+            rows = np.arange(len(rows))
+        rows = rows[part]
+        source, labels = sources.take(rows, width), targets.take(rows, length)
+        ends = targets.lengths[rows]
         target = np.empty_like(labels)
         target[:, 0] = START_ID
         target[:, 1:] = labels[:, :-1]
@@ -277,6 +223,16 @@ class PairBatches(keras.utils.PyDataset):
                 for array in (source, target, labels, weights)
             )
         return {"source_ids": source, "target_ids": target}, labels, weights
+
+    def _draw(self, index, bucket, rows):
+        """The rows of a batch, in other pieces."""
+        rng = np.random.default_rng((self.seed, self._epoch, self.start + index))
+        width, length = bucket
+        drawn = []
+        for ids, limit in ((self._sources, width), (self._targets, length - 1)):
+            found = [(self._sampling(ids[row], rng), ids[row]) for row in rows]
+            drawn.append([new if len(new) <= limit else old for new, old in found])
+        return map(RaggedIds.of, drawn)
 
 
 class ArrayBatches(keras.utils.PyDataset):

@@ -1,0 +1,104 @@
+"""A few padded shapes for sequences of many lengths."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+# A padded target position costs about as much as this many padded source positions: the
+# decoder and the softmax take most of a step.
+TARGET_COST = 2.5
+
+
+def choose_buckets(
+    sizes: Sequence[tuple[int, int]] | np.ndarray, count: int = 14, multiple: int = 1
+) -> list[tuple[int, int]]:
+    """Chooses padded shapes for a set of sentence pairs.
+
+    Starts from every shape that occurs and joins the two whose union pads least, where
+    a target position counts as `TARGET_COST` source positions, until `count` are left.
+
+    Args:
+        sizes: list of (source length, target length), or an array `(N, 2)`.
+        count: number of shapes; each costs one compilation.
+        multiple: lengths are rounded up to a multiple of this, which is doubled as long
+            as there are more than 2,000 shapes.
+
+    Returns:
+        Sorted list of (source length, target length); every pair fits into one.
+
+    Example:
+        >>> choose_buckets([(3, 4), (3, 5), (9, 9)], count=2)
+        [(3, 5), (9, 9)]
+    """
+    sizes = np.asarray(sizes)
+    if not len(sizes):
+        raise ValueError("`sizes` must not be empty. Received: an empty list")
+    while True:
+        shapes, _, numbers = distinct(-(-sizes // multiple) * multiple)
+        if len(shapes) <= 2000:  # joining them takes cubic time
+            break
+        multiple *= 2
+    shapes, numbers = shapes.astype("float64"), numbers.astype("float64")
+    prices = np.array([1.0, TARGET_COST])
+    gone = np.zeros(len(shapes), bool)
+
+    def costs(row):
+        """The padding that joining shape `row` with each other shape costs."""
+        union = np.maximum(shapes[row], shapes)
+        cost = numbers[row] * ((union - shapes[row]) @ prices)
+        cost += numbers * ((union - shapes) @ prices)
+        cost[gone] = np.inf
+        cost[row] = np.inf
+        return cost
+
+    table = np.stack([costs(row) for row in range(len(shapes))])
+    for _ in range(len(shapes) - count):
+        one, other = np.unravel_index(table.argmin(), table.shape)
+        shapes[one] = np.maximum(shapes[one], shapes[other])
+        numbers[one] += numbers[other]
+        gone[other] = True
+        table[other] = table[:, other] = np.inf
+        table[one] = table[:, one] = costs(one)
+    return sorted((int(s), int(t)) for s, t in shapes[~gone])
+
+
+def distinct(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the distinct rows of an int array, sorted, and how they are distributed.
+
+    Args:
+        sizes: `(N, 2)`.
+
+    Returns:
+        `(rows, places, numbers)`: the D distinct rows `(D, 2)`; which of them each of
+        the N is, `(N,)`; and how often each occurs, `(D,)`.
+    """
+    unit = int(sizes[:, 1].max()) + 1
+    cells = sizes[:, 0].astype("int64") * unit + sizes[:, 1]
+    found = np.unique(cells)
+    # `np.unique` itself would take several times the memory for these.
+    places = np.searchsorted(found, cells)
+    return np.stack(np.divmod(found, unit), axis=1), places, np.bincount(places)
+
+
+def group_by_length(
+    lengths: Sequence[int], count: int = 8
+) -> list[tuple[int, list[int]]]:
+    """Groups sequences by length, for a few padded shapes.
+
+    Args:
+        lengths: the lengths.
+        count: maximum number of groups; see `choose_buckets`.
+
+    Returns:
+        List of (padded length, rows): the places in `lengths` of the sequences that
+        fit into this length and no shorter one.
+
+    Example:
+        >>> group_by_length([3, 9, 2, 10], count=2)
+        [(3, [0, 2]), (10, [1, 3])]
+    """
+    shapes = [length for length, _ in choose_buckets([(n, 1) for n in lengths], count)]
+    groups: dict[int, list[int]] = {shape: [] for shape in shapes}
+    for row, length in enumerate(lengths):
+        groups[next(shape for shape in shapes if shape >= length)].append(row)
+    return list(groups.items())
