@@ -312,6 +312,7 @@ def identity(**changes):
 def test_the_identity_is_repeatable_and_goes_through_json():
     assert identity() == identity()
     assert json.loads(json.dumps(identity())) == identity()
+    assert "sampling" not in identity()["settings"]  # off: older runs go on
 
 
 @pytest.mark.parametrize(
@@ -359,11 +360,6 @@ def test_the_same_optimizer_is_no_change():
 def test_the_number_of_epochs_may_be_changed_on_the_way():
     changes = {"epochs": 6, "patience": 2, "average": {"keep": 3}, "samples": 1}
     assert identity(**changes) == identity()
-
-
-def test_an_option_that_is_off_is_not_part_of_the_identity():
-    # So that a run begun before there was the option can be resumed.
-    assert "sampling" not in identity()["settings"]
 
 
 # === Every recipe ===
