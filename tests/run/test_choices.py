@@ -163,8 +163,8 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ('corpora=[["multi30k", 0]]', "at least once. Received: 0 times 'multi30k'"),
         ("epochs=0", "`epochs` must be at least 1. Received: 0"),
         ("max_length=0", "`max_length` must be at least 1. Received: 0"),
-        ("sampling=-1", "`sampling` must be 0 or above.*=-1"),
-        ("sampling=x", "must be a finite number or null"),
+        ("subword_regularization=-1", "`subword_reg.*` must be 0 or above.*=-1"),
+        ("subword_regularization=x", "must be a finite number or null"),
         ("patience=-1", "`patience` must be at least 1. Received: -1"),
         ("optimizer.learning_rate=-1", "`learning_rate` must be above 0"),
         (
@@ -186,8 +186,8 @@ def test_what_is_wrong_and_what_is_allowed_are_named(text, message):
 
 
 def test_characters_have_no_other_pieces():
-    with pytest.raises(ConfigurationError, match="pieces='char', sampling=0.2"):
-        change("pieces=char", "sampling=0.2")
+    with pytest.raises(ConfigurationError, match="=0.2, pieces='char'"):
+        change("pieces=char", "subword_regularization=0.2")
 
 
 def test_a_function_as_optimizer_has_no_keys_but_is_told_of():

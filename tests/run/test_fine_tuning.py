@@ -1,5 +1,6 @@
 """Fine-tuning: copied weights, unknown pieces, other languages, old tests."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import keras
@@ -8,9 +9,10 @@ import pytest
 import zoo
 from tests.models.test_everyday import translator
 from tests.presets_for_tests import make_preset
+from tests.run import small_run
 from zoo.data import CorpusError, Pairs
 from zoo.models import Luong
-from zoo.run import ConfigurationError
+from zoo.run import ConfigurationError, translation
 from zoo.run.fine_tuning import (
     copy_weights,
     old_tests,
@@ -80,3 +82,17 @@ def test_weights_are_copied_or_refused():
     other = Luong.from_config({**old.get_config(), "hidden_dim": 6})
     with pytest.raises(ConfigurationError, match="don't fit"):
         copy_weights(old, other)
+
+
+def test_a_vocabulary_with_one_segmentation_alone_is_not_regularized(
+    tmp_path, monkeypatch
+):
+    def characters(texts, size, **options):
+        return train_tokenizer(texts, 30, model_type="char")
+
+    monkeypatch.setattr(translation, "train_tokenizer", characters)
+    scale = dataclasses.replace(
+        small_run.SCALE, corpora=(), pairs=20, subword_regularization=0.3
+    )
+    with pytest.raises(ConfigurationError, match="subword_regularization: .*unigram"):
+        small_run.make(tmp_path, scale)

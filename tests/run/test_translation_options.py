@@ -40,7 +40,7 @@ SCALE = Scale(
     buckets=1,
     pairs=40,  # 5 batches an epoch, 2 an update
     average={"keep": 2, "which": "best"},
-    sampling=0.1,
+    subword_regularization=0.1,
     samples=1,
 )
 RECIPE = translation_recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCALE})
@@ -107,6 +107,17 @@ def test_a_resumed_run_is_the_straight_one(runs):
             for name in one.files:
                 if name != "state":
                     np.testing.assert_array_equal(one[name], other[name], name)
+
+
+def test_words_are_segmented_anew_in_each_epoch(runs):
+    (_, run), _ = runs
+
+    def sources(epoch):
+        run.batches.set_epoch(epoch)
+        rows = [run.batches[i][0]["source_ids"] for i in range(len(run.batches))]
+        return {tuple(row) for row in np.concatenate(rows).tolist()}
+
+    assert sources(0) == sources(0) != sources(1)
 
 
 def test_the_log_has_norms_rates_and_scores(runs):

@@ -236,12 +236,10 @@ def digest(name) -> str:
     """A digest of an arm's choices and of how it is measured: runs of one digest may
     stand together."""
     arm = ARMS[name]
-    # A new option that is off leaves the digests as they are.
-    settings = {
-        option: value
-        for option, value in plain(choices(name)).items()
-        if value is not None or option == "patience"  # which was there from the first
-    }
+    settings = plain(choices(name))
+    # It came later: while it is off, the digests of earlier runs hold.
+    if settings.get("subword_regularization", 1) is None:
+        del settings["subword_regularization"]
     parts = [arm.recipe().name, settings, arm.kind, arm.scale]
     parts += [arm.beams, arm.attends]
     if arm.kind == "language model":

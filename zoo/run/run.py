@@ -100,12 +100,7 @@ class Run:
         self.weights: str | None = None
         self._finish, self._configuration = arguments.finish, configuration
         self._commit, self._fits = commit(), 0
-        # What is off counts as what isn't there: a run from before an option goes on.
-        choices = {
-            name: value
-            for name, value in plain(settings).items()
-            if name not in FREE and value is not None
-        }
+        choices = {k: v for k, v in plain(settings).items() if k not in FREE}
         self.identity = {
             "recipe": recipe.name,
             "scale": self.scale_name,

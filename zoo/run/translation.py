@@ -25,7 +25,7 @@ from zoo.run.fine_tuning import (
 from zoo.run.parallel import NamedCorpora, UserPairs
 from zoo.run.report import write_report
 from zoo.run.run import Run
-from zoo.text import SubwordSampling, Tokenizer, train_tokenizer
+from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches
 from zoo.training.callbacks import Monitor, TensorBoard
@@ -138,21 +138,27 @@ class Translation:
                 f"Received: max_length={length}"
             )
         sources, targets = RaggedIds.of(sources), RaggedIds.of(targets)
-        alpha, sampling = self.scale.sampling, None
-        if alpha is not None:
-            sampling = SubwordSampling(self.proto, alpha)
         self.batches = PairBatches(
             sources,
             targets,
             seed=self.run.seed,
             buckets=self.scale.buckets,
-            sampling=sampling,
+            subword_regularization=self._subword_regularization(),
             **self.scale.batch,
         )
         self.run.say(
             f"{len(sources)} pairs in {len(self.batches.buckets)} shapes, "
             f"{self.batches.padding:.1%} padding"
         )
+
+    def _subword_regularization(self):
+        alpha = self.scale.subword_regularization
+        if alpha is None:
+            return None
+        try:
+            return SubwordRegularization(self.proto, alpha)
+        except ValueError as error:  # a preset's vocabulary of another kind
+            raise ConfigurationError(f"subword_regularization: {error}") from error
 
     # === Model ===
     def _build(self, augmentation):

@@ -42,15 +42,16 @@ class Scale:
         pieces: its `model_type`: "unigram", or "char" for single characters.
         batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
         loss: arguments of `SmoothedCrossEntropy`.
-        max_length: longest sentence in pieces; longer pairs are not trained on.
+        max_length: longest sentence in pieces, the likeliest ones; longer pairs are not
+            trained on.
         patience: epochs without a better validation BLEU before training stops.
         buckets: number of padded shapes, each compiled once.
         pairs: number of generated pairs, if there are no corpora.
         average: arguments of `EpochWeights`, such as `{"keep": 5, "which": "last"}`:
             the preset then has the average of these epochs' weights, not the best
             epoch's.
-        sampling: α of `zoo.text.SubwordSampling`, which cuts words into other pieces in
-            each epoch; None for the likeliest pieces always.
+        subword_regularization: α of `zoo.text.SubwordRegularization`, which segments
+            words anew in each epoch; None to keep the likeliest pieces.
         samples: translations shown and kept after each epoch, for each validation set.
         source, target: languages of the corpora.
         allow_newer: whether a newer snapshot of a changing source is accepted; see
@@ -72,7 +73,7 @@ class Scale:
     buckets: int = 14
     pairs: int = 0
     average: dict[str, Any] = dataclasses.field(default_factory=dict)
-    sampling: float | None = None
+    subword_regularization: float | None = None
     samples: int = 3
     pieces: Literal["unigram", "char"] = "unigram"
     source: str = "en"
@@ -83,12 +84,13 @@ class Scale:
         least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
         least |= {"patience": 1, "pairs": 0, "samples": 0}
         at_least(self, **least)
-        if self.sampling is not None:
-            zero_or_above("sampling", self.sampling)
+        alpha = self.subword_regularization
+        if alpha is not None:
+            zero_or_above("subword_regularization", alpha)
             if self.pieces != "unigram":
                 raise ValueError(
-                    "`sampling` needs pieces of a unigram model. "
-                    f"Received: pieces={self.pieces!r}, sampling={self.sampling}"
+                    "`subword_regularization` needs pieces of a unigram model. "
+                    f"Received: subword_regularization={alpha}, pieces={self.pieces!r}"
                 )
         for name, repeats in self.corpora:
             if repeats < 1:
@@ -137,7 +139,7 @@ def translation_recipe(
         ),
         "batch": ClassArguments(
             importer("zoo.training", "PairBatches"),
-            reserved=("seed", "buckets", "sampling"),
+            reserved=("seed", "buckets", "subword_regularization"),
             alternatives=("batch_tokens", "batch_size"),
         ),
         "loss": ClassArguments(importer("zoo.training", "SmoothedCrossEntropy")),

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from zoo.text.captions import CaptionPreprocessor
     from zoo.text.generation import WordPreprocessor
     from zoo.text.preprocessor import TranslatorPreprocessor
-    from zoo.text.sampling import SubwordSampling
     from zoo.text.sentiment import SentimentPreprocessor
+    from zoo.text.subword_regularization import SubwordRegularization
     from zoo.text.tagging import split_words
     from zoo.text.tags import TaggerPreprocessor
     from zoo.text.tokenizer import Tokenizer, train_tokenizer
@@ -27,8 +27,8 @@ __getattr__, __dir__, _lazy = lazy_loader.attach(
         "captions": ["CaptionPreprocessor"],
         "generation": ["WordPreprocessor"],
         "preprocessor": ["TranslatorPreprocessor"],
-        "sampling": ["SubwordSampling"],
         "sentiment": ["SentimentPreprocessor"],
+        "subword_regularization": ["SubwordRegularization"],
         "tagging": ["split_words"],
         "tags": ["TaggerPreprocessor"],
         "tokenizer": ["Tokenizer", "train_tokenizer"],

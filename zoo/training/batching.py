@@ -1,6 +1,7 @@
 """Batches of few shapes, with little padding and a repeatable order."""
 
 import itertools
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from zoo.checks import positive
 from zoo.data.store import RaggedIds
-from zoo.text.sampling import SubwordSampling
+from zoo.text.subword_regularization import SubwordRegularization
 from zoo.text.tokenizer import END_ID, START_ID
 from zoo.training.buckets import TARGET_COST, choose_buckets, distinct
 
@@ -34,19 +35,20 @@ class PairBatches(keras.utils.PyDataset):
         seed: seed of the order; None keeps the batches sorted by bucket.
         buckets: the number of shapes, which are chosen from the data by
             `choose_buckets`; or the shapes.
-        sampling: a `zoo.text.SubwordSampling`, which draws the pieces of both sides
-            anew in each epoch. A pair's bucket has room for pieces two standard
-            deviations above their mean; a sentence that is drawn longer keeps its
-            likeliest pieces.
+        subword_regularization: a `zoo.text.SubwordRegularization`, which segments both
+            sides anew in each epoch. The buckets have room for two standard deviations
+            above the expected number of pieces, if they are chosen here; a sentence
+            that is drawn longer than its bucket keeps its likeliest pieces.
 
     Attributes:
-        tokens: real target tokens of an epoch; with `sampling` their mean.
+        tokens: real target tokens of an epoch, with `subword_regularization` as many as
+            are expected.
         padding: share of the target positions that are padding.
 
     Raises:
         ValueError: if the sides differ in length, are empty, if not exactly one of
-            `batch_tokens` and `batch_size` is given, or if there is `sampling` without
-            a seed.
+            `batch_tokens` and `batch_size` is given, if a pair fits into no bucket, or
+            for `subword_regularization` without a seed.
 
     Example:
         >>> batches = PairBatches([[4, 5], [6]], [[7], [8, 9]], batch_size=2,
@@ -66,14 +68,14 @@ class PairBatches(keras.utils.PyDataset):
         batch_size: int | None = None,
         seed: int | None = None,
         buckets: Sequence[tuple[int, int]] | int = 14,
-        sampling: SubwordSampling | None = None,
+        subword_regularization: SubwordRegularization | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        if sampling is not None and seed is None:
+        if subword_regularization is not None and seed is None:
             raise ValueError(
-                "`sampling` needs a seed, or a resumed run would draw other pieces. "
-                "Received: seed=None"
+                "`subword_regularization` needs a seed, or a resumed run would draw "
+                "other pieces. Received: seed=None"
             )
         if len(sources) != len(targets) or not len(sources):
             raise ValueError(
@@ -91,11 +93,21 @@ class PairBatches(keras.utils.PyDataset):
             batch_tokens = positive("batch_tokens", batch_tokens)
         self.seed = seed
         self._sources, self._targets = RaggedIds.of(sources), RaggedIds.of(targets)
-        self._sampling = sampling
-        sizes, self.tokens = self._measure()
-        if isinstance(buckets, int):
-            buckets = choose_buckets(sizes, positive("buckets", buckets))
+        lengths = self._sources.lengths, self._targets.lengths + 1
+        sizes = np.stack(lengths, axis=1)
+        self._segment = subword_regularization
+        # Of each side: mean and variance of the pieces drawn, for each likeliest one.
+        self._growth = [(1.0, 0.0)] * 2
+        if self._segment is not None:
+            sides = self._sources, self._targets
+            self._growth = [self._segment.growth(side) for side in sides]
+        if isinstance(buckets, numbers.Integral):
+            room = self._room(sizes)
+            buckets = choose_buckets(room, positive("buckets", buckets))
         self.buckets = buckets
+        ends = len(sizes)
+        pieces = int(lengths[1].sum()) - ends
+        self.tokens = round(pieces * self._growth[1][0]) + ends
         self._members = self._sort(sizes)
         self._rows = {
             (s, t): (len(rows), batch_size or max(8, (batch_tokens or 0) // t // 8 * 8))
@@ -106,35 +118,32 @@ class PairBatches(keras.utils.PyDataset):
         self._part, self._multiple = (0, 1), 1
         self.set_epoch(0)
 
-    def _measure(self):
-        """The positions that pairs take at most, `(N, 2)`, and an epoch's tokens."""
-        means, sizes = [], []
-        for side in (self._sources, self._targets):
-            mean = longest = side.lengths
-            if self._sampling is not None:
-                mean, deviation = self._sampling.lengths(side)
-                longest = np.maximum(longest, np.rint(mean + 2 * deviation))
-            means.append(mean)
-            sizes.append(longest.astype("int32"))
-        sizes[1] = sizes[1] + 1  # the end token
-        return np.stack(sizes, axis=1), round(float(means[1].sum())) + len(sizes[1])
+    def _room(self, sizes):
+        """The positions to reserve for pairs of these lengths, `(N, 2)`."""
+        pieces = sizes - np.array([0, 1])
+        mean, variance = np.array(self._growth).T
+        grown = pieces * mean + 2 * np.sqrt(pieces * variance)
+        grown = np.maximum(np.rint(grown), pieces).astype("int32")
+        return grown + np.array([0, 1], "int32")
 
     def _sort(self, sizes):
         """The rows of each bucket, in buckets' order."""
         cells, places, _ = distinct(sizes)
         buckets = sorted(self.buckets)
         cheapest = []
-        for s, t in cells.tolist():
-            fitting = [b for b in buckets if b[0] >= s and b[1] >= t]
+        for (s, t), (width, length) in zip(cells, self._room(cells), strict=True):
+            fitting = [b for b in buckets if b[0] >= width and b[1] >= length]
+            # Whoever gives the buckets may give less room.
+            fitting = fitting or [b for b in buckets if b[0] >= s and b[1] >= t]
             if not fitting:
                 raise ValueError(
                     "A pair fits into no bucket; the largest must hold every pair. "
-                    f"Received: lengths {(s, t)}, buckets {self.buckets}"
+                    f"Received: lengths {(int(s), int(t))}, buckets {self.buckets}"
                 )
             best = min(fitting, key=lambda b: (b[0] + TARGET_COST * b[1], b))
             cheapest.append(buckets.index(best))
-        numbers = np.array(cheapest, "int32")[places]
-        members = [np.flatnonzero(numbers == n) for n in range(len(buckets))]
+        chosen = np.array(cheapest, "int32")[places]
+        members = [np.flatnonzero(chosen == n) for n in range(len(buckets))]
         return {
             bucket: rows.astype("int32")
             for bucket, rows in zip(buckets, members, strict=True)
@@ -206,7 +215,7 @@ class PairBatches(keras.utils.PyDataset):
         part = slice(process * height, (process + 1) * height)
         width, length = bucket
         sources, targets = self._sources, self._targets
-        if self._sampling is not None:  # of all rows: each process draws the same
+        if self._segment is not None:  # all rows: each process draws the same
             sources, targets = self._draw(index, bucket, rows)
             rows = np.arange(len(rows))
         rows = rows[part]
@@ -225,13 +234,17 @@ class PairBatches(keras.utils.PyDataset):
         return {"source_ids": source, "target_ids": target}, labels, weights
 
     def _draw(self, index, bucket, rows):
-        """The rows of a batch, in other pieces."""
-        rng = np.random.default_rng((self.seed, self._epoch, self.start + index))
-        width, length = bucket
+        """Segments a batch; what is too long for its bucket keeps its pieces."""
+        # Without the last number, the first batch would have the order's generator.
+        rng = np.random.default_rng((self.seed, self._epoch, self.start + index, 1))
         drawn = []
-        for ids, limit in ((self._sources, width), (self._targets, length - 1)):
-            found = [(self._sampling(ids[row], rng), ids[row]) for row in rows]
-            drawn.append([new if len(new) <= limit else old for new, old in found])
+        for ids, limit in zip(
+            (self._sources, self._targets), (bucket[0], bucket[1] - 1), strict=True
+        ):
+            old = [ids[row] for row in rows]
+            new = self._segment(old, rng)
+            pairs = zip(new, old, strict=True)
+            drawn.append([a if len(a) <= limit else b for a, b in pairs])
         return map(RaggedIds.of, drawn)
 
 

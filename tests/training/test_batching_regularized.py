@@ -1,4 +1,4 @@
-"""`PairBatches` with other pieces in each epoch."""
+"""`PairBatches` whose words are segmented anew in each epoch."""
 
 import collections
 import random
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.training.test_batching import pairs_of
-from zoo.text import SubwordSampling, Tokenizer, train_tokenizer
+from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
 from zoo.training import PairBatches
 
 pytestmark = pytest.mark.backend_free
@@ -28,16 +28,16 @@ def sampled():
     return tokenizer, ids[:30], ids[30:]
 
 
-def sampling_batches(sampled, **options):
+def make_batches(sampled, **options):
     tokenizer, sources, targets = sampled
-    sampling = SubwordSampling(tokenizer.proto, alpha=0.0)
-    options = {"batch_size": 8, "buckets": 3, "seed": 1, **options}
-    return PairBatches(sources, targets, sampling=sampling, **options)
+    draw = SubwordRegularization(tokenizer.proto, alpha=0.0)
+    options = {"batch_size": 4, "buckets": 3, "seed": 1, **options}
+    return PairBatches(sources, targets, subword_regularization=draw, **options)
 
 
 def test_each_epoch_has_the_same_pairs_in_other_pieces(sampled):
     tokenizer, sources, targets = sampled
-    batches, count = sampling_batches(sampled), 0
+    batches, count = make_batches(sampled), 0
     texts = collections.Counter(
         zip(tokenizer.detokenize(sources), tokenizer.detokenize(targets), strict=True)
     )
@@ -52,23 +52,25 @@ def test_each_epoch_has_the_same_pairs_in_other_pieces(sampled):
     assert epochs[0] != epochs[1]
     other = [pair for pair in epochs[0] if pair[0] not in sources]
     assert len(other) > 15  # of 30
-    assert abs(count / 3 - batches.tokens) < 0.1 * batches.tokens
+    assert abs(count / 3 - batches.tokens) < 0.05 * batches.tokens
+    assert count > 3.2 * sum(len(target) + 1 for target in targets)  # longer
 
 
 def test_a_resumed_epoch_draws_the_same_pieces(sampled):
-    batches, resumed = sampling_batches(sampled), sampling_batches(sampled)
+    batches, resumed = make_batches(sampled), make_batches(sampled)
     batches.set_epoch(2)
     resumed.set_epoch(2, start=3)
     rest = [batches[i] for i in range(3, len(batches))]
-    assert len(rest) == len(resumed) > 0
-    for one, other in zip(rest, map(resumed.__getitem__, range(9)), strict=False):
-        for a, b in zip(*map(keras.tree.flatten, (one, other)), strict=True):
+    assert len(rest) == len(resumed) > 3
+    for index, one in enumerate(rest):
+        parts = map(keras.tree.flatten, (one, resumed[index]))
+        for a, b in zip(*parts, strict=True):
             np.testing.assert_array_equal(a, b)
 
 
 def test_processes_draw_the_same_pieces(sampled):
-    whole = sampling_batches(sampled)
-    parts = [sampling_batches(sampled) for _ in range(2)]
+    whole = make_batches(sampled)
+    parts = [make_batches(sampled) for _ in range(2)]
     for process, part in enumerate(parts):
         part.shard(process, 2)
     for index in range(len(whole)):
@@ -76,6 +78,20 @@ def test_processes_draw_the_same_pieces(sampled):
         np.testing.assert_array_equal(both, whole[index][1])
 
 
-def test_sampling_without_a_seed_is_refused(sampled):
-    with pytest.raises(ValueError, match="seed=None"):
-        sampling_batches(sampled, seed=None)
+def test_what_is_too_long_for_its_bucket_keeps_its_pieces(sampled):
+    tokenizer, sources, targets = sampled
+    longest = max(map(len, sources)), max(map(len, targets)) + 1
+    batches = make_batches(sampled, buckets=[longest])
+    kept = 0
+    for source, target in pairs_of(batches):
+        assert len(source) <= longest[0] and len(target) < longest[1]
+        place = sources.index(source) if source in sources else None
+        kept += place is not None and len(source) > longest[0] / 2
+    texts = sorted(tokenizer.detokenize(targets))
+    found = [tokenizer.detokenize(target) for _, target in pairs_of(batches)]
+    assert sorted(found) == texts and kept > 5
+
+
+def test_without_a_seed_it_is_refused(sampled):
+    with pytest.raises(ValueError, match="needs a seed.*seed=None"):
+        make_batches(sampled, seed=None)
