@@ -13,6 +13,7 @@ def beam_of(live, done, ids=None):
     return BeamState(
         step=1,
         state=None,
+        parents=(),
         tokens=None,
         ids=np.zeros(shape, "int32") if ids is None else ids,
         live=np.array([live], "float32"),

@@ -20,7 +20,11 @@ class BeamState(NamedTuple):
 
     Attributes:
         step: number of steps made, int ().
-        state: the model's state, a nested structure of `(B * K, ...)`.
+        state: the model's state, a nested structure of `(B * K, ...)`. Arrays of more
+            than two axes, such as caches, have the rows of the hypotheses before the
+            last step.
+        parents: which of those the live hypotheses extend, int (B, K); () with a beam
+            of 1.
         tokens: the last token of each hypothesis, int (B * K,).
         ids: the tokens of the live hypotheses, int (B, K, T).
         live: their log-probabilities, `LOW` if missing, (B, K).
@@ -32,6 +36,7 @@ class BeamState(NamedTuple):
 
     step: Any
     state: Any
+    parents: Any
     tokens: Any
     ids: Any
     live: Any
@@ -81,8 +86,14 @@ def first_of_beam(search: Any, batch: Any) -> Tensor:
 
 def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> BeamState:
     """Returns the `BeamState` after one more step of a `BeamSearch`."""
-    ops = search.ops
-    outputs = model.step(beam.tokens, beam.state, sentences.memory)
+    ops, rows = search.ops, sentences.rows
+    # Rows of a cache are chosen here and not where they are known, so that a compiler
+    # can make one pass of it and of the model's writing into the cache.
+    state = search.map_structure(
+        lambda x: _pick_rows(ops, x, beam.parents, rows) if _is_cache(x) else x,
+        beam.state,
+    )
+    outputs = model.step(beam.tokens, state, sentences.memory)
     # Under torch, a search outside `no_grad` would keep every step for gradients.
     logits, state, weights = search.map_structure(
         lambda x: None if x is None else ops.stop_gradient(x), outputs
@@ -94,7 +105,7 @@ def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> Beam
     valid = ops.logical_and(free, scores > LOW / 2)
     words = ops.where(valid, words, PAD_ID)
     ends = ops.logical_and(valid, words == search.end_id)
-    rows, here = sentences.rows, sentences.places == beam.step
+    here = sentences.places == beam.step
     ids = ops.where(here, words[..., None], _pick(ops, beam.ids, parents, rows))
     coverage = beam.coverage
     if search.coverage_penalty:
@@ -107,7 +118,10 @@ def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> Beam
     live = prune(search, ops.where(alive, scores, LOW), done, sentences)
     return BeamState(
         beam.step + 1,
-        search.map_structure(lambda x: _pick_rows(ops, x, parents, rows), state),
+        search.map_structure(
+            lambda x: x if _is_cache(x) else _pick_rows(ops, x, parents, rows), state
+        ),
+        parents,
         ops.reshape(words, (-1,)),
         ids,
         live,
@@ -119,14 +133,14 @@ def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> Beam
 
 def extend(
     search: Any, logits: Tensor, beam: BeamState, sentences: Sentences
-) -> tuple[Tensor, Tensor, Tensor | None]:
+) -> tuple[Tensor, Tensor, Any]:
     """Extends each hypothesis by each word, and keeps the K best of a sentence.
 
         log P(y_1 … y_t | X) = log P(y_1 … y_t-1 | X) + log p(y_t | y_1 … y_t-1, X)
 
     Returns:
         `(scores, words, parents)`, each (B, K), best first: log-probabilities, the new
-        words, and the hypotheses that they extend (None with a beam of 1).
+        words, and the hypotheses that they extend (() with a beam of 1).
     """
     ops, beams = search.ops, search.beam_size
     batch = ops.shape(beam.live)[0]
@@ -138,7 +152,7 @@ def extend(
     if beams == 1:  # nothing to choose from
         # In the batch's shape, which a user's model may not keep.
         scores = ops.reshape(best - total, (batch, 1)) + beam.live
-        return scores, ops.reshape(words, (batch, 1)), None
+        return scores, ops.reshape(words, (batch, 1)), ()
     log_probs = ops.reshape(best - total, (batch, beams, width))
     log_probs = log_probs + beam.live[..., None]
     flat = ops.reshape(log_probs, (batch, beams * width))
@@ -299,6 +313,7 @@ def keep(
 
     beam = beam._replace(
         state=search.map_structure(of_hypotheses, beam.state),
+        parents=of_sentences(beam.parents) if search.beam_size > 1 else (),
         tokens=of_hypotheses(beam.tokens),
         ids=of_sentences(beam.ids),
         live=of_sentences(beam.live),
@@ -317,6 +332,11 @@ def keep(
     )
 
 
+def _is_cache(values):
+    """Whether an array of the state has positions, or the like, for each row."""
+    return len(values.shape) > 2
+
+
 def _count(ops, places):
     """Counts the true places of each sentence, int (B, 1)."""
     return ops.sum(ops.cast(places, "int32"), axis=1, keepdims=True)
@@ -324,7 +344,7 @@ def _count(ops, places):
 
 def _pick(ops, values, index, first):
     """Returns values (B, K, n) of the hypotheses `index` (B, K)."""
-    if index is None:
+    if isinstance(index, tuple):
         return values
     rows = ops.reshape(values, (-1, ops.shape(values)[2]))
     return ops.reshape(_pick_rows(ops, rows, index, first), ops.shape(values))
@@ -333,8 +353,8 @@ def _pick(ops, values, index, first):
 def _pick_rows(ops, values, index, first):
     """Returns values `(B * K, ...)` of the hypotheses `index` (B, K).
 
-    They count from the row `first` (B, 1); an `index` of None keeps all values.
+    They count from the row `first` (B, 1); an `index` of () keeps all values.
     """
-    if index is None:
+    if isinstance(index, tuple):
         return values
     return ops.take(values, ops.reshape(index + first, (-1,)), axis=0)

@@ -65,7 +65,7 @@ class TracingSearch(ArraySearch):
             before = beam
             beam = step(self, kept, before, sentences)
             scores, words, parents = extend(self, kept.logits, before, sentences)
-            parents = np.zeros((1, 1), int) if parents is None else parents
+            parents = np.zeros((1, 1), int) if self.beam_size == 1 else parents
             first = len(self.tree)
             self._grow(kept, before, sentences, nodes)
             here = [None] * self.beam_size, [-1] * self.beam_size
