@@ -334,7 +334,7 @@ def keep(
 
 def _is_cache(values):
     """Whether an array of the state has positions, or the like, for each row."""
-    return len(values.shape) > 2
+    return values is not None and len(values.shape) > 2
 
 
 def _count(ops, places):
