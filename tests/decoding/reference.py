@@ -62,18 +62,24 @@ class Table:
         return ops.cast(source_ids[:, 0], "int32") - 1
 
     def start(self, memory):
-        return {"node": ops.full_like(memory, -1)}
+        return self._state(ops.full_like(memory, -1))
+
+    def _state(self, node):
+        # Twice, since a search picks the rows of caches elsewhere.
+        return {"node": node, "cache": node[:, None, None]}
 
     def step(self, token_ids, state, memory):
         self.steps += 1
-        node = state["node"] * self.vocabulary + ops.cast(token_ids, "int32") + 1
-        node = ops.where(state["node"] < 0, 0, node)
+        before = state["node"]
+        node = before * self.vocabulary + ops.cast(token_ids, "int32") + 1
+        node = ops.where(before < 0, 0, node)
+        node = ops.where(before == state["cache"][:, 0, 0], node, NODES - 1)
         # Hypotheses are rows of the state, not of what was encoded.
         assert memory.shape[0] <= self.rows
         hypotheses = ops.shape(node)[0] // ops.shape(memory)[0]
         place = ops.repeat(memory, hypotheses) * NODES + ops.clip(node, 0, NODES - 1)
         logits = ops.take(self.logits, place, axis=0)
-        return logits, {"node": node}, ops.take(self.weights, place, axis=0)
+        return logits, self._state(node), ops.take(self.weights, place, axis=0)
 
     def follower(self, sentence):
         """prefix -> (log-probabilities, attention weights), as float64."""

@@ -41,17 +41,21 @@ class ArrayTable:
         return {"sentence": source_ids[:, 0] - 1}
 
     def start_for(self, memory, length):
-        return {"node": np.full(len(memory["sentence"]), -1)}
+        return self._state(np.full(len(memory["sentence"]), -1))
+
+    def _state(self, node):
+        # Twice, since a search picks the rows of caches elsewhere.
+        return {"node": node, "cache": node[:, None, None]}
 
     def step(self, token_ids, state, memory):
         sentences = memory["sentence"]
         self.rows.append(len(sentences))
-        node = np.where(
-            state["node"] < 0, 0, state["node"] * VOCABULARY + token_ids + 1
-        )
+        before = state["node"]
+        node = np.where(before < 0, 0, before * VOCABULARY + token_ids + 1)
+        node = np.where(before == state["cache"][:, 0, 0], node, NODES - 1)
         rows = np.repeat(sentences, len(node) // len(sentences))
         place = rows, np.clip(node, 0, NODES - 1)
-        return self.logits[place], {"node": node}, self.weights[place]
+        return self.logits[place], self._state(node), self.weights[place]
 
     def follower(self, sentence):
         def follow(prefix):

@@ -238,8 +238,8 @@ def digest(name) -> str:
     arm = ARMS[name]
     settings = plain(choices(name))
     # It came later: while it is off, the digests of earlier runs hold.
-    if settings.get("subword_regularization", 1) is None:
-        del settings["subword_regularization"]
+    if settings.get("subword_regularization") is None:
+        settings.pop("subword_regularization", None)
     parts = [arm.recipe().name, settings, arm.kind, arm.scale]
     parts += [arm.beams, arm.attends]
     if arm.kind == "language model":

@@ -87,8 +87,8 @@ def first_of_beam(search: Any, batch: Any) -> Tensor:
 def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> BeamState:
     """Returns the `BeamState` after one more step of a `BeamSearch`."""
     ops, rows = search.ops, sentences.rows
-    # Rows of a cache are chosen here and not where they are known, so that a compiler
-    # can make one pass of it and of the model's writing into the cache.
+    # Cache rows are gathered here rather than at the end of the last step, so that a
+    # compiler can make one pass of it and of the model's writing into the cache.
     state = search.map_structure(
         lambda x: _pick_rows(ops, x, beam.parents, rows) if _is_cache(x) else x,
         beam.state,
@@ -333,7 +333,7 @@ def keep(
 
 
 def _is_cache(values):
-    """Whether an array of the state has positions, or the like, for each row."""
+    """Whether an array has more than two axes: its rows are gathered a step later."""
     return values is not None and len(values.shape) > 2
 
 

@@ -198,9 +198,8 @@ class Search:
         initial = BeamState(
             step=ops.zeros((), dtype="int32"),
             state=state,
-            parents=ops.repeat(ops.arange(beams, dtype="int32")[None], batch, axis=0)
-            if beams > 1
-            else (),
+            # Each is its own.
+            parents=ops.tile(sentences.rank, (batch, 1)) if beams > 1 else (),
             tokens=ops.full((batch * beams,), self.start_id, dtype="int32"),
             ids=ops.zeros((batch, beams, steps), dtype="int32"),
             live=first_of_beam(self, batch),

@@ -51,7 +51,8 @@ class Scale:
             the preset then has the average of these epochs' weights, not the best
             epoch's.
         subword_regularization: α of `zoo.text.SubwordRegularization`, which segments
-            words anew in each epoch; None to keep the likeliest pieces.
+            words anew in each epoch: 0 draws all alike, the strongest; None keeps the
+            likeliest pieces.
         samples: translations shown and kept after each epoch, for each validation set.
         source, target: languages of the corpora.
         allow_newer: whether a newer snapshot of a changing source is accepted; see
