@@ -96,18 +96,17 @@ class PairBatches(keras.utils.PyDataset):
         lengths = self._sources.lengths, self._targets.lengths + 1
         sizes = np.stack(lengths, axis=1)
         self._segment = subword_regularization
-        # Of each side: mean and variance of the pieces drawn, for each likeliest one.
-        self._growth = [(1.0, 0.0)] * 2
+        self.tokens = int(lengths[1].sum())
         if self._segment is not None:
+            ends = len(sizes)
+            # Of each side: mean and variance of the pieces drawn, for each likeliest.
             sides = self._sources, self._targets
             self._growth = [self._segment.growth(side) for side in sides]
+            self.tokens = round((self.tokens - ends) * self._growth[1][0]) + ends
         if isinstance(buckets, numbers.Integral):
             room = self._room(sizes)
             buckets = choose_buckets(room, positive("buckets", buckets))
         self.buckets = buckets
-        ends = len(sizes)
-        pieces = int(lengths[1].sum()) - ends
-        self.tokens = round(pieces * self._growth[1][0]) + ends
         self._members = self._sort(sizes)
         self._rows = {
             (s, t): (len(rows), batch_size or max(8, (batch_tokens or 0) // t // 8 * 8))
@@ -120,6 +119,8 @@ class PairBatches(keras.utils.PyDataset):
 
     def _room(self, sizes):
         """The positions to reserve for pairs of these lengths, `(N, 2)`."""
+        if self._segment is None:
+            return sizes
         pieces = sizes - np.array([0, 1])
         mean, variance = np.array(self._growth).T
         grown = pieces * mean + 2 * np.sqrt(pieces * variance)
