@@ -1,5 +1,6 @@
 """Settings of a process before it trains."""
 
+import gc
 import os
 import re
 import subprocess
@@ -194,6 +195,26 @@ def test_the_next_process_finds_what_jax_compiled(tmp_path):
     for path in kept:
         path.write_bytes(path.read_bytes()[:-9])
     assert hits("first") == 0
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_no_garbage_is_looked_for_among_what_is_imported(enabled, monkeypatch):
+    seen = []
+    fake = types.ModuleType("keras")
+    fake.config = keras.config
+    fake.ops = types.SimpleNamespace(zeros=lambda _: seen.append(gc.isenabled()))
+    monkeypatch.setitem(sys.modules, "keras", fake)
+    frozen = gc.get_freeze_count()
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        start_backend()
+        assert seen == [False]
+        assert gc.isenabled() == enabled
+        assert gc.get_freeze_count() > frozen
+    finally:
+        (gc.enable if before else gc.disable)()
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import gc
 import importlib.metadata
 import importlib.util
 import math
@@ -104,7 +105,7 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
         unused += ["pandas", "kagglehub"]
     if configured_backend() != "jax":
         unused.append("jax")
-    with _standard_error_kept():
+    with _standard_error_kept(), _no_garbage():
         with without(*unused):
             import keras
 
@@ -126,11 +127,28 @@ def start_tensorflow(devices: bool = True) -> None:
         devices: see `start_backend`.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _standard_error_kept(), contextlib.suppress(ImportError):
+    with _standard_error_kept(), _no_garbage(), contextlib.suppress(ImportError):
         import tensorflow
 
         if devices:
             tensorflow.config.list_physical_devices()
+
+
+@contextlib.contextmanager
+def _no_garbage():
+    """Keeps Python's garbage collector off what is imported, until the process ends.
+
+    There is no garbage in it, and to go through its objects again and again takes one
+    to two seconds.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if enabled:
+            gc.enable()
 
 
 # Prints a file if its input ends without a line, which means that its parent has died.
