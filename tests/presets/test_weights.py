@@ -74,6 +74,32 @@ def test_a_file_that_is_no_weights_file_is_refused(preset):
         zoo.load(preset)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_zeros_are_made_by_numpy(preset, monkeypatch, dtype):
+    """JAX would compile each shape of Keras's."""
+    monkeypatch.delattr(keras.initializers.Zeros, "__call__")
+    layer = keras.layers.Dense(3)
+    with fitting(preset):
+        weight = layer.add_weight(shape=(2, 3), dtype=dtype, trainable=False)
+    values = keras.ops.convert_to_numpy(keras.ops.cast(weight.value, "float32"))
+    assert weight.dtype == dtype and values.shape == (2, 3) and not values.any()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX compiles it")
+def test_jax_compiles_the_zeros_of_a_large_weight(preset, monkeypatch):
+    """Under a `keras.distribution.ModelParallel` Keras has it do so."""
+    import jax
+
+    seen = []
+    monkeypatch.setattr(
+        keras.Layer, "add_weight", lambda *args, **_: seen.append(args[2])
+    )
+    with fitting(preset):
+        keras.layers.Dense(3).add_weight((2, 3), "ones")
+    zeros = jax.jit(seen[0].__call__, static_argnames=["shape", "dtype"])
+    assert zeros(shape=(2, 3), dtype="float32").sum() == 0
+
+
 def test_random_weights_are_left_out_while_loading_only(preset):
     def made():
         layer = keras.layers.Dense(3)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import types
+import weakref
 from pathlib import Path
 
 import keras
@@ -198,23 +199,26 @@ def test_the_next_process_finds_what_jax_compiled(tmp_path):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_no_garbage_is_looked_for_among_what_is_imported(enabled, monkeypatch):
+def test_the_collector_is_off_during_the_start(enabled, monkeypatch):
+    """It is as before afterwards, and frees what there was."""
     seen = []
     fake = types.ModuleType("keras")
     fake.config = keras.config
     fake.ops = types.SimpleNamespace(zeros=lambda _: seen.append(gc.isenabled()))
     monkeypatch.setitem(sys.modules, "keras", fake)
-    frozen = gc.get_freeze_count()
+    model = types.ModuleType("model")
+    model.itself = model
+    left = weakref.ref(model)
     before = gc.isenabled()
     try:
         (gc.enable if enabled else gc.disable)()
         start_backend()
-        assert seen == [False]
-        assert gc.isenabled() == enabled
-        assert gc.get_freeze_count() > frozen
+        assert seen == [False] and gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
-        gc.unfreeze()
+    del model
+    gc.collect()
+    assert left() is None
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -236,6 +240,7 @@ def test_what_a_backend_says_as_it_starts_is_shown_if_it_fails(
             start_backend()
     else:
         start_backend()
+    assert gc.isenabled()
     assert capfd.readouterr().err == ("no GPU here\n" if fails else "")
     os.write(2, b"later\n")
     assert capfd.readouterr().err == "later\n"
@@ -338,6 +343,7 @@ def test_the_two_lines_of_the_documents_start_without_tensorflow():
         "start_backend(presets_only=True)\n"
         "import zoo\ntags = zoo.load('birnn').tag('A dog')\n"
         "print(tags[0], sys.modules['tensorflow'])\n"
+        "import gc\nassert gc.isenabled() and gc.get_freeze_count() > 100_000\n"
         "slow = {'matplotlib', 'pandas', 'IPython', 'kagglehub'}\n"
         "print(slow & set(sys.modules))\n"
         "import pandas, matplotlib.pyplot  # for plots, still there"

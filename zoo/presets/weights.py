@@ -86,8 +86,9 @@ def fitting(folder: StrPath) -> Iterator[None]:
     _check_layers(folder, arrays)
     this, count = threading.get_ident(), 0
 
-    def zeros(shape, dtype=None):  # by NumPy: JAX would compile it for each shape
-        return keras.ops.convert_to_tensor(np.zeros(shape, "float32"), dtype)
+    class Zeros(keras.initializers.Zeros):  # a function's __call__ JAX cannot compile
+        def __call__(self, shape, dtype=None):  # by NumPy: JAX compiles each shape
+            return keras.ops.convert_to_tensor(np.zeros(shape, "float32"), dtype)
 
     def add_weight(layer, shape=None, initializer=None, *args, **kwargs):
         nonlocal count
@@ -100,7 +101,7 @@ def fitting(folder: StrPath) -> Iterator[None]:
                 f"the files of {folder} hold {numbers:,} weights, its configuration "
                 f"asks for more: {layer.name} has {kwargs.get('name')} of shape {shape}"
             )
-        return plain(layer, shape, zeros, *args, **kwargs)
+        return plain(layer, shape, Zeros(), *args, **kwargs)
 
     with _loading:
         plain, keras.Layer.add_weight = keras.Layer.add_weight, add_weight

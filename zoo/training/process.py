@@ -83,6 +83,8 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
     from importing TensorFlow, which takes 2 to 3 s and 0.5 GB: zoo doesn't need it
     there. Importing matplotlib, IPython and, under other backends, jax, which Keras
     does for what zoo doesn't use, takes time as well; they are hidden from it, too.
+    Meanwhile Python's garbage collector is off, and it never goes through what was
+    imported.
 
     Every command of `zoo` that loads a preset and every recipe calls it. For Python
     programs, docs/performance.md says what to set.
@@ -105,7 +107,8 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
         unused += ["pandas", "kagglehub"]
     if configured_backend() != "jax":
         unused.append("jax")
-    with _standard_error_kept(), _no_garbage():
+    new = "keras" not in sys.modules
+    with _standard_error_kept(), _collector_off():
         with without(*unused):
             import keras
 
@@ -114,6 +117,8 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
 
         if devices:
             keras.ops.zeros(())
+    if new:  # No model exists yet, which would never be let go of.
+        gc.freeze()  # The collector skips what there is now, at the process's end too.
     if devices and sys.modules.get("tensorflow"):
         start_tensorflow()
 
@@ -127,7 +132,7 @@ def start_tensorflow(devices: bool = True) -> None:
         devices: see `start_backend`.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _standard_error_kept(), _no_garbage(), contextlib.suppress(ImportError):
+    with _standard_error_kept(), _collector_off(), contextlib.suppress(ImportError):
         import tensorflow
 
         if devices:
@@ -135,17 +140,16 @@ def start_tensorflow(devices: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def _no_garbage():
-    """Keeps Python's garbage collector off what is imported, until the process ends.
+def _collector_off() -> Iterator[None]:
+    """Turns Python's garbage collector off during imports.
 
-    There is no garbage in it, and to go through its objects again and again takes one
-    to two seconds.
+    To go through the imported objects again and again takes a second, and finds next to
+    nothing.
     """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
-        gc.freeze()
     finally:
         if enabled:
             gc.enable()
