@@ -83,8 +83,8 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
     from importing TensorFlow, which takes 2 to 3 s and 0.5 GB: zoo doesn't need it
     there. Importing matplotlib, IPython and, under other backends, jax, which Keras
     does for what zoo doesn't use, takes time as well; they are hidden from it, too.
-    Meanwhile Python's garbage collector is off, and it never goes through what was
-    imported.
+    Meanwhile Python's garbage collector is off, and afterwards it skips what was there
+    when Keras had just been imported for the first time.
 
     Every command of `zoo` that loads a preset and every recipe calls it. For Python
     programs, docs/performance.md says what to set.
