@@ -139,7 +139,7 @@ def _scores(results):
             if one.kind != kind or not runs:
                 continue
             weights = f"{runs[0].row['parameters']:,}"
-            minutes = f"{np.mean([run.row['seconds'] for run in runs]) / 60:.0f}"
+            minutes = f"{np.median([run.row['seconds'] for run in runs]) / 60:.0f}"
             row = [f"`{arm}`", one.words, str(len(runs)), weights, minutes]
             rows.append(row + cells(runs, names))
         if rows:
@@ -154,7 +154,8 @@ def _scores(results):
             "scenes whose caption, by beam 5, is true. Looks: the share of phrases at "
             "whose sharpest look, and of their words at which, the place of most "
             "attention meets the thing; hard attention is as sharp at each word, so "
-            "that the first counts. Minutes are of training, on a shared machine."
+            "that the first counts. Minutes are of training on a shared machine, "
+            "pauses included: the median over the seeds."
         )
     return parts
 
