@@ -109,9 +109,6 @@ def differences_figure(results):
     return figure
 
 
-_NAME_HEIGHT = 3  # BLEU
-
-
 def lengths_figure(results):
     """Draws BLEU by the length of the source, for attention and for fixed vectors."""
     figure = new_figure(6.5, 3.6, layout="constrained")
@@ -138,15 +135,15 @@ def lengths_figure(results):
             lw=1.5,
         )
         ends.append((means[-1], arm, colour))
-    lowest = 0.0
+    ticks = [f"{low}–{high}" for low, high in SPANS[:-1]] + [f"{SPANS[-1][0]}+"]
+    axes.set_xticks(range(len(SPANS)), ticks)
+    axes.set(xlim=(-0.3, len(SPANS) - 0.2), ylim=(0, None))
+    height, lowest = 0.05 * axes.get_ylim()[1], 0.0  # of a name
     for end, arm, colour in sorted(ends):  # one name above the other
         place = max(end, lowest)
         label = {"textcoords": "offset points", "fontsize": 8, "color": colour}
         axes.annotate(arm, (len(SPANS) - 1, place), (6, -3), **label)
-        lowest = place + _NAME_HEIGHT
-    ticks = [f"{low}–{high}" for low, high in SPANS[:-1]] + [f"{SPANS[-1][0]}+"]
-    axes.set_xticks(range(len(SPANS)), ticks)
-    axes.set(xlim=(-0.3, len(SPANS) - 0.2), ylim=(0, None))
+        lowest = place + height
     _plain(axes, "words of a source")
     axes.set_ylabel("BLEU", fontsize=8, color=DARK)
     return figure

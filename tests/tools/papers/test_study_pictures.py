@@ -1,5 +1,7 @@
 """The study's pictures, from runs that are made up."""
 
+import itertools
+
 import pytest
 
 pytest.importorskip("matplotlib")  # an extra
@@ -67,8 +69,18 @@ def test_each_difference_has_an_interval_over_seeds_and_sentences():
 def test_curves_by_length():
     found = runs(general=9, none=5) | runs(1, bahdanau=7)
     [axes] = lengths_figure(found).axes
-    assert [text.get_text() for text in axes.texts] == ["general", "none"]
+    # From below, each beside its curve's end.
+    assert [text.get_text() for text in axes.texts] == ["none", "general"]
     assert len(axes.containers[0].lines[0].get_xdata()) == len(SPANS)
+
+
+def test_names_of_curves_that_end_together_lie_apart():
+    [axes] = lengths_figure(runs(general=9, bahdanau=9, none=5)).axes
+    axes.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 3
+    for low, high in itertools.pairwise(boxes):
+        assert low.y1 <= high.y0
 
 
 def test_pictures_are_drawn_alike_each_time(tmp_path):
