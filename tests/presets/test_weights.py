@@ -85,7 +85,10 @@ def test_zeros_are_made_by_numpy(preset, monkeypatch, dtype):
     assert weight.dtype == dtype and values.shape == (2, 3) and not values.any()
 
 
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX compiles it")
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax",
+    reason="Keras compiles an initializer under JAX alone",
+)
 def test_jax_compiles_the_zeros_of_a_large_weight(preset, monkeypatch):
     """Under a `keras.distribution.ModelParallel` Keras has it do so."""
     import jax

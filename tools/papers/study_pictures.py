@@ -141,8 +141,14 @@ def lengths_figure(results):
     height, lowest = 0.05 * axes.get_ylim()[1], 0.0  # of a name
     for end, arm, colour in sorted(ends):  # one name above the other
         place = max(end, lowest)
-        label = {"textcoords": "offset points", "fontsize": 8, "color": colour}
-        axes.annotate(arm, (len(SPANS) - 1, place), (6, -3), **label)
+        axes.annotate(
+            arm,
+            (len(SPANS) - 1, place),
+            (6, -3),
+            textcoords="offset points",
+            fontsize=8,
+            color=colour,
+        )
         lowest = place + height
     _plain(axes, "words of a source")
     axes.set_ylabel("BLEU", fontsize=8, color=DARK)
