@@ -10,7 +10,7 @@ import pytest
 
 import zoo
 from tests.marks import once
-from tools.presets.outputs import scene_images
+from tools.presets.outputs import images_of
 from zoo.presets.card import format_task, read_card
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,7 +91,7 @@ def test_every_backend_scores_the_same(preset):
         shares = np.array([list(record.probabilities.values()) for record in found])
         assert shares == pytest.approx(np.array(expected["probabilities"]), abs=1e-3)
     elif card.task == "caption":
-        images = scene_images(sources)
+        images = images_of(card, sources)
         found = model.score(images, expected["captions"])
         assert found == pytest.approx(expected["log_probs"], abs=1e-3)
         assert model.caption(images[:8]) == expected["captions"][:8]

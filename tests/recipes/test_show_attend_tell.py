@@ -38,6 +38,6 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(
 
 def test_every_scale_is_there():
     recipe = load_recipe("show_attend_tell").RECIPE
-    assert set(recipe.scales) == {"tiny", "small", "paper"}
+    assert set(recipe.scales) == {"tiny", "small", "formulas", "paper"}
     assert recipe.scales["paper"].model == {"dropout": 0.5}
     assert recipe.scales["small"].model["attention"] == "soft"

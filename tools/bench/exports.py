@@ -28,10 +28,10 @@ from pathlib import Path
 from tools.bench import decode, peers
 from tools.bench.core import Bench, add_names, counts, module, note
 from tools.markdown import table
+from tools.presets.outputs import images_of
 from zoo import runtime
 from zoo.backend import BACKENDS, configured_backend
 from zoo.cli.common import count
-from zoo.data import draw_scenes
 from zoo.data import load as load_corpus
 from zoo.evaluation import corpus_scores
 from zoo.presets import find
@@ -143,7 +143,7 @@ def preset_inputs(name, most):
     card = read_card(find(name))
     score = card.scores[0]
     if card.task == "caption":
-        return [scene.draw() for scene in draw_scenes(most, score["split"])], None
+        return images_of(card, range(most)), None
     data = load_corpus(score["data"], *card.languages, split=score["split"])
     references = data.references[:most] if score["metric"] == "BLEU" else None
     return list(data.sources[:most]), references

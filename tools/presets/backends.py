@@ -5,7 +5,7 @@
 Translators translate Multi30k's test_2016_flickr (or `--data tatoeba --split test`),
 taggers tag the test sentences of UD English EWT, language models go on with the first
 four words of those of the Penn Treebank, and score these, classifiers read those of the
-Stanford Sentiment Treebank, captioners look at test scenes: 1,000 each. Prints, for
+Stanford Sentiment Treebank, captioners look at test images: 1,000 each. Prints, for
 each pair of backends, the share of equal texts and the largest difference of the scores
 of equal ones. `--served` adds what TensorFlow alone gets from the exported folder, and
 that folder's size beside the weights in float32. Exits with 1 below 99.5 %, above 1e-3,
@@ -23,6 +23,7 @@ from pathlib import Path
 
 import zoo
 from tools.bench.core import timed
+from tools.presets.outputs import images_of
 from tools.presets.served import folder_size, load_served
 from zoo.backend import BACKENDS
 from zoo.data.tagged import load_ud
@@ -86,7 +87,7 @@ def sources(card, data, split):
     if card.task == "classify":
         return zoo.data.load_sst("test").texts
     if card.task == "caption":
-        return [scene.draw() for scene in zoo.data.draw_scenes(1000, "test")]
+        return images_of(card, range(1000))
     raise SystemExit(f"{card.name}: presets that {card.task} are not compared")
 
 

@@ -3,7 +3,7 @@
     KERAS_BACKEND=jax python -m tools.presets.outputs NAME [NAME ...]
 
 The texts that they are given stand in tests/bundled_outputs.json, which it writes; a
-captioner is given the test scenes of these numbers.
+captioner is given the test images of these numbers.
 """
 
 import argparse
@@ -12,8 +12,8 @@ import sys
 
 import zoo
 from tools import ROOT
-from zoo.data import draw_scenes
 from zoo.presets.card import format_task, read_card
+from zoo.run.captions import examples
 
 FILE = ROOT / "tests" / "bundled_outputs.json"
 
@@ -27,14 +27,15 @@ def main(argv=None):
         folder = ROOT / "savedmodels" / name
         card = read_card(folder)
         group = kept[format_task(card)]
-        group[name] = outputs(zoo.load(folder), card.task, group["sources"])
+        group[name] = outputs(zoo.load(folder), card, group["sources"])
     text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
     FILE.write_text(text, encoding="utf-8")
     return 0
 
 
-def outputs(model, task, sources):
+def outputs(model, card, sources):
     """The outputs of a preset for the sources of its task."""
+    task = card.task
     if task == "tag":
         return {"tags": [[tag for _, tag in row] for row in model.tag(sources)]}
     if task == "generate":
@@ -49,7 +50,7 @@ def outputs(model, task, sources):
             ],
         }
     if task == "caption":
-        images = scene_images(sources)
+        images = images_of(card, sources)
         texts = model.caption(images)
         return {"captions": texts, "log_probs": rounded(model.score(images, texts))}
     found = model.translate(sources, beam_size=5, return_details=True)
@@ -61,10 +62,10 @@ def outputs(model, task, sources):
     }
 
 
-def scene_images(numbers):
-    """The test scenes of these numbers."""
-    scenes = draw_scenes(max(numbers) + 1, "test")
-    return [scenes[number].draw() for number in numbers]
+def images_of(card, numbers):
+    """The test images of these numbers, of the data of a captioner's card."""
+    drawn = examples(card.data[0]["name"], max(numbers) + 1, "test")
+    return [drawn[number].draw() for number in numbers]
 
 
 def rounded(numbers):

@@ -34,7 +34,7 @@ KINDS = {
     "tag": ("token-classification", ["part-of-speech"], _EXAMPLE),
     "generate": ("text-generation", ["language-model"], "the company said"),
     "classify": ("text-classification", ["sentiment-analysis"], "a good film ."),
-    "caption": ("image-to-text", ["image-captioning", "attention"], "scene.png"),
+    "caption": ("image-to-text", ["image-captioning", "attention"], "image.png"),
 }
 
 # Corpus -> its name on Hugging Face; other corpora, or their splits, are zoo's own.
