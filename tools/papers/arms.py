@@ -25,7 +25,7 @@ from zoo.training.optimizers import Optimizer
 
 SCALE = "study"
 SEEDS = 5
-EPOCHS = {"translators": 6, "language models": 8}
+EPOCHS = {"translators": 6, "language models": 8, "captioners": 10}
 RATE = 4e-3  # of the recurrent translators
 BUCKETS = 8  # padded shapes: each is compiled, which a short run feels
 SEGMENT = 35  # words that a language model reads at once in the test
@@ -121,14 +121,17 @@ def _language_model(words, cell, hidden_dim):
     return Arm(words, CELLS, recipe, "language model")
 
 
-def _captioner(words, **model):
+def _captioner(words, attention, doubly_stochastic=0.01):
     """An `Arm` that captions scenes: `recipes/show_attend_tell.py` with other choices
-    of the model."""
+    of the model, in fewer epochs."""
+    model = {"attention": attention, "doubly_stochastic": doubly_stochastic}
 
     def recipe():
         bundled = _bundled("show_attend_tell")()
         scale = bundled.scales["small"]
-        scale = dataclasses.replace(scale, model={**scale.model, **model})
+        scale = dataclasses.replace(
+            scale, epochs=EPOCHS["captioners"], model={**scale.model, **model}
+        )
         return dataclasses.replace(
             bundled, name="study", scales={SCALE: scale}, card={}
         )
@@ -188,13 +191,13 @@ ARMS: dict[str, Arm] = {
         "errors",
         "small",
     ),
-    "soft": _captioner("soft attention", attention="soft"),
+    "soft": _captioner("soft attention", "soft"),
     "soft_plain": _captioner(
-        "soft attention, no penalty", attention="soft", doubly_stochastic=0.0
+        "soft attention, no penalty", "soft", doubly_stochastic=0.0
     ),
-    "hard": _captioner("hard attention", attention="hard"),
+    "hard": _captioner("hard attention", "hard"),
     "hard_plain": _captioner(
-        "hard attention, no penalty", attention="hard", doubly_stochastic=0.0
+        "hard attention, no penalty", "hard", doubly_stochastic=0.0
     ),
 }
 
