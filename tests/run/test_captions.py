@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from zoo.data import draw_formulas, draw_scenes
-from zoo.run.captions import SIGNATURES, Captions, card_scores, examples, scores, worst
+from zoo.run.captions import (
+    SIGNATURES,
+    Captions,
+    card_scores,
+    examples,
+    outputs,
+    scores,
+    worst,
+)
 from zoo.training import Optimizer
 
 
@@ -39,7 +47,7 @@ class Perfect:
 
 @pytest.mark.backend_free
 def test_scores_of_a_captioner_that_knows():
-    found = scores(Perfect(), "scenes", count=40)
+    found = scores("scenes", *outputs(Perfect(), "scenes", 40))
     assert found.pop("attention mass") > 95
     assert found.pop("attention mass by chance") < 15
     assert found == dict.fromkeys(
@@ -51,7 +59,7 @@ def test_scores_of_a_captioner_that_knows():
         ],
         100.0,
     )
-    found = scores(Perfect(wrong=[3, 7]), "scenes", count=40)
+    found = scores("scenes", *outputs(Perfect(wrong=[3, 7]), "scenes", 40))
     assert found["true captions"] == 95.0
     rows = {row["metric"]: row for row in card_scores("mine", "scenes", found)}
     assert list(rows) == [name for name in SIGNATURES if name != "exact captions"]
@@ -59,10 +67,10 @@ def test_scores_of_a_captioner_that_knows():
 
 
 @pytest.mark.backend_free
-def test_the_worst_are_those_that_are_not_true(monkeypatch):
-    monkeypatch.setattr("zoo.run.captions.TESTED", 40)
+def test_the_worst_are_those_that_are_not_true():
     model = Perfect(wrong=[7, 3])
-    found = worst(model, "scenes")
+    tests, texts, _ = outputs(model, "scenes", 40)
+    found = worst("scenes", tests, texts)
     assert [row["source"] for row in found] == ["scenes test 3", "scenes test 7"]
     assert found[0]["reference"] == model.scenes[3].caption
     assert found[0]["output"] == "a dog"

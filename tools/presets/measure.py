@@ -162,17 +162,18 @@ def classify(model, card, rounds):
 
 
 def caption(model, card, rounds):
-    from zoo.run.captions import examples, scores, worst
+    from zoo.run.captions import examples, outputs, scores, worst
 
     data = card.data[0]["name"]
     images = [example.draw() for example in examples(data, 300, "test")]
     _, seconds = timed(lambda: model.caption(images), rounds)
-    found = scores(model, data)
+    tested = outputs(model, data)
+    found = scores(data, *tested)
     return {
         "count": len(images),
         "seconds": seconds,
         "unit": "images/s",
-        "examples": worst(model, data),
+        "examples": worst(data, *tested[:2]),
         "scores": [(found[score["metric"]], None) for score in card.scores],
     }
 

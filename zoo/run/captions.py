@@ -138,21 +138,25 @@ def train(run: Any) -> dict[str, Any]:
         backbone=backbone,
     )
     task = run.save(task)
-    results = scores(task, settings.data)
+    tested = outputs(task, settings.data)
+    results = scores(settings.data, *tested)
     shown = ", ".join(f"{name} {value:.2f}" for name, value in results.items())
     run.say(f"test: {shown}")
     if run.recipe.card and run.scale_name != "tiny":
-        run.write_card(task, **_card(run, task, results))
+        run.write_card(task, **_card(run, task, results, *tested[:2]))
     return {settings.data: results}
 
 
-def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
+def scores(
+    data: str, tests: list[Any], texts: list[str], weights: list[Any]
+) -> dict[str, float]:
     """Scores a captioner on test images.
 
     Args:
-        task: the captioner.
         data: one of `ACCURACY`.
-        count: images. Default: 1,000.
+        tests: test examples.
+        texts: the model's captions of them.
+        weights: its attention as it reads theirs; `outputs` returns these three.
 
     Returns:
         dict of percentages by the names of `SIGNATURES`: the captions that are true of
@@ -163,7 +167,6 @@ def scores(task: Any, data: str, count: int | None = None) -> dict[str, float]:
     """
     from zoo.evaluation import grounding
 
-    tests, texts, weights = outputs(task, data, count)
     looks = [sharpest_looks(*pair) for pair in zip(tests, weights, strict=True)]
     by_phrase = grounding(*zip(*looks, strict=True))
     by_word = grounding(weights, [test.boxes for test in tests])
@@ -217,11 +220,10 @@ def sharpest_looks(example: Any, weights: Any) -> tuple[list[Any], list[Any]]:
     return looks, boxes
 
 
-def worst(task: Any, data: str, count: int = 3) -> list[dict[str, str]]:
-    """Test captions that are not true, for a card."""
-    tests = examples(data, TESTED, "test")
-    images = np.stack([example.draw() for example in tests])
-    texts = task.caption(images, batch_size=100)
+def worst(
+    data: str, tests: list[Any], texts: list[str], count: int = 3
+) -> list[dict[str, str]]:
+    """Test captions that are not true, for a card; see `scores`."""
     wrong = [
         {"source": f"{data} test {i}", "reference": t.caption, "output": text}
         for i, (t, text) in enumerate(zip(tests, texts, strict=True))
@@ -246,7 +248,7 @@ def card_scores(name: str, data: str, results: dict[str, float]) -> list[Any]:
     ]
 
 
-def _card(run, task, results):
+def _card(run, task, results, tests, texts):
     data, size = run.settings.data, task.backbone.vocabulary_size
     return {
         "languages": ["en" if data == "scenes" else "zxx"],
@@ -257,7 +259,7 @@ def _card(run, task, results):
         # Without hard attention's baseline, which is the task's.
         "sizes": {"parameters": task.backbone.count_params(), "vocabulary": size},
         "scores": card_scores(run.name, data, results),
-        "examples": worst(task, data),
+        "examples": worst(data, tests, texts),
     }
 
 
