@@ -21,6 +21,7 @@ losses are per token). show_attend_tell_text.py reads text.
 
 import sys
 from functools import partial
+from typing import Any
 
 from zoo.run import ClassArguments, Recipe, importer, run_recipe
 from zoo.run.captions import Captions, check, train
@@ -49,8 +50,9 @@ CARD = {
     ),
     "equations": (
         "Section 3.1: the LSTM with the context in its gates, its start from the mean "
-        "annotation, and the deep output; soft attention with the gate β and the "
-        "doubly stochastic penalty of section 4.2.1."
+        "annotation, and the deep output; soft attention with the gate β. It was "
+        "trained without the doubly stochastic penalty of section 4.2.1, which cost "
+        "more at this size than it brought."
     ),
     "intended_use": (
         "Teaching and tests: where attention looks, and how that is measured. Any use "
@@ -80,6 +82,37 @@ CARD = {
     },
     "task": "caption",
 }
+
+
+def of_formulas(card: dict[str, Any]) -> dict[str, Any]:
+    """Returns the card as that of a preset of the scale `formulas`."""
+    return {
+        **card,
+        "title": "Xu et al. 2015, Show, Attend and Tell: formulas in LaTeX",
+        "description": (
+            "Writes in LaTeX the formula in an image of 48 × 160 pixels, black on "
+            "white: sums of letters, digits, powers, indices, fractions and roots, or "
+            "an equation of two. A convolutional net of three blocks, trained with the "
+            "decoder from nothing (the paper's was VGG, trained on ImageNet), gives a "
+            "grid of 6 × 20 annotation vectors; an LSTM attends to them softly, symbol "
+            "by symbol."
+        ),
+        "intended_use": (
+            "Teaching and tests: how attention finds its way through an image, and how "
+            "that is measured. Any use is free. It reads no formulas of other fonts "
+            "or sizes, no photographs and no handwriting."
+        ),
+        "weaknesses": [
+            "Letters and digits that look alike when small: p and q, x and y, 8 and 9 "
+            "in powers and indices.",
+            "Long formulas: nearly all of up to 10 symbols are exact, most of 25 and "
+            "more aren't (braces counted).",
+            "An image of other proportions loses its edges, and symbols must be about "
+            "as large as those of its training.",
+            "It writes a formula of its small grammar for any image.",
+        ],
+    }
+
 
 RECIPE = Recipe(
     "show_attend_tell",
@@ -133,6 +166,7 @@ RECIPE = Recipe(
     },
     check=check,
     card=CARD,
+    beside={"formulas": of_formulas},
 )
 main = partial(run_recipe, RECIPE)
 

@@ -163,21 +163,24 @@ def scores(
         their images; and while the model reads the captions that the images were drawn
         with, those of `zoo.evaluation.grounding`: at the sharpest look of each phrase
         ("a small red star": its word with the highest weight), and of each naming word
-        by itself. "attention mass by chance" is the mass if attention were even.
+        by itself, of scenes. "attention mass by chance" is the mass if attention were
+        even.
     """
     from zoo.evaluation import grounding
 
     looks = [sharpest_looks(*pair) for pair in zip(tests, weights, strict=True)]
     by_phrase = grounding(*zip(*looks, strict=True))
-    by_word = grounding(weights, [test.boxes for test in tests])
-    return {
+    found = {
         ACCURACY[data]: _true(tests, texts),
         "attention peak": by_phrase["peak"],
         "attention centre": by_phrase["centre"],
         "attention mass": by_phrase["mass"],
         "attention mass by chance": by_phrase["chance"],
-        "attention peak of words": by_word["peak"],
     }
+    if data == "scenes":  # a phrase of a formula is one symbol
+        by_word = grounding(weights, [test.boxes for test in tests])
+        found["attention peak of words"] = by_word["peak"]
+    return found
 
 
 def outputs(
