@@ -25,6 +25,32 @@ def test_evaluate(task, corpus, tmp_path, capsys):
     assert "2 sentences" in speed and "sentences/s" in speed
 
 
+@pytest.mark.usefixtures("corpus")
+def test_an_engine_is_scored(task, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "zoo.cli.evaluate.use_engine",
+        lambda names, arguments, kind: asked.append((names, kind)) or ["exported"],
+    )
+    monkeypatch.setattr(
+        "zoo.cli.evaluate.load_translator", lambda names, _: asked.append(names) or task
+    )
+    command = ["evaluate", "fake", "--data", "toy", "--split", "test"]
+    assert main([*command, "--engine", "onnx"]) == 0
+    assert asked == [(["fake"], "translate"), ["exported"]] and len(task.calls) == 1
+
+
+def test_an_engine_is_asked_for_a_classifier(monkeypatch, capsys):
+    def refuse(names, arguments, task):
+        raise ValueError(f"asked for {names} by {arguments.engine} to {task}")
+
+    monkeypatch.setattr("zoo.cli.evaluate.use_engine", refuse)
+    command = ["evaluate", "lstmn_sentiment", "--data", "sst", "--split", "test"]
+    assert main([*command, "--engine", "onnx"]) == 1
+    error = capsys.readouterr().err
+    assert "asked for ['lstmn_sentiment'] by onnx to classify" in error
+
+
 def test_evaluate_on_a_newer_snapshot(task, corpus):
     arguments = ["evaluate", "fake", "--data", "toy", "--split", "test"]
     assert main([*arguments, "--allow-newer"]) == 0
