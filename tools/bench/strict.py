@@ -212,8 +212,9 @@ def page(rows):
         "# Multi30k alone",
         "Made by `python -m tools.bench.strict` from the translations in "
         "`docs/multi30k`. Trained on the 29,000 captions of Multi30k and "
-        "nothing else, one seed; the recurrent nets have the weights of the epoch that "
-        "is best on the validation set, `transformer` the mean of its last five. "
+        "nothing else, one seed; the weights are the mean of the last five epochs' "
+        "where [Runs](#runs) says so, else those of the epoch that is best on the "
+        "validation set. "
         f"Scored on test_2016_flickr, beam {BEAM} but for the last column, where a "
         "dash tells that no greedy search was kept. A published figure "
         "stands in the column whose scoring is nearest to its own: bentrevett cuts "
