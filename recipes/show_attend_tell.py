@@ -9,14 +9,15 @@ known where each thing is that a sentence names: scenes of coloured shapes
 trained on ImageNet before.
 
 tiny:  4,500 scenes, under two minutes on a CPU.
-small: 9,000 scenes, a quarter of an hour on one core: the bundled preset.
+small: 9,000 scenes, ten minutes on one core: the bundled preset.
 formulas: 9,000 formulas, a quarter of an hour: the preset that writes LaTeX.
 paper: the authors' decoder for COCO and Adam (rate and clipping are ours), on 12,000
        scenes.
 
-Hard attention: `--set model.attention=hard`; with the doubly stochastic penalty: `--set
-model.doubly_stochastic=0.01` (the authors' 1 goes with the loss of a sentence; here
-losses are per token). show_attend_tell_text.py reads text.
+Hard attention: `--set model.attention=hard`. Only `paper` has the doubly stochastic
+penalty, with the authors' λ of 1 and their loss of a sentence; elsewhere losses are per
+token, and `--set model.doubly_stochastic=0.01` adds it. show_attend_tell_text.py reads
+text.
 """
 
 import sys
@@ -27,9 +28,8 @@ from zoo.run import ClassArguments, Recipe, importer, run_recipe
 from zoo.run.captions import Captions, check, train
 from zoo.training import Optimizer
 
-# Without the paper's penalty (equation 14), which costs more here than it brings: of
-# 100 places a sentence names two or three, and the penalty spreads attention over the
-# rest (docs/reproduction.md, "Several seeds").
+# Without the paper's penalty (equation 14), which costs more on scenes than it brings
+# (docs/reproduction.md, "Several seeds").
 MODEL = {
     "hidden_dim": 160,
     "embedding_dim": 64,
@@ -39,6 +39,11 @@ MODEL = {
     "doubly_stochastic": 0.0,
     "dropout": 0.1,
 }
+EQUATIONS = (
+    "Section 3.1: the LSTM with the context in its gates, its start from the mean "
+    "annotation, and the deep output; soft attention with the gate β, trained without "
+    "the doubly stochastic penalty of section 4.2.1"
+)
 CARD = {
     "title": "Xu et al. 2015, Show, Attend and Tell: scenes of coloured shapes",
     "description": (
@@ -48,20 +53,15 @@ CARD = {
         "trained on ImageNet), gives a grid of 10 × 10 annotation vectors; an LSTM "
         "attends to them softly, word by word."
     ),
-    "equations": (
-        "Section 3.1: the LSTM with the context in its gates, its start from the mean "
-        "annotation, and the deep output; soft attention with the gate β. It was "
-        "trained without the doubly stochastic penalty of section 4.2.1: with it fewer "
-        "sentences about scenes are true."
-    ),
+    "equations": f"{EQUATIONS} (with it, λ = 0.01, fewer of its sentences are true).",
     "intended_use": (
         "Teaching and tests: where attention looks, and how that is measured. Any use "
         "is free. It tells nothing of photographs."
     ),
     "weaknesses": [
-        "One in eight of its sentences about new scenes is not true. Of one thing "
-        "nearly all are, of two 85 %, of three, which are rare in its training, 19 %: "
-        "it gives one thing the colour, shape or place of another.",
+        "One in eight of its sentences about new scenes is not true, and most of those "
+        "about three things, which are rare in its training: it gives one thing the "
+        "colour, shape or place of another.",
         "It writes a sentence of its small grammar for any image, photographs too.",
         "Scenes with more than three things, things that touch, and colours or shapes "
         "other than those of its training.",
@@ -90,22 +90,24 @@ def of_formulas(card: dict[str, Any]) -> dict[str, Any]:
         "title": "Xu et al. 2015, Show, Attend and Tell: formulas in LaTeX",
         "description": (
             "Writes in LaTeX the formula in an image of 48 × 160 pixels, black on "
-            "white: sums of letters, digits, powers, indices, fractions and roots, or "
-            "an equation of two. A convolutional net of three blocks, trained with the "
-            "decoder from nothing (the paper's was VGG, trained on ImageNet), gives a "
-            "grid of 6 × 20 annotation vectors; an LSTM attends to them softly, symbol "
-            "by symbol."
+            "white: sums, differences and products of Latin and Greek letters, digits, "
+            "powers, indices, fractions and roots, or an equation of two such. A "
+            "convolutional net of three blocks, trained with the decoder from nothing "
+            "(the paper's was VGG, trained on ImageNet), gives a grid of 6 × 20 "
+            "annotation vectors; an LSTM attends to them softly, symbol by symbol."
         ),
+        "equations": f"{EQUATIONS} (which harmed the preset of scenes; on formulas it "
+        "was not tried).",
         "intended_use": (
             "Teaching and tests: how attention finds its way through an image, and how "
-            "that is measured. Any use is free. It reads no formulas of other fonts "
-            "or sizes, no photographs and no handwriting."
+            "that is measured. Any use is free. It reads no formulas of other fonts, "
+            "no photographs and no handwriting."
         ),
         "weaknesses": [
-            "Letters and digits that look alike when small: p and q, x and y, 8 and 9 "
-            "in powers and indices.",
-            "Long formulas: nearly all of up to 10 symbols are exact, most of 25 and "
-            "more aren't (braces counted).",
+            "Symbols that look alike when small, mostly in powers and indices: 8 and "
+            "9, p and q, d and q.",
+            "Long formulas: nearly all of up to 20 symbols are exact, braces counted, "
+            "of 25 and more about half.",
             "An image of other proportions loses its edges, and symbols must be about "
             "as large as those of its training.",
             "It writes a formula of its small grammar for any image.",

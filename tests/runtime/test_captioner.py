@@ -3,7 +3,6 @@ import json
 import numpy as np
 import pytest
 
-import zoo
 from tests.harness import randomize
 from tests.marks import long
 from tests.runtime.conftest import needs_extra
@@ -13,6 +12,7 @@ from zoo.models import (
     ShowAttendTellCaptioner,
     ShowAttendTellCaptionerPreprocessor,
 )
+from zoo.run.captions import draw_tests
 from zoo.runtime import onnx
 from zoo.serving import export_litert, export_onnx
 from zoo.serving.manifest import read_version
@@ -195,9 +195,13 @@ def test_litert_takes_no_captioner(pair, tmp_path):
 
 
 @pytest.mark.parametrize("beam_size", [long(1), long(5)])
-def test_the_preset_tells_what_keras_tells(export, beam_size):
-    task, folder = export("show_attend_tell")
-    images = [scene.draw() for scene in zoo.data.draw_scenes(1000, "test")]
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("show_attend_tell", "scenes"), ("show_attend_tell_formulas", "formulas")],
+)
+def test_the_preset_tells_what_keras_tells(export, name, data, beam_size):
+    task, folder = export(name)
+    images = draw_tests(data, range(1000))
     options = {"beam_size": beam_size, "return_details": True}
     wanted = task.caption(images, **options)
     for one, other in zip(

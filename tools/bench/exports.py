@@ -28,7 +28,6 @@ from pathlib import Path
 from tools.bench import decode, peers
 from tools.bench.core import Bench, add_names, counts, module, note
 from tools.markdown import table
-from tools.presets.outputs import images_of
 from zoo import runtime
 from zoo.backend import BACKENDS, configured_backend
 from zoo.cli.common import count
@@ -36,6 +35,7 @@ from zoo.data import load as load_corpus
 from zoo.evaluation import corpus_scores
 from zoo.presets import find
 from zoo.presets.card import read_card
+from zoo.run.captions import draw_tests
 from zoo.serving.folder import LABELS
 from zoo.serving.manifest import newest, read_manifest
 from zoo.training.process import start_backend, tune_process
@@ -143,7 +143,7 @@ def preset_inputs(name, most):
     card = read_card(find(name))
     score = card.scores[0]
     if card.task == "caption":
-        return images_of(card, range(most)), None
+        return draw_tests(score["data"], range(most)), None
     data = load_corpus(score["data"], *card.languages, split=score["split"])
     references = data.references[:most] if score["metric"] == "BLEU" else None
     return list(data.sources[:most]), references

@@ -121,7 +121,12 @@ def _language_model(words, cell, hidden_dim):
     return Arm(words, CELLS, recipe, "language model")
 
 
-def _captioner(words, attention, doubly_stochastic=0.01):
+# λ of the doubly stochastic penalty. The authors' 1 goes with the loss of a sentence;
+# here losses are per token.
+LAMBDA = 0.01
+
+
+def _captioner(words, attention, doubly_stochastic=LAMBDA):
     """An `Arm` that captions scenes: `recipes/show_attend_tell.py` with other choices
     of the model, in fewer epochs."""
     model = {"attention": attention, "doubly_stochastic": doubly_stochastic}

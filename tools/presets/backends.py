@@ -23,12 +23,12 @@ from pathlib import Path
 
 import zoo
 from tools.bench.core import timed
-from tools.presets.outputs import images_of
 from tools.presets.served import folder_size, load_served
 from zoo.backend import BACKENDS
 from zoo.data.tagged import load_ud
 from zoo.presets import find
 from zoo.presets.card import read_card
+from zoo.run.captions import draw_tests
 
 LEAST_EQUAL, MOST_APART, LARGEST = 0.995, 1e-3, 1.2
 SMALL = 5e6  # bytes
@@ -87,7 +87,7 @@ def sources(card, data, split):
     if card.task == "classify":
         return zoo.data.load_sst("test").texts
     if card.task == "caption":
-        return images_of(card, range(1000))
+        return draw_tests(card.data[0]["name"], range(1000))
     raise SystemExit(f"{card.name}: presets that {card.task} are not compared")
 
 

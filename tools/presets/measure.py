@@ -167,13 +167,13 @@ def caption(model, card, rounds):
     data = card.data[0]["name"]
     images = [example.draw() for example in examples(data, 300, "test")]
     _, seconds = timed(lambda: model.caption(images), rounds)
-    tested = outputs(model, data)
-    found = scores(data, *tested)
+    tests, texts, weights = outputs(model, data)
+    found = scores(data, tests, texts, weights)
     return {
         "count": len(images),
         "seconds": seconds,
         "unit": "images/s",
-        "examples": worst(data, *tested[:2]),
+        "examples": worst(data, tests, texts),
         "scores": [(found[score["metric"]], None) for score in card.scores],
     }
 

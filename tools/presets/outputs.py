@@ -13,7 +13,7 @@ import sys
 import zoo
 from tools import ROOT
 from zoo.presets.card import format_task, read_card
-from zoo.run.captions import examples
+from zoo.run.captions import draw_tests
 
 FILE = ROOT / "tests" / "bundled_outputs.json"
 
@@ -50,7 +50,7 @@ def outputs(model, card, sources):
             ],
         }
     if task == "caption":
-        images = images_of(card, sources)
+        images = draw_tests(card.data[0]["name"], sources)
         texts = model.caption(images)
         return {"captions": texts, "log_probs": rounded(model.score(images, texts))}
     found = model.translate(sources, beam_size=5, return_details=True)
@@ -60,12 +60,6 @@ def outputs(model, card, sources):
         "scores": rounded(record.score for record in found),
         "log_probs": rounded(model.score(sources, texts)),
     }
-
-
-def images_of(card, numbers):
-    """The test images of these numbers, of the data of a captioner's card."""
-    drawn = examples(card.data[0]["name"], max(numbers) + 1, "test")
-    return [drawn[number].draw() for number in numbers]
 
 
 def rounded(numbers):

@@ -1,6 +1,7 @@
 """The training of a captioner on generated images, and its scores."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ ACCURACY = {"scenes": "true captions", "formulas": "exact captions"}
 SIGNATURES = {
     "true captions": "share of captions that are true of the scene, beam 5",
     "exact captions": "share of captions equal to the formula, beam 5",
-    "attention peak": "share of phrases at whose sharpest look the place of most "
-    "attention meets the thing",
-    "attention centre": "share of phrases at whose sharpest look the centre of "
-    "attention lies on the thing",
-    "attention mass": "mean attention to places that meet the thing, at a phrase's "
-    "sharpest look",
+    "attention peak": "share of phrases (of a formula: symbols) at whose sharpest "
+    "look the place of most attention meets the thing",
+    "attention centre": "share of phrases (of a formula: symbols) at whose sharpest "
+    "look the centre of attention lies on the thing",
+    "attention mass": "mean attention to places that meet the thing, at the sharpest "
+    "look of a phrase (of a formula: a symbol)",
     "attention peak of words": "as attention peak, of each word of size, colour or "
     "shape by itself",
 }
@@ -88,6 +89,18 @@ def examples(data: str, count: int, split: str) -> list[Any]:
     return draw(count, split)
 
 
+def draw_tests(data: str, numbers: Iterable[int]) -> list[np.ndarray]:
+    """Draws the test images of these numbers, from 0.
+
+    Args:
+        data: one of `ACCURACY`.
+        numbers: their places among the test's examples.
+    """
+    numbers = list(numbers)
+    drawn = examples(data, max(numbers, default=-1) + 1, "test")
+    return [drawn[number].draw() for number in numbers]
+
+
 def train(run: Any) -> dict[str, Any]:
     """Trains a captioner, writes its preset and returns its scores."""
     from zoo.models import (
@@ -138,12 +151,12 @@ def train(run: Any) -> dict[str, Any]:
         backbone=backbone,
     )
     task = run.save(task)
-    tested = outputs(task, settings.data)
-    results = scores(settings.data, *tested)
+    tests, texts, weights = outputs(task, settings.data)
+    results = scores(settings.data, tests, texts, weights)
     shown = ", ".join(f"{name} {value:.2f}" for name, value in results.items())
     run.say(f"test: {shown}")
     if run.recipe.card and run.scale_name != "tiny":
-        run.write_card(task, **_card(run, task, results, *tested[:2]))
+        run.write_card(task, **_card(run, task, results, tests, texts))
     return {settings.data: results}
 
 
@@ -156,14 +169,15 @@ def scores(
         data: one of `ACCURACY`.
         tests: test examples.
         texts: the model's captions of them.
-        weights: its attention as it reads theirs; `outputs` returns these three.
+        weights: its attention, `(words, h, w)` for each image, while it reads the
+            tests' own captions. `outputs` returns all three.
 
     Returns:
         dict of percentages by the names of `SIGNATURES`: the captions that are true of
         their images; and while the model reads the captions that the images were drawn
         with, those of `zoo.evaluation.grounding`: at the sharpest look of each phrase
-        ("a small red star": its word with the highest weight), and of each naming word
-        by itself, of scenes. "attention mass by chance" is the mass if attention were
+        ("a small red star": its word with the highest weight), and, for scenes, at each
+        naming word by itself. "attention mass by chance" is the mass if attention were
         even.
     """
     from zoo.evaluation import grounding

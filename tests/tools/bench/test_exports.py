@@ -77,9 +77,15 @@ def test_the_inputs_are_the_test_set_of_the_preset(monkeypatch):
         (("multi30k", "en", "de"), {"split": "test_2016_flickr"}),
         (("dates", "mul", "zxx"), {"split": "test"}),
     ]
-    images, references = exports.preset_inputs("show_attend_tell", 2)
-    assert [image.shape for image in images] == [(80, 80, 3)] * 2
-    assert references is None
+    pytest.importorskip("matplotlib", reason="formulas are rendered by matplotlib")
+    shapes = {
+        "show_attend_tell": (80, 80, 3),
+        "show_attend_tell_formulas": (48, 160, 3),
+    }
+    for name, shape in shapes.items():
+        images, references = exports.preset_inputs(name, 2)
+        assert [image.shape for image in images] == [shape] * 2
+        assert references is None
 
 
 # === Speed ===

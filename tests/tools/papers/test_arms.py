@@ -38,7 +38,14 @@ def test_the_order_of_the_runs():
 
 # As in the first runs of the study: an option that came later must not change them
 # while it is off.
-FIRST = {"none": "1f9f975bffbb", "lstm": "52d37ea29e2d", "soft": "0f0947ab5198"}
+FIRST = {
+    "none": "1f9f975bffbb",
+    "lstm": "52d37ea29e2d",
+    "soft": "0f0947ab5198",
+    "soft_plain": "bc090f556ee2",
+    "hard": "eba643f8fc46",
+    "hard_plain": "d6f1802a973a",
+}
 
 
 @pytest.mark.backend_free

@@ -19,7 +19,7 @@ from tools.papers import arms, study
 from tools.papers.arms import ARMS, Arm
 from tools.papers.counts import MEASURES
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
-from zoo.run.captions import scores
+from zoo.run.captions import outputs, scores
 from zoo.run.recipe import Recipe
 from zoo.run.translators import task, tiny, translation_recipe
 from zoo.text import WordTokenizer
@@ -240,13 +240,13 @@ def test_a_captioners_counts_give_its_scores():
     model = Perfect(wrong=[3, 7])
     counts = study.captioner_counts(model, 40)["captions"]
     assert counts[:, 0].tolist() == [n not in (3, 7) for n in range(40)]
-    assert counts[:, 3].tolist() == [len(scene.phrases) for scene in model.scenes]
+    assert counts[:, 3].tolist() == [len(scene.phrases) for scene in model.tests]
     assert MEASURES["true"].of(counts) == 95.0
-    words = [[end - first for first, end in s.phrases] for s in model.scenes]
+    words = [[end - first for first, end in s.phrases] for s in model.tests]
     assert counts[:, 5].tolist() == [sum(lengths) for lengths in words]
     assert MEASURES["looks"].of(counts) == 100.0
     # Perfect looks where it names a thing, and in the middle at an article.
-    named = [sum(box is not None for box in scene.boxes) for scene in model.scenes]
+    named = [sum(box is not None for box in scene.boxes) for scene in model.tests]
     assert (counts[:, 4] >= named).all() and 60 < MEASURES["words"].of(counts) < 100
     # One that looks elsewhere, mostly.
     know = model.align
@@ -255,7 +255,8 @@ def test_a_captioners_counts_give_its_scores():
         for record in know(*given, **options)
     ]
     found = MEASURES["looks"].of(study.captioner_counts(model, 40)["captions"])
-    assert found == pytest.approx(scores(model, "scenes", 40)["attention peak"])
+    wanted = scores("scenes", *outputs(model, "scenes", 40))["attention peak"]
+    assert found == pytest.approx(wanted)
     assert 0 < found < 60
 
 

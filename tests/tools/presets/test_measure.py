@@ -1,0 +1,23 @@
+"""Measuring presets anew; the figures themselves are those of the cards."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.run.test_captions import Perfect
+from tools.presets import measure
+
+pytestmark = pytest.mark.backend_free
+
+
+def test_a_captioner_is_scored_and_timed(monkeypatch):
+    monkeypatch.setattr("zoo.run.captions.TESTED", 40)
+    metrics = ["true captions", "attention peak"]
+    card = SimpleNamespace(
+        data=[{"name": "scenes"}], scores=[{"metric": metric} for metric in metrics]
+    )
+    found = measure.caption(Perfect(wrong=[3]), card, 1)
+    assert found["scores"] == [(97.5, None), (100.0, None)]
+    assert [example["source"] for example in found["examples"]] == ["scenes test 3"]
+    assert (found["count"], found["unit"]) == (300, "images/s")
+    assert found["seconds"] > 0
