@@ -8,10 +8,12 @@
             --set source=de --set target=en
     done
     python -m tools.bench.strict runs/*-en-de runs/*-de-en
+    python -m tools.bench.strict --tried runs/other    # what came out worse
 
 Each run's preset translates test_2016_flickr with beam 5, and by greedy search. Its
-translations and what is told of it are kept in docs/multi30k/, and the page is made of
-all that stands there: cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words,
+translations and what is told of it are kept in docs/multi30k/, those of other choices
+that came out worse in docs/multi30k/tried/, and the page is made of all that stands
+there: cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words,
 as the published figures are. Without a run it is made anew from the kept translations,
 without Keras.
 """
@@ -31,6 +33,7 @@ RECIPES = ("bahdanau", "luong_global", "luong_local", "transformer")
 DIRECTIONS = ("en-de", "de-en")
 SPLIT = "test_2016_flickr"
 BEAM, GREEDY = 5, 1
+TRIED = "tried"
 # (words, whether lower-cased, the beam): the heading of its column.
 WAYS = {
     ("13a", False, BEAM): "sacreBLEU 13a",
@@ -69,14 +72,16 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="*", type=Path, help="folders of finished runs")
     parser.add_argument("--output", type=Path, default=ROOT / "docs")
+    parser.add_argument("--tried", action="store_true", help="keep as not better")
     arguments = parser.parse_args(argv)
     kept = arguments.output / "multi30k"
+    tried = kept / TRIED
     told = [read(run) for run in arguments.runs]  # all of them, before any work
     for run, (name, languages) in zip(arguments.runs, told, strict=True):
         print(f"{run}: {name} {'-'.join(languages)}", file=sys.stderr, flush=True)
-        keep(kept, *translated(run, name, languages))
-    rows = [row(*found) for found in records(kept)]
-    text = page(rows).encode()
+        keep(tried if arguments.tried else kept, *translated(run, name, languages))
+    text = page(*([row(*x) for x in records(folder)] for folder in (kept, tried)))
+    text = text.encode()
     write_bytes(arguments.output / "multi30k.md", text)
     return 0
 
@@ -205,7 +210,7 @@ def tokenizer(words, language):
     return lambda text: " ".join(token.text for token in pipeline(text))
 
 
-def page(rows):
+def page(rows, tried=()):
     """The page, Markdown."""
     heads = ["", "parameters", *WAYS.values()]
     parts = [
@@ -226,10 +231,7 @@ def page(rows):
     ]
     for direction in dict.fromkeys(row["direction"] for row in rows):
         found = [row for row in rows if row["direction"] == direction]
-        lines = []
-        for row in found:
-            values = [_figure(row["bleu"].get(way)) or "–" for way in WAYS]
-            lines.append([f"`{row['name']}`", f"{row['parameters']:,}", *values])
+        lines = [_line(row) for row in found]
         for who, what, parameters, where, value, way in PUBLISHED:
             if where == direction:
                 cells = [_figure(value) if way == other else "" for other in WAYS]
@@ -245,17 +247,32 @@ def page(rows):
         "The machines were not the same and did other work as well: times can't be "
         "compared."
     )
-    parts.append(
-        "\n".join(
-            f"- `{found['command']}`: {found['training']}, commit {found['commit']}"
-            for found in rows
-        )
-    )
+    parts.append(_runs(rows))
+    if tried:
+        parts.append("## Tried, and not better")
+        heads = ["", "direction", *heads[1:]]
+        lines = [_line(row) for row in tried]
+        for line, row in zip(lines, tried, strict=True):
+            line.insert(1, row["direction"])
+        parts.append(table(heads, lines))
+        parts.append(_runs(tried))
     found = {(row["name"], row["direction"]) for row in rows}
     wanted = [(name, direction) for name in RECIPES for direction in DIRECTIONS]
     if missing := [" ".join(pair) for pair in wanted if pair not in found]:
         parts.append(f"Not run yet: {', '.join(missing)}.")
     return "\n\n".join(parts) + "\n"
+
+
+def _line(row):
+    values = [_figure(row["bleu"].get(way)) or "–" for way in WAYS]
+    return [f"`{row['name']}`", f"{row['parameters']:,}", *values]
+
+
+def _runs(rows):
+    return "\n".join(
+        f"- `{row['command']}`: {row['training']}, commit {row['commit']}"
+        for row in rows
+    )
 
 
 def _figure(value):

@@ -84,6 +84,21 @@ def test_a_published_figure_stands_beside_its_like():
     assert "luong_local en-de" in missing and "bahdanau" not in missing
 
 
+def test_what_came_out_worse_stands_apart():
+    row = {**TOLD, "training": "9 minutes", "commit": "0123abc", "reference_words": 9}
+    row["bleu"] = dict.fromkeys(strict.WAYS, 30.0)
+    worse = {
+        **row,
+        "command": "python --set x=1",
+        "bleu": dict.fromkeys(strict.WAYS, 20),
+    }
+    kept, tried = strict.page([row], [worse]).split("## Tried, and not better")
+    assert "30.00" in kept and "20.00" not in kept and "x=1" not in kept
+    assert "| `bahdanau` | de-en | 5 | 20.00 |" in tried and "30.00" not in tried
+    assert "- `python --set x=1`: 9 minutes, commit 0123abc" in tried
+    assert "Tried" not in strict.page([row])
+
+
 TOLD = {"name": "bahdanau", "direction": "de-en", "parameters": 5, "command": "python"}
 
 
