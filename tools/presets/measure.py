@@ -162,10 +162,10 @@ def classify(model, card, rounds):
 
 
 def caption(model, card, rounds):
-    from zoo.run.captions import examples, outputs, scores, worst
+    from zoo.run.captions import draw_tests, outputs, scores, worst
 
     data = card.data[0]["name"]
-    images = [example.draw() for example in examples(data, 300, "test")]
+    images = draw_tests(data, range(300))
     _, seconds = timed(lambda: model.caption(images), rounds)
     tests, texts, weights = outputs(model, data)
     found = scores(data, tests, texts, weights)
