@@ -25,11 +25,9 @@ from unittest import mock
 import keras
 import numpy as np
 
-from tools.bench.workers.decode import TRANSFORMER
 from tools.bench.workers.train import make_model
 from tools.markdown import table
 from zoo.decoding import BeamSearch, beam_state, search, traced
-from zoo.models import Transformer, TransformerTranslator
 from zoo.training import tune_process
 
 WORDS, BATCH, VOCABULARY = 15, 64, 6000
@@ -169,12 +167,7 @@ def main(argv=None):
         )
         tune_process()
         keras.utils.set_random_seed(1)
-        if args.model == "luong":
-            model = make_model("luong", VOCABULARY, VOCABULARY)
-        else:
-            tie = {"tie_embeddings": None, "norm": "pre"}
-            sizes = VOCABULARY, VOCABULARY
-            model = TransformerTranslator(Transformer(*sizes, **TRANSFORMER, **tie))
+        model = make_model(args.model, VOCABULARY, VOCABULARY)
         ids = np.random.default_rng(1).integers(4, VOCABULARY, (BATCH, WORDS))
         limits = np.full(BATCH, WORDS + 1, "int32")
         beam = BeamSearch(args.beam, min_length=WORDS + 1)

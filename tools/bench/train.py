@@ -129,9 +129,9 @@ def parse(argv):
     add_names(parser, "--peers", peers.PEERS, "or none")
     parser.add_argument(
         "--model",
-        choices=("luong", "bahdanau"),
+        choices=("luong", "bahdanau", "transformer"),
         default="luong",
-        help="zoo's; the limit is luong's work in either case",
+        help="zoo's; the limit is luong's work in each case",
     )
     parser.add_argument("--rounds", type=count, default=2, help="runs of each system")
     parser.add_argument("--windows", type=count, default=3, help="timed in each run")

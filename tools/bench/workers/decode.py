@@ -16,10 +16,7 @@ import keras
 from tools.bench.workers.decode_peer import add_arguments, print_report
 from tools.bench.workers.train import FIRST_WORD_ID, UNKNOWN_ID, make_model
 from zoo.decoding import BeamSearch, search_ids
-from zoo.models import Transformer, TransformerTranslator
 from zoo.training import tune_process
-
-TRANSFORMER = {"num_layers": 3, "hidden_dim": 256, "ff_dim": 1024, "num_heads": 4}
 
 
 def read_words(folder, side):
@@ -40,11 +37,7 @@ def main(argv=None):
     keras.utils.set_random_seed(1)
     words = [read_words(args.data, side) for side in ("source", "target")]
     sizes = [len(side) for side in words]
-    if args.model == "luong":
-        model = make_model("luong", *sizes)
-    else:
-        tie = {"tie_embeddings": None, "norm": "pre"}
-        model = TransformerTranslator(Transformer(*sizes, **TRANSFORMER, **tie))
+    model = make_model(args.model, *sizes)
     if args.precision == "int8":
         model.quantize("int8")
     ids = {word: place for place, word in enumerate(words[0]) if word}

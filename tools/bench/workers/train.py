@@ -19,7 +19,14 @@ import keras
 import numpy as np
 
 from tools.bench.core import timed, versions
-from zoo.models import Bahdanau, BahdanauTranslator, Luong, LuongTranslator
+from zoo.models import (
+    Bahdanau,
+    BahdanauTranslator,
+    Luong,
+    LuongTranslator,
+    Transformer,
+    TransformerTranslator,
+)
 from zoo.training import PairBatches, compile_for_training, tune_process
 from zoo.training.callbacks import Checkpoint
 from zoo.training.loop import Loop
@@ -94,14 +101,23 @@ def read_ids(folder, language, words=None):
 
 
 def make_model(name, source_size, target_size, cells=256):
-    """The reference model; Bahdanau's has twice the encoder, 256 units each way."""
+    """A model of the reference's size, with nothing trained.
+
+    Bahdanau's has twice the encoder, 256 units each way; the Transformer has three
+    pre-norm layers of four heads, and a feed-forward layer of four times the size.
+    """
     sizes = {
         "vocabulary_size": source_size,
         "target_vocabulary_size": target_size,
         "hidden_dim": cells,
-        "embedding_dim": cells,
         "dropout": 0.0,
     }
+    if name == "transformer":
+        layers = {"num_layers": 3, "num_heads": 4, "ff_dim": 4 * cells, "norm": "pre"}
+        return TransformerTranslator(
+            Transformer(**sizes, **layers, tie_embeddings=None)
+        )
+    sizes["embedding_dim"] = cells
     if name == "bahdanau":
         return BahdanauTranslator(Bahdanau(**sizes, attention_dim=256, maxout_dim=256))
     return LuongTranslator(
@@ -118,7 +134,9 @@ def make_model(name, source_size, target_size, cells=256):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--model", choices=("luong", "bahdanau"), default="luong")
+    parser.add_argument(
+        "--model", choices=("luong", "bahdanau", "transformer"), default="luong"
+    )
     parser.add_argument("--steps", type=int, default=100, help="of a window")
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=64)

@@ -25,11 +25,11 @@ def test_every_word_has_one_id_and_unknown_ones_share_theirs(data):
     assert size == 9  # with pad, unknown, start and end
 
 
-def test_zoo_trains_and_counts_real_tokens(data, capsys, monkeypatch):
+@pytest.mark.parametrize("model", ["luong", "transformer"])
+def test_zoo_trains_and_counts_real_tokens(model, data, capsys, monkeypatch):
     monkeypatch.setattr(train, "SETTLING_STEPS", 2)
-    train.main(
-        ["--data", str(data), "--steps", "2", "--windows", "2", "--batch-size", "4"]
-    )
+    few = ["--steps", "2", "--windows", "2", "--batch-size", "4"]
+    train.main(["--data", str(data), "--model", model, *few])
     found = last_object(capsys.readouterr().out)
     assert len(found["windows"]) == 2 and min(found["windows"]) > 0
     assert np.all(np.isfinite(found["losses"]))
