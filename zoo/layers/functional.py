@@ -134,6 +134,16 @@ def wide(x: Tensor) -> Tensor:
     return ops.cast(x, "float32") if is_half(x) else x
 
 
+def as_rows(x: Tensor) -> Tensor:
+    """`x` of any number of axes as a matrix `(rows, n)`, for a product over the last.
+
+    With one axis to add over, JAX's compiler reads both factors of a kernel's gradient
+    as they lie. Over two it writes a transposed copy of the gradient above, and takes
+    the residual connections of all layers above together anew for each.
+    """
+    return ops.reshape(x, (-1, x.shape[-1]))
+
+
 def linear(x: Tensor, kernel: Tensor) -> Tensor:
     """`x` times a matrix, over the last axis.
 
@@ -149,7 +159,7 @@ def linear(x: Tensor, kernel: Tensor) -> Tensor:
     """
     if len(x.shape) == 2:
         return ops.matmul(x, kernel)
-    flat = ops.matmul(ops.reshape(x, (-1, x.shape[-1])), kernel)
+    flat = ops.matmul(as_rows(x), kernel)
     return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
 
 

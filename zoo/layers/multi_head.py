@@ -9,7 +9,13 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.attention import MemoryLayer
-from zoo.layers.functional import clear_masked, fresh, masked_softmax, read_mask
+from zoo.layers.functional import (
+    as_rows,
+    clear_masked,
+    fresh,
+    masked_softmax,
+    read_mask,
+)
 
 
 def sinusoids(positions: Tensor, size: int, dtype: str = "float32") -> Tensor:
@@ -120,7 +126,7 @@ class MultiHeadAttention(MemoryLayer):
 
         Returns a list of two `(B, h, S, d_k)`.
         """
-        return [self._laid_out(layer(memory)) for layer in (self.W_K, self.W_V)]
+        return [self._laid_out(layer, memory) for layer in (self.W_K, self.W_V)]
 
     def call(
         self,
@@ -136,7 +142,7 @@ class MultiHeadAttention(MemoryLayer):
     def attend(self, query: Tensor, keys: Tensor, mask: Tensor | None = None) -> Any:
         """Attention to keys and values as from `project`."""
         keys, values = keys
-        queries = self._heads(self.W_Q(query)) * self.head_size**-0.5
+        queries = self._heads(self.W_Q, query) * self.head_size**-0.5
         scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
         mask = read_mask(mask, keys.shape[2], *query.shape[:2])
         weights = masked_softmax(scores, None if mask is None else mask[:, None])
@@ -145,19 +151,20 @@ class MultiHeadAttention(MemoryLayer):
     def combine(self, weights: Tensor, values: Tensor) -> Tensor:
         """The output `(B, T, d)` for weights `(B, h, T, S)` and values as projected."""
         heads = ops.swapaxes(ops.matmul(weights, values), 1, 2)
-        lead = ops.shape(heads)[:2]
-        joined = ops.reshape(heads, (*lead, self.num_heads * self.head_size))
-        return self.W_O(joined)
+        lead, size = ops.shape(heads)[:2], self.num_heads * self.head_size
+        output = self.W_O(ops.reshape(heads, (-1, size)))
+        return ops.reshape(output, (*lead, size))
 
-    def _heads(self, x):
-        """`(B, T, d)` to `(B, h, T, d_k)`."""
+    def _heads(self, layer, x):
+        """Projects `(B, T, d)` and cuts it into heads, `(B, h, T, d_k)`."""
         batch, length = ops.shape(x)[:2]
+        x = layer(as_rows(x))
         x = ops.reshape(x, (batch, length, self.num_heads, self.head_size))
         return ops.swapaxes(x, 1, 2)
 
-    def _laid_out(self, x):
+    def _laid_out(self, layer, x):
         """`_heads`, in memory in that order: torch would put it so in each product."""
-        heads = self._heads(x)
+        heads = self._heads(layer, x)
         batch, _, length, _ = ops.shape(heads)
         flat = ops.reshape(heads, (batch * self.num_heads, length, self.head_size))
         return ops.reshape(flat, (batch, self.num_heads, length, self.head_size))

@@ -8,7 +8,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import above_zero, one_of, positive, rate
 from zoo.layers.attention import MemoryLayer
-from zoo.layers.functional import clear_masked, fresh
+from zoo.layers.functional import as_rows, clear_masked, fresh
 from zoo.layers.multi_head import MultiHeadAttention
 
 NORMS = ("post", "pre")
@@ -96,7 +96,8 @@ class _TransformerLayer(keras.layers.Layer):
 
     def feed_forward(self, x):
         """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, equation 2."""
-        return self.outer(self.inner(x))
+        output = self.outer(self.inner(as_rows(x)))
+        return ops.reshape(output, ops.shape(x))
 
     def get_config(self):
         return {
