@@ -137,9 +137,9 @@ def wide(x: Tensor) -> Tensor:
 def as_rows(x: Tensor) -> Tensor:
     """`x` of any number of axes as a matrix `(rows, n)`, for a product over the last.
 
-    With one axis to add over, JAX's compiler reads both factors of a kernel's gradient
-    as they lie. Over two it writes a transposed copy of the gradient above, and takes
-    the residual connections of all layers above together anew for each.
+    Where a kernel's gradient adds over one axis, JAX's compiler reads both factors as
+    they lie. Over two it writes a transposed copy of the gradient from above, and adds
+    up the residual connections of all layers above anew in each copy.
     """
     return ops.reshape(x, (-1, x.shape[-1]))
 
