@@ -97,8 +97,8 @@ VARIANTS = {
         "the source's states",
         ("It can attend to the first 50 pieces of a source only.", SHORT, LOOPS),
     ),
-    # Here the encoder of `small` also reads the source only from its last word to its
-    # first. Its state at "the" in "a dog runs in the snow" has just read "snow" and
+    # Here the encoder reads the source only from its last word to its first, whatever
+    # the scale. Its state at "the" in "a dog runs in the snow" has just read "snow" and
     # "the": when the decoder needs "snow" it attends to "the", and the alignment is one
     # word to the left, though each state is at its own word (`Luong` keeps the memory
     # in source order).
@@ -156,7 +156,7 @@ def recipe(name: str, file: str) -> Recipe:
             "small": small(everyday, RATE),
             "tatoeba": tatoeba(everyday, RATE),
             "multi30k": multi30k(
-                {**kind, **LAYERS, "dropout": 0.3, "readout_dropout": 0.3}, RATE
+                {**everyday, "dropout": 0.3, "readout_dropout": 0.3}, RATE
             ),
             "paper": paper(SGD, 12, {"batch_size": 128}, kind),
         },

@@ -244,8 +244,10 @@ def page(rows, tried=()):
         parts += filter(None, (_reached(best, found) for best in _best(direction)))
     parts.append("## Runs")
     parts.append(
-        "The machines were not the same and did other work as well: times can't be "
-        "compared."
+        "Each command means what its commit makes of it: up to 2f303ed the encoders of "
+        "`luong_global` and `luong_local` read the source backwards only, but for "
+        "`model.bidirectional=true`. The machines were not the same and did other work "
+        "as well: times can't be compared."
     )
     parts.append(_runs(rows))
     if tried:
