@@ -40,8 +40,9 @@ class Variant:
         words: the attention in words, for the card.
         equations: the paper's equations for it.
         weaknesses: those of this variant.
-        bidirectional: whether the encoder of `small` reads in both directions. That of
-            the other scales never does, like the paper's.
+        bidirectional: whether the encoder reads in both directions at `small`,
+            `tatoeba` and `multi30k`. At `tiny` and `paper` it never does, as in the
+            paper.
     """
 
     attention: str
@@ -112,8 +113,8 @@ VARIANTS = {
     ),
 }
 
-# The layers of `small` and `multi30k`. The paper's initial range of 0.1 is for 1000
-# cells: smaller sums need larger weights.
+# The layers of `small`, `tatoeba` and `multi30k`. The paper's initial range of 0.1 is
+# for 1000 cells: smaller sums need larger weights.
 LAYERS = {
     "num_layers": 2,
     "hidden_dim": 256,
@@ -182,7 +183,7 @@ PAPER = {
     "year": 2015,
     "url": "https://arxiv.org/abs/1508.04025",
 }
-# The directions of the encoder of `small`, for the card.
+# The directions of the encoder, for the card.
 BOTH = (
     "and an encoder that reads in both directions, each with half of the cells. The "
     "paper's reads backwards only: its state at a word has just read the word that "

@@ -93,7 +93,6 @@ RECIPE = translation_recipe(
             optimizer=Optimizer("adam", 4e-3, "linear", warmup=1000, clip=1.0),
             epochs=30,
             batch={"batch_tokens": 1024},
-            average={"keep": 5, "which": "last"},
         ),
         # Batches of 25,000 tokens a side; 100,000 steps, some 260 epochs of this text;
         # the average of the last checkpoints.

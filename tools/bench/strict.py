@@ -12,10 +12,10 @@
 
 Each run's preset translates test_2016_flickr with beam 5, and by greedy search. Its
 translations and what is told of it are kept in docs/multi30k/, those of other choices
-that came out worse in docs/multi30k/tried/, and the page is made of all that stands
-there: cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words,
-as the published figures are. Without a run it is made anew from the kept translations,
-without Keras.
+that came out worse in docs/multi30k/tried/ (a `note` that is written into a record's
+JSON says than what), and the page is made of all that stands there: cased and
+lower-cased, on sacreBLEU's, Moses's and spaCy's words, as the published figures are.
+Without a run it is made anew from the kept translations, without Keras.
 """
 
 import argparse
@@ -244,10 +244,11 @@ def page(rows, tried=()):
         parts += filter(None, (_reached(best, found) for best in _best(direction)))
     parts.append("## Runs")
     parts.append(
-        "Each command means what its commit makes of it: up to 2f303ed the encoders of "
-        "`luong_global` and `luong_local` read the source backwards only, but for "
-        "`model.bidirectional=true`. The machines were not the same and did other work "
-        "as well: times can't be compared."
+        "A command's defaults are those of its commit: before 134a4aa `luong_global` "
+        "and `luong_local` read the source backwards only, unless "
+        "`model.bidirectional=true` is set, and only `transformer` took the mean of "
+        "five epochs. The machines were not the same and did other work as well: times "
+        "can't be compared."
     )
     parts.append(_runs(rows))
     if tried:
@@ -273,6 +274,7 @@ def _line(row):
 def _runs(rows):
     return "\n".join(
         f"- `{row['command']}`: {row['training']}, commit {row['commit']}"
+        + (f"; {row['note']}" if "note" in row else "")
         for row in rows
     )
 

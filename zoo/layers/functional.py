@@ -135,11 +135,11 @@ def wide(x: Tensor) -> Tensor:
 
 
 def as_rows(x: Tensor) -> Tensor:
-    """`x` of any number of axes as a matrix `(rows, n)`, for a product over the last.
+    """Flattens `x` `(…, n)` to a matrix `(rows, n)`, for a product over the last axis.
 
-    Where a kernel's gradient adds over one axis, JAX's compiler reads both factors as
-    they lie. Over two it writes a transposed copy of the gradient from above, and adds
-    up the residual connections of all layers above anew in each copy.
+    Where a kernel's gradient sums over one axis, JAX's compiler reads both factors as
+    they lie. Over two it writes a transposed copy of the gradient from above, and
+    recomputes the sum of all residual connections above in each copy.
     """
     return ops.reshape(x, (-1, x.shape[-1]))
 

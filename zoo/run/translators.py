@@ -241,14 +241,20 @@ def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
 def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale:
     """Returns a scale of Multi30k only, the strict benchmark, English to German.
 
-    `--set source=de --set target=en` trains the other direction.
+    `--set source=de --set target=en` trains the other direction. The weights are the
+    mean of the last five epochs'.
 
     Args:
         model: arguments of the backbone.
         rate: highest learning rate.
         **changes: further fields of the `Scale`.
     """
-    fields = {"corpora": (("multi30k", 1),), "epochs": 10, "vocabulary_size": 4000}
+    fields = {
+        "corpora": (("multi30k", 1),),
+        "epochs": 10,
+        "vocabulary_size": 4000,
+        "average": {"keep": 5, "which": "last"},
+    }
     return small(model, rate, **{**fields, **changes})
 
 

@@ -91,11 +91,12 @@ def test_what_came_out_worse_stands_apart():
         **row,
         "command": "python --set x=1",
         "bleu": dict.fromkeys(strict.WAYS, 20),
+        "note": "without it 30",
     }
     kept, tried = strict.page([row], [worse]).split("## Tried, and not better")
     assert "30.00" in kept and "20.00" not in kept and "x=1" not in kept
     assert "| `bahdanau` | de-en | 5 | 20.00 |" in tried and "30.00" not in tried
-    assert "- `python --set x=1`: 9 minutes, commit 0123abc" in tried
+    assert "- `python --set x=1`: 9 minutes, commit 0123abc; without it 30" in tried
     assert "Tried" not in strict.page([row])
 
 

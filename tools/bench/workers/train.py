@@ -104,7 +104,7 @@ def make_model(name, source_size, target_size, cells=256):
     """A model of the reference's size, with nothing trained.
 
     Bahdanau's has twice the encoder, 256 units each way; the Transformer has three
-    pre-norm layers of four heads, and a feed-forward layer of four times the size.
+    pre-norm layers of four heads, and feed-forward layers four times as wide.
     """
     sizes = {
         "vocabulary_size": source_size,
