@@ -62,7 +62,11 @@ def _translator(words, group, name, model, rate=RATE, beams=(5,), **choices):
     attends = choices.pop("attends", True)
 
     def recipe():
-        shared = {"epochs": EPOCHS["translators"], "buckets": BUCKETS}
+        shared = {
+            "epochs": EPOCHS["translators"],
+            "buckets": BUCKETS,
+            "average": {},  # the weights of the best epoch
+        }
         scale = multi30k(model, rate, **{**shared, **choices})
         options = {"file": __file__, "own_text": False}
         return translation_recipe("study", task(name), {SCALE: scale}, **options)
