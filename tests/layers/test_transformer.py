@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -134,3 +135,29 @@ def test_bad_arguments():
         TransformerDecoderLayer(2, 0)
     with pytest.raises(ValueError, match=r"in \[0, 1\).*dropout=1"):
         TransformerDecoderLayer(2, 4, dropout=1)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="looks at the graph of JAX's gradient"
+)
+def test_no_kernels_gradient_sums_over_two_axes():
+    """XLA would copy what comes from above for each; see `functional.as_rows`."""
+    import jax
+
+    layer = TransformerDecoderLayer(**SIZES)
+    layer.build(INPUTS.shape, MEMORY.shape)
+
+    def loss(kernels):
+        found = layer.stateless_call(kernels, [], INPUTS, MEMORY)[0][0]
+        return ops.sum(found**2)
+
+    kernels = [weight.value for weight in layer.trainable_variables]
+    products = [
+        equation
+        for equation in jax.make_jaxpr(jax.grad(loss))(kernels).eqns
+        if equation.primitive.name == "dot_general"
+    ]
+    assert len(products) > 3 * 10  # of 10 kernels, each forward and twice backward
+    for product in products:
+        (axes, _), _ = product.params["dimension_numbers"]
+        assert len(axes) == 1
