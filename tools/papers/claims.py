@@ -208,6 +208,15 @@ CLAIMS = (
         ),
     ),
     Claim(
+        "local attention aligns better than attention by location, if each link is "
+        "moved by one word",
+        "ours: the encoders of these arms read backwards only (see the next)",
+        study=(
+            better("local_m", "location", "aer moved"),
+            better("local_p", "location", "aer moved"),
+        ),
+    ),
+    Claim(
         "the attention of an encoder that reads backwards lies one word to the left",
         "[papers/luong.md](papers/luong.md): 70.7% of the words, 14.4% on the word "
         "(one seed)",
