@@ -12,10 +12,10 @@
 
 Each run's preset translates test_2016_flickr with beam 5, and by greedy search. Its
 translations and what is told of it are kept in docs/multi30k/, those of other choices
-that came out worse in docs/multi30k/tried/ (a `note` that is written into a record's
-JSON says than what), and the page is made of all that stands there: cased and
-lower-cased, on sacreBLEU's, Moses's and spaCy's words, as the published figures are.
-Without a run it is made anew from the kept translations, without Keras.
+that came out worse in docs/multi30k/tried/, and the page is made of all that stands
+there: cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words, as the
+published figures are. A `note` written into a record's JSON stands behind its run.
+Without a run the page is made anew from the kept translations, without Keras.
 """
 
 import argparse
