@@ -14,7 +14,7 @@ Each run's preset translates test_2016_flickr with beam 5, and by greedy search.
 translations and what is told of it are kept in docs/multi30k/, those of other choices
 that came out worse in docs/multi30k/tried/, and the page is made of all that stands
 there: cased and lower-cased, on sacreBLEU's, Moses's and spaCy's words, as the
-published figures are. A `note` written into a record's JSON stands behind its run.
+published figures are. A `note` written into a record's JSON is printed after its run.
 Without a run the page is made anew from the kept translations, without Keras.
 """
 
