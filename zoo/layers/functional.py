@@ -216,10 +216,7 @@ def gather_rows(values: Tensor, index: Tensor) -> Tensor:
     # One gather of whole rows from a flat table is far cheaper than an
     # element-wise gather along an axis.
     index = index + ops.reshape(ops.arange(batch, dtype="int32") * length, (-1, 1, 1))
-    rows = [
-        ops.take(ops.reshape(table, (-1, table.shape[-1])), index, axis=0)
-        for table in tables
-    ]
+    rows = [ops.take(as_rows(table), index, axis=0) for table in tables]
     return rows if isinstance(values, list) else rows[0]
 
 

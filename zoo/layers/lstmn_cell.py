@@ -9,6 +9,7 @@ from zoo.backend import Shape, Tensor
 from zoo.checks import one_of, positive
 from zoo.layers.attention import mix
 from zoo.layers.functional import (
+    as_rows,
     cast_weights,
     clear_masked,
     fresh,
@@ -351,7 +352,7 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         read, weights = attend(
             query, source["keys"], u, source["mask"], source["values"]
         )
-        read = ops.reshape(read, (-1, read.shape[-1]))
+        read = as_rows(read)
         return read, ops.reshape(weights, (-1, ops.shape(weights)[-1]))
 
     def get_config(self) -> dict[str, Any]:

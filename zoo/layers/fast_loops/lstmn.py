@@ -16,7 +16,13 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.layers.fast_loops.lstmn_step import Rows, Step
-from zoo.layers.functional import columns, custom_gradient, gather_rows, scan
+from zoo.layers.functional import (
+    as_rows,
+    columns,
+    custom_gradient,
+    gather_rows,
+    scan,
+)
 from zoo.layers.lstmn_cell import attend_row
 
 
@@ -261,7 +267,7 @@ class _Loop:
 
 def _product(x, d):
     """Σ over rows and steps of x ⊗ d: the gradient of a matrix that x was times."""
-    x, d = (ops.reshape(y, (-1, y.shape[-1])) for y in (x, d))
+    x, d = (as_rows(y) for y in (x, d))
     return ops.matmul(ops.transpose(x), d)
 
 
