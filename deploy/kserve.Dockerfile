@@ -3,7 +3,7 @@
 FROM python:3.12-slim
 RUN pip install --no-cache-dir \
     "kserve>=0.21" "onnxruntime>=1.32" "sentencepiece>=0.2" "regex>=2024.11.6" \
-    "lazy-loader>=0.4"
+    "lazy-loader>=0.4" "pillow>=12"
 COPY zoo /app/zoo
 ENV PYTHONPATH=/app
 USER 65534

@@ -3,7 +3,7 @@
 FROM rayproject/ray:2.60.0-py312
 RUN pip install --no-cache-dir \
     "ray[serve-grpc]==2.60.0" "onnxruntime>=1.32" "sentencepiece>=0.2" \
-    "regex>=2024.11.6" "lazy-loader>=0.4"
+    "regex>=2024.11.6" "lazy-loader>=0.4" "pillow>=12"
 COPY zoo /app/zoo
 # The last two are read by Ray's proxies: errors as the REST API has them, and the most
 # bytes of a message. `python -m zoo.servers.ray` sets them where it starts Ray itself.

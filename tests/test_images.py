@@ -1,9 +1,11 @@
+import io
 import sys
+import zlib
 
 import numpy as np
 import pytest
 
-from zoo.images import read_images
+from zoo.images import MOST_PIXELS, decode, encode_images, read_images
 
 pytestmark = pytest.mark.backend_free
 Image = pytest.importorskip("PIL.Image", reason="images are read by Pillow")
@@ -133,3 +135,64 @@ def test_an_array_of_the_right_size_needs_no_pillow(monkeypatch, tmp_path):
     for image in (tmp_path / "a.png", ARRAY[:3]):
         with pytest.raises(ImportError, match=r"pip install 'attention-zoo\[plot\]'"):
             read_images(image, SHAPE)
+
+
+# === Files that strangers send ===
+def file(form="PNG", **options):
+    content = io.BytesIO()
+    Image.fromarray(ARRAY).save(content, form, **options)
+    return content.getvalue()
+
+
+def test_images_are_sent_as_files(tmp_path):
+    path = tmp_path / "a.png"
+    Image.fromarray(ARRAY).save(path)
+    grey = ARRAY[..., 0]
+    images = [ARRAY, ARRAY / 255, Image.fromarray(ARRAY), path, str(path), file(), grey]
+    contents, single = encode_images(images)
+    assert not single and contents[3:6] == [path.read_bytes()] * 2 + [file()]
+    for content in contents[:6]:
+        assert (decode(content) == ARRAY).all()
+    assert (decode(contents[6]) == grey[..., None]).all()
+    for image in images:
+        [content], single = encode_images(image)
+        assert single and content in contents
+    assert encode_images([]) == ([], False)
+    assert len(encode_images(np.stack([ARRAY] * 2))[0]) == 2
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_what_strangers_may_send(form):
+    opened = Image.open(io.BytesIO(file(form)))
+    assert (decode(file(form)) == np.asarray(opened.convert("RGB"))).all()
+
+
+def header(width, height):
+    """The beginning of a PNG of a size."""
+    size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
+    crc = zlib.crc32(b"IHDR" + size + file()[24:29]).to_bytes(4, "big")
+    return file()[:16] + size + file()[24:29] + crc + file()[33:]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no PNG, JPEG or WebP"),
+        (file("GIF"), "no PNG, JPEG or WebP"),
+        (file("TIFF"), "no PNG, JPEG or WebP"),
+        (file()[:60], "or damaged"),
+        (header(6000, 5001), f"{MOST_PIXELS:,} pixels. Received: 30,006,000"),
+    ],
+)
+def test_what_strangers_may_not_send(content, message):
+    with pytest.raises(ValueError, match=message):
+        decode(content)
+
+
+def test_what_is_no_image_is_not_sent(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"images\[1\]: there is no file"):
+        encode_images([ARRAY, tmp_path / "none.png"])
+    with pytest.raises(TypeError, match=r"images\[0\] must be an array.*Received: 5"):
+        encode_images([5])
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        encode_images(ARRAY * 2.0)

@@ -1,5 +1,6 @@
 """Images of any form as arrays of a model's shape. Imports no Keras."""
 
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ import numpy as np
 from zoo.strings import describe
 
 CHANNELS = (1, 3)  # of what is an image: grey, or red, green and blue
+GREY = (0.299, 0.587, 0.114)  # the shares of red, green and blue
+MOST_PIXELS = 30_000_000  # of what strangers send
+_FORMATS = ("PNG", "JPEG", "WEBP")  # that they may send
 
 
 def read_images(images: Any, shape: tuple[int, int, int]) -> tuple[np.ndarray, bool]:
@@ -61,12 +65,7 @@ def _read(image, shape, name):
         image = _open(image, name)
     if hasattr(image, "convert"):  # a PIL image
         image = _rgb(_upright(image))
-    elif not hasattr(image, "shape"):
-        raise TypeError(
-            f"{name} must be an array, a path or a PIL image. Received: "
-            f"{describe(image)}"
-        )
-    array = np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
+    array = _array(image, name)
     if shape[-1] not in CHANNELS:
         if array.shape != shape:
             raise ValueError(
@@ -77,8 +76,17 @@ def _read(image, shape, name):
     if array.shape[:2] != shape[:2]:
         array = _cropped(array, shape[0], shape[1])
     if shape[-1] == 1 and array.shape[-1] == 3:
-        return _rounded(array @ np.array([[0.299], [0.587], [0.114]]))
+        return _rounded(array @ np.array(GREY)[:, None])
     return array
+
+
+def _array(image, name):
+    if not hasattr(image, "shape"):
+        raise TypeError(
+            f"{name} must be an array, a path or a PIL image. Received: "
+            f"{describe(image)}"
+        )
+    return np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
 
 
 def _bytes(array, name):
@@ -109,6 +117,68 @@ def _rounded(array):
     return np.round(array).clip(0, 255).astype("uint8")
 
 
+# === Files that strangers send ===
+def decode(content: bytes) -> np.ndarray:
+    """Returns the image in a file's content, as uint8 `(H, W, 3)`.
+
+    Args:
+        content: need not be trusted.
+
+    Raises:
+        ValueError: if it is no PNG, JPEG or WebP, damaged, or has more than 30 million
+            pixels.
+        ImportError: without Pillow.
+    """
+    try:
+        with _pillow().open(io.BytesIO(content), formats=_FORMATS) as image:
+            pixels = image.width * image.height  # before it is unpacked
+            if pixels <= MOST_PIXELS:
+                return _rgb(_upright(image))
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # decoders of damaged files raise all kinds
+        raise ValueError("the picture is no PNG, JPEG or WebP, or damaged") from error
+    raise ValueError(
+        f"a picture has at most {MOST_PIXELS:,} pixels. Received: {pixels:,}"
+    )
+
+
+def encode_images(images: Any) -> tuple[list[bytes], bool]:
+    """Returns the contents of images' files: a file's as it is, else a PNG's.
+
+    Args:
+        images: one image or several: paths, the contents of files, or PIL images or
+            arrays as `zoo.models.ShowAttendTellCaptioner.caption` takes them.
+
+    Returns:
+        A list of contents, and whether `images` was a single one.
+
+    Raises:
+        TypeError: for anything else; the message gives its position.
+        ValueError: for an array of another shape or range.
+        FileNotFoundError: if a file is not there.
+        ImportError: without Pillow, for what is no file.
+    """
+    single = isinstance(images, bytes) or _is_single(images)
+    if single:
+        return [_encode(images, "image")], True
+    return [_encode(image, f"images[{n}]") for n, image in enumerate(images)], False
+
+
+def _encode(image, name):
+    if isinstance(image, bytes):
+        return image
+    if isinstance(image, (str, os.PathLike)):
+        return _existing(image, name).read_bytes()
+    if hasattr(image, "convert"):
+        array = _rgb(_upright(image))
+    else:
+        array = _bytes(_array(image, name), name)
+    file = io.BytesIO()
+    _from_array(array).save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
 # === Pillow ===
 def _pillow():
     try:
@@ -123,8 +193,7 @@ def _pillow():
 
 def _open(path, name):
     image_module = _pillow()
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{name}: there is no file {os.fspath(path)!r}")
+    path = _existing(path, name)
     try:
         with image_module.open(path) as image:
             return _rgb(_upright(image))
@@ -133,6 +202,12 @@ def _open(path, name):
         raise ValueError(f"{name} is no image that Pillow reads: {reason}") from error
     except image_module.DecompressionBombError as error:
         raise ValueError(f"{name} is too large: {error}") from error
+
+
+def _existing(path, name):
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{name}: there is no file {os.fspath(path)!r}")
+    return Path(path)
 
 
 def _upright(image):
@@ -153,12 +228,16 @@ def _rgb(image):
 
 def _cropped(array, height, width):
     """The largest middle part of the shape's proportions, scaled to it."""
-    image_module = _pillow()
-    image = image_module.fromarray(array if array.shape[-1] == 3 else array[..., 0])
+    image = _from_array(array)
     scale = min(image.width / width, image.height / height)
     w, h = scale * width, scale * height
     left, top = (image.width - w) / 2, (image.height - h) / 2
     box = (left, top, left + w, top + h)
-    scaled = image.resize((width, height), image_module.Resampling.BICUBIC, box=box)
+    scaled = image.resize((width, height), _pillow().Resampling.BICUBIC, box=box)
     scaled = np.asarray(scaled)
     return scaled if scaled.ndim == 3 else scaled[..., None]
+
+
+def _from_array(array):
+    """A PIL image of uint8 `(H, W, 1 or 3)`."""
+    return _pillow().fromarray(array if array.shape[-1] == 3 else array[..., 0])

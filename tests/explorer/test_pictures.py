@@ -13,7 +13,8 @@ from tests.harness import randomize
 from zoo.data import draw_formulas, draw_scenes, formulas
 from zoo.explorer.info import model_info
 from zoo.explorer.options import Options
-from zoo.explorer.pictures import MOST_PIXELS, Captioner
+from zoo.explorer.pictures import Captioner
+from zoo.images import MOST_PIXELS
 from zoo.models import (
     ShowAttendTell,
     ShowAttendTellCaptioner,

@@ -3,42 +3,26 @@ import json
 import numpy as np
 import pytest
 
-from tests.harness import randomize
 from tests.marks import long
 from tests.runtime.conftest import needs_extra
-from tests.serving.conftest import needs_tensorflow
-from zoo.models import (
-    ShowAttendTell,
-    ShowAttendTellCaptioner,
-    ShowAttendTellCaptionerPreprocessor,
+from tests.serving.conftest import (
+    CAPTIONS,
+    IMAGES,
+    make_captioner,
+    needs_tensorflow,
 )
 from zoo.run.captions import draw_tests
 from zoo.runtime import onnx
 from zoo.serving import export_litert, export_onnx
 from zoo.serving.manifest import read_version
-from zoo.text import Tokenizer, train_tokenizer
 
 pytestmark = needs_tensorflow
-SHAPE = (16, 24, 3)
-TEXTS = ["a red ring", "a blue star above a red ring", "a star"]
-RNG = np.random.default_rng(7)
-IMAGES = RNG.integers(0, 256, (5, *SHAPE)).astype("uint8")
-
-
-def make_captioner(**options):
-    needs_extra("onnx")
-    sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4}
-    sizes |= {"attention_dim": 5, "image_shape": SHAPE, **options}
-    tokenizer = Tokenizer(train_tokenizer(TEXTS, 10, model_type="word"))
-    backbone = randomize(ShowAttendTell(10, **sizes), seed=2)
-    shape = sizes["image_shape"]
-    preprocessor = ShowAttendTellCaptionerPreprocessor(tokenizer, shape, 10)
-    return ShowAttendTellCaptioner(backbone, preprocessor)
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """A captioner, and the folder of its export."""
+    needs_extra("onnx")
     task = make_captioner()
     return task, export_onnx(task, tmp_path_factory.mktemp("exports") / "tiny")
 
@@ -107,23 +91,26 @@ def test_given_captions_are_scored_and_aligned_alike(pair):
     task, version = pair
     found, images = onnx.load(version), IMAGES[:3]
     for one, other in zip(
-        found.align(images, TEXTS), task.align(images, TEXTS), strict=True
+        found.align(images, CAPTIONS), task.align(images, CAPTIONS), strict=True
     ):
         same(one, other)
-    wanted = task.score(images, TEXTS)
-    assert found.score(images, TEXTS, batch_size=2) == pytest.approx(wanted, abs=1e-4)
-    tokens = found.score(images[0], TEXTS[0], per_token=True)
+    wanted = task.score(images, CAPTIONS)
+    assert found.score(images, CAPTIONS, batch_size=2) == pytest.approx(
+        wanted, abs=1e-4
+    )
+    tokens = found.score(images[0], CAPTIONS[0], per_token=True)
     assert tokens.shape == (4,) and tokens.sum() == pytest.approx(wanted[0], abs=1e-4)
 
 
 def test_maps_computed_elsewhere_have_no_range(tmp_path):
     import keras
 
+    needs_extra("onnx")
     shape = (2, 3, 4)
     task = make_captioner(image_shape=shape, image_encoder=keras.layers.Identity())
     version = export_onnx(task, tmp_path / "maps")
     assert read_version(version)[0]["image"]["range"] is None
-    maps = RNG.normal(size=(2, *shape)).astype("float32")
+    maps = np.random.default_rng(8).normal(size=(2, *shape)).astype("float32")
     assert onnx.load(version).caption(maps) == task.caption(maps)
 
 
@@ -149,7 +136,9 @@ def test_a_process_without_keras_reads_files(pair, alone, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="image files need Pillow")
     task, version = pair
     paths = [str(tmp_path / f"{n}.png") for n in range(2)]
-    for path, pixels in zip(paths, RNG.integers(0, 256, (2, 30, 40, 3)), strict=True):
+    for path, pixels in zip(
+        paths, np.random.default_rng(8).integers(0, 256, (2, 30, 40, 3)), strict=True
+    ):
         image.fromarray(pixels.astype("uint8")).save(path)
     found = json.loads(alone(CAPTION, version, json.dumps(paths)))
     assert found == [task.caption(paths), task.caption(paths[0])]
@@ -170,7 +159,7 @@ def test_bad_images_get_the_same_errors(pair):
     task, version = pair
     for model in (task, onnx.load(version)):
         with pytest.raises(ValueError, match="floats must have numbers from 0 to 1"):
-            model.caption(np.full(SHAPE, 2.0))
+            model.caption(np.full(IMAGES.shape[1:], 2.0))
         with pytest.raises(TypeError, match=r"images\[1\] must be an array, a path"):
             model.caption([IMAGES[0], 7])
         with pytest.raises(ValueError, match="`beam_size` must be a positive integer"):
@@ -181,8 +170,8 @@ def test_bad_images_get_the_same_errors(pair):
 def test_smaller_graphs_still_caption(pair, tmp_path, quantize):
     task, version = pair
     smaller = onnx.load(export_onnx(task, tmp_path / "tiny", quantize))
-    wanted = onnx.load(version).score(IMAGES[:3], TEXTS)
-    found = smaller.score(IMAGES[:3], TEXTS)
+    wanted = onnx.load(version).score(IMAGES[:3], CAPTIONS)
+    found = smaller.score(IMAGES[:3], CAPTIONS)
     np.testing.assert_allclose(found, wanted, rtol=0.1)
     assert found != wanted
     assert len(smaller.caption(IMAGES)) == len(IMAGES)

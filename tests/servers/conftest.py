@@ -26,6 +26,9 @@ def fake_signatures(folder):
         both = zip(inputs["source"], inputs["target"], strict=True)
         return {"log_probability": [-float(len(s + t)) for s, t in both]}
 
+    def size(inputs):
+        return {"score": [float(len(content)) for content in inputs["image_bytes"]]}
+
     def fail(inputs):
         raise RuntimeError("no translation today")
 
@@ -36,6 +39,7 @@ def fake_signatures(folder):
         "score": Signature(
             pair, ("source", "target"), {"log_probability": ("number", 1)}
         ),
+        "size": Signature(size, ("image_bytes",), {"score": ("number", 1)}),
         "fail": Signature(fail, ("text",), BEST),
     }
 

@@ -36,8 +36,10 @@ def marks(engine):
 class Server:
     """The server in a process of its own."""
 
-    def __init__(self, folder, *options, engine="kserve", command=None):
-        self.folder = folder / "luong_local"
+    def __init__(
+        self, folder, *options, engine="kserve", command=None, name="luong_local"
+    ):
+        self.folder, self.name = folder / name, name
         with contextlib.ExitStack() as stack:
             sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in "ab"]
             port, rest_port = (found.getsockname()[1] for found in sockets)
@@ -46,7 +48,7 @@ class Server:
             command = command(port, rest_port)
         else:
             command = [python(engine), "-m", f"zoo.servers.{engine}"]
-            command += [f"luong_local={self.folder}"]
+            command += [f"{name}={self.folder}"]
             command += ["--port", str(port), "--rest-port", str(rest_port), *options]
         self.log = folder / "log"
         with open(self.log, "wb") as log:
@@ -57,7 +59,7 @@ class Server:
         while True:
             with contextlib.suppress(OSError, ValueError):
                 socket.create_connection(("localhost", port), 1).close()
-                if self.ask("/v1/models/luong_local")[0] == 200:
+                if self.ask(f"/v1/models/{name}")[0] == 200:
                     break
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline, self.log.read_text()
@@ -66,7 +68,7 @@ class Server:
     def client(self, grpc=False, **options):
         address = self.address if grpc else self.url
         options = {"timeout": 60, "retries": 0, **options}
-        return Client(address, "luong_local", **options)
+        return Client(address, self.name, **options)
 
     def ask(self, path, body=None, **options):
         """The status and the JSON that answer a request."""
@@ -91,9 +93,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(exported, folder, *options, **choice):
-    shutil.copytree(exported / "1", folder / "luong_local" / "1")
-    server = Server(folder, *options, **choice)
+def serving(exported, folder, *options, name="luong_local", **choice):
+    shutil.copytree(exported / "1", folder / name / "1")
+    server = Server(folder, *options, name=name, **choice)
     try:
         yield server
     finally:

@@ -1,5 +1,6 @@
 """KServe's server, started for real: REST, hostile requests, load."""
 
+import base64
 import json
 import re
 import shlex
@@ -22,6 +23,8 @@ from tests.servers.process import (
     serving,
     still_there,
 )
+from zoo.images import encode_images
+from zoo.run.captions import draw_tests
 from zoo.serving import ServingError
 
 pytestmark = marks("kserve")
@@ -46,6 +49,35 @@ def test_the_client_gets_what_the_runtime_gives(server, translator):
         sources, targets = TEXTS[::2], ["Ein Hund rennt.", ""]
         wanted = translator.score(sources, targets)
         np.testing.assert_allclose(client.score(sources, targets), wanted, atol=1e-4)
+
+
+def test_captions(export, tmp_path):
+    task, folder = export("show_attend_tell")
+    images = draw_tests("scenes", range(3))
+    wanted = task.caption(images, return_details=True)
+    captions = [record.text for record in wanted]
+    with serving(folder, tmp_path, name="show_attend_tell") as server:
+        with server.client() as client:
+            assert client.caption(images) == captions
+            assert client.caption(images[0]) == captions[0]
+            [(best, score), *_] = client.caption_n_best(images[0])
+            assert best == captions[0]
+            assert score == pytest.approx(wanted[0].score, abs=1e-4)
+            found = client.align_caption(images[0])
+            assert (found["text"], found["tokens"]) == (best, wanted[0].tokens)
+            np.testing.assert_allclose(
+                found["alignment"], wanted[0].alignment, atol=1e-4
+            )
+            with pytest.raises(ServingError, match="damaged") as error:
+                client.caption(b"no image")
+            assert error.value.code == "INVALID_ARGUMENT"
+        [content], _ = encode_images(images[0])
+        data = [base64.b64encode(content).decode()]
+        tensor = {"name": "image_bytes", "datatype": "BYTES", "shape": [1]}
+        path = "/v2/models/show_attend_tell/infer"
+        status, answer = server.ask(path, {"inputs": [{**tensor, "data": data}]})
+        outputs = {output["name"]: output["data"] for output in answer["outputs"]}
+        assert status == 200 and outputs["caption"] == captions[:1]
 
 
 def test_versions_labels_and_errors_are_those_of_the_model_server(server):

@@ -71,6 +71,18 @@ def test_bytes_come_in_base64(ask):
         assert "É" in str(found) and "X\ufffd" in str(found)
 
 
+def test_bytes_that_are_no_text_stay_as_they_are(ask):
+    request = {"signature_name": "size"}
+    encoded = [{"b64": base64.b64encode(b"x\xff\x00").decode()}, {"b64": ""}]
+    answer = ask(PREDICT, {**request, "instances": encoded})
+    assert answer == (200, {"predictions": [3.0, 0.0]})
+    rows = [{"image_bytes": value} for value in encoded]
+    assert ask(PREDICT, {**request, "instances": rows}) == answer
+    for value in ("eA==", {"b64": "*"}, {"b64": 1}, 7):
+        status, found = ask(PREDICT, {**request, "instances": [value]})
+        assert status == 400 and "image_bytes[0]" in found["error"]
+
+
 def test_lone_surrogates_become_valid_text(ask):
     status, answer = ask(PREDICT, b'{"instances": ["a\\ud800", "\\ud83d\\ude00"]}')
     assert status == 200
@@ -130,7 +142,9 @@ def test_metadata(ask):
         "version": "1",
     }
     signatures = answer["metadata"]["signature_def"]["signature_def"]
-    assert set(signatures) == {"serving_default", "translate", "score", "fail"}
+    assert set(signatures) == {
+        *("serving_default", "translate", "score", "size", "fail")
+    }
     assert set(signatures["score"]["inputs"]) == {"source", "target"}
     score = signatures["translate"]["outputs"]["score"]
     assert score["dtype"] == "DT_FLOAT"

@@ -6,15 +6,21 @@ import types
 import numpy as np
 import pytest
 
-from tests.serving.conftest import exported as saved  # noqa: F401
 from tests.serving.conftest import (
+    IMAGES,
+    MAKERS,
     needs_tensorflow,
     tasks,  # noqa: F401
 )
+from tests.serving.conftest import exported as saved  # noqa: F401
+from zoo.images import encode_images
+from zoo.run.captions import draw_tests
 from zoo.servers.batching import Refusal
 from zoo.servers.signatures import load_version, stack
+from zoo.serving.protocol import takes_bytes
 
 TEXTS = ["A dog runs.", "", "qwxz 日本 dog", "Two men sit at a table."]
+GIVEN = ["a brown dog", "", "er rennt."]
 
 
 @pytest.mark.backend_free
@@ -106,13 +112,50 @@ def test_onnx_takes_no_texts_and_cuts_long_ones(onnx):
     assert found["translation"][0]
 
 
+def test_onnx_captions_as_keras(export):
+    pytest.importorskip("PIL", reason="image files need Pillow")
+    task, folder = export("show_attend_tell")
+    onnx, images = load_version(folder / "1"), draw_tests("scenes", range(4))
+    contents, _ = encode_images(images)
+    records = task.caption(images, n_best=5, return_details=True)
+    details = arrays(onnx["align"], contents)
+    for best in (details, arrays(onnx["caption"], contents)):
+        assert best["caption"].tolist() == [record[0].text for record in records]
+        scores = [record[0].score for record in records]
+        np.testing.assert_allclose(best["score"], scores, atol=1e-3)
+    greedy = arrays(onnx["greedy"], contents)["caption"].tolist()
+    assert greedy == task.caption(images, beam_size=1)
+    several = arrays(onnx["caption_n_best"], contents)
+    for place, found in enumerate(several["captions"].tolist()):
+        assert [text for text in found if text] == [r.text for r in records[place]]
+        missing = 5 - len(records[place])
+        assert (several["scores"][place] == -1e9).sum() == missing
+    for place, (record, *_) in enumerate(records):
+        height = len(record.tokens)
+        assert [t for t in details["tokens"][place] if t] == record.tokens
+        weights = details["alignment"][place]
+        np.testing.assert_allclose(weights[:height], record.alignment, atol=1e-4)
+        assert not weights[height:].any() and weights.shape[1:] == (10, 10)
+    captions = greedy[::-1]
+    found = arrays(onnx["score"], contents, captions)["log_probability"]
+    np.testing.assert_allclose(found, task.score(images, captions), atol=1e-3)
+    assert onnx["serving_default"] is onnx["caption"]
+    for signature in onnx.values():
+        none = [[] for _ in signature.inputs]
+        for name, (_, rank) in signature.outputs.items():
+            assert arrays(signature, *none)[name].shape == (0,) * rank
+    with pytest.raises(Refusal, match=r"image_bytes\[1\]: .*damaged") as refused:
+        arrays(onnx["greedy"], [contents[0], contents[1][:99]])
+    assert refused.value.code == "INVALID_ARGUMENT"
+
+
 @pytest.fixture(scope="module")
 def loaded(saved):  # noqa: F811
     return functools.cache(lambda name: load_version(saved / name / "1"))
 
 
 @needs_tensorflow
-@pytest.mark.parametrize("name", ["translator", "language_model", "tagger"])
+@pytest.mark.parametrize("name", MAKERS)
 def test_a_saved_model_answers_as_its_function(saved, loaded, name):  # noqa: F811
     import tensorflow as tf
 
@@ -120,7 +163,10 @@ def test_a_saved_model_answers_as_its_function(saved, loaded, name):  # noqa: F8
     functions = tf.saved_model.load(str(saved / name / "1")).signatures
     assert set(signatures) == set(functions)
     for key, signature in signatures.items():
-        texts = [["a brown dog", "", "er rennt."] for _ in signature.inputs]
+        texts = [
+            encode_images(IMAGES[:3])[0] if takes_bytes(name) else GIVEN
+            for name in signature.inputs
+        ]
         inputs = dict(zip(signature.inputs, map(tf.constant, texts), strict=True))
         for output, tensor in functions[key](**inputs).items():
             found = arrays(signature, *texts)[output]
@@ -145,5 +191,5 @@ def test_an_onnx_export_of_another_task_is_refused(tmp_path, monkeypatch):
     (tmp_path / "manifest.json").write_text("{}")
     tagger = types.SimpleNamespace(task_name="tag")
     monkeypatch.setattr("zoo.runtime.onnx.load", lambda *_, workers: tagger)
-    with pytest.raises(ValueError, match=r"translators are served; .* \(tag\)"):
+    with pytest.raises(ValueError, match=r"translators and captioners are .* \(tag\)"):
         load_version(tmp_path)

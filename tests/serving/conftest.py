@@ -5,6 +5,7 @@ import fcntl
 import os
 
 import keras
+import numpy as np
 import pytest
 
 from tests.harness import randomize
@@ -17,6 +18,9 @@ from zoo.models import (
     RecurrentCausalLM,
     RecurrentLM,
     RecurrentLMPreprocessor,
+    ShowAttendTell,
+    ShowAttendTellCaptioner,
+    ShowAttendTellCaptionerPreprocessor,
 )
 from zoo.serving import export_litert, export_onnx
 from zoo.text import TaggerPreprocessor, Tokenizer, WordTokenizer, train_tokenizer
@@ -53,11 +57,29 @@ def make_tagger():
     return BiRNNTagger(backbone, preprocessor)
 
 
+CAPTIONS = ["a red ring", "a blue star above a red ring", "a star"]
+IMAGES = np.random.default_rng(7).integers(0, 256, (5, 16, 24, 3)).astype("uint8")
+
+
+def make_captioner(**options):
+    sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4}
+    sizes |= {"attention_dim": 5, "image_shape": IMAGES.shape[1:], **options}
+    tokenizer = Tokenizer(train_tokenizer(CAPTIONS, 10, model_type="word"))
+    # Weights that write no pads, and captions of several lengths.
+    backbone = randomize(ShowAttendTell(10, **sizes), seed=64)
+    shape = sizes["image_shape"]
+    preprocessor = ShowAttendTellCaptionerPreprocessor(tokenizer, shape, 10)
+    return ShowAttendTellCaptioner(backbone, preprocessor)
+
+
 MAKERS = {
     "translator": make_translator,
     "language_model": make_language_model,
     "tagger": make_tagger,
+    "captioner": make_captioner,
 }
+SEARCH = {"n_best": 3, "beam_size": 4}
+LIMITS = {"translator": SEARCH, "captioner": SEARCH}  # of the exports
 
 
 @pytest.fixture(scope="session")
@@ -78,8 +100,7 @@ def exported(tasks, tmp_path_factory):
         if not out.is_dir():
             part = tmp_path_factory.mktemp("part")
             for name, task in tasks.items():
-                limits = {"n_best": 3, "beam_size": 4} if name == "translator" else {}
-                task.export_savedmodel(part / name, **limits)
+                task.export_savedmodel(part / name, **LIMITS.get(name, {}))
             part.rename(out)
     return out
 

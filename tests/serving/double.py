@@ -1,6 +1,7 @@
 """A model server for tests: what PredictionService and the REST API are documented to
 do, on real sockets, with Python functions or exported folders as models."""
 
+import base64
 import contextlib
 import http.server
 import json
@@ -195,7 +196,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         inputs = _columns(body["instances"]) if rows else body["inputs"]
         if not isinstance(inputs, dict):  # a signature's only input needs no name
             inputs = {"text": inputs}
-        inputs = {k: [text.encode() for text in v] for k, v in inputs.items()}
+        inputs = {k: list(map(_bytes, v)) for k, v in inputs.items()}
         version = found["version"] and int(found["version"])
         signature = body.get("signature_name", "")
         outputs = self.double.run(
@@ -213,6 +214,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def _bytes(value):
+    return base64.b64decode(value["b64"]) if isinstance(value, dict) else value.encode()
 
 
 def _columns(instances):

@@ -35,7 +35,7 @@ def old(signature, inputs):
 
 @pytest.fixture
 def server():
-    models = {"loud": {1: old, 2: shout}}
+    models = {"loud": {1: old, 2: shout}, "seeing": {1: describe}}
     with double.Double(models, {("loud", "stable"): 1}) as running:
         yield running
 
@@ -47,6 +47,26 @@ def connect(server, request):
         return Client(address, model, **options)
 
     return make
+
+
+def describe(signature, inputs):
+    """A captioner that tells the size and the beginning of each file."""
+    files = inputs["image_bytes"]
+    texts = np.array([f"{len(c)} {c[:4].hex()}".encode() for c in files], object)
+    score = np.array([len(content) for content in files], "float32")
+    if signature == "caption_n_best":
+        missing = np.full(len(files), -1e9, "float32")
+        columns = (texts, texts), (score, missing)
+        names = ("captions", "scores")
+        return {
+            k: np.stack(both, axis=1) for k, both in zip(names, columns, strict=True)
+        }
+    found = {"caption": texts, "score": score}
+    if signature == "align":
+        tokens = np.array([[b"a", b"b", b""]] * len(files), object)
+        grid = np.arange(18, dtype="float32").reshape(3, 2, 3)
+        found |= {"tokens": tokens, "alignment": np.stack([grid] * len(files))}
+    return found
 
 
 # === Answers ===
@@ -77,6 +97,32 @@ def test_a_call_may_name_another_model(connect):
     assert connect(model=None).translate("a", model="loud") == "A"
     with pytest.raises(ValueError, match="model must be named"):
         connect(model=None).translate("a")
+
+
+def test_images_give_captions(connect, server, tmp_path):
+    pytest.importorskip("PIL", reason="arrays are sent as PNG")
+    path, content = tmp_path / "photo.jpg", b"\xff\xd8\xff\x00\x80"
+    path.write_bytes(content)
+    image = np.zeros((4, 6, 3), "uint8")
+    png, jpeg = "89504e47", "5 ffd8ff00"
+    with connect("seeing") as client:
+        assert client.caption(content) == client.caption(path) == jpeg
+        first, second = client.caption([image, path])
+        assert first.endswith(png) and second == jpeg
+        assert client.caption_n_best([content]) == [[(jpeg, 5.0)]]
+        found = client.align_caption(image)
+        assert found["text"] == first and found["tokens"] == ["a", "b"]
+        assert found["alignment"].tolist() == np.arange(12).reshape(2, 2, 3).tolist()
+        assert client.caption([]) == []
+        server.requests.clear()
+        large = [bytes(3 * 2**20), bytes(3 * 2**20), b"a"]
+        sizes = [caption.split()[0] for caption in client.caption(large)]
+        assert sizes == [str(len(content)) for content in large]
+        assert server.requests == [1, 2]  # no request of more than 4 MiB
+        with pytest.raises(TypeError, match="image_bytes must be a list of bytes"):
+            client.predict({"image_bytes": ["a"]})
+        with pytest.raises(FileNotFoundError, match="no file 'none.png'"):
+            client.caption("none.png")
 
 
 # === Failures ===

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.serving.conftest import TEXTS, make_tagger, needs_tensorflow
+from tests.serving.conftest import MAKERS, TEXTS, make_tagger, needs_tensorflow
 from zoo.files import lock
 from zoo.serving import Limits, export_savedmodel, read_metadata, versions
 from zoo.serving.folder import TAKES, _publish, _remove_leftovers
@@ -170,7 +170,7 @@ def test_words_and_tags_are_those_of_the_tagger(tasks, signatures):
 
 # === The folder ===
 @needs_tensorflow
-@pytest.mark.parametrize("name", ["translator", "language_model", "tagger"])
+@pytest.mark.parametrize("name", MAKERS)
 def test_the_graph_uses_only_operations_that_the_server_links(exported, name):
     import tensorflow as tf
     from tensorflow.core.protobuf import saved_model_pb2
@@ -183,7 +183,8 @@ def test_the_graph_uses_only_operations_that_the_server_links(exported, name):
     other = {node.op for node in nodes} - set(dir(tf.raw_ops)) - functions
     assert len(nodes) > 100
     # The stock server links all of tensorflow-text's.
-    own = {"translator": SENTENCEPIECE, "tagger": {"NormalizeUTF8"}}
+    own = {"tagger": {"NormalizeUTF8"}}
+    own |= dict.fromkeys(("translator", "captioner"), SENTENCEPIECE)
     assert other == own.get(name, set())
 
 

@@ -26,6 +26,7 @@ from tools.bench.core import timed
 from tools.presets.served import folder_size, load_served
 from zoo.backend import BACKENDS
 from zoo.data.tagged import load_ud
+from zoo.images import encode_images
 from zoo.presets import find
 from zoo.presets.card import read_card
 from zoo.run.captions import draw_tests
@@ -128,7 +129,11 @@ def export(name, folder):
 def served(version, task, texts):
     """The same of an exported folder, by TensorFlow alone."""
     ask = load_served(version)
+    if task == "caption":
+        texts, _ = encode_images(texts)
     found = ask(task, texts)
+    if task == "caption":
+        return [(row["caption"].decode(), row["score"]) for row in found]
     if task == "translate":
         return [(row["translation"].decode(), row["score"]) for row in found]
     if task == "tag":

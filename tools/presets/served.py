@@ -9,7 +9,8 @@ def load_served(version):
     """Loads an exported version.
 
     Returns:
-        Function of (name of a signature, texts) to a dict of outputs for each text.
+        Function of (name of a signature of one input, texts or bytes) to a dict of
+        outputs for each.
     """
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (its operations)
@@ -18,11 +19,13 @@ def load_served(version):
 
     def ask(signature, texts):
         function, found = loaded.signatures[signature], [None] * len(texts)
+        [name] = function.structured_input_signature[1]
         # Like lengths together, as `Translator.translate` does it.
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         for start in range(0, len(order), BATCH):
             places = order[start : start + BATCH]
-            outputs = function(text=tf.constant([texts[place] for place in places]))
+            rows = tf.constant([texts[place] for place in places])
+            outputs = function(**{name: rows})
             columns = [value.numpy().tolist() for value in outputs.values()]
             for place, *row in zip(places, *columns, strict=True):
                 found[place] = dict(zip(outputs, row, strict=True))

@@ -222,12 +222,16 @@ def _to_serve(name, folder):
 def _check_task(name):
     """Refuses to export as ONNX what the engine serves as a SavedModel only."""
     from zoo.presets.card import CARD_FILE, read_card
+    from zoo.serving.folder import SERVED_GRAPHS
 
     preset = find_preset(name)
-    if (preset / CARD_FILE).is_file() and read_card(preset).task != "translate":
+    if not (preset / CARD_FILE).is_file():
+        return
+    if read_card(preset).task not in SERVED_GRAPHS:
         raise BadInput(
-            "the servers take translators as ONNX exports; language models, taggers "
-            f"and classifiers with --format savedmodel; received {name}"
+            "the servers take translators and captioners as ONNX exports; language "
+            "models, taggers and classifiers with --format savedmodel; received "
+            f"{name}"
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from zoo.checks import positive
 from zoo.decoding.batches import batch_shape, pad_batch
 from zoo.decoding.records import Record
+from zoo.decoding.search import Search
 from zoo.decoding.translating import Engine, Stepping
 from zoo.plots.images import plot_caption
 from zoo.strings import check_texts
@@ -153,7 +154,7 @@ class Captioning(Stepping):
                 f"Received: min_length={search.min_length}, max_length={max_length}"
             )
         arrays, single = preprocessor.images(images)
-        best = _search(self, arrays, search, max_length, batch_size)
+        best = search_images(self, arrays, search, max_length, batch_size)
         rows = [(i, ids, score) for i, found in enumerate(best) for ids, score in found]
         texts = preprocessor.decode([ids for _, ids, _ in rows])
         if return_details:
@@ -223,8 +224,29 @@ class Captioning(Stepping):
         return arrays, texts, preprocessor.encode_targets(texts), single
 
 
-def _search(model, arrays, search, max_length, batch_size):
-    """The best `(ids, score)` of each image, without the end token."""
+def search_images(
+    model: Any,
+    arrays: np.ndarray,
+    search: Search,
+    max_length: int,
+    batch_size: int = 32,
+) -> list[list[tuple[list[int], float]]]:
+    """Searches for the captions of images.
+
+    Args:
+        model: a captioner.
+        arrays: `(N, H, W, C)`, as its preprocessor returns them.
+        search: the search.
+        max_length: maximum pieces of a caption, the end token included.
+        batch_size: images read together.
+
+    Returns:
+        For each image at most `n_best` pairs of (ids, score), best first, without the
+        end token.
+
+    Raises:
+        ValueError: for an image without a hypothesis of finite score.
+    """
     results: list[list[tuple[list[int], float]]] = []
     program = search.program(model, bucket(max_length))
 

@@ -2,7 +2,6 @@
 
 import base64
 import dataclasses
-import io
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +9,9 @@ import numpy as np
 
 from zoo.explorer.options import Options
 from zoo.explorer.searching import Searcher, Source
-from zoo.images import CHANNELS
+from zoo.images import CHANNELS, decode, encode_images
 from zoo.run.captions import ACCURACY, examples
 
-_FORMATS = ("PNG", "JPEG", "WEBP")
-MOST_PIXELS = 30_000_000  # of a picture
 _EXAMPLES = 6  # pictures to try
 
 
@@ -118,33 +115,11 @@ class Captioner(Searcher):
 
     def _image(self, content):
         """A file's picture as the model reads it, uint8 `(H, W, C)`."""
-        from PIL import Image
-
-        try:
-            with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
-                pixels = image.width * image.height  # before it is unpacked
-                if pixels <= MOST_PIXELS:
-                    image.load()
-        except MemoryError:
-            raise
-        except Exception as error:  # decoders of damaged files raise all kinds
-            raise ValueError(
-                "the picture is no PNG, JPEG or WebP, or damaged"
-            ) from error
-        if pixels > MOST_PIXELS:
-            raise ValueError(
-                f"a picture has at most {MOST_PIXELS:,} pixels. Received: {pixels:,}"
-            )
-        images, _ = self.preprocessor.images(image)
+        images, _ = self.preprocessor.images(decode(content))
         return images[0]
 
 
 def _data_url(image):
     """An image `(H, W, C)` as a PNG's data URL."""
-    from PIL import Image
-
-    content = io.BytesIO()
-    Image.fromarray(image if image.shape[-1] == 3 else image[..., 0]).save(
-        content, "PNG", optimize=True
-    )
-    return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
+    [content], _ = encode_images(image)
+    return f"data:image/png;base64,{base64.b64encode(content).decode()}"

@@ -13,7 +13,7 @@ from zoo.serving.server import MAX_BATCH_SIZE
 # That may wait, in whatever number of texts: 256 MB at the most.
 _CHARACTERS = 2**26
 
-Inputs = dict[str, list[str]]
+Inputs = dict[str, list[Any]]  # texts, or bytes
 Rows = dict[str, Sequence[Any]]
 
 

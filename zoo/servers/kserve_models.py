@@ -11,8 +11,9 @@ from typing import Any
 
 from zoo.servers.batching import Refusal
 from zoo.servers.models import ServedModel
-from zoo.servers.rest import read_texts, served_model
+from zoo.servers.rest import read_values, served_model
 from zoo.servers.signatures import DEFAULT
+from zoo.serving.protocol import takes_bytes
 
 
 @contextlib.contextmanager
@@ -143,7 +144,7 @@ class OpenModel(Model):
         version = given.get("version") or request.model_version
         number = self._number(version, given.get("label"))
         signature = self.model.signature(given.get("signature_name"), number)
-        inputs = {tensor.name: _texts(tensor) for tensor in request.inputs}
+        inputs = {tensor.name: _values(tensor) for tensor in request.inputs}
         outputs = await self.model.answer(signature, inputs)
         tensors = [
             InferOutput(
@@ -172,8 +173,11 @@ def _plain(parameter):
     return getattr(parameter, kind) if kind else None
 
 
-def _texts(tensor):
-    """Returns the texts of an input of the shape `(B,)` or `(B, 1)`."""
+def _values(tensor):
+    """Returns the values of an input of the shape `(B,)` or `(B, 1)`.
+
+    In JSON, those of an input that `takes_bytes` are strings in base64.
+    """
     expected = f"{tensor.name} must be BYTES of the shape (B,) or (B, 1)"
     shape = list(tensor.shape)
     fits = len(shape) == 1 or shape[1:] == [1]
@@ -184,7 +188,9 @@ def _texts(tensor):
         values = tensor.as_numpy().ravel().tolist()
     except (TypeError, ValueError, struct.error) as error:
         raise Refusal("INVALID_ARGUMENT", f"{expected}: {error}") from None
-    return read_texts(values, tensor.name)
+    if takes_bytes(tensor.name):
+        values = [{"b64": x} if isinstance(x, str) else x for x in values]
+    return read_values(values, tensor.name)
 
 
 class FolderRepository(ModelRepositoryExtension):

@@ -12,7 +12,7 @@ from zoo.servers.batching import Refusal
 from zoo.servers.bodies import MOST_REQUEST_BYTES
 from zoo.servers.messages import message
 from zoo.servers.models import ServedModel
-from zoo.servers.rest import model_metadata, model_status, read_texts, served_model
+from zoo.servers.rest import model_metadata, model_status, read_values, served_model
 from zoo.serving.server import MAX_BATCH_SIZE
 from zoo.strings import describe
 
@@ -157,7 +157,7 @@ async def _predict(model, version, label, request):
 
 
 def _read(tensor, name):
-    """Returns the texts of a TensorProto of strings, `(B,)`."""
+    """Returns the values of a TensorProto of strings, `(B,)`; see `read_values`."""
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
     values = list(tensor.string_val)
     fits = (
@@ -180,7 +180,7 @@ def _read(tensor, name):
             f"a request may have {MAX_BATCH_SIZE} texts, received {len(values)} of "
             f"{name}",
         )
-    return read_texts(values, name)
+    return read_values(values, name)
 
 
 def _write(array: np.ndarray, tensor: Any) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from zoo.servers.batching import Refusal
+from zoo.servers.batching import Inputs, Refusal
 from zoo.servers.models import ServedModel
+from zoo.serving.protocol import takes_bytes
 from zoo.serving.transport import CODES
 from zoo.strings import describe, replace_surrogates
 
@@ -108,16 +109,16 @@ def read_json(body: bytes) -> dict[str, Any]:
     return request
 
 
-def read_inputs(request: dict[str, Any], names: Sequence[str]) -> dict[str, list[str]]:
-    """Returns the texts of each input, from rows ("instances") or columns ("inputs").
+def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
+    """Returns the values of each input, from rows ("instances") or columns ("inputs").
 
     Args:
         request: the object of the request.
         names: the inputs of the signature.
 
     Raises:
-        Refusal: INVALID_ARGUMENT if it has both or neither, other inputs, or anything
-            but texts.
+        Refusal: INVALID_ARGUMENT if it has both or neither, other inputs, or what
+            `read_values` refuses.
     """
     if ("instances" in request) == ("inputs" in request):
         raise Refusal(
@@ -136,17 +137,18 @@ def read_inputs(request: dict[str, Any], names: Sequence[str]) -> dict[str, list
             "INVALID_ARGUMENT",
             f"expected the inputs {list(names)}, received {describe(list(values))}",
         )
-    return {name: read_texts(values[name], name) for name in names}
+    return {name: read_values(values[name], name) for name in names}
 
 
-def read_texts(values: Any, name: str) -> list[str]:
-    """Returns the texts of a list of str, bytes or `{"b64": …}`.
+def read_values(values: Any, name: str) -> list[Any]:
+    """Returns the values of an input: texts, or bytes if it `takes_bytes`.
 
-    Bytes that are not UTF-8 become U+FFFD.
+    Each may be given as str, bytes or `{"b64": …}`, an input of bytes not as str. In a
+    text, bytes that are not UTF-8 become U+FFFD.
 
     Args:
         values: the list.
-        name: the input's name, for the error.
+        name: the input's name.
 
     Raises:
         Refusal: INVALID_ARGUMENT for anything else.
@@ -156,7 +158,8 @@ def read_texts(values: Any, name: str) -> list[str]:
             "INVALID_ARGUMENT",
             f"{name} must be a list of strings, received {describe(values)}",
         )
-    return [_text(value, f"{name}[{place}]") for place, value in enumerate(values)]
+    read = _bytes if takes_bytes(name) else _text
+    return [read(value, f"{name}[{place}]") for place, value in enumerate(values)]
 
 
 def _columns(instances, names):
@@ -190,12 +193,28 @@ def _encoded(value):
     return isinstance(value, dict) and list(value) == ["b64"]
 
 
-def _text(value, name):
+def _decoded(value, name):
+    """Returns the bytes of `{"b64": …}`, and any other value as it is."""
     if _encoded(value) and isinstance(value["b64"], str):
         try:
-            value = base64.b64decode(value["b64"], validate=True)
+            return base64.b64decode(value["b64"], validate=True)
         except (binascii.Error, ValueError):
             raise Refusal("INVALID_ARGUMENT", f"{name} is not base64") from None
+    return value
+
+
+def _bytes(value, name):
+    value = _decoded(value, name)
+    if not isinstance(value, bytes):
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f'{name} must be bytes, in JSON {{"b64": …}}, received {describe(value)}',
+        )
+    return value
+
+
+def _text(value, name):
+    value = _decoded(value, name)
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if not isinstance(value, str):

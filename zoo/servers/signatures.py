@@ -1,4 +1,7 @@
-"""The signatures of an exported version: functions of texts, by ONNX or TensorFlow."""
+"""The signatures of an exported version, by ONNX or TensorFlow.
+
+They are functions of texts, a captioner's of the contents of image files.
+"""
 
 import contextlib
 import functools
@@ -8,13 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zoo.decoding.captions import search_images
 from zoo.decoding.forced import align_ids, score_ids
 from zoo.decoding.translation import search_ids
 from zoo.files import StrPath
+from zoo.images import decode
 from zoo.runtime import onnx
 from zoo.servers.batching import Inputs, Refusal, Rows
+from zoo.serving.folder import SERVED_GRAPHS
 from zoo.serving.manifest import MANIFEST
-from zoo.serving.warmup import SHAPES
+from zoo.serving.warmup import warmup_inputs
 
 DEFAULT = "serving_default"  # TensorFlow's name for the first signature
 BEAM_SIZE = 5  # of a folder of ONNX graphs, which sets no limits
@@ -25,8 +31,9 @@ class Signature(NamedTuple):
     """A function of a served model.
 
     Attributes:
-        run: function of inputs that returns outputs with one row for each text.
-        inputs: the names of its inputs, each a vector of texts.
+        run: function of inputs that returns outputs with as many rows.
+        inputs: the names of its inputs, each a vector of texts, or of bytes if it
+            `takes_bytes`.
         outputs: output name -> its kind, "text" or "number", and its rank.
     """
 
@@ -47,19 +54,21 @@ def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
 
     Raises:
         ValueError: if the folder holds no model, a damaged one, or an ONNX export of
-            another task than translation.
-        ImportError: without onnxruntime, or for a SavedModel without TensorFlow and
-            tensorflow_text.
+            another task than translation and captioning.
+        ImportError: without onnxruntime, for a captioner without Pillow, or for a
+            SavedModel without TensorFlow and tensorflow_text.
     """
     folder = Path(folder)
     if (folder / MANIFEST).is_file():
         model = onnx.load(folder, threads, workers=1)  # the batcher has its own
-        if model.task_name != "translate":
+        if model.task_name not in SERVED_GRAPHS:
             raise ValueError(
-                "translators are served; export language models, taggers and "
-                "classifiers as SavedModels instead. Received: an ONNX export, "
-                f"{folder} ({model.task_name})"
+                "translators and captioners are served; export language models, "
+                "taggers and classifiers as SavedModels instead. Received: an ONNX "
+                f"export, {folder} ({model.task_name})"
             )
+        if model.task_name == "caption":
+            return captioner_signatures(model)
         return translator_signatures(model)
     if (folder / "saved_model.pb").is_file():
         return _saved_model_signatures(folder, threads)
@@ -91,7 +100,9 @@ def stack(rows: Any, kind: str, rank: int) -> np.ndarray:
 
 
 # === ONNX ===
-def translator_signatures(model: Any, beam_size: int = BEAM_SIZE) -> Any:
+def translator_signatures(
+    model: Any, beam_size: int = BEAM_SIZE
+) -> dict[str, Signature]:
     """Returns the signatures of a translator, those of `zoo.serving`'s SavedModels.
 
     Args:
@@ -136,23 +147,14 @@ def _search(model, texts, beam_size, n_best=1):
 
 def _translate(model, beam_size, inputs):
     _, found = _search(model, inputs["text"], beam_size)
-    ids = [best[0][0] for best in found]
-    return {
-        "translation": model.preprocessor.decode(ids),
-        "score": [best[0][1] for best in found],
-    }
+    return _best(model, "translation", found)
 
 
 def _translate_n_best(model, n_best, inputs):
     sources, found = _search(model, inputs["text"], n_best, n_best)
-    translations, scores = [], []
-    for source, several in zip(sources, found, strict=True):
-        several = several if source else several[:1]  # of nothing there is one
-        texts = model.preprocessor.decode([ids for ids, _ in several])
-        missing = n_best - len(several)
-        translations.append([*texts, *[""] * missing])
-        scores.append([*[score for _, score in several], *[_NO_SCORE] * missing])
-    return {"translations": translations, "scores": scores}
+    rows = zip(sources, found, strict=True)
+    found = [best if source else best[:1] for source, best in rows]  # of nothing one
+    return _several(model, "translations", found, n_best)
 
 
 def _align(model, beam_size, inputs):
@@ -180,6 +182,109 @@ def _score(model, inputs):
     return {"log_probability": [float(row.sum()) for row in log_probs]}
 
 
+def _best(model, name, found):
+    """Returns the first text of each row of hypotheses, and its score."""
+    return {
+        name: model.preprocessor.decode([best[0][0] for best in found]),
+        "score": [best[0][1] for best in found],
+    }
+
+
+def _several(model, name, found, n_best):
+    """Returns the texts of each row of hypotheses, and their scores."""
+    texts, scores = [], []
+    for best in found:
+        missing = n_best - len(best)
+        written = model.preprocessor.decode([ids for ids, _ in best])
+        texts.append([*written, *[""] * missing])
+        scores.append([*[score for _, score in best], *[_NO_SCORE] * missing])
+    return {name: texts, "scores": scores}
+
+
+def captioner_signatures(
+    model: Any, beam_size: int = BEAM_SIZE
+) -> dict[str, Signature]:
+    """Returns the signatures of a captioner, those of `zoo.serving`'s SavedModels.
+
+    Args:
+        model: a `zoo.runtime.onnx.Captioner`.
+        beam_size: of `caption`, `align` and `caption_n_best`, which returns as many
+            captions.
+
+    Raises:
+        ImportError: without Pillow.
+    """
+    text, number = ("text", 1), ("number", 1)
+    best = {"caption": text, "score": number}
+    several = {"captions": ("text", 2), "scores": ("number", 2)}
+    details = {**best, "tokens": ("text", 2), "alignment": ("number", 4)}
+    images = ("image_bytes",)
+    caption = functools.partial(_caption, model, beam_size)
+    signatures = {
+        "caption": Signature(caption, images, best),
+        "greedy": Signature(functools.partial(_caption, model, 1), images, best),
+        "caption_n_best": Signature(
+            functools.partial(_caption_n_best, model, beam_size), images, several
+        ),
+        "align": Signature(
+            functools.partial(_align_captions, model, beam_size), images, details
+        ),
+        "score": Signature(
+            functools.partial(_score_captions, model),
+            (*images, "caption"),
+            {"log_probability": number},
+        ),
+    }
+    caption(next(warmup_inputs(images)))  # reads an image, which needs Pillow
+    return {DEFAULT: signatures["caption"], **signatures}
+
+
+def _search_images(model, contents, beam_size, n_best=1):
+    """Returns the hypotheses of each image: (ids, score)."""
+    search = model.engine.search(beam_size, n_best=n_best)
+    longest = model.preprocessor.target_length
+    return search_images(model, _images(model, contents), search, longest)
+
+
+def _images(model, contents):
+    """Returns the images in files as one array."""
+    images = []
+    for place, content in enumerate(contents):
+        try:
+            images.append(decode(content))
+        except ValueError as error:
+            raise Refusal(
+                "INVALID_ARGUMENT", f"image_bytes[{place}]: {error}"
+            ) from None
+    return model.preprocessor.images(images)[0]
+
+
+def _caption(model, beam_size, inputs):
+    found = _search_images(model, inputs["image_bytes"], beam_size)
+    return _best(model, "caption", found)
+
+
+def _caption_n_best(model, n_best, inputs):
+    found = _search_images(model, inputs["image_bytes"], n_best, n_best)
+    return _several(model, "captions", found, n_best)
+
+
+def _align_captions(model, beam_size, inputs):
+    images = _images(model, inputs["image_bytes"])
+    records = model.caption(images, beam_size, return_details=True)
+    return {
+        "caption": [record.text for record in records],
+        "score": [record.score for record in records],
+        "tokens": [record.tokens for record in records],
+        "alignment": [record.alignment for record in records],
+    }
+
+
+def _score_captions(model, inputs):
+    images = _images(model, inputs["image_bytes"])
+    return {"log_probability": model.score(images, inputs["caption"])}
+
+
 # === SavedModel ===
 def _saved_model_signatures(folder, threads):
     """Returns the signatures of a SavedModel, which have run once."""
@@ -189,7 +294,7 @@ def _saved_model_signatures(folder, threads):
     except ModuleNotFoundError as error:
         raise ImportError(
             f"{folder} is a SavedModel, which needs {error.name}; `zoo export --format "
-            "onnx` writes translators for which ONNX Runtime is enough",
+            "onnx` writes translators and captioners for which ONNX Runtime is enough",
             name=error.name,
         ) from None
     with contextlib.suppress(RuntimeError):  # once at work, it keeps its number
@@ -204,14 +309,14 @@ def _saved_model_signatures(folder, threads):
         inputs = tuple(sorted(function.structured_input_signature[1]))
         run = functools.partial(_run_saved, tf, loaded, function)
         signatures[name] = Signature(run, inputs, outputs)
-        for count, words in SHAPES:
-            run({key: [" ".join(["a"] * words)] * count for key in inputs})
+        for given in warmup_inputs(inputs):
+            run(given)
     return signatures
 
 
 def _run_saved(tf, loaded, function, inputs):
     """Runs a function of the SavedModel `loaded`, which has to live as long."""
-    tensors = {key: tf.constant(texts, tf.string) for key, texts in inputs.items()}
+    tensors = {key: tf.constant(values, tf.string) for key, values in inputs.items()}
     try:
         outputs = function(**tensors)
     except tf.errors.InvalidArgumentError as error:

@@ -1,5 +1,6 @@
 """A client for a TensorFlow model server with zoo's models, over gRPC or REST."""
 
+import functools
 import math
 import reprlib
 import time
@@ -9,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from zoo.checks import integer
-from zoo.serving.transport import (
-    MOST_BYTES,
-    GRPCTransport,
-    RESTTransport,
-    ServingError,
-)
+from zoo.images import encode_images
+from zoo.serving.answers import OUTPUTS, fits, in_requests, most_bytes
+from zoo.serving.protocol import takes_bytes
+from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
 from zoo.strings import check_texts, describe, replace_surrogates
 
 __all__ = ["Client", "ServingError"]
@@ -22,32 +21,15 @@ __all__ = ["Client", "ServingError"]
 Texts = str | Iterable[str]
 _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
 _NO_SCORE = -1e9  # of a missing hypothesis
-# Signature -> output -> its kind and dimensions: texts (B), translations (N), tokens
-# (T), source tokens (S), words (W). The only output of a signature may have any name.
-_BEST = {"translation": ("text", "B"), "score": ("number", "B")}
-_OUTPUTS = {
-    "translate": _BEST,
-    "greedy": _BEST,
-    "translate_n_best": {"translations": ("text", "BN"), "scores": ("number", "BN")},
-    "align": {
-        **_BEST,
-        "tokens": ("text", "BT"),
-        "source_tokens": ("text", "BS"),
-        "alignment": ("number", "BTS"),
-    },
-    "generate": {"": ("text", "B")},
-    "score": {"": ("number", "B")},
-    "tag": {"words": ("text", "BW"), "tags": ("text", "BW")},
-    "classify": {"class": ("text", "B")},
-}
 
 
 class Client:
-    """Requests translations, texts, tags and scores from a model server.
+    """Requests translations, texts, tags, captions and scores from a model server.
 
-    Each method takes a str or a list of str, and returns one result or a list of them.
-    Long lists are sent in several requests. The server is not trusted: redirects and
-    answers whose size, types or shapes do not fit the request are rejected.
+    Each method takes a str or a list of str, or images, and returns one result or a
+    list of them. Long lists are sent in several requests. The server is not trusted:
+    redirects and answers whose size, types or shapes do not fit the request are
+    rejected.
 
     Args:
         address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST.
@@ -58,8 +40,9 @@ class Client:
             long list is several requests, one after another.
         retries: how often to resend a request while the server is unavailable: after
             0.1 seconds, then 0.2, and so on within `timeout`.
-        batch_size: texts per request. A batching server rejects more than its
-            `max_batch_size` (512 with `zoo serve`) with INVALID_ARGUMENT.
+        batch_size: texts or images per request, fewer above 4 MiB. A batching server
+            rejects more than its `max_batch_size` (512 with `zoo serve`) with
+            INVALID_ARGUMENT.
         credentials: `grpc.ChannelCredentials` for gRPC over TLS; None for no TLS.
 
     Raises:
@@ -127,14 +110,7 @@ class Client:
 
     def translate_n_best(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the best translations of each text: a list of `(str, score)`."""
-
-        def read(row):
-            pairs = zip(row["translations"], row["scores"], strict=True)
-            translations = [
-                (text, float(score)) for text, score in pairs if _exists(score)
-            ]
-            return translations or self._nothing()
-
+        read = functools.partial(self._several, "translations")
         return self._ask("translate_n_best", texts, read, model)
 
     def align(self, texts: Texts, model: str | None = None) -> Any:
@@ -160,12 +136,62 @@ class Client:
         return self._ask("align", texts, read, model)
 
     def _translation(self, row):
-        return row["translation"] if _exists(row["score"]) else self._nothing()
+        return self._best("translation", row)
+
+    # === Captioners ===
+    def caption(self, images: Any, model: str | None = None) -> Any:
+        """Returns the best caption of each image: str.
+
+        Args:
+            images: one image, or a list of them: a path or the bytes of a file, both
+                sent as they are, or a PIL image or an array as
+                `zoo.models.ShowAttendTellCaptioner.caption` takes them, sent as PNG.
+            model: the model's name. Default: the client's.
+
+        Raises:
+            TypeError, ValueError, FileNotFoundError, ImportError: as from the
+                captioner's `caption`, before anything is sent.
+        """
+        read = functools.partial(self._best, "caption")
+        return self._ask_images("caption", images, read, model)
+
+    def caption_n_best(self, images: Any, model: str | None = None) -> Any:
+        """Returns the best captions of each image: a list of `(str, score)`."""
+        read = functools.partial(self._several, "captions")
+        return self._ask_images("caption_n_best", images, read, model)
+
+    def align_caption(self, images: Any, model: str | None = None) -> Any:
+        """Returns the attention of each image's caption.
+
+        Returns:
+            A dict of `text`, `score`, `tokens`, and `alignment`, a NumPy array of
+            tokens × rows × columns of the grid of places.
+        """
+
+        def read(row):
+            tokens = _filled(row["tokens"])
+            return {
+                "text": self._best("caption", row),
+                "score": float(row["score"]),
+                "tokens": tokens,
+                "alignment": np.array(row["alignment"])[: len(tokens)],
+            }
+
+        return self._ask_images("align", images, read, model, "align_caption")
+
+    # === Hypotheses ===
+    def _best(self, name, row):
+        return row[name] if _exists(row["score"]) else self._nothing()
+
+    def _several(self, name, row):
+        pairs = zip(row[name], row["scores"], strict=True)
+        found = [(text, float(score)) for text, score in pairs if _exists(score)]
+        return found or self._nothing()
 
     def _nothing(self):
         raise ServingError(
             "INTERNAL",
-            f"{self.address} found no translation: its model's numbers are not finite",
+            f"{self.address} found no text: its model's numbers are not finite",
         )
 
     # === Other models ===
@@ -205,29 +231,30 @@ class Client:
     # === Any signature ===
     def predict(
         self,
-        inputs: dict[str, Iterable[str]],
+        inputs: dict[str, Iterable[Any]],
         signature: str = "serving_default",
         model: str | None = None,
     ) -> list[dict[str, Any]]:
         """Returns the raw outputs of a signature.
 
         Args:
-            inputs: input name -> texts; all inputs need equally many.
+            inputs: input name -> texts, or the bytes of files if the name ends in
+                "_bytes"; all inputs need equally many.
             signature: name of the signature.
             model: name of the model. Default: the client's.
 
         Returns:
-            A dict for each text: output name -> a str, a number or an array, padded as
+            A dict for each row: output name -> a str, a number or an array, padded as
             its batch was. Over REST the only output of a signature is named "output".
 
         Raises:
             ServingError: if the server gives no answer, or one that is not an array of
-                strings or numbers for each text.
+                strings or numbers for each row.
         """
         return self._predict(inputs, signature, model)
 
     def _predict(self, inputs, signature, model, expected=None):
-        """`predict`, with the entry of `_OUTPUTS` that the answer must fit."""
+        """`predict`, with the entry of `OUTPUTS` that the answer must fit."""
         model = self.model if model is None else model
         if not model:
             raise ValueError(
@@ -240,13 +267,10 @@ class Client:
             raise ValueError(
                 f"All inputs must have equally many texts. Received: {counts}"
             )
-        [count] = set(counts.values())
         rows = []
-        for start in range(0, count, self.batch_size):
-            part = slice(start, start + self.batch_size)
-            batch = {name: texts[part] for name, texts in inputs.items()}
-            size = min(self.batch_size, count - start)
-            most = _most_bytes(batch, expected)
+        for batch in in_requests(inputs, self.batch_size):
+            [size] = {len(values) for values in batch.values()}
+            most = most_bytes(batch, expected)
             outputs = self._request(model, signature, batch, most)
             self._check(outputs, expected, size, f"{model}'s {signature}")
             rows += [
@@ -266,14 +290,21 @@ class Client:
             inputs = {"source": texts, "target": targets}
         if single:
             inputs = {name: [text] for name, text in inputs.items()}
-        rows = self._predict(inputs, signature, model, _OUTPUTS[signature])
+        rows = self._predict(inputs, signature, model, OUTPUTS[signature])
+        results = [read(row) for row in rows]
+        return results[0] if single else results
+
+    def _ask_images(self, signature, images, read, model, like=None):
+        contents, single = encode_images(images)
+        expected = OUTPUTS[like or signature]
+        rows = self._predict({"image_bytes": contents}, signature, model, expected)
         results = [read(row) for row in rows]
         return results[0] if single else results
 
     def _check(self, outputs, expected, size, name):
         """Raises a `ServingError` for outputs that do not fit `size` texts."""
         rows = bool(outputs) and all(o.shape[:1] == (size,) for o in outputs.values())
-        if rows and (expected is None or _fits(outputs, expected)):
+        if rows and (expected is None or fits(outputs, expected)):
             return
         description = "outputs"
         if expected is not None:
@@ -312,43 +343,17 @@ class Client:
 
 
 def _texts(texts, name):
-    """Returns the texts of an input, which is always a list."""
+    """Returns the texts of an input, or bytes: always a list."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of str. Received: {describe(texts)}")
+    if takes_bytes(name):
+        texts = list(texts)
+        if wrong := [value for value in texts if not isinstance(value, bytes)]:
+            raise TypeError(
+                f"{name} must be a list of bytes. Received: {describe(wrong[0])}"
+            )
+        return texts
     return [replace_surrogates(text) for text in check_texts(texts, name)]
-
-
-def _most_bytes(inputs, expected):
-    """Returns the maximum size of an answer, far above what such texts lead to."""
-    lengths = [len(text.encode()) for texts in inputs.values() for text in texts]
-    longest = max(lengths, default=0)
-    row = 2**18 + 2**7 * longest
-    if expected is None or "alignment" in expected:
-        # JSON of the tokens by the source's, which is padded to the longest.
-        row += 2**5 * longest**2
-    return min(MOST_BYTES, 2**16 + len(lengths) * row)
-
-
-def _fits(outputs, expected):
-    """Whether outputs have the kinds and dimensions of an entry of `_OUTPUTS`."""
-    if "" in expected:  # a signature with one output
-        if len(outputs) != 1:
-            return False
-        outputs = {"": next(iter(outputs.values()))}
-    sizes = {}
-    for name, (kind, dimensions) in expected.items():
-        if name not in outputs or outputs[name].kind not in (kind, None):
-            return False
-        shape = outputs[name].shape
-        if len(shape) > len(dimensions):
-            return False
-        # Lists of JSON don't show the dimensions below an empty one.
-        if len(shape) < len(dimensions) and 0 not in shape:
-            return False
-        for dimension, size in zip(dimensions, shape, strict=False):
-            if sizes.setdefault(dimension, size) != size:
-                return False
-    return True
 
 
 def _exists(score):

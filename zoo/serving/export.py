@@ -8,6 +8,7 @@ import keras
 
 import zoo
 from zoo.files import StrPath
+from zoo.serving.captioner import CaptionerSignatures
 from zoo.serving.folder import (
     EXTRA,
     METADATA,
@@ -32,6 +33,7 @@ _SIGNATURES = {
         LanguageModelSignatures,
         TaggerSignatures,
         ClassifierSignatures,
+        CaptionerSignatures,
     )
 }
 
@@ -46,13 +48,13 @@ def export_savedmodel(
     """Writes the next version of a served model.
 
     The folder `path/N` becomes a SavedModel of the task: raw strings in, raw strings
-    out. N is 1, or one more than the highest version. The folder appears under this
-    name when it is complete, so a model server that watches `path` never sees half a
-    model.
+    out, and for a captioner the contents of image files in. N is 1, or one more than
+    the highest version. The folder appears under this name when it is complete, so a
+    model server that watches `path` never sees half a model.
 
     Args:
-        task: a translator, language model, tagger or classifier of `zoo.models`, with
-            its preprocessor, under the TensorFlow backend.
+        task: a translator, language model, tagger, classifier or captioner of
+            `zoo.models`, with its preprocessor, under the TensorFlow backend.
         path: the model's folder.
         warmup: whether to include requests that the model server runs before it accepts
             others. This needs tensorflow-serving-api.
@@ -113,8 +115,9 @@ def _signatures(task, limits):
     signatures = _SIGNATURES.get(getattr(task, "task_name", None))
     if signatures is None:
         raise TypeError(
-            "What is served must be a Translator, RecurrentCausalLM, BiRNNTagger or "
-            f"SentimentClassifier of zoo.models. Received: {type(task).__name__}"
+            "What is served must be a Translator, RecurrentCausalLM, BiRNNTagger, "
+            "SentimentClassifier or ShowAttendTellCaptioner of zoo.models. "
+            f"Received: {type(task).__name__}"
         )
     needed_preprocessor(task, "Serving text")
     for name, field in Limits.__dataclass_fields__.items():

@@ -28,13 +28,16 @@ TAKES = {
     "generate": ("max_source_length", "max_length"),
     "tag": ("max_source_length",),
     "classify": ("max_source_length",),
+    "caption": ("max_length", "beam_size", "length_penalty", "n_best"),
 }
 # Format -> the tasks that are exported to it.
 TASKS = {
     "savedmodel": tuple(TAKES),
-    "onnx": (*TAKES, "caption"),
-    "litert": tuple(TAKES),
+    "onnx": tuple(TAKES),
+    "litert": tuple(task for task in TAKES if task != "caption"),
 }
+# Tasks whose exports to ONNX the servers of `zoo.servers` take.
+SERVED_GRAPHS = ("translate", "caption")
 # Format -> a file that its versions have.
 _FILES = {"savedmodel": "saved_model.pb", "onnx": "*.onnx", "litert": "*.tflite"}
 _PART = ".export-"  # prefix of an unfinished export's folder

@@ -6,6 +6,14 @@ from typing import Any
 import numpy as np
 
 
+def takes_bytes(name: str) -> bool:
+    """Returns whether an input or output holds bytes that are no text, as images do.
+
+    By the name, as TensorFlow Serving's REST API has it for outputs.
+    """
+    return name.endswith("_bytes")
+
+
 def make_tensor(texts: Sequence[str | bytes]) -> Any:
     """Returns the `TensorProto` `(B,)` of a list of str or bytes."""
     from tensorflow.core.framework import tensor_pb2, types_pb2

@@ -15,20 +15,114 @@ from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 SCORED_TOGETHER = 1024
 
 
-class TranslatorSignatures:
-    """The signatures of a `zoo.models.Translator`.
+class SearchSignatures:
+    """The signatures of a task that writes texts by beam search.
 
-    Each takes tf.string tensors `(B,)` and returns a dict of tensors with B rows. A
-    text without pieces (empty or blank) has an empty translation with score 0. Padding
-    is the empty string, or 0.
+    Each takes tf.string tensors `(B,)` and returns a dict of tensors with B rows.
+    Padding is the empty string, or 0.
 
     Args:
-        task: a translator with a preprocessor, under the TensorFlow backend.
+        task: the task with a preprocessor, under the TensorFlow backend.
         limits: the limits of all requests.
+    """
+
+    written: str  # the name of the text in the outputs
+
+    def __init__(self, task: Any, limits: Limits) -> None:
+        self.model, self.limits = task, limits
+        self.tokenizer = task.preprocessor.tokenizer
+        self.target_length = limits.max_length or task.preprocessor.target_length
+        self.resources = [self.tokenizer]
+
+    def greedy(self, source: Tensor) -> dict[str, Tensor]:
+        """Returns the text and its `score` with a beam of one, the fastest."""
+        return self._best(source, 1)
+
+    def _read(self, source):
+        """Returns what the model reads, with B rows."""
+        raise NotImplementedError
+
+    def _longest(self, read):
+        """Returns the most tokens of each text, int32 `(B,)`."""
+        raise NotImplementedError
+
+    def _search(self, read, beam_size, n_best):
+        """Returns ids `(B, n_best, T)` and scores `(B, n_best)`."""
+        import tensorflow as tf
+
+        longest = self._longest(read)
+        steps = tf.maximum(tf.reduce_max(longest), 1)  # there may be no row
+        search = self.limits.search(beam_size, n_best)
+        ids, scores = search(self.model, read, longest, steps)
+        return ids[:, :n_best], scores[:, :n_best]
+
+    def _best(self, source, beam_size):
+        ids, scores = self._search(self._read(source), beam_size, 1)
+        text = graph.detokenize(self.tokenizer, ids[:, 0])
+        return {self.written: text, "score": scores[:, 0]}
+
+    def _n_best(self, source):
+        import tensorflow as tf
+
+        limits = self.limits
+        read = self._read(source)
+        ids, scores = self._search(read, limits.beam_size, limits.n_best)
+        batch = tf.shape(scores)[0]
+        flat = tf.reshape(ids, tf.stack([batch * limits.n_best, tf.shape(ids)[2]]))
+        texts = graph.detokenize(self.tokenizer, flat)
+        return {
+            f"{self.written}s": tf.reshape(texts, tf.shape(scores)),
+            "scores": scores,
+        }
+
+    def _align(self, read):
+        """Returns the best text, its score and tokens, and weights `(B, T, S)`."""
+        import tensorflow as tf
+
+        ids, scores = self._search(read, self.limits.beam_size, 1)
+        ids = tf.where(graph.before_end(ids[:, 0], END_ID), ids[:, 0], PAD_ID)
+        width = tf.maximum(tf.reduce_max(_lengths(ids)), 1)
+        ids = ids[:, :width]
+        # Weights made while reading token t belong to token t + 1.
+        start = tf.fill([tf.shape(ids)[0], 1], START_ID)
+        shifted = tf.concat([start, ids[:, :-1]], axis=1)
+        weights = self.model.backbone.align_details(read, shifted)[0]
+        found = {
+            self.written: graph.detokenize(self.tokenizer, ids),
+            "score": scores[:, 0],
+            "tokens": self._pieces(ids),
+        }
+        real = (ids != PAD_ID)[:, :, None]
+        return found, tf.where(real, tf.cast(weights, "float32"), 0.0)
+
+    def _pieces(self, ids):
+        import tensorflow as tf
+
+        piece, size = self.tokenizer.id_to_token, self.tokenizer.vocabulary_size()
+        pieces = tf.constant(["" if i == PAD_ID else piece(i) for i in range(size)])
+        return tf.gather(pieces, ids)
+
+    def _score(self, source, target, what):
+        import tensorflow as tf
+
+        same = tf.debugging.assert_equal(tf.size(source), tf.size(target), what)
+        with tf.control_dependencies([same]):
+            read = self._read(source)
+        rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
+        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, START_ID)
+        features = backbone.features({backbone.source_name: read, "target_ids": inputs})
+        return {"log_probability": log_probability(features, labels, backbone.logits)}
+
+
+class TranslatorSignatures(SearchSignatures):
+    """The signatures of a `zoo.models.Translator`; see `SearchSignatures`.
+
+    A text without pieces (empty or blank) has an empty translation with score 0.
     """
 
     task_name = "translate"
     default = "translate"
+    written = "translation"
     # Signature -> the names of its inputs.
     inputs = {
         "translate": ("text",),
@@ -39,15 +133,10 @@ class TranslatorSignatures:
     }
 
     def __init__(self, task: Any, limits: Limits) -> None:
-        self.model, self.limits = task, limits
+        super().__init__(task, limits)
         preprocessor = task.preprocessor
-        self.tokenizer, self.source_end = (
-            preprocessor.tokenizer,
-            preprocessor.source_end,
-        )
+        self.source_end = preprocessor.source_end
         self.source_length = limits.max_source_length or preprocessor.source_length
-        self.target_length = limits.max_length or preprocessor.target_length
-        self.resources = [preprocessor.tokenizer]
 
     def limits_used(self) -> dict[str, Any]:
         """Returns the effective limits, for the metadata."""
@@ -62,31 +151,16 @@ class TranslatorSignatures:
             "n_best": limits.n_best,
         }
 
-    # === Signatures ===
     def translate(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `translation` and `score`, the best of the beam."""
-        return self._best(self._read(text), self.limits.beam_size)
-
-    def greedy(self, text: Tensor) -> dict[str, Tensor]:
-        """Returns the same with a beam of one, the fastest."""
-        return self._best(self._read(text), 1)
+        return self._best(text, self.limits.beam_size)
 
     def translate_n_best(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `translations` and `scores` `(B, n_best)`, best first.
 
         Missing translations have the score -1e9.
         """
-        import tensorflow as tf
-
-        limits = self.limits
-        ids, scores = self._search(self._read(text), limits.beam_size, limits.n_best)
-        batch = tf.shape(scores)[0]
-        flat = tf.reshape(ids, tf.stack([batch * limits.n_best, tf.shape(ids)[2]]))
-        texts = graph.detokenize(self.tokenizer, flat)
-        return {
-            "translations": tf.reshape(texts, tf.shape(scores)),
-            "scores": scores,
-        }
+        return self._n_best(text)
 
     def align(self, text: Tensor) -> dict[str, Tensor]:
         """Returns the best translation with its attention weights.
@@ -98,72 +172,45 @@ class TranslatorSignatures:
         import tensorflow as tf
 
         source = self._read(text)
-        ids, scores = self._search(source, self.limits.beam_size, 1)
-        ids = tf.where(graph.before_end(ids[:, 0], END_ID), ids[:, 0], PAD_ID)
-        width = tf.maximum(tf.reduce_max(_lengths(ids)), 1)
-        ids = ids[:, :width]
-        # Weights made while reading token t belong to token t + 1.
-        start = tf.fill([tf.shape(ids)[0], 1], START_ID)
-        shifted = tf.concat([start, ids[:, :-1]], axis=1)
-        weights = self.model.backbone.align_details(source, shifted)[0]
-        real = (ids != PAD_ID)[:, :, None] & (source != PAD_ID)[:, None]
-        piece, size = self.tokenizer.id_to_token, self.tokenizer.vocabulary_size()
-        pieces = tf.constant(["" if i == PAD_ID else piece(i) for i in range(size)])
+        found, weights = self._align(source)
+        real = (source != PAD_ID)[:, None]
         return {
-            "translation": graph.detokenize(self.tokenizer, ids),
-            "score": scores[:, 0],
-            "tokens": tf.gather(pieces, ids),
-            "source_tokens": tf.gather(pieces, source),
-            "alignment": tf.where(real, tf.cast(weights, "float32"), 0.0),
+            **found,
+            "source_tokens": self._pieces(source),
+            "alignment": tf.where(real, weights, 0.0),
         }
 
     def score(self, source: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Returns `log_probability` of each target, its end token included."""
-        import tensorflow as tf
-
-        same = tf.debugging.assert_equal(
-            tf.size(source),
-            tf.size(target),
-            "source and target must hold equally many texts",
-        )
-        with tf.control_dependencies([same]):
-            ids = self._read(source)
-        rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
-        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, START_ID)
-        features = backbone.features({"source_ids": ids, "target_ids": inputs})
-        return {"log_probability": log_probability(features, labels, backbone.logits)}
+        what = "source and target must hold equally many texts"
+        return self._score(source, target, what)
 
     # === Parts ===
-    def _read(self, text):
+    def _read(self, source):
         limit = self.source_length - bool(self.source_end)
-        rows = graph.tokenize(self.tokenizer, text, limit)
+        rows = graph.tokenize(self.tokenizer, source, limit)
         if self.source_end:
             rows = graph.append_end(rows, END_ID)
         return graph.pad_to_longest(rows)
 
-    def _search(self, source, beam_size, n_best):
-        """Returns ids `(B, n_best, T)` and scores `(B, n_best)`."""
+    def _longest(self, read):
         import tensorflow as tf
 
-        lengths = _lengths(source)
+        lengths = _lengths(read)
         # As in `zoo.decoding.translation`, other rows do not change a row's limit.
         longest = longest_translation(lengths)
         if self.limits.max_length:
             longest = tf.fill(tf.shape(lengths), self.limits.max_length)
-        longest = tf.where(lengths > 0, longest, 1)
-        steps = tf.maximum(tf.reduce_max(longest), 1)  # there may be no row
-        search = self.limits.search(beam_size, n_best)
-        ids, scores = search(self.model, source, longest, steps)
-        ids, scores = ids[:, :n_best], scores[:, :n_best]
-        empty = (lengths == 0)[:, None]
+        return tf.where(lengths > 0, longest, 1)
+
+    def _search(self, read, beam_size, n_best):
+        import tensorflow as tf
+
+        ids, scores = super()._search(read, beam_size, n_best)
+        empty = (_lengths(read) == 0)[:, None]
         nothing = tf.where(tf.range(n_best) == 0, 0.0, LOW)[None]
         scores = tf.where(empty, nothing, scores)
         return tf.where(empty[..., None], PAD_ID, ids), scores
-
-    def _best(self, source, beam_size):
-        ids, scores = self._search(source, beam_size, 1)
-        translation = graph.detokenize(self.tokenizer, ids[:, 0])
-        return {"translation": translation, "score": scores[:, 0]}
 
 
 def _lengths(ids):

@@ -4,6 +4,7 @@ Nothing that a server sends is trusted: an answer has a size limit and a deadlin
 is checked before it becomes an array. Every problem ends as a `ServingError`.
 """
 
+import base64
 import http.client
 import importlib
 import itertools
@@ -104,7 +105,7 @@ class GRPCTransport:
         self,
         model: str,
         signature: str,
-        inputs: dict[str, list[str]],
+        inputs: dict[str, list[Any]],
         most: int,
         timeout: float,
         version: int | None = None,
@@ -207,7 +208,7 @@ class RESTTransport:
         self,
         model: str,
         signature: str,
-        inputs: dict[str, list[str]],
+        inputs: dict[str, list[Any]],
         most: int,
         timeout: float,
         version: int | None = None,
@@ -219,7 +220,8 @@ class RESTTransport:
             place += f"/versions/{version}"
         if label is not None:
             place += f"/labels/{label}"
-        request = {"signature_name": signature, "inputs": inputs}
+        columns = {name: list(map(_json, values)) for name, values in inputs.items()}
+        request = {"signature_name": signature, "inputs": columns}
         url = f"{self.address}{place}:predict"
         status, body = self._post(url, request, most, timeout)
         code = CODES.get(status, "UNKNOWN")
@@ -294,6 +296,12 @@ class RESTTransport:
     def close(self) -> None:
         """Closes the session."""
         self.session.close()
+
+
+def _json(value):
+    if isinstance(value, bytes):
+        return {"b64": base64.b64encode(value).decode()}
+    return value
 
 
 def _read_lists(values):

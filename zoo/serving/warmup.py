@@ -1,15 +1,34 @@
 """Requests that a model server runs before it accepts others."""
 
+import base64
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from zoo.files import StrPath
 from zoo.serving.folder import EXTRA, require_serving_api
-from zoo.serving.protocol import make_tensor
+from zoo.serving.protocol import make_tensor, takes_bytes
 
 FILE = "tf_serving_warmup_requests"  # TensorFlow Serving's name for it
 # (texts, words of each): the first request of each shape is slow.
 SHAPES = ((1, 4), (1, 24), (8, 12), (32, 12))
+# A white pixel, as PNG.
+_IMAGE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJ"
+    "RU5ErkJggg=="
+)
+
+
+def warmup_inputs(names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yields the inputs of a signature for requests of each shape.
+
+    Args:
+        names: the names of its inputs.
+    """
+    names = list(names)
+    for count, words in SHAPES:
+        text = " ".join(["a"] * words)
+        yield {n: [_IMAGE if takes_bytes(n) else text] * count for n in names}
 
 
 def write_warmup(folder: StrPath, metadata: dict[str, Any]) -> Path:
@@ -36,13 +55,12 @@ def write_warmup(folder: StrPath, metadata: dict[str, Any]) -> Path:
     default = signatures[metadata["serving_default"]]
     with tf.io.TFRecordWriter(str(path)) as writer:
         for signature, inputs in {"serving_default": default, **signatures}.items():
-            for count, words in SHAPES:
+            for given in warmup_inputs(inputs):
                 record = prediction_log_pb2.PredictionLog()
                 request = record.predict_log.request
                 request.model_spec.name = metadata["name"]
                 request.model_spec.signature_name = signature
-                texts = [" ".join(["a"] * words)] * count
-                for name in inputs:
-                    request.inputs[name].CopyFrom(make_tensor(texts))
+                for name, values in given.items():
+                    request.inputs[name].CopyFrom(make_tensor(values))
                 writer.write(record.SerializeToString())
     return path
