@@ -122,10 +122,6 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd, form
         (["luong_dot", "--format=litert", "--dtype=float16"], "received --dtype"),
         (["luong_dot", "--quantize=float16"], "use --dtype float16"),
         (["birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
-        (
-            ["show_attend_tell", "--format=litert"],
-            "show_attend_tell, which can caption",
-        ),
         (["show_attend_tell", "--coverage-penalty=1"], "received --coverage-penalty"),
     ],
 )

@@ -11,6 +11,7 @@ from tests.serving.conftest import (
     make_captioner,
     needs_tensorflow,
 )
+from zoo import runtime
 from zoo.run.captions import draw_tests
 from zoo.runtime import onnx
 from zoo.serving import export_litert, export_onnx
@@ -177,10 +178,32 @@ def test_smaller_graphs_still_caption(pair, tmp_path, quantize):
     assert len(smaller.caption(IMAGES)) == len(IMAGES)
 
 
-def test_litert_takes_no_captioner(pair, tmp_path):
+@pytest.mark.parametrize("quantize", [None, long("int8")])
+def test_litert_captions_too(pair, tmp_path, quantize):
     needs_extra("litert")
-    with pytest.raises(TypeError, match="SentimentClassifier of zoo.models. Received"):
-        export_litert(pair[0], tmp_path / "out")
+    task = pair[0]
+    version = export_litert(task, tmp_path / "tiny", quantize)
+    found = runtime.load(version)
+    assert found.backbone.grid == (2, 3)
+    captions = found.caption(IMAGES[:3], return_details=True)
+    if quantize:
+        assert len(captions) == 3
+        near = 0.2
+    else:
+        wanted = task.caption(IMAGES[:3], return_details=True)
+        for one, other in zip(captions, wanted, strict=True):
+            same(one, other)
+        for one, other in zip(
+            found.align(IMAGES[:3], CAPTIONS),
+            task.align(IMAGES[:3], CAPTIONS),
+            strict=True,
+        ):
+            same(one, other)
+        near = 1e-4
+    wanted = task.score(IMAGES[:3], CAPTIONS)
+    assert found.score(IMAGES[:3], CAPTIONS) == pytest.approx(wanted, rel=near)
+    with pytest.raises(ValueError, match="Images have no `lengths`"):
+        export_litert(task, tmp_path / "tiny", lengths=[6])
 
 
 @pytest.mark.parametrize("beam_size", [long(1), long(5)])

@@ -25,7 +25,7 @@ from zoo.cli.common import (
 from zoo.cli.presets import find_preset, load_task
 from zoo.files import StrPath, cache_folder
 from zoo.presets.card import CARD_FILE, digest, read_card
-from zoo.serving.folder import TAKES, TASKS
+from zoo.serving.folder import TAKES
 
 HELP = "write a SavedModel that takes text, or ONNX or LiteRT graphs"
 EXAMPLE = "zoo export luong_local"
@@ -106,7 +106,6 @@ def export_preset(
     from zoo.serving import folder, server
 
     preset = find_preset(name)
-    _check_task(name, preset, "savedmodel")
     _check_limits(name, preset, options)
     if options.get("quantize") == "float16":
         raise BadInput(
@@ -157,7 +156,6 @@ def export_graphs_preset(
             f"--format {form} takes the option --quantize, since limits are given to "
             f"each call; received {as_options(wrong)}"
         )
-    _check_task(name, preset, form)
     card = preset / CARD_FILE
     folder.require_graphs(form)
     if needs_process():
@@ -244,18 +242,6 @@ def needs_process() -> bool:
         return True
     os.environ["KERAS_BACKEND"] = "tensorflow"
     return False
-
-
-def _check_task(name, found, form):
-    """Rejects a preset of a task that a format lacks, before it is loaded."""
-    if not (found / CARD_FILE).is_file():
-        return
-    task = read_card(found).task
-    if task not in TASKS[form]:
-        raise BadInput(
-            f"presets that {' or '.join(TASKS[form])} can be exported to {form}, "
-            f"received {name}, which can {task}"
-        )
 
 
 def _check_limits(name, found, options):

@@ -16,6 +16,7 @@ import numpy as np
 from zoo.decoding.translating import Engine
 from zoo.files import StrPath
 from zoo.runtime.arrays import ArraySearch, trim
+from zoo.runtime.captioner import Captioner
 from zoo.runtime.graphs import Arrays, Graph, Graphs, check_names, load_version
 from zoo.runtime.translator import Translator, alignments, scores
 from zoo.runtime.words import Classifier, LanguageModel, Tagger
@@ -35,8 +36,9 @@ def load(path: StrPath, threads: int = 1) -> Any:
         threads: threads that one operation may use.
 
     Returns:
-        A `LiteRTTranslator`, `LanguageModel`, `Tagger` or `Classifier`, by the task of
-        the exported model. It is not to be used by two threads at the same time.
+        A `LiteRTTranslator`, `LanguageModel`, `Tagger`, `Classifier` or `Captioner`, by
+        the task of the exported model. It is not to be used by two threads at the same
+        time.
 
     Raises:
         ValueError: for a folder that zoo didn't write, whose files are missing, cut
@@ -53,7 +55,7 @@ def load(path: StrPath, threads: int = 1) -> Any:
 
 
 def _open(manifest, files, threads, version):
-    """Returns what `Buckets` takes; of a task over words, its graphs by name."""
+    """Returns what `Buckets` takes; of other tasks, their graphs by name."""
     interpreter = _interpreter(files[LITERT_FILE], threads, version)
 
     def graph(key):
@@ -74,6 +76,8 @@ def _open(manifest, files, threads, version):
     if manifest["task"] == LiteRTTranslator.task_name:
         return buckets
     names = buckets[0][2]
+    if manifest["task"] == Captioner.task_name:  # all images have one size
+        return names
     graphs = {name: ByLength([x[name] for *_, x in buckets]) for name in names}
     if "start" in names:
         starts = [(room, x["start"].one) for _, room, x in buckets]
@@ -374,4 +378,4 @@ class LiteRTTranslator(Translator):
     backbone_cls = Buckets
 
 
-_KINDS = (LiteRTTranslator, LanguageModel, Tagger, Classifier)
+_KINDS = (LiteRTTranslator, LanguageModel, Tagger, Classifier, Captioner)

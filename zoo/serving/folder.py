@@ -30,12 +30,6 @@ TAKES = {
     "classify": ("max_source_length",),
     "caption": ("max_length", "beam_size", "length_penalty", "n_best"),
 }
-# Format -> the tasks that are exported to it.
-TASKS = {
-    "savedmodel": tuple(TAKES),
-    "onnx": tuple(TAKES),
-    "litert": tuple(task for task in TAKES if task != "caption"),
-}
 # Tasks whose exports to ONNX the servers of `zoo.servers` take.
 SERVED_GRAPHS = ("translate", "caption")
 # Format -> a file that its versions have.

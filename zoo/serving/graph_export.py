@@ -15,7 +15,7 @@ from zoo.checks import one_of
 from zoo.decoding.search import longest_translation
 from zoo.files import StrPath
 from zoo.images import CHANNELS
-from zoo.serving.folder import LABELS, TASKS, require_graphs, write_version
+from zoo.serving.folder import LABELS, require_graphs, write_version
 from zoo.serving.manifest import write_manifest
 from zoo.text.translation import needed_preprocessor
 
@@ -67,10 +67,9 @@ def export_graphs(
         TypeError, ValueError, RuntimeError, ImportError: see `zoo.serving.export_onnx`.
     """
     label = LABELS[form]
-    kinds = {name: _KINDS[name] for name in TASKS[form]}
-    kind = kinds.get(getattr(task, "task_name", ""))
+    kind = _KINDS.get(getattr(task, "task_name", ""))
     if kind is None:
-        allowed = " or ".join(kind.tasks for kind in kinds.values())
+        allowed = " or ".join(kind.tasks for kind in _KINDS.values())
         raise TypeError(
             f"What is exported to {label} must be a {allowed} of zoo.models. "
             f"Received: {type(task).__name__}"

@@ -38,11 +38,12 @@ def export_litert(
       for five, and with local attention `window_S` and `window_S_5`;
     - of a language model `start_S` and `step_S`, which write, and `read_S`, which
       scores;
-    - of a tagger `tag_S`, of a classifier `classify_S`.
+    - of a tagger `tag_S`, of a classifier `classify_S`;
+    - of a captioner a translator's, `encode_S` of one image, whose grid has S places.
 
     Args:
-        task: a translator, language model, tagger or classifier of `zoo.models` with
-            its preprocessor, float32, under the TensorFlow backend.
+        task: a translator, language model, tagger, classifier or captioner of
+            `zoo.models` with its preprocessor, float32, under the TensorFlow backend.
         path: the model's folder.
         quantize: "int8" for the weights of products and word vectors, with activations
             quantized as they come, "float16" for weights alone; inputs and outputs stay
@@ -53,7 +54,7 @@ def export_litert(
             source, or words of a text, which has a bucket for 512 too, the most that
             are read at once. A translator's state that grows has room for twice as many
             and 10 more; its lengths above the preprocessor's `source_length` become
-            that, and longer sources than the last are cut.
+            that, and longer sources than the last are cut. A captioner has none.
 
     Returns:
         The version's folder.
@@ -77,6 +78,8 @@ def export_litert(
             positive("lengths", length)
         if not lengths or sorted(set(lengths)) != list(lengths):
             raise ValueError(f"`lengths` must be ascending. Received: {lengths}")
+        if getattr(task, "task_name", None) == "caption":
+            raise ValueError(f"Images have no `lengths`. Received: {lengths}")
 
     def write(model, part):
         settings = dict(model.described["settings"])
@@ -85,6 +88,9 @@ def export_litert(
         if longest:
             sizes = sorted({min(length, longest) for length in sizes})
             settings["source_length"] = sizes[-1]
+        if image := model.described.get("image"):
+            rows, columns = image["grid"]
+            sizes = [rows * columns]
         buckets = [_Bucket(model, size) for size in sizes]
         functions = {k: f for bucket in buckets for k, f in bucket.functions().items()}
         graphs = write_signatures(functions, task.backbone.variables, part, quantize)
