@@ -118,6 +118,19 @@ def _rounded(array):
 
 
 # === Files that strangers send ===
+def check_shape(shape: tuple[int, int, int]) -> None:
+    """Raises a `ValueError` for a captioner's shape that is of no picture.
+
+    Args:
+        shape: its `image_shape`.
+    """
+    if shape[-1] not in CHANNELS:
+        raise ValueError(
+            "Files are of grey or RGB images. Received: a captioner with "
+            f"image_shape={tuple(shape)}"
+        )
+
+
 def decode(content: bytes) -> np.ndarray:
     """Returns the image in a file's content, as uint8 `(H, W, 3)`.
 

@@ -184,7 +184,7 @@ def test_grey_captioners_read_grey_pictures():
 
 def test_captioners_of_other_channels_are_refused():
     task = make_captioner(shape=(16, 16, 4))
-    with pytest.raises(ValueError, match="grey or RGB images. Received: one of 4"):
+    with pytest.raises(ValueError, match="grey or RGB images. Received: a captioner"):
         Captioner(task, INFO)
 
 

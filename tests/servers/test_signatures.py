@@ -193,3 +193,12 @@ def test_an_onnx_export_of_another_task_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("zoo.runtime.onnx.load", lambda *_, workers: tagger)
     with pytest.raises(ValueError, match=r"translators and captioners are .* \(tag\)"):
         load_version(tmp_path)
+
+
+def test_an_onnx_captioner_of_no_pictures_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "manifest.json").write_text("{}")
+    preprocessor = types.SimpleNamespace(image_shape=(2, 3, 4))
+    maps = types.SimpleNamespace(task_name="caption", preprocessor=preprocessor)
+    monkeypatch.setattr("zoo.runtime.onnx.load", lambda *_, workers: maps)
+    with pytest.raises(ValueError, match=r"image_shape=\(2, 3, 4\)"):
+        load_version(tmp_path)

@@ -9,7 +9,7 @@ import numpy as np
 
 from zoo.explorer.options import Options
 from zoo.explorer.searching import Searcher, Source
-from zoo.images import CHANNELS, decode, encode_images
+from zoo.images import check_shape, decode, encode_images
 from zoo.run.captions import ACCURACY, examples
 
 _EXAMPLES = 6  # pictures to try
@@ -37,12 +37,7 @@ class Captioner(Searcher):
     """
 
     def __init__(self, task: Any, info: dict[str, Any]) -> None:
-        shape = task.preprocessor.image_shape
-        if shape[-1] not in CHANNELS:
-            raise ValueError(
-                "the explorer shows captioners of grey or RGB images. Received: one of "
-                f"{shape[-1]} channels"
-            )
+        check_shape(task.preprocessor.image_shape)
         super().__init__(task, info)
         rows, columns = task.backbone.grid
         self._places = [f"{y + 1},{x + 1}" for y in range(rows) for x in range(columns)]

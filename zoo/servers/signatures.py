@@ -15,7 +15,7 @@ from zoo.decoding.captions import search_images
 from zoo.decoding.forced import align_ids, score_ids
 from zoo.decoding.translation import search_ids
 from zoo.files import StrPath
-from zoo.images import decode
+from zoo.images import check_shape, decode
 from zoo.runtime import onnx
 from zoo.servers.batching import Inputs, Refusal, Rows
 from zoo.serving.folder import SERVED_GRAPHS
@@ -212,8 +212,10 @@ def captioner_signatures(
             captions.
 
     Raises:
+        ValueError: if its images are neither grey nor RGB.
         ImportError: without Pillow.
     """
+    check_shape(model.preprocessor.image_shape)
     text, number = ("text", 1), ("number", 1)
     best = {"caption": text, "score": number}
     several = {"captions": ("text", 2), "scores": ("number", 2)}
@@ -248,15 +250,17 @@ def _search_images(model, contents, beam_size, n_best=1):
 
 def _images(model, contents):
     """Returns the images in files as one array."""
-    images = []
+    read, shape = model.preprocessor.images, model.preprocessor.image_shape
+    images = np.zeros((len(contents), *shape), "uint8")
     for place, content in enumerate(contents):
         try:
-            images.append(decode(content))
+            # Scaled at once: 64 as they are sent may take gigabytes.
+            images[place : place + 1], _ = read(decode(content))
         except ValueError as error:
             raise Refusal(
                 "INVALID_ARGUMENT", f"image_bytes[{place}]: {error}"
             ) from None
-    return model.preprocessor.images(images)[0]
+    return images
 
 
 def _caption(model, beam_size, inputs):

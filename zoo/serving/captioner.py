@@ -3,11 +3,11 @@
 from typing import Any
 
 from zoo.backend import Shape, Tensor
-from zoo.images import CHANNELS, GREY, MOST_PIXELS
+from zoo.images import GREY, MOST_PIXELS, check_shape
 from zoo.serving.limits import Limits
 from zoo.serving.translator import SearchSignatures
 
-PNG = b"\x89PNG\r\n\x1a\n"  # what its files begin with
+_PNG = b"\x89PNG\r\n\x1a\n"  # what its files begin with
 
 
 class CaptionerSignatures(SearchSignatures):
@@ -37,11 +37,7 @@ class CaptionerSignatures(SearchSignatures):
     def __init__(self, task: Any, limits: Limits) -> None:
         super().__init__(task, limits)
         self.image_shape = task.preprocessor.image_shape
-        if self.image_shape[-1] not in CHANNELS:
-            raise ValueError(
-                "A captioner is served with grey or RGB images. Received: one with "
-                f"image_shape={self.image_shape}"
-            )
+        check_shape(self.image_shape)
 
     def limits_used(self) -> dict[str, Any]:
         """Returns the effective limits, for the metadata."""
@@ -126,7 +122,7 @@ def _decoded(content):
     import tensorflow as tf
 
     jpeg = tf.io.is_jpeg(content)
-    png = tf.strings.substr(content, 0, len(PNG)) == PNG
+    png = tf.strings.substr(content, 0, len(_PNG)) == _PNG
     known = tf.debugging.assert_equal(
         jpeg | png, True, "an image must be the content of a PNG or JPEG file"
     )
