@@ -5,7 +5,13 @@ import zlib
 import numpy as np
 import pytest
 
-from zoo.images import MOST_PIXELS, decode, encode_images, read_images
+from zoo.images import (
+    MAX_PIXELS,
+    count_pixels,
+    decode_image,
+    encode_images,
+    read_images,
+)
 
 pytestmark = pytest.mark.backend_free
 Image = pytest.importorskip("PIL.Image", reason="images are read by Pillow")
@@ -68,6 +74,15 @@ def test_a_photograph_is_upright(tmp_path):
     image.save(tmp_path / "turned.png", exif=exif)
     (found,), _ = read_images(tmp_path / "turned.png", (3, 2, 3))
     np.testing.assert_array_equal(found, np.rot90(pixels, -1))
+
+
+def test_sixteen_bits_are_cut_to_eight():
+    grey = np.arange(54, dtype="uint16").reshape(6, 9) * 1200
+    content = io.BytesIO()
+    Image.fromarray(grey).save(content, "PNG")
+    opened = Image.open(content)
+    assert opened.mode.startswith("I;16")
+    assert (read(opened) == (grey >> 8)[..., None]).all()
 
 
 def test_what_is_transparent_is_white():
@@ -133,11 +148,11 @@ def test_an_array_of_the_right_size_needs_no_pillow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert (read(ARRAY) == ARRAY).all()
     for image in (tmp_path / "a.png", ARRAY[:3]):
-        with pytest.raises(ImportError, match=r"pip install 'attention-zoo\[plot\]'"):
+        with pytest.raises(ImportError, match="pip install pillow"):
             read_images(image, SHAPE)
 
 
-# === Files that strangers send ===
+# === Untrusted files ===
 def file(form="PNG", **options):
     content = io.BytesIO()
     Image.fromarray(ARRAY).save(content, form, **options)
@@ -152,8 +167,8 @@ def test_images_are_sent_as_files(tmp_path):
     contents, single = encode_images(images)
     assert not single and contents[3:6] == [path.read_bytes()] * 2 + [file()]
     for content in contents[:6]:
-        assert (decode(content) == ARRAY).all()
-    assert (decode(contents[6]) == grey[..., None]).all()
+        assert (decode_image(content) == ARRAY).all()
+    assert (decode_image(contents[6]) == grey[..., None]).all()
     for image in images:
         [content], single = encode_images(image)
         assert single and content in contents
@@ -162,16 +177,18 @@ def test_images_are_sent_as_files(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
-def test_what_strangers_may_send(form):
+def test_files_of_any_origin(form):
     opened = Image.open(io.BytesIO(file(form)))
-    assert (decode(file(form)) == np.asarray(opened.convert("RGB"))).all()
+    assert count_pixels(file(form)) == 54
+    assert (decode_image(file(form)) == np.asarray(opened.convert("RGB"))).all()
 
 
-def header(width, height):
-    """The beginning of a PNG of a size."""
+def header(width, height, content=None):
+    """A PNG whose header tells another size."""
+    content = content or file()
     size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
-    crc = zlib.crc32(b"IHDR" + size + file()[24:29]).to_bytes(4, "big")
-    return file()[:16] + size + file()[24:29] + crc + file()[33:]
+    crc = zlib.crc32(b"IHDR" + size + content[24:29]).to_bytes(4, "big")
+    return content[:16] + size + content[24:29] + crc + content[33:]
 
 
 @pytest.mark.parametrize(
@@ -181,12 +198,13 @@ def header(width, height):
         (file("GIF"), "no PNG, JPEG or WebP"),
         (file("TIFF"), "no PNG, JPEG or WebP"),
         (file()[:60], "or damaged"),
-        (header(6000, 5001), f"{MOST_PIXELS:,} pixels. Received: 30,006,000"),
+        (header(6000, 5001), f"{MAX_PIXELS:,} pixels. Received: 30,006,000"),
+        (header(14_000, 14_000), "at most 30,000,000 pixels"),  # Pillow's own limit
     ],
 )
-def test_what_strangers_may_not_send(content, message):
+def test_what_no_file_may_hold(content, message):
     with pytest.raises(ValueError, match=message):
-        decode(content)
+        decode_image(content)
 
 
 def test_what_is_no_image_is_not_sent(tmp_path):

@@ -1,5 +1,6 @@
 """Images of any form as arrays of a model's shape. Imports no Keras."""
 
+import contextlib
 import io
 import os
 from pathlib import Path
@@ -10,9 +11,9 @@ import numpy as np
 from zoo.strings import describe
 
 CHANNELS = (1, 3)  # of what is an image: grey, or red, green and blue
-GREY = (0.299, 0.587, 0.114)  # the shares of red, green and blue
-MOST_PIXELS = 30_000_000  # of what strangers send
-_FORMATS = ("PNG", "JPEG", "WEBP")  # that they may send
+LUMA = (0.299, 0.587, 0.114)  # the weights of red, green and blue (ITU-R BT.601)
+MAX_PIXELS = 30_000_000  # of untrusted files
+_FORMATS = ("PNG", "JPEG", "WEBP")
 
 
 def read_images(images: Any, shape: tuple[int, int, int]) -> tuple[np.ndarray, bool]:
@@ -76,7 +77,7 @@ def _read(image, shape, name):
     if array.shape[:2] != shape[:2]:
         array = _cropped(array, shape[0], shape[1])
     if shape[-1] == 1 and array.shape[-1] == 3:
-        return _rounded(array @ np.array(GREY)[:, None])
+        return _rounded(array @ np.array(LUMA)[:, None])
     return array
 
 
@@ -117,7 +118,7 @@ def _rounded(array):
     return np.round(array).clip(0, 255).astype("uint8")
 
 
-# === Files that strangers send ===
+# === Untrusted files ===
 def check_shape(shape: tuple[int, int, int]) -> None:
     """Raises a `ValueError` for a captioner's shape that is of no picture.
 
@@ -131,28 +132,53 @@ def check_shape(shape: tuple[int, int, int]) -> None:
         )
 
 
-def decode(content: bytes) -> np.ndarray:
+def count_pixels(content: bytes) -> int:
+    """Returns the number of pixels that a file's header tells.
+
+    Args:
+        content: the file's, untrusted.
+
+    Raises:
+        ValueError: if it is no PNG, JPEG or WebP, or has more than 30 million pixels.
+        ImportError: without Pillow.
+    """
+    with _opened(content) as image:
+        return image.width * image.height
+
+
+def decode_image(content: bytes) -> np.ndarray:
     """Returns the image in a file's content, as uint8 `(H, W, 3)`.
 
     Args:
-        content: need not be trusted.
+        content: the file's, untrusted.
 
     Raises:
-        ValueError: if it is no PNG, JPEG or WebP, damaged, or has more than 30 million
-            pixels.
+        ValueError: as from `count_pixels`, and if it is damaged.
         ImportError: without Pillow.
     """
+    with _opened(content) as image:
+        return _rgb(_upright(image))
+
+
+@contextlib.contextmanager
+def _opened(content):
+    """A PIL image whose pixels are not unpacked yet."""
+    pillow, pixels = _pillow(), None
     try:
-        with _pillow().open(io.BytesIO(content), formats=_FORMATS) as image:
-            pixels = image.width * image.height  # before it is unpacked
-            if pixels <= MOST_PIXELS:
-                return _rgb(_upright(image))
-    except (ImportError, MemoryError):
+        with pillow.open(io.BytesIO(content), formats=_FORMATS) as image:
+            pixels = image.width * image.height
+            if pixels <= MAX_PIXELS:
+                yield image
+                return
+    except (MemoryError, GeneratorExit):
         raise
+    except pillow.DecompressionBombError as error:
+        text = f"a picture has at most {MAX_PIXELS:,} pixels. Received: {error}"
+        raise ValueError(text) from error
     except Exception as error:  # decoders of damaged files raise all kinds
         raise ValueError("the picture is no PNG, JPEG or WebP, or damaged") from error
     raise ValueError(
-        f"a picture has at most {MOST_PIXELS:,} pixels. Received: {pixels:,}"
+        f"a picture has at most {MAX_PIXELS:,} pixels. Received: {pixels:,}"
     )
 
 
@@ -188,7 +214,7 @@ def _encode(image, name):
     else:
         array = _bytes(_array(image, name), name)
     file = io.BytesIO()
-    _from_array(array).save(file, "PNG", optimize=True)
+    _from_array(array).save(file, "PNG")
     return file.getvalue()
 
 
@@ -198,8 +224,8 @@ def _pillow():
         from PIL import Image
     except ImportError:
         raise ImportError(
-            "image files, and images of another size than the model's, need Pillow: "
-            "pip install 'attention-zoo[plot]'"
+            "image files, images of another size than the model's, and those to send "
+            "need Pillow: pip install pillow"
         ) from None
     return Image
 
@@ -232,6 +258,9 @@ def _upright(image):
 
 def _rgb(image):
     """A PIL image as an array, what is transparent on white."""
+    if image.mode.startswith("I;16"):  # whose numbers `convert` would cut off at 255
+        grey = (np.asarray(image) >> 8).astype("uint8")
+        return np.stack([grey] * 3, axis=-1)
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
         ground = _pillow().new("RGBA", image.size, "white")

@@ -14,7 +14,7 @@ from zoo.data import draw_formulas, draw_scenes, formulas
 from zoo.explorer.info import model_info
 from zoo.explorer.options import Options
 from zoo.explorer.pictures import Captioner
-from zoo.images import MOST_PIXELS
+from zoo.images import MAX_PIXELS
 from zoo.models import (
     ShowAttendTell,
     ShowAttendTellCaptioner,
@@ -208,7 +208,7 @@ def header(width, height):
         (png("TIFF"), "no PNG, JPEG or WebP"),
         (png()[:-30], "or damaged"),
         (png("JPEG")[:300], "or damaged"),
-        (header(6000, 5001), f"{MOST_PIXELS:,} pixels. Received: 30,006,000"),
+        (header(6000, 5001), f"{MAX_PIXELS:,} pixels. Received: 30,006,000"),
         (header(60_000, 60_000), "or damaged|pixels"),
     ],
     ids=range(8),

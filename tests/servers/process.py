@@ -13,9 +13,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from zoo.serving import Client
+from zoo.run.captions import draw_tests
+from zoo.serving import Client, ServingError
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {"kserve": ("kserve",), "ray": ("ray", "fastapi", "uvicorn")}
@@ -102,6 +104,24 @@ def serving(exported, folder, *options, name="luong_local", **choice):
         code = server.stop()
     # Of a framework's own command the code is the framework's.
     assert code in (0, -signal.SIGTERM) or "command" in choice
+
+
+def captions_of(client, task):
+    """Asks a captioner's server for what the task tells; captions, and an image."""
+    images = draw_tests("scenes", range(3))
+    wanted = task.caption(images, return_details=True)
+    captions = [record.text for record in wanted]
+    assert client.caption(images) == captions
+    assert client.caption(images[0]) == captions[0]
+    [(best, score), *_] = client.caption_n_best(images[0])
+    assert best == captions[0] and score == pytest.approx(wanted[0].score, abs=1e-4)
+    found = client.align_caption(images[0])
+    assert (found["text"], found["tokens"]) == (best, wanted[0].tokens)
+    np.testing.assert_allclose(found["alignment"], wanted[0].alignment, atol=1e-4)
+    with pytest.raises(ServingError, match="damaged") as error:
+        client.caption(b"no image")
+    assert error.value.code == "INVALID_ARGUMENT"
+    return captions, images[0]
 
 
 def still_there(server):

@@ -233,7 +233,7 @@ def test_a_closed_batcher_answers_what_waits(make):
 
 
 def test_a_request_has_a_size(make):
-    with pytest.raises(Refusal, match="512 texts, received 513") as refused:
+    with pytest.raises(Refusal, match="512 rows, received 513") as refused:
         ask(make(), Gate(), *["a"] * 513)
     assert refused.value.code == "INVALID_ARGUMENT"
 

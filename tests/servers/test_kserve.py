@@ -17,6 +17,7 @@ from tests.servers.process import (
     PREDICT,
     ROOT,
     SLOW,
+    captions_of,
     hostile_bodies,
     hostile_connections,
     marks,
@@ -24,7 +25,6 @@ from tests.servers.process import (
     still_there,
 )
 from zoo.images import encode_images
-from zoo.run.captions import draw_tests
 from zoo.serving import ServingError
 
 pytestmark = marks("kserve")
@@ -53,26 +53,10 @@ def test_the_client_gets_what_the_runtime_gives(server, translator):
 
 def test_captions(export, tmp_path):
     task, folder = export("show_attend_tell")
-    images = draw_tests("scenes", range(3))
-    wanted = task.caption(images, return_details=True)
-    captions = [record.text for record in wanted]
     with serving(folder, tmp_path, name="show_attend_tell") as server:
         with server.client() as client:
-            assert client.caption(images) == captions
-            assert client.caption(images[0]) == captions[0]
-            [(best, score), *_] = client.caption_n_best(images[0])
-            assert best == captions[0]
-            assert score == pytest.approx(wanted[0].score, abs=1e-4)
-            found = client.align_caption(images[0])
-            assert (found["text"], found["tokens"]) == (best, wanted[0].tokens)
-            np.testing.assert_allclose(
-                found["alignment"], wanted[0].alignment, atol=1e-4
-            )
-            with pytest.raises(ServingError, match="damaged") as error:
-                client.caption(b"no image")
-            assert error.value.code == "INVALID_ARGUMENT"
-        [content], _ = encode_images(images[0])
-        data = [base64.b64encode(content).decode()]
+            captions, image = captions_of(client, task)
+        data = [base64.b64encode(encode_images(image)[0][0]).decode()]
         tensor = {"name": "image_bytes", "datatype": "BYTES", "shape": [1]}
         path = "/v2/models/show_attend_tell/infer"
         status, answer = server.ask(path, {"inputs": [{**tensor, "data": data}]})

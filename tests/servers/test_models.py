@@ -195,6 +195,6 @@ def test_what_takes_too_long_is_given_up(folder):
 def test_other_inputs_are_refused(model):
     signature = model.signature("score", 2)
     for inputs in ({"text": ["a"]}, {"source": ["a"], "target": ["a", "b"]}, {}):
-        with pytest.raises(Refusal, match="equally many texts") as refused:
+        with pytest.raises(Refusal, match="equally many rows") as refused:
             asyncio.run(model.answer(signature, inputs))
         assert refused.value.code == "INVALID_ARGUMENT"

@@ -113,7 +113,7 @@ def test_an_output_filter(ask):
         ({"shape": [3]}, "INVALID_ARGUMENT", "of the shape [3]"),
         ({"shape": [2**62]}, "INVALID_ARGUMENT", "with 2 strings"),
         ({"texts": (), "shape": [2]}, "INVALID_ARGUMENT", "with 0 strings"),
-        ({"texts": [b"a"] * 513}, "INVALID_ARGUMENT", "512 texts, received 513"),
+        ({"texts": [b"a"] * 513}, "INVALID_ARGUMENT", "512 rows, received 513"),
         ({"signature_name": "x"}, "INVALID_ARGUMENT", "received 'x'"),
         ({"version_label": "x"}, "INVALID_ARGUMENT", "received 'x'"),
         ({"version": 7}, "NOT_FOUND", "received 7"),

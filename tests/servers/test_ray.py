@@ -16,6 +16,7 @@ from tests.servers.process import (
     PREDICT,
     ROOT,
     SLOW,
+    captions_of,
     descendants,
     hostile_bodies,
     hostile_connections,
@@ -55,6 +56,15 @@ def still_there(server):
 
 
 # === Answers ===
+def test_captions(export, tmp_path):
+    task, folder = export("show_attend_tell")
+    name = "show_attend_tell"
+    with serving(folder, tmp_path, engine="ray", name=name) as server:
+        for grpc in (False, True):
+            with server.client(grpc) as client:
+                captions_of(client, task)
+
+
 @BOTH
 def test_the_client_gets_what_the_runtime_gives(server, translator, grpc):
     with server.client(grpc) as client:

@@ -13,6 +13,7 @@ from tests.serving.conftest import (
     tasks,  # noqa: F401
 )
 from tests.serving.conftest import exported as saved  # noqa: F401
+from tests.test_images import header
 from zoo.images import encode_images
 from zoo.run.captions import draw_tests
 from zoo.servers.batching import Refusal
@@ -144,9 +145,14 @@ def test_onnx_captions_as_keras(export):
         none = [[] for _ in signature.inputs]
         for name, (_, rank) in signature.outputs.items():
             assert arrays(signature, *none)[name].shape == (0,) * rank
-    with pytest.raises(Refusal, match=r"image_bytes\[1\]: .*damaged") as refused:
-        arrays(onnx["greedy"], [contents[0], contents[1][:99]])
-    assert refused.value.code == "INVALID_ARGUMENT"
+    for wrong, message in (
+        ([contents[0], contents[1][:99]], r"image_bytes\[1\]: .*damaged"),
+        ([header(6000, 5001)], r"image_bytes\[0\]: .*at most 30,000,000 pixels"),
+        ([header(5000, 3000)] * 3, "images of a request.*received 45,000,000"),
+    ):
+        with pytest.raises(Refusal, match=message) as refused:
+            arrays(onnx["greedy"], wrong)
+        assert refused.value.code == "INVALID_ARGUMENT"
 
 
 @pytest.fixture(scope="module")

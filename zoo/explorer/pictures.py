@@ -9,7 +9,7 @@ import numpy as np
 
 from zoo.explorer.options import Options
 from zoo.explorer.searching import Searcher, Source
-from zoo.images import check_shape, decode, encode_images
+from zoo.images import check_shape, decode_image, encode_images
 from zoo.run.captions import ACCURACY, examples
 
 _EXAMPLES = 6  # pictures to try
@@ -110,7 +110,7 @@ class Captioner(Searcher):
 
     def _image(self, content):
         """A file's picture as the model reads it, uint8 `(H, W, C)`."""
-        images, _ = self.preprocessor.images(decode(content))
+        images, _ = self.preprocessor.images(decode_image(content))
         return images[0]
 
 

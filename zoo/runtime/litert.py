@@ -75,11 +75,11 @@ def _open(manifest, files, threads, version):
     ]
     if manifest["task"] == LiteRTTranslator.task_name:
         return buckets
-    names = buckets[0][2]
+    first = buckets[0][2]
     if manifest["task"] == Captioner.task_name:  # all images have one size
-        return names
-    graphs = {name: ByLength([x[name] for *_, x in buckets]) for name in names}
-    if "start" in names:
+        return first
+    graphs = {name: ByLength([x[name] for *_, x in buckets]) for name in first}
+    if "start" in first:
         starts = [(room, x["start"].one) for _, room, x in buckets]
         return {**graphs, "start": FirstStates(starts)}
     return graphs

@@ -111,7 +111,7 @@ class Batcher:
         if count > MAX_BATCH_SIZE:
             raise Refusal(
                 "INVALID_ARGUMENT",
-                f"a request may have {MAX_BATCH_SIZE} texts, received {count}",
+                f"a request may have {MAX_BATCH_SIZE} rows, received {count}",
             )
         deadline = time.monotonic() + self.timeout
         parts = [

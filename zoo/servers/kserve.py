@@ -4,7 +4,8 @@
 
 It has the REST API of TensorFlow's model server, and the Open Inference Protocol (v2)
 over REST and gRPC. Folders of ONNX graphs need kserve, onnxruntime, sentencepiece,
-regex, lazy-loader and NumPy; SavedModels need TensorFlow and tensorflow_text as well.
+regex, lazy-loader and NumPy, captioners Pillow as well; SavedModels need TensorFlow and
+tensorflow_text, too.
 """
 
 import contextlib

@@ -151,7 +151,7 @@ class ServedModel:
 
         Args:
             signature: one of this model's.
-            inputs: input name -> texts.
+            inputs: input name -> texts, or bytes.
 
         Returns:
             Output name -> array, text as str objects, numbers as float32.
@@ -165,7 +165,7 @@ class ServedModel:
         if set(counts) != set(signature.inputs) or len(set(counts.values())) != 1:
             raise Refusal(
                 "INVALID_ARGUMENT",
-                f"there must be equally many texts of {list(signature.inputs)}, "
+                f"there must be equally many rows of {list(signature.inputs)}, "
                 f"received {counts}",
             )
         future = asyncio.wrap_future(self._batcher.submit(signature.run, inputs))

@@ -177,7 +177,7 @@ def _read(tensor, name):
     if len(values) > MAX_BATCH_SIZE:
         raise Refusal(
             "INVALID_ARGUMENT",
-            f"a request may have {MAX_BATCH_SIZE} texts, received {len(values)} of "
+            f"a request may have {MAX_BATCH_SIZE} rows, received {len(values)} of "
             f"{name}",
         )
     return read_values(values, name)

@@ -3,8 +3,8 @@
     python -m zoo.servers.ray luong_local=exports/onnx/luong_local
 
 It has TensorFlow Serving's gRPC API, and its REST API. Folders of ONNX graphs need
-ray[serve-grpc], onnxruntime, sentencepiece, regex, lazy-loader and NumPy; SavedModels
-need TensorFlow and tensorflow_text as well.
+ray[serve-grpc], onnxruntime, sentencepiece, regex, lazy-loader and NumPy, captioners
+Pillow as well; SavedModels need TensorFlow and tensorflow_text, too.
 """
 
 import contextlib

@@ -143,8 +143,8 @@ def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
 def read_values(values: Any, name: str) -> list[Any]:
     """Returns the values of an input: texts, or bytes if it `takes_bytes`.
 
-    Each may be given as str, bytes or `{"b64": …}`, an input of bytes not as str. In a
-    text, bytes that are not UTF-8 become U+FFFD.
+    Each may be bytes or `{"b64": …}`, and a text may be a str. Bytes of a text that are
+    not UTF-8 become U+FFFD.
 
     Args:
         values: the list.
@@ -156,7 +156,7 @@ def read_values(values: Any, name: str) -> list[Any]:
     if not isinstance(values, list):
         raise Refusal(
             "INVALID_ARGUMENT",
-            f"{name} must be a list of strings, received {describe(values)}",
+            f"{name} must be a list, received {describe(values)}",
         )
     read = _bytes if takes_bytes(name) else _text
     return [read(value, f"{name}[{place}]") for place, value in enumerate(values)]

@@ -15,7 +15,7 @@ from zoo.decoding.captions import search_images
 from zoo.decoding.forced import align_ids, score_ids
 from zoo.decoding.translation import search_ids
 from zoo.files import StrPath
-from zoo.images import check_shape, decode
+from zoo.images import MAX_PIXELS, check_shape, count_pixels, decode_image
 from zoo.runtime import onnx
 from zoo.servers.batching import Inputs, Refusal, Rows
 from zoo.serving.folder import SERVED_GRAPHS
@@ -237,7 +237,8 @@ def captioner_signatures(
             {"log_probability": number},
         ),
     }
-    caption(next(warmup_inputs(images)))  # reads an image, which needs Pillow
+    for given in warmup_inputs(images):
+        _images(model, given["image_bytes"])  # which needs Pillow
     return {DEFAULT: signatures["caption"], **signatures}
 
 
@@ -249,18 +250,34 @@ def _search_images(model, contents, beam_size, n_best=1):
 
 
 def _images(model, contents):
-    """Returns the images in files as one array."""
-    read, shape = model.preprocessor.images, model.preprocessor.image_shape
-    images = np.zeros((len(contents), *shape), "uint8")
+    """Returns the images in files as one array.
+
+    All headers are looked at first, which takes no time: what would take long is
+    refused, so that the batcher runs the other requests without it.
+    """
+    pixels = sum(_each(count_pixels, contents))
+    if pixels > MAX_PIXELS:
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"the images of a request have at most {MAX_PIXELS:,} pixels, received "
+            f"{pixels:,}",
+        )
+    images = np.zeros((len(contents), *model.preprocessor.image_shape), "uint8")
+    for place, image in enumerate(_each(decode_image, contents)):
+        # Scaled at once: as they are sent, 64 may take gigabytes.
+        images[place : place + 1], _ = model.preprocessor.images(image)
+    return images
+
+
+def _each(function, contents):
+    """Yields a function's result for each file; its ValueErrors are refusals."""
     for place, content in enumerate(contents):
         try:
-            # Scaled at once: 64 as they are sent may take gigabytes.
-            images[place : place + 1], _ = read(decode(content))
+            result = function(content)
         except ValueError as error:
-            raise Refusal(
-                "INVALID_ARGUMENT", f"image_bytes[{place}]: {error}"
-            ) from None
-    return images
+            text = f"image_bytes[{place}]: {error}"
+            raise Refusal("INVALID_ARGUMENT", text) from None
+        yield result
 
 
 def _caption(model, beam_size, inputs):

@@ -3,11 +3,11 @@
 from typing import Any
 
 from zoo.backend import Shape, Tensor
-from zoo.images import GREY, MOST_PIXELS, check_shape
+from zoo.images import LUMA, MAX_PIXELS, check_shape
 from zoo.serving.limits import Limits
 from zoo.serving.translator import SearchSignatures
 
-_PNG = b"\x89PNG\r\n\x1a\n"  # what its files begin with
+_PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"  # what its files begin with
 
 
 class CaptionerSignatures(SearchSignatures):
@@ -92,13 +92,13 @@ class CaptionerSignatures(SearchSignatures):
 def read_images(contents: Tensor, shape: Shape) -> Tensor:
     """Reads image files by operations of TensorFlow.
 
-    An image comes out as from `zoo.images.read_images`: of another size the largest
-    middle part of the shape's proportions, scaled, by some levels of 255 otherwise at
-    the sharpest edges, since Pillow rounds twice; what is transparent on white. A
-    photograph is not turned as its EXIF data tell.
+    The result is that of `zoo.images.read_images`: other sizes are centre-cropped to
+    the shape's aspect ratio and resized; transparent areas become white. Pixels of a
+    resized image may differ by a few levels at sharp edges, since Pillow rounds twice,
+    and the EXIF orientation is ignored.
 
     Args:
-        contents: tf.string `(B,)`, files as PNG or JPEG, each of at most 30 million
+        contents: tf.string `(B,)`, PNG or JPEG files, each of at most 30 million
             pixels; anything else is an InvalidArgumentError.
         shape: height, width and channels of the result, 1 or 3.
 
@@ -110,15 +110,14 @@ def read_images(contents: Tensor, shape: Shape) -> Tensor:
     spec = tf.TensorSpec(shape, tf.uint8)
     # One after another, since each may be large.
     return tf.map_fn(
-        lambda content: _scaled(_decoded(content), shape),
+        lambda content: _read_image(content, shape),
         contents,
         fn_output_signature=spec,
         parallel_iterations=1,
     )
 
 
-def _decoded(content):
-    """Returns uint8 `(H, W, 3)`."""
+def _read_image(content, shape):
     import tensorflow as tf
 
     jpeg = tf.io.is_jpeg(content)
@@ -130,68 +129,97 @@ def _decoded(content):
         size = tf.cond(
             jpeg,
             lambda: tf.io.extract_jpeg_shape(content)[:2],
-            lambda: _png_size(content),
+            lambda: _png_numbers(content, 16, 8, tf.int32)[::-1],
         )
     # Before it is unpacked.
     pixels = tf.reduce_prod(tf.cast(size, tf.int64))
     few = tf.debugging.assert_less_equal(
-        pixels, tf.constant(MOST_PIXELS, tf.int64), "an image has too many pixels"
+        pixels, tf.constant(MAX_PIXELS, tf.int64), "an image has too many pixels"
     )
+    crop = _Crop(size, shape)
     with tf.control_dependencies([few]):
         image = tf.cond(
             jpeg,
             # As Pillow does it.
-            lambda: tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE"),
-            lambda: _on_white(tf.io.decode_png(content, 4)),
+            lambda: crop(tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")),
+            lambda: _on_white(crop(tf.io.decode_png(content, 4)), content),
         )
-    return tf.ensure_shape(image, [None, None, 3])
+    image = crop.resized(tf.ensure_shape(image, [None, None, 3]))
+    if shape[-1] == 1:
+        luma = tf.constant(LUMA, tf.float32)[:, None]
+        image = _rounded(tf.tensordot(tf.cast(image, tf.float32), luma, 1))
+    return image
 
 
-def _png_size(content):
-    """Returns height and width, which stand in a PNG's first part."""
+def _png_numbers(content, start, size, dtype):
+    """Returns the numbers in a PNG's header: its width and height, its bit depth."""
     import tensorflow as tf
 
-    first = tf.strings.substr(tf.strings.join([content, "\0" * 24]), 16, 8)
-    return tf.io.decode_raw(first, tf.int32, little_endian=False)[::-1]
+    # A file that is cut off is refused by its decoder.
+    content = tf.strings.join([content, "\0" * 32])
+    part = tf.strings.substr(content, start, size)
+    return tf.io.decode_raw(part, dtype, little_endian=False)
 
 
-def _on_white(image):
+def _on_white(image, content):
+    """Returns the colours of `(H, W, 4)`, on white where they are transparent."""
     import tensorflow as tf
 
     colours, alpha = image[..., :3], image[..., 3:]
+    # Without transparency TensorFlow fills in the largest number of the file's depth,
+    # 1 for black and white.
+    depth = tf.cast(_png_numbers(content, 24, 1, tf.uint8)[0], tf.int32)
+    opaque = tf.cast(tf.minimum(2 ** tf.minimum(depth, 8) - 1, 255), tf.uint8)
 
     def composed():
         share = tf.cast(alpha, tf.float32) / 255
         return _rounded(255 + share * (tf.cast(colours, tf.float32) - 255))
 
-    return tf.cond(tf.reduce_all(alpha == 255), lambda: colours, composed)
+    return tf.cond(tf.reduce_all(alpha == opaque), lambda: colours, composed)
 
 
-def _scaled(image, shape):
-    import tensorflow as tf
+class _Crop:
+    """The largest middle part of an image that has the shape's proportions."""
 
-    height, width, channels = shape
-    size = tf.shape(image)[:2]
+    def __init__(self, size, shape):
+        import tensorflow as tf
 
-    def scaled():
-        there = tf.cast(size, tf.float32)
-        scale = tf.reduce_max([height, width] / there)
-        found = tf.raw_ops.ScaleAndTranslate(
-            images=image[None],
-            size=[height, width],
-            scale=[scale, scale],
-            translation=([height, width] - scale * there) / 2,
-            kernel_type="keyscubic",  # Pillow's
-            antialias=True,
-        )
-        return _rounded(found[0])
+        self.wanted = list(shape[:2])
+        self.same = tf.reduce_all(size == self.wanted)
+        there = tf.cast(tf.maximum(size, 1), tf.float32)
+        self.scale = tf.reduce_max(self.wanted / there)
+        margin = (there - self.wanted / self.scale) / 2
+        # The filter reads two pixels more, of the size of those that it makes.
+        reach = 2 * tf.maximum(1 / self.scale, 1) + 1
+        begin = tf.floor(tf.maximum(margin - reach, 0))
+        self.begin = tf.cast(begin, tf.int32)
+        self.end = size - self.begin
+        self.translation = (begin - margin) * self.scale
 
-    same = tf.reduce_all(size == [height, width])
-    image = tf.ensure_shape(tf.cond(same, lambda: image, scaled), [height, width, 3])
-    if channels == 1:
-        grey = tf.constant(GREY, tf.float32)[:, None]
-        image = _rounded(tf.tensordot(tf.cast(image, tf.float32), grey, 1))
-    return image
+    def __call__(self, image):
+        """Leaves out what `resized` doesn't read."""
+        import tensorflow as tf
+
+        begin = tf.concat([self.begin, [0]], axis=0)
+        return tf.slice(image, begin, tf.concat([self.end - self.begin, [-1]], axis=0))
+
+    def resized(self, image):
+        """Returns uint8 `(height, width, 3)` of what was left in."""
+        import tensorflow as tf
+
+        def resized():
+            found = tf.raw_ops.ScaleAndTranslate(
+                images=image[None],
+                size=self.wanted,
+                scale=[self.scale, self.scale],
+                translation=self.translation,
+                kernel_type="keyscubic",  # Pillow's
+                antialias=True,
+            )
+            return _rounded(found[0])
+
+        image = tf.cond(self.same, lambda: image, resized)
+        return tf.ensure_shape(image, [*self.wanted, 3])
 
 
 def _rounded(numbers):

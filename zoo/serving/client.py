@@ -142,15 +142,20 @@ class Client:
     def caption(self, images: Any, model: str | None = None) -> Any:
         """Returns the best caption of each image: str.
 
+        For a captioner's signatures `greedy` and `score` use `predict`.
+
         Args:
             images: one image, or a list of them: a path or the bytes of a file, both
                 sent as they are, or a PIL image or an array as
-                `zoo.models.ShowAttendTellCaptioner.caption` takes them, sent as PNG.
+                `zoo.models.ShowAttendTellCaptioner.caption` takes them, which Pillow
+                makes a PNG of. All are in memory before the first is sent.
             model: the model's name. Default: the client's.
 
         Raises:
             TypeError, ValueError, FileNotFoundError, ImportError: as from the
                 captioner's `caption`, before anything is sent.
+            ServingError: INVALID_ARGUMENT for what is no image; from a batching model
+                server also if an image of another request in the batch is none.
         """
         read = functools.partial(self._best, "caption")
         return self._ask_images("caption", images, read, model)

@@ -39,7 +39,8 @@ def export_litert(
     - of a language model `start_S` and `step_S`, which write, and `read_S`, which
       scores;
     - of a tagger `tag_S`, of a classifier `classify_S`;
-    - of a captioner a translator's, `encode_S` of one image, whose grid has S places.
+    - of a captioner the same as of a translator; `encode_S` takes one image, and S is
+      the number of places in the grid.
 
     Args:
         task: a translator, language model, tagger, classifier or captioner of

@@ -25,10 +25,13 @@ def warmup_inputs(names: Iterable[str]) -> Iterator[dict[str, Any]]:
     Args:
         names: the names of its inputs.
     """
-    names = list(names)
+    names, seen = list(names), []
     for count, words in SHAPES:
         text = " ".join(["a"] * words)
-        yield {n: [_IMAGE if takes_bytes(n) else text] * count for n in names}
+        given = {n: [_IMAGE if takes_bytes(n) else text] * count for n in names}
+        if given not in seen:  # images have no number of words
+            seen.append(given)
+            yield given
 
 
 def write_warmup(folder: StrPath, metadata: dict[str, Any]) -> Path:
