@@ -130,10 +130,9 @@ def served(version, task, texts):
     """The same of an exported folder, by TensorFlow alone."""
     ask = load_served(version)
     if task == "caption":
-        texts, _ = encode_images(texts)
-    found = ask(task, texts)
-    if task == "caption":
+        found = ask(task, encode_images(texts)[0])
         return [(row["caption"].decode(), row["score"]) for row in found]
+    found = ask(task, texts)
     if task == "translate":
         return [(row["translation"].decode(), row["score"]) for row in found]
     if task == "tag":

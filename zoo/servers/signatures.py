@@ -100,6 +100,31 @@ def stack(rows: Any, kind: str, rank: int) -> np.ndarray:
 
 
 # === ONNX ===
+def _signatures(model, beam_size, functions, names, details):
+    """Returns the signatures of a model that writes by beam search.
+
+    Args:
+        model: the model.
+        beam_size: the beam size.
+        functions: of the best text, of several, of its alignment, and of scores.
+        names: the default signature, the text in outputs, the inputs, those of scores.
+        details: the outputs of `align` beyond the text and its score.
+    """
+    find, find_several, align, score = (functools.partial(f, model) for f in functions)
+    default, written, inputs, pair = names
+    best = {written: ("text", 1), "score": ("number", 1)}
+    several = {f"{written}s": ("text", 2), "scores": ("number", 2)}
+    run = functools.partial
+    signatures = {
+        default: Signature(run(find, beam_size), inputs, best),
+        "greedy": Signature(run(find, 1), inputs, best),
+        f"{default}_n_best": Signature(run(find_several, beam_size), inputs, several),
+        "align": Signature(run(align, beam_size), inputs, {**best, **details}),
+        "score": Signature(score, pair, {"log_probability": ("number", 1)}),
+    }
+    return {DEFAULT: signatures[default], **signatures}
+
+
 def translator_signatures(
     model: Any, beam_size: int = BEAM_SIZE
 ) -> dict[str, Signature]:
@@ -110,32 +135,11 @@ def translator_signatures(
         beam_size: of `translate`, `align` and `translate_n_best`, which returns as many
             translations.
     """
-    text, number = ("text", 1), ("number", 1)
-    best = {"translation": text, "score": number}
-    several = {"translations": ("text", 2), "scores": ("number", 2)}
-    details = {
-        **best,
-        "tokens": ("text", 2),
-        "source_tokens": ("text", 2),
-        "alignment": ("number", 3),
-    }
-    translate = functools.partial(_translate, model, beam_size)
-    signatures = {
-        "translate": Signature(translate, ("text",), best),
-        "greedy": Signature(functools.partial(_translate, model, 1), ("text",), best),
-        "translate_n_best": Signature(
-            functools.partial(_translate_n_best, model, beam_size), ("text",), several
-        ),
-        "align": Signature(
-            functools.partial(_align, model, beam_size), ("text",), details
-        ),
-        "score": Signature(
-            functools.partial(_score, model),
-            ("source", "target"),
-            {"log_probability": number},
-        ),
-    }
-    return {DEFAULT: signatures["translate"], **signatures}
+    functions = _translate, _translate_n_best, _align, _score
+    details = {"tokens": ("text", 2), "source_tokens": ("text", 2)}
+    details["alignment"] = ("number", 3)
+    names = "translate", "translation", ("text",), ("source", "target")
+    return _signatures(model, beam_size, functions, names, details)
 
 
 def _search(model, texts, beam_size, n_best=1):
@@ -162,8 +166,7 @@ def _align(model, beam_size, inputs):
     ids = [best[0][0] for best in found]
     preprocessor = model.preprocessor
     return {
-        "translation": preprocessor.decode(ids),
-        "score": [best[0][1] for best in found],
+        **_best(model, "translation", found),
         "tokens": [preprocessor.pieces(row) for row in ids],
         "source_tokens": [preprocessor.pieces(row) for row in sources],
         "alignment": [weights[0] for weights in align_ids(model, sources, ids)],
@@ -216,30 +219,11 @@ def captioner_signatures(
         ImportError: without Pillow.
     """
     check_shape(model.preprocessor.image_shape)
-    text, number = ("text", 1), ("number", 1)
-    best = {"caption": text, "score": number}
-    several = {"captions": ("text", 2), "scores": ("number", 2)}
-    details = {**best, "tokens": ("text", 2), "alignment": ("number", 4)}
-    images = ("image_bytes",)
-    caption = functools.partial(_caption, model, beam_size)
-    signatures = {
-        "caption": Signature(caption, images, best),
-        "greedy": Signature(functools.partial(_caption, model, 1), images, best),
-        "caption_n_best": Signature(
-            functools.partial(_caption_n_best, model, beam_size), images, several
-        ),
-        "align": Signature(
-            functools.partial(_align_captions, model, beam_size), images, details
-        ),
-        "score": Signature(
-            functools.partial(_score_captions, model),
-            (*images, "caption"),
-            {"log_probability": number},
-        ),
-    }
-    for given in warmup_inputs(images):
-        _images(model, given["image_bytes"])  # which needs Pillow
-    return {DEFAULT: signatures["caption"], **signatures}
+    _images(model, next(warmup_inputs(["image_bytes"]))["image_bytes"])  # by Pillow
+    functions = _caption, _caption_n_best, _align_captions, _score_captions
+    details = {"tokens": ("text", 2), "alignment": ("number", 4)}
+    names = "caption", "caption", ("image_bytes",), ("image_bytes", "caption")
+    return _signatures(model, beam_size, functions, names, details)
 
 
 def _search_images(model, contents, beam_size, n_best=1):

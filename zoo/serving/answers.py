@@ -1,4 +1,4 @@
-"""What a client sends in one request, and which answers fit it."""
+"""The sizes of a client's requests, and checks of the answers."""
 
 from collections.abc import Iterator
 from typing import Any

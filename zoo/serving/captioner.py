@@ -39,16 +39,6 @@ class CaptionerSignatures(SearchSignatures):
         self.image_shape = task.preprocessor.image_shape
         check_shape(self.image_shape)
 
-    def limits_used(self) -> dict[str, Any]:
-        """Returns the effective limits, for the metadata."""
-        limits = self.limits
-        return {
-            "max_length": self.target_length,
-            "beam_size": limits.beam_size,
-            "length_penalty": limits.length_penalty,
-            "n_best": limits.n_best,
-        }
-
     # === Signatures ===
     def caption(self, image_bytes: Tensor) -> dict[str, Tensor]:
         """Returns `caption` and `score`, the best of the beam."""
@@ -169,7 +159,7 @@ def _on_white(image, content):
     # Without transparency TensorFlow fills in the largest number of the file's depth,
     # 1 for black and white.
     depth = tf.cast(_png_numbers(content, 24, 1, tf.uint8)[0], tf.int32)
-    opaque = tf.cast(tf.minimum(2 ** tf.minimum(depth, 8) - 1, 255), tf.uint8)
+    opaque = tf.cast(2 ** tf.minimum(depth, 8) - 1, tf.uint8)
 
     def composed():
         share = tf.cast(alpha, tf.float32) / 255

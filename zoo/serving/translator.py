@@ -34,6 +34,15 @@ class SearchSignatures:
         self.target_length = limits.max_length or task.preprocessor.target_length
         self.resources = [self.tokenizer]
 
+    def limits_used(self) -> dict[str, Any]:
+        """Returns the effective limits, for the metadata."""
+        return {
+            "max_length": self.target_length,
+            "beam_size": self.limits.beam_size,
+            "length_penalty": self.limits.length_penalty,
+            "n_best": self.limits.n_best,
+        }
+
     def greedy(self, source: Tensor) -> dict[str, Tensor]:
         """Returns the text and its `score` with a beam of one, the fastest."""
         return self._best(source, 1)
@@ -140,15 +149,12 @@ class TranslatorSignatures(SearchSignatures):
 
     def limits_used(self) -> dict[str, Any]:
         """Returns the effective limits, for the metadata."""
-        limits = self.limits
         return {
+            **super().limits_used(),
             "max_source_length": self.source_length,
-            "max_length": limits.max_length or "2 * source pieces + 10",
+            "max_length": self.limits.max_length or "2 * source pieces + 10",
             "max_target_length": self.target_length,
-            "beam_size": limits.beam_size,
-            "length_penalty": limits.length_penalty,
-            "coverage_penalty": limits.coverage_penalty,
-            "n_best": limits.n_best,
+            "coverage_penalty": self.limits.coverage_penalty,
         }
 
     def translate(self, text: Tensor) -> dict[str, Tensor]:

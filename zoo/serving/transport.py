@@ -220,7 +220,7 @@ class RESTTransport:
             place += f"/versions/{version}"
         if label is not None:
             place += f"/labels/{label}"
-        columns = {name: list(map(_json, values)) for name, values in inputs.items()}
+        columns = {name: list(map(_to_json, values)) for name, values in inputs.items()}
         request = {"signature_name": signature, "inputs": columns}
         url = f"{self.address}{place}:predict"
         status, body = self._post(url, request, most, timeout)
@@ -298,7 +298,7 @@ class RESTTransport:
         self.session.close()
 
 
-def _json(value):
+def _to_json(value):
     if isinstance(value, bytes):
         return {"b64": base64.b64encode(value).decode()}
     return value
