@@ -134,11 +134,12 @@ def graphs(tasks, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def signatures(exported):
     """Name -> the loaded model's signatures."""
     import tensorflow as tf
 
-    # They live as long as the model does.
+    # They live as long as the model does; a seed that other files set would free its
+    # SentencePiece model (see `zoo.text.Tokenizer`).
     loaded = {name: tf.saved_model.load(str(exported / name / "1")) for name in MAKERS}
     yield {name: model.signatures for name, model in loaded.items()}

@@ -77,7 +77,8 @@ class Reader:
     # === Columns ===
     def _columns(self, x, y):
         """Texts, and targets or labels: a list or an array each."""
-        if (table := _table(x)) is not None:
+        table = _table(x)  # AutoGraph can't read an assignment in a condition
+        if table is not None:
             columns = self._of_table(table, y)
         elif len(self.names) == 2 and y is None:
             columns = self._of_pairs(x)

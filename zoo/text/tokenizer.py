@@ -11,7 +11,7 @@ import numpy as np
 import sentencepiece
 
 from zoo.strings import check_texts, replace_surrogates
-from zoo.text import unigram
+from zoo.text import graph, unigram
 from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.warn import warn_caller
 
@@ -130,6 +130,11 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     whole zoo: 0 `pad_token_id`, 1 `unk_token_id`, 2 `start_token_id`, 3 `end_token_id`.
     It accepts any str, lone surrogates included.
 
+    In a graph, as of a `tf.function` or a `tf.data` map, TensorFlow holds the model,
+    and `keras.utils.set_random_seed` and `tf.random.set_seed` make it let go of it. A
+    later graph gets it anew; an earlier one fails with a NotFoundError: set the seed
+    first.
+
     Args:
         proto: bytes of a model, as from `train_tokenizer`, or the path of its file;
             None if a preset provides it later.
@@ -194,6 +199,7 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def tokenize(self, inputs: Any) -> Any:
         """Returns the ids of a str, or a list of those of each str of a list."""
+        self._revive()
         if isinstance(inputs, str):
             inputs = replace_surrogates(inputs)
         elif isinstance(inputs, (list, tuple)):
@@ -202,6 +208,26 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 for text in inputs
             ]
         return super().tokenize(inputs)
+
+    def detokenize(self, inputs: Any) -> Any:
+        """Returns the text of a row of ids, or a list of those of each row."""
+        self._revive()
+        return super().detokenize(inputs)
+
+    def _revive(self):
+        """Gives the model to TensorFlow anew if a new seed made it let go.
+
+        Otherwise it stays: all signatures of an export must share one.
+        """
+        if self.proto is None or not graph.in_graph():
+            return
+        import tensorflow as tf
+
+        with tf.init_scope():
+            try:
+                tf.function(super().detokenize)(tf.constant([[UNKNOWN_ID]]))
+            except tf.errors.NotFoundError:
+                self.set_proto(self.proto)
 
     def surfaces(self, texts: Iterable[str]) -> list[list[str]]:
         """Returns the pieces of each text, as `tokenize` splits it.
