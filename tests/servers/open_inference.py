@@ -1,14 +1,15 @@
 """Asks a KServe server by the Open Inference Protocol, where kserve is installed.
 
-    python open_inference.py GRPC_ADDRESS MODEL
+    python open_inference.py GRPC_ADDRESS MODEL [IMAGE]
 
 Prints what came out as JSON, by the name of each question: the outputs, or the code of
-the error.
+the error. With the file of an image it asks a captioner, else a translator.
 """
 
 import json
 import struct
 import sys
+from pathlib import Path
 
 import grpc
 from kserve.protocol.grpc import grpc_predict_v2_pb2 as pb
@@ -17,7 +18,7 @@ from kserve.protocol.grpc.grpc_predict_v2_pb2_grpc import GRPCInferenceServiceSt
 TEXTS = ["A dog runs.", "", "Two men sit at a table."]
 
 
-def main(address, model):
+def main(address, model, image=None):
     stub = GRPCInferenceServiceStub(grpc.insecure_channel(address))
 
     def infer(texts=TEXTS, name="text", datatype="BYTES", shape=None, raw=None, **more):
@@ -46,8 +47,14 @@ def main(address, model):
             found[output.name] = [list(output.shape), values]
         return found
 
+    if image is not None:
+        content = Path(image).read_bytes()
+        raw = pack([content])
+        question = {"texts": [content], "name": "image_bytes"}
+        print(json.dumps([infer(**question), infer(**question, raw=raw)]))
+        return
     metadata = stub.ModelMetadata(pb.ModelMetadataRequest(name=model))
-    raw = b"".join(struct.pack("<I", len(t.encode())) + t.encode() for t in TEXTS)
+    raw = pack([text.encode() for text in TEXTS])
     questions = {
         "live": lambda: stub.ServerLive(pb.ServerLiveRequest()).live,
         "ready": lambda: stub.ModelReady(pb.ModelReadyRequest(name=model)).ready,
@@ -91,6 +98,10 @@ def main(address, model):
         except grpc.RpcError as error:
             found[name] = error.code().name
     print(json.dumps(found))
+
+
+def pack(values):
+    return b"".join(struct.pack("<I", len(value)) + value for value in values)
 
 
 def read_raw(datatype, content):

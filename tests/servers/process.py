@@ -106,6 +106,15 @@ def serving(exported, folder, *options, name="luong_local", **choice):
     assert code in (0, -signal.SIGTERM) or "command" in choice
 
 
+def ask_by_grpc(server, *arguments):
+    """What `open_inference.py` gets from a KServe server."""
+    script = Path(__file__).with_name("open_inference.py")
+    command = [python("kserve"), script, server.address, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def captions_of(client, task):
     """Asks a captioner's server for what the task tells; captions, and an image."""
     images = draw_tests("scenes", range(3))

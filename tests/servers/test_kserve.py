@@ -17,6 +17,7 @@ from tests.servers.process import (
     PREDICT,
     ROOT,
     SLOW,
+    ask_by_grpc,
     captions_of,
     hostile_bodies,
     hostile_connections,
@@ -62,6 +63,10 @@ def test_captions(export, tmp_path):
         status, answer = server.ask(path, {"inputs": [{**tensor, "data": data}]})
         outputs = {output["name"]: output["data"] for output in answer["outputs"]}
         assert status == 200 and outputs["caption"] == captions[:1]
+        file = tmp_path / "image.png"
+        file.write_bytes(encode_images(image)[0][0])
+        for found in ask_by_grpc(server, "show_attend_tell", file):
+            assert found["caption"] == [[1], captions[:1]]
 
 
 def test_versions_labels_and_errors_are_those_of_the_model_server(server):

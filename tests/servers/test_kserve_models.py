@@ -1,12 +1,8 @@
 """KServe's server, started for real: the Open Inference Protocol."""
 
-import json
-import subprocess
-from pathlib import Path
-
 import numpy as np
 
-from tests.servers.process import marks, python, still_there
+from tests.servers.process import ask_by_grpc, marks, still_there
 
 pytestmark = marks("kserve")
 TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
@@ -94,14 +90,7 @@ CODES = {
 
 
 def test_v2_over_grpc(server, translator):
-    script = Path(__file__).with_name("open_inference.py")
-    done = subprocess.run(
-        [python("kserve"), script, server.address, "luong_local"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = ask_by_grpc(server, "luong_local")
     assert found["live"] and found["ready"]
     assert found["metadata"][0] == [["text", "BYTES", [-1]]]
     assert found["metadata"][1][0] == ["translation", "BYTES", [-1]]
