@@ -108,16 +108,16 @@ def _transformer(words, norm, warmup):
     return _translator(words, NORMS, "TransformerTranslator", model, optimizer=rates)
 
 
-def _language_model(words, cell, hidden_dim):
+def _language_model(words, cell, hidden_dim, rate=3e-3, initializer_range=0.1):
     def recipe():
         scale = LanguageModeling(
             cell,
-            Optimizer("adam", 3e-3, "linear", warmup=400, clip=5.0),
+            Optimizer("adam", rate, "linear", warmup=400, clip=5.0),
             EPOCHS["language models"],
             embedding_dim=100,
             hidden_dim=hidden_dim,
             dropout=0.2,
-            initializer_range=0.1,
+            initializer_range=initializer_range,
             batch_size=20,
         )
         return Recipe("study", {SCALE: scale}, train_language_model, __file__)
@@ -192,6 +192,13 @@ ARMS: dict[str, Arm] = {
     "lstm": _language_model("LSTM, 150 units", "lstm", 150),
     "gru": _language_model("GRU, 153 units", "gru", 153),
     "lstmn": _language_model("LSTMN, 145 units", "lstmn", 145),
+    "lstmn_own": _language_model(
+        "LSTMN, 145 units, the rate and initial range of `recipes/language_models.py`",
+        "lstmn",
+        145,
+        rate=3.5e-3,
+        initializer_range=0.15,
+    ),
     "birnn": Arm(
         "nets of one and of two directions, each with the delays of "
         "`recipes/birnn_tasks.py`",
