@@ -3,7 +3,8 @@
     python open_inference.py GRPC_ADDRESS MODEL [IMAGE]
 
 Prints what came out as JSON, by the name of each question: the outputs, or the code of
-the error. With the file of an image it asks a captioner, else a translator.
+the error. With the file of an image it asks a captioner instead of a translator, in
+both forms of BYTES, and prints a list of the two answers.
 """
 
 import json

@@ -57,14 +57,15 @@ def test_captions(export, tmp_path):
     with serving(folder, tmp_path, name="show_attend_tell") as server:
         with server.client() as client:
             captions, image = captions_of(client, task)
-        data = [base64.b64encode(encode_images(image)[0][0]).decode()]
+        content = encode_images(image)[0][0]
+        data = [base64.b64encode(content).decode()]
         tensor = {"name": "image_bytes", "datatype": "BYTES", "shape": [1]}
         path = "/v2/models/show_attend_tell/infer"
         status, answer = server.ask(path, {"inputs": [{**tensor, "data": data}]})
         outputs = {output["name"]: output["data"] for output in answer["outputs"]}
         assert status == 200 and outputs["caption"] == captions[:1]
         file = tmp_path / "image.png"
-        file.write_bytes(encode_images(image)[0][0])
+        file.write_bytes(content)
         for found in ask_by_grpc(server, "show_attend_tell", file):
             assert found["caption"] == [[1], captions[:1]]
 

@@ -130,10 +130,10 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     whole zoo: 0 `pad_token_id`, 1 `unk_token_id`, 2 `start_token_id`, 3 `end_token_id`.
     It accepts any str, lone surrogates included.
 
-    In a graph, as of a `tf.function` or a `tf.data` map, TensorFlow holds the model,
-    and `keras.utils.set_random_seed` and `tf.random.set_seed` make it let go of it. A
-    later graph gets it anew; an earlier one fails with a NotFoundError: set the seed
-    first.
+    Inside a graph (a `tf.function` or a `tf.data` map) TensorFlow holds the model, and
+    frees it when it clears its caches, as `keras.utils.set_random_seed` makes it do.
+    Graphs traced later get a new copy. Graphs and mapped datasets made earlier fail
+    with a NotFoundError, so set the seed first.
 
     Args:
         proto: bytes of a model, as from `train_tokenizer`, or the path of its file;
@@ -173,6 +173,7 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def set_proto(self, proto: bytes | str | None) -> None:
         """Sets the model, from bytes or a path, if its special ids are the zoo's."""
+        self._read = None  # see `_revive`
         try:
             super().set_proto(proto)
         except (ImportError, OSError):
@@ -215,7 +216,7 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         return super().detokenize(inputs)
 
     def _revive(self):
-        """Gives the model to TensorFlow anew if a new seed made it let go.
+        """Recreates TensorFlow's copy of the model if it was freed.
 
         Otherwise it stays: all signatures of an export must share one.
         """
@@ -225,7 +226,12 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
         with tf.init_scope():
             try:
-                tf.function(super().detokenize)(tf.constant([[UNKNOWN_ID]]))
+                if self._read is None:
+                    spec = tf.TensorSpec([1, 1], tf.int32)
+                    read = tf.function(super().detokenize).get_concrete_function(spec)
+                    # Not the function itself, which an export would take along.
+                    self._read = lambda: read(tf.constant([[UNKNOWN_ID]]))
+                self._read()
             except tf.errors.NotFoundError:
                 self.set_proto(self.proto)
 
