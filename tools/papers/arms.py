@@ -4,7 +4,9 @@ All translators see the 29,000 pairs of Multi30k, English to German, and nothing
 in 4,000 pieces; the language models see the Penn Treebank, the captioners 9,000 scenes.
 Sizes and epochs are such that a run takes about ten minutes on one core. Arms of a
 group share every choice but the one that their claims are about. The rates were not
-tuned for each arm: a difference may be one of the rate that suits.
+tuned for each arm: a difference may be one of the rate that suits. Of language models
+there are also arms with the rates and initial ranges of the presets' recipes, chosen
+there for larger models.
 """
 
 import dataclasses
@@ -192,8 +194,14 @@ ARMS: dict[str, Arm] = {
     "lstm": _language_model("LSTM, 150 units", "lstm", 150),
     "gru": _language_model("GRU, 153 units", "gru", 153),
     "lstmn": _language_model("LSTMN, 145 units", "lstmn", 145),
+    "lstm_own": _language_model(
+        "LSTM, with the rate and initial range of `recipes/lstm.py`",
+        "lstm",
+        150,
+        initializer_range=0.05,
+    ),
     "lstmn_own": _language_model(
-        "LSTMN, 145 units, the rate and initial range of `recipes/language_models.py`",
+        "LSTMN, with the rate and initial range of `recipes/lstmn_lm.py`",
         "lstmn",
         145,
         rate=3.5e-3,

@@ -49,7 +49,7 @@ def runs(seeds=3, **rights):
 def test_without_a_run_all_is_told_as_not_run():
     text = study({}, {})
     assert text.startswith(START) and text.endswith(END)
-    assert "**0 of 135 runs are done**; 0 of 27 arms have 3 seeds or more" in text
+    assert "**0 of 140 runs are done**; 0 of 28 arms have 3 seeds or more" in text
     assert "| **not run** | – |" in text and "**holds**" not in text
     assert "**Not part of the study**: an ensemble is better" in text
     assert "svg" not in text
@@ -68,7 +68,7 @@ def test_tables_have_means_and_deviations():
     # AER 1 - (5 + 6) / 18 and, moved, 1 - (6 + 7) / 18.
     line = "| `general` | 3 | 0.389 ± 0.000 | 0.278 ± 0.000 | 0.300 ± 0.000 | 0.500"
     assert line in text
-    assert "**9 of 135 runs are done**; 3 of 27 arms" in text
+    assert "**9 of 140 runs are done**; 3 of 28 arms" in text
     assert "![BLEU of each arm" in text
 
 
