@@ -226,12 +226,14 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
         with tf.init_scope():
             try:
-                if self._read is None:
+                read = self._read  # another thread may forget it
+                if read is None:
                     spec = tf.TensorSpec([1, 1], tf.int32)
-                    read = tf.function(super().detokenize).get_concrete_function(spec)
+                    traced = tf.function(super().detokenize)
+                    traced = traced.get_concrete_function(spec)
                     # Not the function itself, which an export would take along.
-                    self._read = lambda: read(tf.constant([[UNKNOWN_ID]]))
-                self._read()
+                    read = self._read = lambda: traced(tf.constant([[UNKNOWN_ID]]))
+                read()
             except tf.errors.NotFoundError:
                 self.set_proto(self.proto)
 
