@@ -132,8 +132,9 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     Inside a graph (a `tf.function` or a `tf.data` map) TensorFlow holds the model, and
     frees it when it clears its caches, as `keras.utils.set_random_seed` makes it do.
-    Graphs traced later get a new copy. Graphs and mapped datasets made earlier fail
-    with a NotFoundError, so set the seed first.
+    Graphs traced later get a new copy, after TensorFlow has logged that the old one is
+    NOT_FOUND. Graphs and mapped datasets made earlier fail with a NotFoundError, so set
+    the seed first.
 
     Args:
         proto: bytes of a model, as from `train_tokenizer`, or the path of its file;
