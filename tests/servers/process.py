@@ -107,7 +107,7 @@ def serving(exported, folder, *options, name="luong_local", **choice):
 
 
 def ask_by_grpc(server, *arguments):
-    """What `open_inference.py` gets from a KServe server."""
+    """Runs `open_inference.py` against a KServe server and returns what it printed."""
     script = Path(__file__).with_name("open_inference.py")
     command = [python("kserve"), script, server.address, *arguments]
     done = subprocess.run(command, capture_output=True, text=True)

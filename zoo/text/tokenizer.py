@@ -230,10 +230,9 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 read = self._read  # another thread may forget it
                 if read is None:
                     spec = tf.TensorSpec([1, 1], tf.int32)
-                    traced = tf.function(super().detokenize)
-                    traced = traced.get_concrete_function(spec)
+                    call = tf.function(super().detokenize).get_concrete_function(spec)
                     # Not the function itself, which an export would take along.
-                    read = self._read = lambda: traced(tf.constant([[UNKNOWN_ID]]))
+                    read = self._read = lambda: call(tf.constant([[UNKNOWN_ID]]))
                 read()
             except tf.errors.NotFoundError:
                 self.set_proto(self.proto)
