@@ -1,4 +1,7 @@
+import gc
 import warnings
+import weakref
+from unittest import mock
 
 import keras
 import numpy as np
@@ -15,7 +18,7 @@ from zoo.models import (
     Transformer,
     TransformerTranslator,
 )
-from zoo.training import PairBatches, compile_for_training
+from zoo.training import PairBatches, compile_for_training, recorded
 from zoo.training.recorded import record_steps
 
 pytestmark = pytest.mark.skipif(
@@ -280,3 +283,23 @@ def test_a_training_step_of_ones_own_is_done_each_time():
     x = np.ones((8, 3), "float32")
     model.fit(x, x, epochs=6, verbose=0)
     assert model.steps == 6
+
+
+def test_a_graph_keeps_the_constants_that_it_reads(monkeypatch):
+    """A CUDA graph holds addresses, nothing more; here it is a mock."""
+    import torch
+
+    class Program:
+        def __call__(self, tensors):
+            return [2.0 * tensors[0]]
+
+    names = ("Stream", "stream", "current_stream", "CUDAGraph", "graph")
+    for name in (*names, "get_sync_debug_mode", "set_sync_debug_mode"):
+        monkeypatch.setattr(torch.cuda, name, mock.MagicMock())
+    program = Program()
+    alive = weakref.ref(program)
+    run = recorded._capture(program, [torch.ones(3)], [])
+    del program
+    gc.collect()
+    assert alive() is not None
+    assert run([torch.ones(3)])[0].tolist() == [2.0, 2.0, 2.0]
