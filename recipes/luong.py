@@ -156,8 +156,12 @@ def recipe(name: str, file: str) -> Recipe:
             ),
             "small": small(everyday, RATE),
             "tatoeba": tatoeba(everyday, RATE),
+            # Dropout, epochs and larger batches were chosen for luong_global.
             "multi30k": multi30k(
-                {**everyday, "dropout": 0.3, "readout_dropout": 0.3}, RATE
+                {**everyday, "dropout": 0.4, "readout_dropout": 0.4},
+                RATE,
+                epochs=40,
+                batch={"batch_tokens": 1536},
             ),
             "paper": paper(SGD, 12, {"batch_size": 128}, kind),
         },
