@@ -156,7 +156,8 @@ def recipe(name: str, file: str) -> Recipe:
             ),
             "small": small(everyday, RATE),
             "tatoeba": tatoeba(everyday, RATE),
-            # Dropout, epochs and larger batches were chosen for luong_global.
+            # Dropout, epochs and batches were chosen for luong_global, English to
+            # German, by BLEU on the validation set.
             "multi30k": multi30k(
                 {**everyday, "dropout": 0.4, "readout_dropout": 0.4},
                 RATE,

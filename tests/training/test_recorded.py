@@ -302,4 +302,5 @@ def test_a_graph_keeps_the_constants_that_it_reads(monkeypatch):
     del program
     gc.collect()
     assert alive() is not None
-    assert run([torch.ones(3)])[0].tolist() == [2.0, 2.0, 2.0]
+    run([torch.zeros(3)])
+    assert torch.cuda.CUDAGraph.return_value.replay.call_count == 1

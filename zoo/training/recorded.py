@@ -161,7 +161,8 @@ class _Steps:
                 raise ValueError("what was recorded draws other random numbers")
             if not all(map(_are_equal, found, wanted)):
                 raise ValueError("what was recorded gives other gradients")
-            model.zero_grad()  # and the memory of the last gradients
+            model.zero_grad()
+            del gradients, wanted, found  # their memory, too
             if device.type != "cpu":
                 program = _capture(program, tensors, self.graphs)
             self.programs[shape] = program
@@ -313,8 +314,8 @@ def _capture(program, tensors, graphs):
 
     device = tensors[0].device
     inputs = [tensor.clone() for tensor in tensors]
-    stream = torch.cuda.Stream(device)
-    stream.wait_stream(torch.cuda.current_stream(device))
+    stream, current = torch.cuda.Stream(device), torch.cuda.current_stream(device)
+    stream.wait_stream(current)
     mode = torch.cuda.get_sync_debug_mode()
     with _same_random_numbers(device), torch.cuda.stream(stream), torch.no_grad():
         # No graph can wait for the GPU, and a capture that fails spoils the random
@@ -325,7 +326,7 @@ def _capture(program, tensors, graphs):
                 program(inputs)
         finally:
             torch.cuda.set_sync_debug_mode(mode)
-    torch.cuda.current_stream(device).wait_stream(stream)
+            current.wait_stream(stream)  # a failed step's tensors may still be read
     graph = torch.cuda.CUDAGraph()
     pool = graphs[0].pool() if graphs else None
     capture = torch.cuda.graph(graph, pool, capture_error_mode="thread_local")
@@ -339,5 +340,5 @@ def _capture(program, tensors, graphs):
         graph.replay()
         return outputs
 
-    run.program = program
+    run.program = program  # keeps its constants
     return run
