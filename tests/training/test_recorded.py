@@ -18,8 +18,8 @@ from zoo.models import (
     Transformer,
     TransformerTranslator,
 )
-from zoo.training import PairBatches, compile_for_training, recorded
-from zoo.training.recorded import record_steps
+from zoo.training import PairBatches, compile_for_training
+from zoo.training.recorded import _capture, record_steps
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "torch", reason="torch alone records steps"
@@ -298,7 +298,7 @@ def test_a_graph_keeps_the_constants_that_it_reads(monkeypatch):
         monkeypatch.setattr(torch.cuda, name, mock.MagicMock())
     program = Program()
     alive = weakref.ref(program)
-    run = recorded._capture(program, [torch.ones(3)], [])
+    run = _capture(program, [torch.ones(3)], [])
     del program
     gc.collect()
     assert alive() is not None
