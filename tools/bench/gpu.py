@@ -8,7 +8,6 @@ needed. At first all at once, which keeps a dozen cores busy:
 - every layer's values and gradients on the GPU, in float32 and in bfloat16, against the
   CPU's in float32;
 - the first call, which compiles, of everything timed below;
-- recorded steps of training under torch against plain ones;
 - a recipe, which is killed at the end.
 
 Then one after the other:
@@ -197,14 +196,12 @@ def start_timings(parts, backends):
     for model in ("luong", "transformer"):
         options = {"model": model, "size": small}
         planned.append((f"decode/{model}/{small}", "decode", options))
-        planned.append((f"recorded/{model}/{small}", "recorded", options))
     return {
         f"{backend}/{name}": parts.worker(
             f"{backend}/{name}", backend, part, "--turn", **options
         )
         for name, part, options in planned
         for backend in backends
-        if part != "recorded" or backend == "torch"  # which alone records steps
     }
 
 

@@ -6,9 +6,7 @@ KERAS_BACKEND=jax python -m tools.bench.workers.gpu train --model luong --size s
 import argparse
 import contextlib
 import functools
-import gc
 import json
-import math
 import sys
 import time
 import unittest.mock
@@ -202,14 +200,14 @@ def loop(*arguments):
 # === Models ===
 
 
-def make_model(args, dropout=0.0):
+def make_model(args):
     keras.config.set_dtype_policy(args.precision)
     keras.utils.set_random_seed(1)
     sizes = SIZES[args.model][args.size]
     if args.model == "luong":
-        sizes = sizes | {"embedding_dim": sizes["hidden_dim"], "dropout": dropout}
+        sizes = sizes | {"embedding_dim": sizes["hidden_dim"], "dropout": 0.0}
         return LuongTranslator(Luong(**sizes, attention="global")), sizes
-    backbone = Transformer(**sizes, dropout=dropout, norm="pre", tie_embeddings=None)
+    backbone = Transformer(**sizes, dropout=0.0, norm="pre", tie_embeddings=None)
     return TransformerTranslator(backbone), sizes
 
 
@@ -273,41 +271,6 @@ def plain_step(trained, batches):
         float(keras.Model.train_step(trained, batch)["loss"])
 
 
-def of_recorded(args):
-    """Losses of recorded steps beside those of plain ones, under torch.
-
-    Between epochs memory that was freed is overwritten: a CUDA graph that reads it
-    gives NaN. Plain steps are done twice, for kernels that add up in any order.
-    """
-    rng = np.random.default_rng(5)
-    size = SIZES[args.model][args.size]["vocabulary_size"]
-    rows = [rng.integers(4, size, n).tolist() for n in rng.integers(2, 20, 256)]
-    losses = {}
-    for name, after in (("plain", math.inf), ("again", math.inf), ("recorded", 0.0)):
-        model, _ = make_model(args, dropout=0.1)
-        trained = compile_for_training(model, keras.optimizers.Adam(1e-4))
-        record_steps(trained, after)
-        overwrite = keras.callbacks.LambdaCallback(on_epoch_end=overwrite_memory)
-        buckets = [(10, 11), (20, 21)]
-        batches = PairBatches(rows, rows, batch_size=32, seed=1, buckets=buckets)
-        fit = functools.partial(trained.fit, callbacks=[overwrite], verbose=0)
-        losses[name] = fit(batches, epochs=5, shuffle=False).history["loss"]
-    args.wait()
-    plain = np.array(losses["plain"])
-    return {
-        "shapes": len(trained.train_step.programs),
-        "difference": float(np.abs(losses["recorded"] / plain - 1).max()),
-        "difference_of_plain_steps": float(np.abs(losses["again"] / plain - 1).max()),
-        "losses": losses,
-    }
-
-
-def overwrite_memory(*_args, **_kwargs):
-    """Fills pieces of free memory, of every size up to 16 MB, with NaN."""
-    gc.collect()
-    _ = [ops.full((2**size,), math.nan) for size in range(23) for _ in range(8)]
-
-
 def of_decoding(args):
     """Seconds for sentences of 15 words, of which as many are written."""
     model, sizes = make_model(args)
@@ -349,7 +312,6 @@ PARTS = {
     "layers": of_layers,
     "cudnn": of_cudnn,
     "train": of_training,
-    "recorded": of_recorded,
     "decode": of_decoding,
 }
 
