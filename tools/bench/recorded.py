@@ -29,7 +29,7 @@ from zoo.models import (
     Transformer,
     TransformerTranslator,
 )
-from zoo.training import PairBatches, compile_for_training, tune_process
+from zoo.training import PairBatches, compile_for_training
 from zoo.training.recorded import record_steps
 
 WORDS, ROWS, UNITS = 2000, 64, 128
@@ -107,7 +107,6 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     args = parser.parse_args(argv)
-    tune_process()
     gpu = torch.cuda.is_available()
     device = torch.cuda.get_device_name() if gpu else "cpu"
     found = {name: compare(MODELS[name]) for name in args.models}
