@@ -18,8 +18,8 @@ a request when its last one is answered, until all --requests are sent or a row 
 taken --limit seconds. With --overload as many clients as requests in
 flight allow send `--overload` times as many requests a second as were answered at most.
 With --new-version and --kill the most clients ask for some `--seconds`, and halfway a
-version is added or a process of the server killed: no request may be lost, and of those
-that a killed process had, none that was asked again.
+version is added or a process of the server killed, while they go on asking: no request
+may be lost, and of those that a killed process had, none that was asked again.
 Prints a row of a Markdown table for each: requests, answers, errors by code, seconds,
 requests and sentences a second, p50, p95, p99 and the slowest in milliseconds (of
 answers alone), MB of the server's processes at most (--pid), and texts that got more
@@ -108,9 +108,7 @@ def main(argv=None):
                     *watched,
                     halfway=lambda: add_version(folder, lambda: ask(texts[:1])),  # noqa: B023
                 )
-                late = "" if run.left else ", too late: it takes more --seconds"
-                name = f"{target}, version {number} added{late}"
-                print(run.row(name, batch), flush=True)
+                print(run.row(f"{target}, version {number} added", batch), flush=True)
             if name := arguments.kill:
                 again = opener(*place, retries=RETRIES)
                 run = Run(
@@ -128,6 +126,15 @@ def take(texts, batch, count):
     return [list(itertools.islice(rows, batch)) for _ in range(count)]
 
 
+def around(event, before, after):
+    """Yields the jobs before an event, repeated until it happened, and those after."""
+    yield from before
+    yield from itertools.takewhile(
+        lambda _: not event.is_set(), itertools.cycle(before)
+    )
+    yield from after
+
+
 class Run:
     """Requests from several threads.
 
@@ -138,20 +145,20 @@ class Run:
         pid: process whose memory is watched, with that of its children.
         rate: requests a second at which they are sent, however long answers take;
             None for one after the other.
-        halfway: function called when half of the requests are answered.
+        halfway: function called when half of the requests are answered. Clients repeat
+            that half until it is done, then send the other half.
         limit: seconds after which no further requests are sent; None for no limit.
-
-    Attributes:
-        left: how many were not answered when `halfway` was done.
     """
 
     def __init__(
         self, make, clients, jobs, pid=None, rate=None, halfway=None, limit=None
     ):
-        self.clients, self.count = clients, len(jobs)
+        self.clients = clients
         self.seconds, self.errors = [], collections.Counter()
         self.found = collections.defaultdict(set)
-        waiting, lock = iter(enumerate(jobs)), threading.Lock()
+        happened, half = threading.Event(), (len(jobs) + 1) // 2
+        requests = around(happened, jobs[:half], jobs[half:]) if halfway else jobs
+        waiting, lock = iter(enumerate(requests)), threading.Lock()
         began = []
         ready = threading.Barrier(
             clients + 1, lambda: began.append(time.perf_counter())
@@ -185,16 +192,19 @@ class Run:
                     for text, answer in zip(texts, answers, strict=True):
                         self.found[text].add(answer)
 
-        self.memory, self.left = 0, 0
+        self.memory = 0
         threads = [threading.Thread(target=work, daemon=True) for _ in range(clients)]
         for thread in threads:
             thread.start()
         ready.wait()
         while any(thread.is_alive() for thread in threads):
             self.memory = max(self.memory, memory(pid) if pid else 0)
-            if halfway and 2 * len(self.seconds) >= self.count:
-                halfway()
-                halfway, self.left = None, self.count - len(self.seconds)
+            ended = len(self.seconds) + self.errors.total()
+            if halfway and not happened.is_set() and ended >= half:
+                try:
+                    halfway()
+                finally:
+                    happened.set()
             threads[-1].join(0.2)
         self.wall = time.perf_counter() - began[0]
 
