@@ -5,9 +5,14 @@ import os
 import re
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.file_server import server  # noqa: F401
+
+# A busy machine may take any time for an example.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # The files that take longest: started last, one of them would keep one process busy
 # while the others have nothing left to do.

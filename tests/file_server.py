@@ -73,7 +73,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_response(302 if fault == "endless redirect" else 200)
             self.send_header("Location", self.path)
             self.end_headers()
-        slow = fault.startswith("slow")
+        slow = fault != "endless"
         while True:
             self.wfile.write(b"x" * (1 if slow else 1 << 16))
             time.sleep(0.05 if slow else 0)

@@ -288,7 +288,9 @@ def test_a_translation_that_nobody_waits_for_ends(address, models, monkeypatch):
     while not steps:
         time.sleep(0.01)
     connection.close()
-    time.sleep(0.5)  # the server looks for it every 50 ms
+    for _ in range(5):  # the server looks for it every 50 ms, between its answers
+        time.sleep(0.1)
+        ask(address, "models.json")
     go.set()
     monkeypatch.undo()
     # The next one has its turn at once, and the first one made no further step.

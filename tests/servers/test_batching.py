@@ -164,8 +164,9 @@ def test_what_was_cancelled_makes_room_and_is_not_run(make):
 
 
 def test_what_is_too_late_is_not_run(make):
-    batcher = make(timeout=0.05)
+    batcher = make()
     gate, _ = busy(batcher)
+    batcher.timeout = 0.05
     late = ask(batcher, gate, "late")
     time.sleep(0.1)
     gate.gate.set()

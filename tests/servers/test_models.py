@@ -146,8 +146,9 @@ def test_the_watch_takes_over_under_load_without_a_lost_request(model, folder):
     threads = [threading.Thread(target=load) for _ in range(4)]
     for thread in threads:
         thread.start()
-    for number in range(3, 8):
-        export(folder, number)
+    for number in range(2, 8):
+        if number > 2:
+            export(folder, number)
         deadline = time.monotonic() + 10
         while number not in found and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -185,7 +186,7 @@ def test_what_takes_too_long_is_given_up(folder):
         return {"upper": inputs["text"]}
 
     model = ServedModel("made", folder, batcher)
-    with pytest.raises(Refusal, match="not answered within 0.05 s") as refused:
+    with pytest.raises(Refusal, match="not (begun|answered) within 0.05 s") as refused:
         asyncio.run(model.answer(Signature(run, ("text",), BEST), {"text": ["a"]}))
     assert refused.value.code == "DEADLINE_EXCEEDED"
     gate.set()

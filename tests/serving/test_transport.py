@@ -25,7 +25,7 @@ def refused(address, timeout=10):
     with Client(address, "loud", timeout=timeout, retries=0) as client:
         with pytest.raises(ServingError) as caught:
             client.translate(TEXTS)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert len(str(caught.value)) < 800
     return str(caught.value)
 
@@ -181,7 +181,7 @@ def test_a_flood_is_cut_off(little_memory, name):
             connection.sendall(more)
 
     with double.http_server(flood) as url:
-        message = refused(url, timeout=1)
+        message = refused(url, timeout=10 if "body" in name else 1)
     if "body" in name:
         check(message, "RESOURCE_EXHAUSTED", "at most 590,", "received 65")
 

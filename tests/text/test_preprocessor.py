@@ -238,7 +238,6 @@ def test_pieces(preprocessor):
 
 @hypothesis.settings(
     max_examples=300,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],

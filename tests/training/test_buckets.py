@@ -11,7 +11,7 @@ from zoo.training import choose_buckets
 pytestmark = pytest.mark.backend_free
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1),
     count=st.integers(1, 6),

@@ -17,9 +17,10 @@ sentences of mixed lengths are taken from the file in their order, and each clie
 a request when its last one is answered, until all --requests are sent or a row has
 taken --limit seconds. With --overload as many clients as requests in
 flight allow send `--overload` times as many requests a second as were answered at most.
-With --new-version and --kill the most clients ask for some `--seconds`, and halfway a
-version is added or a process of the server killed, while they go on asking: no request
-may be lost, and of those that a killed process had, none that was asked again.
+With --new-version and --kill the most clients ask for about `--seconds`, and for as
+long as the event takes: halfway a version is added, or a process of the server is
+killed. No request may be lost, and of those that a killed process had, none that was
+asked again.
 Prints a row of a Markdown table for each: requests, answers, errors by code, seconds,
 requests and sentences a second, p50, p95, p99 and the slowest in milliseconds (of
 answers alone), MB of the server's processes at most (--pid), and texts that got more
@@ -98,8 +99,9 @@ def main(argv=None):
             run = Run(make, min(512, len(jobs)), jobs, arguments.pid, rate)
             print(run.row(f"{target} at {rate:.0f}/s", batch), flush=True)
         for batch in arguments.batches:
-            jobs = take(texts, batch, int(capacity[batch] * arguments.seconds) + 1)
-            watched = max(arguments.clients), jobs, arguments.pid
+            most = max(arguments.clients)
+            count = max(int(capacity[batch] * arguments.seconds), 2 * most)
+            watched = most, take(texts, batch, count), arguments.pid
             if folder := arguments.new_version:
                 number = versions(folder)[-1] + 1
                 ask = opener(*place, version=number)()
@@ -127,11 +129,12 @@ def take(texts, batch, count):
 
 
 def around(event, before, after):
-    """Yields the jobs before an event, repeated until it happened, and those after."""
+    """Yields `before`, again until the event is set, then `after`."""
     yield from before
-    yield from itertools.takewhile(
-        lambda _: not event.is_set(), itertools.cycle(before)
-    )
+    for job in itertools.cycle(before):
+        if event.is_set():
+            break
+        yield job
     yield from after
 
 
@@ -145,8 +148,8 @@ class Run:
         pid: process whose memory is watched, with that of its children.
         rate: requests a second at which they are sent, however long answers take;
             None for one after the other.
-        halfway: function called when half of the requests are answered. Clients repeat
-            that half until it is done, then send the other half.
+        halfway: function called once half of the requests have ended, answered or not.
+            Until it returns, the clients repeat that half; then they send the rest.
         limit: seconds after which no further requests are sent; None for no limit.
     """
 
@@ -197,15 +200,17 @@ class Run:
         for thread in threads:
             thread.start()
         ready.wait()
-        while any(thread.is_alive() for thread in threads):
-            self.memory = max(self.memory, memory(pid) if pid else 0)
-            ended = len(self.seconds) + self.errors.total()
-            if halfway and not happened.is_set() and ended >= half:
-                try:
+        try:
+            while any(thread.is_alive() for thread in threads):
+                self.memory = max(self.memory, memory(pid) if pid else 0)
+                with lock:
+                    ended = len(self.seconds) + self.errors.total()
+                if halfway and not happened.is_set() and ended >= half:
                     halfway()
-                finally:
                     happened.set()
-            threads[-1].join(0.2)
+                threads[-1].join(0.2)
+        finally:
+            happened.set()  # no client goes on after an error
         self.wall = time.perf_counter() - began[0]
 
     def row(self, target, batch):
