@@ -10,7 +10,7 @@ import pytest
 
 from tests.file_server import server  # noqa: F401
 
-# A busy machine may take any time for an example.
+# No deadline: a busy machine may take any time for an example.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 

@@ -288,7 +288,7 @@ def test_a_translation_that_nobody_waits_for_ends(address, models, monkeypatch):
     while not steps:
         time.sleep(0.01)
     connection.close()
-    for _ in range(5):  # the server looks for it every 50 ms, between its answers
+    for _ in range(5):  # every 50 ms the server checks whether the client has left
         time.sleep(0.1)
         ask(address, "models.json")
     go.set()

@@ -3,6 +3,7 @@ import gc
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -143,18 +144,18 @@ def test_the_watch_takes_over_under_load_without_a_lost_request(model, folder):
         while not stop.is_set():
             found.append(asyncio.run(ask()))
 
-    threads = [threading.Thread(target=load) for _ in range(4)]
-    for thread in threads:
-        thread.start()
+    pool = ThreadPoolExecutor(4)
+    loads = [pool.submit(load) for _ in range(4)]
     for number in range(2, 8):
-        if number > 2:
+        if number > 2:  # which is there already
             export(folder, number)
         deadline = time.monotonic() + 10
         while number not in found and time.monotonic() < deadline:
             time.sleep(0.005)
     stop.set()
-    for thread in threads:
-        thread.join(10)
+    for each in loads:
+        each.result(10)
+    pool.shutdown()
     end()
     assert set(found) == set(range(2, 8))
 

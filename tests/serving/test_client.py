@@ -145,13 +145,12 @@ def test_a_server_that_starts_late_is_found(kind):
             each.bind(("localhost", 0))
         ports = [each.getsockname()[1] for each in sockets]
     running = double.Double({"loud": {1: shout}}, ports=ports)
-    timer, began = threading.Timer(0.9, running.__enter__), time.monotonic()
+    timer = threading.Timer(0.9, running.__enter__)
     timer.start()
     scheme, port = ("", ports[0]) if kind == "grpc" else ("http://", ports[1])
     try:
-        with Client(f"{scheme}localhost:{port}", "loud", timeout=20) as client:
+        with Client(f"{scheme}localhost:{port}", "loud", timeout=15) as client:
             assert client.translate("a") == "A"
-        assert time.monotonic() - began > 0.8
     finally:
         timer.join()
         running.__exit__()
@@ -199,8 +198,9 @@ def test_the_deadline_holds_for_a_request(connect, server):
     assert len(client.translate(["a"] * 12)) == 12  # 1.2 seconds in all
     server.delay, before = 3, len(server.requests)
     with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
-        client.translate(["a"] * 20)
-    assert len(server.requests) <= before + 1  # the others aren't sent
+        client.translate(["a"] * 3)
+    # The others aren't sent; nor is the first if this machine stalls.
+    assert len(server.requests) <= before + 1
 
 
 @pytest.mark.parametrize("address", ["localhost:1", "http://localhost:1"])
@@ -232,11 +232,11 @@ def test_an_answer_that_is_cut_off_is_an_error(server):
 
 
 def test_an_answer_that_stalls_in_its_middle_is_late(server):
-    server.cut = 30
+    server.cut = 10
     with pytest.raises(ServingError) as caught:
         Client(server.url, "loud", timeout=1).translate("a")
     assert caught.value.code == "DEADLINE_EXCEEDED"
-    assert len(server.requests) <= 1
+    assert len(server.requests) <= 1  # none if this machine stalls
 
 
 def test_what_requests_refuses_is_an_error():

@@ -25,7 +25,7 @@ def refused(address, timeout=10):
     with Client(address, "loud", timeout=timeout, retries=0) as client:
         with pytest.raises(ServingError) as caught:
             client.translate(TEXTS)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < timeout + 5
     assert len(str(caught.value)) < 800
     return str(caught.value)
 
@@ -177,12 +177,13 @@ def test_a_flood_is_cut_off(little_memory, name):
 
     def flood(connection):
         connection.sendall(begin)
-        while True:
+        for _ in range(2**26 // len(more)):  # twice what `little_memory` allows
             connection.sendall(more)
 
+    limited = "body" in name
     with double.http_server(flood) as url:
-        message = refused(url, timeout=10 if "body" in name else 1)
-    if "body" in name:
+        message = refused(url, timeout=10 if limited else 1)
+    if limited:
         check(message, "RESOURCE_EXHAUSTED", "at most 590,", "received 65")
 
 

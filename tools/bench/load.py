@@ -17,10 +17,10 @@ sentences of mixed lengths are taken from the file in their order, and each clie
 a request when its last one is answered, until all --requests are sent or a row has
 taken --limit seconds. With --overload as many clients as requests in
 flight allow send `--overload` times as many requests a second as were answered at most.
-With --new-version and --kill the most clients ask for about `--seconds`, and for as
-long as the event takes: halfway a version is added, or a process of the server is
-killed. No request may be lost, and of those that a killed process had, none that was
-asked again.
+With --new-version or --kill the largest number of clients sends requests for about
+--seconds, longer if the event takes longer: halfway a version is added, or a process of
+the server is killed. The row's errors are lost requests; with --kill, clients send
+again what the killed process had.
 Prints a row of a Markdown table for each: requests, answers, errors by code, seconds,
 requests and sentences a second, p50, p95, p99 and the slowest in milliseconds (of
 answers alone), MB of the server's processes at most (--pid), and texts that got more
@@ -100,6 +100,7 @@ def main(argv=None):
             print(run.row(f"{target} at {rate:.0f}/s", batch), flush=True)
         for batch in arguments.batches:
             most = max(arguments.clients)
+            # At least one for each client before the event and one after it.
             count = max(int(capacity[batch] * arguments.seconds), 2 * most)
             watched = most, take(texts, batch, count), arguments.pid
             if folder := arguments.new_version:
@@ -129,7 +130,7 @@ def take(texts, batch, count):
 
 
 def around(event, before, after):
-    """Yields `before`, again until the event is set, then `after`."""
+    """Yields `before`, repeats it until the event is set, then yields `after`."""
     yield from before
     for job in itertools.cycle(before):
         if event.is_set():
@@ -148,8 +149,8 @@ class Run:
         pid: process whose memory is watched, with that of its children.
         rate: requests a second at which they are sent, however long answers take;
             None for one after the other.
-        halfway: function called once half of the requests have ended, answered or not.
-            Until it returns, the clients repeat that half; then they send the rest.
+        halfway: function called when half of the requests have ended, answered or not.
+            The clients repeat that half until it returns, then send the rest.
         limit: seconds after which no further requests are sent; None for no limit.
     """
 
@@ -171,9 +172,13 @@ class Run:
             return limit and time.perf_counter() - began[0] >= limit
 
         def work():
-            ask = make()
-            with contextlib.suppress(ServingError):  # of an overloaded server
-                ask(jobs[0])
+            try:
+                ask = make()
+                with contextlib.suppress(ServingError):  # of an overloaded server
+                    ask(jobs[0])
+            except BaseException:
+                ready.abort()
+                raise
             ready.wait()
             while True:
                 with lock:
@@ -201,16 +206,16 @@ class Run:
             thread.start()
         ready.wait()
         try:
-            while any(thread.is_alive() for thread in threads):
+            while alive := [thread for thread in threads if thread.is_alive()]:
                 self.memory = max(self.memory, memory(pid) if pid else 0)
                 with lock:
                     ended = len(self.seconds) + self.errors.total()
                 if halfway and not happened.is_set() and ended >= half:
                     halfway()
                     happened.set()
-                threads[-1].join(0.2)
+                alive[0].join(0.2)
         finally:
-            happened.set()  # no client goes on after an error
+            waiting = iter(())  # after an error no client goes on
         self.wall = time.perf_counter() - began[0]
 
     def row(self, target, batch):

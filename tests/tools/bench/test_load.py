@@ -134,7 +134,7 @@ def test_halfway_something_happens_once_under_load():
     assert len(run.seconds) + opened == len(answered)
 
 
-def test_an_event_happens_though_nothing_is_answered():
+def test_an_event_happens_even_if_nothing_is_answered():
     def ask(texts):
         raise load.ServingError("UNAVAILABLE", "")
 
@@ -145,20 +145,33 @@ def test_an_event_happens_though_nothing_is_answered():
 
 
 def test_an_events_error_ends_the_load():
-    clients = set()
+    clients, asked, failed, go = set(), [], [], threading.Event()
 
     def ask(texts):
         clients.add(threading.current_thread())
+        asked.append(texts)
+        if failed:
+            go.wait(60)
         return texts
 
     def fail():
+        failed.append(True)
+        failed.append(len(asked))
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        load.Run(lambda: ask, 2, load.take(TEXTS, 1, 5), halfway=fail)
+        load.Run(lambda: ask, 2, load.take(TEXTS, 1, 1000), halfway=fail)
+    go.set()
     for client in clients:
         client.join(60)
         assert not client.is_alive()
+    assert len(asked) <= failed[1] + 2  # one of each client was on its way
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_client_that_cannot_be_made_ends_the_load():
+    with pytest.raises(threading.BrokenBarrierError):
+        load.Run(lambda: 1 / 0, 2, load.take(TEXTS, 1, 5))
 
 
 def test_a_version_is_added_under_load(server, capsys, tmp_path):
@@ -166,12 +179,13 @@ def test_a_version_is_added_under_load(server, capsys, tmp_path):
     (tmp_path / "models/7").mkdir(parents=True)
     (tmp_path / "models/7/file").write_text("content")
     options = ["--requests", "2", "--clients", "1", "2", "--batches", "1"]
-    options += ["--seconds", "0.5", "--new-version", str(tmp_path / "models")]
+    options += ["--seconds", "0", "--new-version", str(tmp_path / "models")]
     assert load.main([server.url, *options]) == 0
     assert (tmp_path / "models/8/file").read_text() == "content"
     row = rows(capsys.readouterr().out)[-1]
     assert row["target"] == f"{server.url}, version 8 added" and row["clients"] == "2"
     assert row["errors"] == "0" and row["answers"] == row["requests"]
+    assert int(row["answers"]) >= 4  # two of each client
 
 
 def test_a_version_is_waited_for(tmp_path):
