@@ -96,8 +96,8 @@ def of_formulas(card: dict[str, Any]) -> dict[str, Any]:
             "(the paper's was VGG, trained on ImageNet), gives a grid of 6 × 20 "
             "annotation vectors; an LSTM attends to them softly, symbol by symbol."
         ),
-        "equations": f"{EQUATIONS} (which harmed the preset of scenes; on formulas it "
-        "was not tried).",
+        "equations": f"{EQUATIONS} (with it, λ = 0.01 and one seed, as many formulas "
+        "are exact, and half as much attention is on the symbol).",
         "intended_use": (
             "Teaching and tests: how attention finds its way through an image, and how "
             "that is measured. Any use is free. It reads no formulas of other fonts, "
