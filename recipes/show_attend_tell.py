@@ -14,10 +14,10 @@ formulas: 9,000 formulas, a quarter of an hour: the preset that writes LaTeX.
 paper: the authors' decoder for COCO and Adam (rate and clipping are ours), on 12,000
        scenes.
 
-Hard attention: `--set model.attention=hard`. Only `paper` has the doubly stochastic
-penalty, with the authors' λ of 1 and their loss of a sentence; elsewhere losses are per
-token, and `--set model.doubly_stochastic=0.01` adds it. show_attend_tell_text.py reads
-text.
+Hard attention: `--set model.attention=hard` (at `formulas` it hardly learns:
+docs/papers/xu.md). Only `paper` has the doubly stochastic penalty, with the authors' λ
+of 1 and their loss of a sentence; elsewhere losses are per token, and `--set
+model.doubly_stochastic=0.01` adds it. show_attend_tell_text.py reads text.
 """
 
 import sys
@@ -29,7 +29,8 @@ from zoo.run.captions import Captions, check, train
 from zoo.training import Optimizer
 
 # Without the paper's penalty (equation 14), which costs more on scenes than it brings
-# (docs/reproduction.md, "Several seeds").
+# (docs/reproduction.md, "Several seeds"); on formulas it spreads attention and brings
+# nothing (docs/papers/xu.md).
 MODEL = {
     "hidden_dim": 160,
     "embedding_dim": 64,
@@ -96,8 +97,8 @@ def of_formulas(card: dict[str, Any]) -> dict[str, Any]:
             "(the paper's was VGG, trained on ImageNet), gives a grid of 6 × 20 "
             "annotation vectors; an LSTM attends to them softly, symbol by symbol."
         ),
-        "equations": f"{EQUATIONS} (with it, λ = 0.01 and one seed, as many formulas "
-        "are exact, and half as much attention is on the symbol).",
+        "equations": f"{EQUATIONS} (with it, λ = 0.01, one seed: about as many "
+        "formulas are exact, and half as much attention is on the symbol).",
         "intended_use": (
             "Teaching and tests: how attention finds its way through an image, and how "
             "that is measured. Any use is free. It reads no formulas of other fonts, "

@@ -16,8 +16,8 @@ class FileServer(http.server.ThreadingHTTPServer):
     ("cut", n) breaks off after n bytes, "no ranges" always sends the whole file,
     "wrong range" sends another range than the one asked for, ("length", text) states
     that Content-Length and, as "no ranges", always sends the whole file. "endless",
-    "slow" and "slow headers" go on until the client leaves, "endless redirect", to the
-    same file, as slowly. None is no fault.
+    "slow", "slow headers" and "endless redirect" (to the same file) go on until the
+    client leaves, all but the first slowly. None is no fault.
     """
 
     daemon_threads = True

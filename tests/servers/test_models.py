@@ -146,13 +146,15 @@ def test_the_watch_takes_over_under_load_without_a_lost_request(model, folder):
 
     pool = ThreadPoolExecutor(4)
     loads = [pool.submit(load) for _ in range(4)]
-    for number in range(2, 8):
-        if number > 2:  # which is there already
-            export(folder, number)
-        deadline = time.monotonic() + 10
-        while number not in found and time.monotonic() < deadline:
-            time.sleep(0.005)
-    stop.set()
+    try:
+        for number in range(2, 8):
+            if number > 2:  # 2 is there already
+                export(folder, number)
+            deadline = time.monotonic() + 10
+            while number not in found and time.monotonic() < deadline:
+                time.sleep(0.005)
+    finally:
+        stop.set()
     for each in loads:
         each.result(10)
     pool.shutdown()

@@ -199,7 +199,7 @@ def test_the_deadline_holds_for_a_request(connect, server):
     server.delay, before = 3, len(server.requests)
     with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
         client.translate(["a"] * 3)
-    # The others aren't sent; nor is the first if this machine stalls.
+    # The others aren't sent; on a stalled machine not even the first.
     assert len(server.requests) <= before + 1
 
 
@@ -236,7 +236,7 @@ def test_an_answer_that_stalls_in_its_middle_is_late(server):
     with pytest.raises(ServingError) as caught:
         Client(server.url, "loud", timeout=1).translate("a")
     assert caught.value.code == "DEADLINE_EXCEEDED"
-    assert len(server.requests) <= 1  # none if this machine stalls
+    assert len(server.requests) <= 1  # on a stalled machine not even that
 
 
 def test_what_requests_refuses_is_an_error():

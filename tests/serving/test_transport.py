@@ -25,7 +25,7 @@ def refused(address, timeout=10):
     with Client(address, "loud", timeout=timeout, retries=0) as client:
         with pytest.raises(ServingError) as caught:
             client.translate(TEXTS)
-    assert time.monotonic() - began < timeout + 5
+    assert time.monotonic() - began < timeout + 10
     assert len(str(caught.value)) < 800
     return str(caught.value)
 
@@ -219,7 +219,7 @@ def test_a_slow_answer_is_late(name):
 
     def drip(connection):
         connection.sendall(begin)
-        while True:
+        for _ in range(1000):  # 20 seconds
             connection.sendall(more)
             time.sleep(0.02)
 

@@ -18,9 +18,9 @@ a request when its last one is answered, until all --requests are sent or a row 
 taken --limit seconds. With --overload as many clients as requests in
 flight allow send `--overload` times as many requests a second as were answered at most.
 With --new-version or --kill the largest number of clients sends requests for about
---seconds, longer if the event takes longer: halfway a version is added, or a process of
-the server is killed. The row's errors are lost requests; with --kill, clients send
-again what the killed process had.
+--seconds; halfway a version is added or a process of the server is killed, and the row
+lasts until that is done. Its errors are lost requests; with --kill, clients send again
+what the killed process had.
 Prints a row of a Markdown table for each: requests, answers, errors by code, seconds,
 requests and sentences a second, p50, p95, p99 and the slowest in milliseconds (of
 answers alone), MB of the server's processes at most (--pid), and texts that got more
@@ -100,7 +100,7 @@ def main(argv=None):
             print(run.row(f"{target} at {rate:.0f}/s", batch), flush=True)
         for batch in arguments.batches:
             most = max(arguments.clients)
-            # At least one for each client before the event and one after it.
+            # Enough for each client to send one before the event and one after it.
             count = max(int(capacity[batch] * arguments.seconds), 2 * most)
             watched = most, take(texts, batch, count), arguments.pid
             if folder := arguments.new_version:
@@ -152,6 +152,11 @@ class Run:
         halfway: function called when half of the requests have ended, answered or not.
             The clients repeat that half until it returns, then send the rest.
         limit: seconds after which no further requests are sent; None for no limit.
+
+    Raises:
+        threading.BrokenBarrierError: if a client can't be made, or its first request
+            fails by another error than a `ServingError`; its thread prints which.
+        RuntimeError: if all clients fail so before `halfway` is called.
     """
 
     def __init__(
@@ -216,6 +221,8 @@ class Run:
                 alive[0].join(0.2)
         finally:
             waiting = iter(())  # after an error no client goes on
+        if halfway and not happened.is_set():
+            raise RuntimeError("All clients failed before the event; see above")
         self.wall = time.perf_counter() - began[0]
 
     def row(self, target, batch):

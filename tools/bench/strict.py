@@ -250,8 +250,9 @@ def page(rows, tried=()):
         "and `luong_local` read the source backwards only, unless "
         "`model.bidirectional=true` is set, and only `transformer` took the mean of "
         "five epochs; before 739192e `luong_global` and `luong_local` had 10 epochs, "
-        "dropout of 0.3 and batches of 768 tokens. The machines were not the same and "
-        "did other work as well: times can't be compared."
+        "dropout of 0.3 and batches of 768 tokens. Of these two, only `luong_global` "
+        "has been trained since: the rows don't compare the models. The machines were "
+        "not the same and did other work as well: times can't be compared."
     )
     parts.append(_runs(rows))
     if tried:
