@@ -101,7 +101,7 @@ def test_a_lock_is_waited_for(tmp_path):
     assert announced == [1]
     timer = threading.Timer(0.2, os.close, [held])
     timer.start()
-    os.close(lock_in_turn(path, 60.0, lambda: announced.append(2), silent=60.0))
+    os.close(lock_in_turn(path, 9.0, lambda: announced.append(2), silent=9.0))
     timer.join()
     assert announced == [1]
     assert lock_in_turn(tmp_path / "none" / "a.lock", 9.0, print) is None

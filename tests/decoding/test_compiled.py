@@ -53,7 +53,7 @@ def test_other_variables_are_compiled_anew():
     keras.backend.backend() == "torch", reason="torch compiles nothing here"
 )
 def test_batches_in_several_threads_compile_one_program():
-    model, traces, together = make_model(), [], threading.Barrier(3, timeout=60)
+    model, traces, together = make_model(), [], threading.Barrier(3, timeout=10)
 
     def function(ids):
         traces.append(threading.get_ident())

@@ -27,7 +27,7 @@ def two_cores(monkeypatch):
 
 
 def test_two_batches_are_read_at_a_time(two_cores):
-    both, seen = threading.Barrier(2, timeout=60), set()
+    both, seen = threading.Barrier(2, timeout=10), set()
 
     def function(batch):
         both.wait()  # neither ends without the other

@@ -181,7 +181,7 @@ def test_answers_are_padded_arrays(folder, batcher):
 
 
 def test_what_takes_too_long_is_given_up(folder):
-    batcher = Batcher(timeout=0.05)
+    batcher = Batcher(timeout=1.0)
     gate = threading.Event()
 
     def run(inputs):
@@ -189,7 +189,7 @@ def test_what_takes_too_long_is_given_up(folder):
         return {"upper": inputs["text"]}
 
     model = ServedModel("made", folder, batcher)
-    with pytest.raises(Refusal, match="not (begun|answered) within 0.05 s") as refused:
+    with pytest.raises(Refusal, match="not answered within 1 s") as refused:
         asyncio.run(model.answer(Signature(run, ("text",), BEST), {"text": ["a"]}))
     assert refused.value.code == "DEADLINE_EXCEEDED"
     gate.set()

@@ -145,12 +145,13 @@ def test_a_server_that_starts_late_is_found(kind):
             each.bind(("localhost", 0))
         ports = [each.getsockname()[1] for each in sockets]
     running = double.Double({"loud": {1: shout}}, ports=ports)
-    timer = threading.Timer(0.9, running.__enter__)
+    timer, began = threading.Timer(0.9, running.__enter__), time.monotonic()
     timer.start()
     scheme, port = ("", ports[0]) if kind == "grpc" else ("http://", ports[1])
     try:
-        with Client(f"{scheme}localhost:{port}", "loud", timeout=15) as client:
+        with Client(f"{scheme}localhost:{port}", "loud", timeout=20) as client:
             assert client.translate("a") == "A"
+        assert 0.8 < time.monotonic() - began < 8
     finally:
         timer.join()
         running.__exit__()
@@ -199,8 +200,7 @@ def test_the_deadline_holds_for_a_request(connect, server):
     server.delay, before = 3, len(server.requests)
     with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
         client.translate(["a"] * 3)
-    # The others aren't sent; on a stalled machine not even the first.
-    assert len(server.requests) <= before + 1
+    assert len(server.requests) == before + 1  # the others aren't sent
 
 
 @pytest.mark.parametrize("address", ["localhost:1", "http://localhost:1"])
@@ -236,7 +236,7 @@ def test_an_answer_that_stalls_in_its_middle_is_late(server):
     with pytest.raises(ServingError) as caught:
         Client(server.url, "loud", timeout=1).translate("a")
     assert caught.value.code == "DEADLINE_EXCEEDED"
-    assert len(server.requests) <= 1  # on a stalled machine not even that
+    assert server.requests == [1]
 
 
 def test_what_requests_refuses_is_an_error():
