@@ -67,6 +67,20 @@ test("an engine's error is shown as text, and another sentence mends it", async 
   await failing;
 });
 
+test("a server that is gone is named, in place of the model", async () => {
+  const gone = Object.assign(new Error("no answer from models.json"), { name: "Unreachable" });
+  await mount({ ...(await createEngine()), models: () => Promise.reject(gone) });
+  expect(texts("[role=alert]")[0]).toMatch(/^The server of this page does not answer.*models\.json$/);
+});
+
+test("threads of models beside each other lie the same way", async () => {
+  await open("models=luong_local,bahdanau&tab=steps&text=A dog over the red water.");
+  const heights = () => all(".threads svg").map((svg) => svg.getAttribute("height"));
+  expect(heights()).toEqual(["170", "170"]); // two lines
+  await click(named(/^Katze .*continue/));
+  expect(heights()).toEqual(["186", "186"]); // columns, though the other's words would fit
+});
+
 test("threads: a word lights the words of the other side by weight", async () => {
   await open();
   const lit = () => all<SVGElement>(".word-box").map((box) => box.style.fill).filter(Boolean);

@@ -18,12 +18,13 @@ import {
   isOwn,
 } from "./state";
 import { TEXTS, TextContext, languageOf, useText } from "./text";
-import { useMedia } from "./ui";
+import { markScrolling, useMedia } from "./ui";
 import { Chooser } from "./views/chooser";
 import { Column } from "./views/column";
+import { Failed } from "./views/failed";
 import { headWeights } from "./views/heads";
 import { Panel } from "./views/panel";
-import type { Highlight } from "./views/threads";
+import { type Highlight, roomOfThreads } from "./views/threads";
 
 // Shown at first, as far as they are there.
 const FIRST = ["luong_local", "bahdanau"];
@@ -79,6 +80,8 @@ export function App(props: { engine: Engine }) {
     return () => removeEventListener("hashchange", onHash);
   }, [session]);
 
+  useEffect(() => markScrolling(document.body), []);
+
   useEffect(() => {
     const root = document.documentElement;
     root.lang = t.tag;
@@ -97,6 +100,14 @@ export function App(props: { engine: Engine }) {
   const weights = useMemo(
     () => (result && state.head && headWeights(result, ...state.head)) || undefined,
     [result, state.head],
+  );
+  // All threads lie the same way: that of the widest.
+  const room = Math.max(
+    0,
+    ...entries.map(({ info, run }) => {
+      const best = run?.result.translations[0];
+      return best && info.task === "translate" && info.attention !== "none" ? roomOfThreads(best, state.unit) : 0;
+    }),
   );
   return (
     <TextContext.Provider value={t}>
@@ -119,12 +130,7 @@ export function App(props: { engine: Engine }) {
           />
         )}
         {pictures && <Chooser picture={state.picture} own={own.current} pictures={pictures} onChange={onChange} />}
-        {session.error !== null && (
-          <div class="failure" role="alert">
-            <p>{t.failedList}</p>
-            <p class="quiet">{session.error}</p>
-          </div>
-        )}
+        {session.error !== null && <Failed what={t.failedList} error={session.error} />}
         {!session.entries && session.error === null && <p class="quiet">{t.loadingList}</p>}
         {session.entries && (
           <Presets state={state} names={[...session.entries.values()].map(({ info }) => info)} onChange={onChange} />
@@ -140,6 +146,7 @@ export function App(props: { engine: Engine }) {
                 state={state}
                 selected={selected}
                 dark={dark}
+                room={room}
                 onSelect={() => onChange({ selected: index })}
                 onRemove={() =>
                   onChange({

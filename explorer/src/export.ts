@@ -18,8 +18,38 @@ const PROPERTIES = [
   "text-anchor",
 ] as const;
 
-/** A drawing as an SVG file that looks as it does on the page. */
-export function svgOf(drawing: SVGSVGElement, background: string): string {
+/** An SVG file, and its size. */
+export interface Sheet {
+  svg: string;
+  width: number;
+  height: number;
+}
+
+/** Drawings below each other as one SVG file that looks as they do on the page. */
+export function sheetOf(drawings: SVGSVGElement[], background: string): Sheet {
+  const sheet = document.createElementNS(SVG, "svg");
+  const paper = sheet.appendChild(document.createElementNS(SVG, "rect"));
+  for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: background })) {
+    paper.setAttribute(name, value);
+  }
+  let [width, height] = [0, -GAP];
+  for (const drawing of drawings) {
+    const copy = sheet.appendChild(styled(drawing));
+    height += GAP;
+    copy.setAttribute("y", String(height));
+    const box = drawing.viewBox.baseVal;
+    height += box.height;
+    width = Math.max(width, box.width);
+  }
+  sheet.setAttribute("xmlns", SVG);
+  sheet.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  sheet.setAttribute("width", String(width));
+  sheet.setAttribute("height", String(height));
+  return { svg: new XMLSerializer().serializeToString(sheet), width, height };
+}
+
+/** A copy of a drawing that needs no style sheet. */
+function styled(drawing: SVGSVGElement): SVGSVGElement {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const originals = [drawing, ...drawing.querySelectorAll<SVGElement>("*")];
   const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
@@ -36,19 +66,14 @@ export function svgOf(drawing: SVGSVGElement, background: string): string {
     }
   });
   for (const hidden of copy.querySelectorAll("[x='-999']")) hidden.remove();
-  const paper = document.createElementNS(SVG, "rect");
-  for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: background })) {
-    paper.setAttribute(name, value);
-  }
-  copy.insertBefore(paper, copy.firstChild);
-  copy.setAttribute("xmlns", SVG);
-  return new XMLSerializer().serializeToString(copy);
+  return copy;
 }
 
 const SVG = "http://www.w3.org/2000/svg";
+const GAP = 24; // pixels between drawings
 
 /** An SVG file as a PNG of twice its size. */
-export async function pngOf(svg: string, width: number, height: number): Promise<Blob> {
+export async function pngOf({ svg, width, height }: Sheet): Promise<Blob> {
   const picture = new Image();
   const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   try {

@@ -2,21 +2,19 @@ import { render } from "preact";
 import { App } from "./app";
 import { createEngine } from "./engine";
 import "./style.css";
-import { TEXTS, languageOf } from "./text";
+import { TEXTS, TextContext, languageOf } from "./text";
+import { Failed } from "./views/failed";
 
 const root = document.getElementById("app")!;
+const t = TEXTS[languageOf(navigator.languages)];
 
 createEngine().then(
   (engine) => render(<App engine={engine} />, root),
-  (error: unknown) => render(<Failure error={error} />, root),
+  (error: Error) =>
+    render(
+      <TextContext.Provider value={t}>
+        <Failed what={t.failedList} error={error} />
+      </TextContext.Provider>,
+      root,
+    ),
 );
-
-function Failure(props: { error: unknown }) {
-  const t = TEXTS[languageOf(navigator.languages)];
-  return (
-    <main class="failure">
-      <p>{t.failedList}</p>
-      <p class="quiet">{String(props.error)}</p>
-    </main>
-  );
-}

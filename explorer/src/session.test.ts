@@ -166,7 +166,7 @@ test("a failed sentence is said once, and the next one is translated", async () 
   await settle();
   engine.calls[0]!.end(new Error("too long"));
   await settle();
-  expect(session.entries!.get("bahdanau")!.error).toBe("too long");
+  expect(session.entries!.get("bahdanau")!.error!.message).toBe("too long");
   expect(engine.calls).toHaveLength(1);
   session.follow({ ...STATE, models: ["bahdanau"], text: "b" });
   await settle();
@@ -179,7 +179,7 @@ test("a failed model is loaded again when asked to", async () => {
   engine.failing = true;
   session.follow({ ...STATE, models: ["bahdanau"] });
   await settle();
-  expect(session.entries!.get("bahdanau")).toMatchObject({ status: "failed", error: "disk full", done: 5, total: 10 });
+  expect(session.entries!.get("bahdanau")).toMatchObject({ status: "failed", error: { message: "disk full" }, done: 5, total: 10 });
   session.follow({ ...STATE, models: ["bahdanau"], text: "b" });
   await settle();
   expect(engine.loads).toHaveLength(1);
@@ -202,5 +202,5 @@ test("without a list of models there is an error", async () => {
   const other = new Session(engine, () => {});
   await other.start();
   expect(other.entries).toBeNull();
-  expect(other.error).toBe("no such file");
+  expect(other.error!.message).toBe("no such file");
 });

@@ -23,7 +23,7 @@ export interface Entry {
   done: number;
   total: number;
   /** Of loading or running. */
-  error: string | null;
+  error: Error | null;
   model: Model | null;
   run: Run | null;
   /** Ids to pieces, as far as they were seen in results. */
@@ -35,7 +35,7 @@ export interface Entry {
 export class Session {
   entries: Map<string, Entry> | null = null;
   /** Why there is no list of models. */
-  error: string | null = null;
+  error: Error | null = null;
   private state: State | null = null;
   private results = new Map<string, Result>();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -55,7 +55,7 @@ export class Session {
       const models = await this.engine.models();
       this.entries = new Map(models.map((info) => [info.name, entryOf(info)]));
     } catch (error) {
-      this.error = messageOf(error);
+      this.error = errorOf(error);
     } finally {
       this.changed();
     }
@@ -108,7 +108,7 @@ export class Session {
       });
       entry.status = "ready";
     } catch (error) {
-      Object.assign(entry, { status: "failed", error: messageOf(error) });
+      Object.assign(entry, { status: "failed", error: errorOf(error) });
     }
     this.changed();
     void this.run();
@@ -135,7 +135,7 @@ export class Session {
         entry.error = null;
       } catch (error) {
         if (!abort.signal.aborted) {
-          entry.error = messageOf(error);
+          entry.error = errorOf(error);
           this.failed.set(name, key);
         }
       }
@@ -229,6 +229,6 @@ function entryOf(info: ModelInfo): Entry {
   };
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

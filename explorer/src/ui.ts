@@ -20,6 +20,35 @@ export function useWidth<T extends HTMLElement>(usual: number): [RefObject<T | n
   return [ref, width];
 }
 
+/**
+ * Marks the boxes that scroll sideways with the sides at which their content goes on, where the
+ * style sheet fades it, and lets keys reach those without a control. Returns what ends it.
+ */
+export function markScrolling(root: HTMLElement): () => void {
+  const mark = () => {
+    for (const box of root.querySelectorAll<HTMLElement>(".scroll, .formula, .threads, .heads, .tabs")) {
+      const passed = Math.abs(box.scrollLeft); // negative from right to left
+      const rest = box.scrollWidth - box.clientWidth - passed;
+      const [start, end] = getComputedStyle(box).direction === "rtl" ? ["right", "left"] : ["left", "right"];
+      box.dataset.more = `${passed > 1 ? start : ""} ${rest > 1 ? end : ""}`;
+      if (box.querySelector("[tabindex], button")) continue;
+      if (passed + rest > 1) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
+  const observer = new MutationObserver(mark);
+  observer.observe(root, { subtree: true, childList: true, attributeFilter: ["width"] });
+  root.addEventListener("scroll", mark, { capture: true, passive: true });
+  addEventListener("resize", mark);
+  document.fonts?.addEventListener("loadingdone", mark);
+  return () => {
+    observer.disconnect();
+    root.removeEventListener("scroll", mark, { capture: true });
+    removeEventListener("resize", mark);
+    document.fonts?.removeEventListener("loadingdone", mark);
+  };
+}
+
 /** Whether a media query holds, as it changes. */
 export function useMedia(query: string): boolean {
   const list = useRef(typeof matchMedia === "function" ? matchMedia(query) : null);

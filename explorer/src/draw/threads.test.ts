@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bell, gaussian, layOut, short, thread } from "./threads";
+import { bell, gaussian, layOut, roomOf, short, thread } from "./threads";
 
 const measure = (text: string) => 8 * Array.from(text).length;
 const ltr = { source: false, target: false };
@@ -64,6 +64,13 @@ describe("where they don't", () => {
     expect(wide.width).toBeGreaterThan(150);
     expect(wide.source[0]!.box.x).toBeGreaterThanOrEqual(0);
   });
+});
+
+test("words that fit stand below each other where wider ones beside them do", () => {
+  const needed = roomOf(["Donaudampfschiff", "fährt"], target, measure);
+  expect(layOut(source, target, needed, measure, ltr, needed).across).toBe(true);
+  expect(layOut(source, target, needed - 1, measure, ltr).across).toBe(true);
+  expect(layOut(source, target, needed - 1, measure, ltr, needed).across).toBe(false);
 });
 
 test("no word at all", () => {

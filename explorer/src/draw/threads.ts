@@ -27,12 +27,27 @@ const LEAST = 72; // of threads between columns
 const LONGEST = 22; // characters of a word
 const PAD = 6;
 
+/** The width of two sentences as lines, in which `gap` pixels are between words. */
+function roomsOf(sentences: string[][], measure: (text: string) => number, gap: number): number[] {
+  return sentences.map((words) => words.reduce((sum, word) => sum + wide(word, measure) + gap, 2 * PAD - gap));
+}
+
+/** The width that two sentences need to be laid out as lines. */
+export function roomOf(source: string[], target: string[], measure: (text: string) => number): number {
+  return Math.max(...roomsOf([source, target], measure, GAP));
+}
+
+function wide(word: string, measure: (text: string) => number): number {
+  return Math.max(measure(short(word)), 8);
+}
+
 /**
- * Lays two sentences out: as lines below each other where both fit into the width,
+ * Lays two sentences out: as lines below each other where they fit into the width,
  * otherwise as columns beside each other.
  *
  * @param measure width of a text in pixels.
  * @param flipped which of them reads from right to left.
+ * @param needed more than `roomOf` them, so that they lie as wider ones beside them do.
  */
 export function layOut(
   source: string[],
@@ -40,20 +55,19 @@ export function layOut(
   width: number,
   measure: (text: string) => number,
   flipped: { source: boolean; target: boolean },
+  needed = roomOf(source, target, measure),
 ): Layout {
   const texts = [source, target].map((words) => words.map(short));
-  const widths = texts.map((words) => words.map((word) => Math.max(measure(word), 8)));
-  const room = (gap: number) =>
-    widths.map((row) => row.reduce((a, b) => a + b + gap, -gap) + 2 * PAD);
-  if (Math.max(...room(GAP)) <= width) {
+  const widths = texts.map((words) => words.map((word) => wide(word, measure)));
+  if (needed <= width) {
     const most = Math.max(source.length, target.length, 2) - 1;
-    const spare = (width - Math.max(...room(GAP))) / most;
+    const spare = (width - roomOf(source, target, measure)) / most;
     const gap = Math.min(WIDEST, GAP + spare);
-    const needed = room(gap);
+    const rooms = roomsOf(texts, measure, gap);
     const lines = [0, 1].map((k) => {
       const y = k === 0 ? 18 : 18 + DROP;
       const right = k === 0 ? flipped.source : flipped.target;
-      let x = (width - needed[k]!) / 2 + PAD;
+      let x = (width - rooms[k]!) / 2 + PAD;
       return texts[k]!.map((text, i) => {
         const wide = widths[k]![i]!;
         const middle = x + wide / 2;

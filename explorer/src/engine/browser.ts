@@ -107,9 +107,12 @@ export class BrowserEngine implements Engine {
       if ("result" in data) waiting.resolve(data.result);
       else waiting.reject(Object.assign(new Error(data.error.message), { name: data.error.name }));
     };
-    worker.onerror = (event) => {
+    worker.onerror = ({ message }) => {
+      // Without a message its script was not fetched: the next request starts another.
+      if (!message) this.worker = undefined;
+      const name = message ? "Error" : "Unreachable";
       for (const waiting of this.waiting.values()) {
-        waiting.reject(new Error(event.message || "the worker stopped"));
+        waiting.reject(Object.assign(new Error(message || "the worker's script is missing"), { name }));
       }
       this.waiting.clear();
     };

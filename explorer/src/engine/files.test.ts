@@ -58,6 +58,14 @@ test.each([
   expect(kept.size).toBe(0);
 });
 
+test.each([
+  ["before", () => { throw new TypeError("Failed to fetch"); }],
+  ["while", () => new Response(new ReadableStream({ pull: (body) => body.error(new TypeError("network error")) }))],
+])("a server that is gone %s it sends a file is told from other errors", async (_, answer) => {
+  browser(answer);
+  await expect(fetchListed(url, listed)).rejects.toMatchObject({ name: "Unreachable", message: expect.stringContaining(url) });
+});
+
 test("a window without a cache, or a full one, fetches all the same", async () => {
   browser(() => new Response(content));
   vi.stubGlobal("caches", undefined);

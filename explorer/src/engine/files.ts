@@ -11,6 +11,16 @@ export interface Listed {
   sha256: string;
 }
 
+/** What a request gives; where the network fails, an Error named "Unreachable". */
+export async function reached<T>(url: string | URL, request: Promise<T>): Promise<T> {
+  try {
+    return await request;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // it was aborted
+    throw Object.assign(new Error(`no answer from ${url}`), { name: "Unreachable" });
+  }
+}
+
 const CACHE = "zoo-explorer";
 
 /**
@@ -55,7 +65,7 @@ async function download(
   progress: (bytes: number) => void,
   signal?: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const response = await fetch(url, { signal });
+  const response = await reached(url, fetch(url, { signal }));
   if (!response.ok || !response.body) {
     throw new Error(`${url} cannot be fetched: ${response.status} ${response.statusText}`);
   }
@@ -63,7 +73,7 @@ async function download(
   const reader = response.body.getReader();
   let at = 0;
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reached(url, reader.read());
     if (done) break;
     if (at + value.length > size) {
       await reader.cancel();

@@ -1,6 +1,7 @@
 /** The engine whose models run in Python: `zoo explore` answers at api/. */
 
 import type { Models } from "./browser";
+import { reached } from "./files";
 import type { Engine, Model, ModelInfo, Options, Pictures, Pieces, Result } from "./types";
 
 /** What api/load answers. */
@@ -48,12 +49,14 @@ export class RemoteEngine implements Engine {
   /** A request with a file, or with JSON. An error has the server's message. */
   private async ask<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
     const file = body instanceof Blob;
-    const response = await fetch(new URL(path, this.base), {
+    const url = new URL(path, this.base);
+    const request = fetch(url, {
       method: "POST",
       headers: { "Content-Type": file ? body.type || "image/png" : "application/json" },
       body: file ? body : JSON.stringify(body),
       signal,
     });
+    const response = await reached(url, request);
     const type = response.headers.get("Content-Type") ?? "";
     if (!type.startsWith("application/json")) {
       throw new Error(`${path} cannot be fetched: ${response.status} ${response.statusText}`);

@@ -2,7 +2,7 @@
 
 import * as ort from "onnxruntime-web/wasm";
 
-import { fetchListed, gunzip, hex, type Listed } from "./files";
+import { fetchListed, gunzip, hex, type Listed, reached } from "./files";
 import { OnnxDecoder, type Graphs, type OnnxState } from "./onnx";
 import { Tokenizer } from "./tokenizer";
 import { Translator, type Settings } from "./translator";
@@ -72,18 +72,16 @@ async function load(
   const manifest: Manifest = JSON.parse(new TextDecoder().decode(content));
   let fetched = 0;
   const files: Record<string, Uint8Array> = {};
-  const ready = (runtime ??= loadRuntime(runtimeUrl));
+  const ready = (runtime ??= loadRuntime(runtimeUrl).catch((error) => {
+    runtime = undefined; // to be tried again
+    throw error;
+  }));
   for (const [file, entry] of Object.entries(manifest.files)) {
     const progress = (bytes: number) => send({ id, progress: fetched + bytes });
     files[file] = await fetchListed(new URL(file, url).href, entry, progress, signal);
     fetched += entry.bytes;
   }
-  try {
-    await ready;
-  } catch (error) {
-    runtime = undefined; // to be tried again
-    throw error;
-  }
+  await ready;
   signal.throwIfAborted();
   const tokenizer = new Tokenizer(files["vocabulary.spm"]);
   const decoder = await OnnxDecoder.load(manifest, files);
@@ -92,9 +90,9 @@ async function load(
 }
 
 async function loadRuntime(url: string): Promise<void> {
-  const response = await fetch(url);
+  const response = await reached(url, fetch(url));
   if (!response.ok) throw new Error(`${url} cannot be fetched: ${response.status}`);
-  const bytes = await gunzip(new Uint8Array(await response.arrayBuffer()));
+  const bytes = await gunzip(new Uint8Array(await reached(url, response.arrayBuffer())));
   if ((await hex(bytes)) !== __RUNTIME_SHA256__) {
     throw new Error(`${url} is not the file that belongs to this page`);
   }

@@ -36,6 +36,7 @@ export const de: Texts = {
   loadingShort: "Lädt …",
   failed: "Dieses Modell ließ sich nicht laden.",
   failedRun: "An dieser Eingabe ist das Modell gescheitert.",
+  unreachable: "Der Server dieser Seite antwortet nicht: Er wurde beendet, oder die Verbindung ist unterbrochen.",
   retry: "Noch einmal versuchen",
   waiting: "Arbeitet …",
   empty: "Schreiben Sie oben einen Satz.",
@@ -161,9 +162,9 @@ export const de: Texts = {
 
   explain: {
     threads:
-      "Jeder Faden verbindet ein übersetztes Wort mit den Wörtern der Quelle, auf die das Modell dabei geachtet hat; je breiter und dunkler, desto mehr. Zeigen Sie auf ein Wort, um nur seine Fäden zu sehen.",
+      "Jeder Faden verbindet ein übersetztes Wort mit den Wörtern der Quelle, auf die das Modell dabei geachtet hat; je breiter und kräftiger, desto mehr. Zeigen Sie auf ein Wort, um nur seine Fäden zu sehen.",
     heatmap:
-      "Eine Zeile ist ein übersetztes Wort, eine Spalte ein Wort der Quelle. Kräftige Zellen zeigen, wohin die Attention ging, wie in Abbildung 3 von Bahdanau et al.",
+      "Eine Zeile ist ein übersetztes Wort, eine Spalte ein Wort der Quelle. Je mehr eine Zelle hervorsticht, desto mehr Attention ging dorthin, wie in Abbildung 3 von Bahdanau et al.",
     local:
       "Lokale Attention sagt zuerst eine Stelle pₜ in der Quelle voraus und achtet dann nur auf ein Fenster darum. Die Kurve ist die Gauß-Glocke, die Wörter nahe pₜ bevorzugt, die Klammer das Fenster [pₜ − D, pₜ + D].",
     monotonic:

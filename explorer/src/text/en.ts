@@ -35,6 +35,7 @@ export const en = {
   loadingShort: "Loading …",
   failed: "This model could not be loaded.",
   failedRun: "The model failed on this input.",
+  unreachable: "The server of this page does not answer: it was stopped, or the connection is lost.",
   retry: "Try again",
   waiting: "Working …",
   empty: "Type a sentence above.",
@@ -161,9 +162,9 @@ export const en = {
 
   explain: {
     threads:
-      "Each thread joins a translated word to the source words that the model attended to while writing it; the wider and darker, the more. Point at a word to single out its threads.",
+      "Each thread joins a translated word to the source words that the model attended to while writing it; the wider and stronger, the more. Point at a word to single out its threads.",
     heatmap:
-      "A row is one translated word, a column one source word. Dark cells are where the attention went, as in figure 3 of Bahdanau et al.",
+      "A row is one translated word, a column one source word. The more a cell stands out, the more attention went there, as in figure 3 of Bahdanau et al.",
     local:
       "Local attention first predicts a position pₜ in the source and then attends to a window around it only. The curve is the Gaussian that favours words near pₜ, the bracket the window [pₜ − D, pₜ + D].",
     monotonic:

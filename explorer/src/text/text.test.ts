@@ -24,6 +24,10 @@ test.each(["de", "zh"] as const)("%s: every entry has a text of its own language
   }
 });
 
+test.each(["en", "de", "zh"] as const)("%s: what explains a drawing holds in dark colours as well", (language) => {
+  for (const [path, text] of leaves(TEXTS[language].explain)) expect(text, path).not.toMatch(/dark|dunk(el|l)|深/i);
+});
+
 test("a browser's first language that there is, or English", () => {
   expect(languageOf(["fr-CH", "de-CH", "en"])).toBe("de");
   expect(languageOf(["zh-Hant-TW"])).toBe("zh");

@@ -36,6 +36,7 @@ export const zh: Texts = {
   loadingShort: "正在加载……",
   failed: "无法加载此模型。",
   failedRun: "模型未能处理此输入。",
+  unreachable: "本页的服务器没有响应：它已停止，或连接已中断。",
   retry: "重试",
   waiting: "正在处理……",
   empty: "请在上方输入句子。",
@@ -156,8 +157,8 @@ export const zh: Texts = {
   savedJson: "用 `zoo plot --json 文件` 可画出此 JSON 文件。",
 
   explain: {
-    threads: "每条线把译文词与模型写它时所注意的原文词相连，越粗越深表示注意越多。指向一个词，只看它的连线。",
-    heatmap: "一行是一个译文词，一列是一个原文词。颜色深的格子是注意力所在，如 Bahdanau 等人的图 3。",
+    threads: "每条线把译文词与模型写它时所注意的原文词相连，越粗越醒目表示注意越多。指向一个词，只看它的连线。",
+    heatmap: "一行是一个译文词，一列是一个原文词。格子越醒目，注意力越多，如 Bahdanau 等人的图 3。",
     local:
       "局部注意力先预测原文中的位置 pₜ，然后只注意它周围的窗口。曲线是偏向 pₜ 附近词语的高斯函数，括号是窗口 [pₜ − D, pₜ + D]。",
     monotonic: "这种局部注意力假定两个句子平行：第 t 个词注意原文位置 t 周围的窗口。",

@@ -47,7 +47,7 @@ export function SourceBars(props: {
     <section class="source-bars" aria-label={props.title} ref={box}>
       <h3>{props.title}</h3>
       <div class="scroll">
-        <svg width={total} height={top + tall + foot} viewBox={`0 0 ${total} ${top + tall + foot}`} data-export="step">
+        <svg width={total} height={top + tall + foot} viewBox={`0 0 ${total} ${top + tall + foot}`} data-export>
           {step.focus !== null && (
             <Bell
               focus={step.focus}

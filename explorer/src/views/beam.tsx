@@ -135,7 +135,7 @@ function Tree(props: { name: string; result: Result }) {
           height={layout.height}
           viewBox={`0 0 ${layout.width} ${layout.height}`}
           onKeyDown={onKeyDown}
-          data-export="beam"
+          data-export
         >
           <g fill="none" aria-hidden="true">
             {layout.nodes.map(({ index, node, x, y }) => {

@@ -28,7 +28,6 @@ export function Caption(props: {
   /** Called with the row of a word that was chosen. */
   onChoose: (row: number) => void;
   onMove?: ((row: number, place: number, value: number) => void) | null;
-  export: string;
 }) {
   const t = useText();
   const { grid, highlight, onHighlight, pictures, onMove } = props;
@@ -53,7 +52,6 @@ export function Caption(props: {
         describe={describe}
         onMove={onMove && row >= 0 ? (at, value) => onMove(row, at, value) : null}
         width={Math.min(width, MOST)}
-        name={props.export}
       />
       <Words {...props} row={row} chosen={props.row} place={place} nameOf={name} />
       <p class="readout">{place !== null && looked(place)}</p>

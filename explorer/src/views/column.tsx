@@ -8,6 +8,7 @@ import type { State } from "../state";
 import { useText } from "../text";
 import { unbroken } from "../ui";
 import { Caption } from "./caption";
+import { Failed } from "./failed";
 import { Readings } from "./readings";
 import { type Highlight, Threads } from "./threads";
 
@@ -17,6 +18,8 @@ export function Column(props: {
   state: State;
   selected: boolean;
   dark: boolean;
+  /** The room that the widest threads of all columns need. */
+  room: number;
   /** Weights in place of the mean over heads. */
   weights?: number[][];
   highlight?: Highlight | null;
@@ -51,13 +54,7 @@ export function Column(props: {
       </header>
       {entry.status === "loading" && <Loading entry={entry} />}
       {entry.error !== null && (
-        <div class="failure" role="alert">
-          <p>{entry.status === "failed" ? t.failed : t.failedRun}</p>
-          <p class="quiet">{entry.error}</p>
-          <button type="button" onClick={props.onRetry}>
-            {t.retry}
-          </button>
-        </div>
+        <Failed what={entry.status === "failed" ? t.failed : t.failedRun} error={entry.error} onRetry={props.onRetry} />
       )}
       {run && best && (
         <>
@@ -98,7 +95,6 @@ export function Column(props: {
               onHighlight={props.onHighlight ?? setOwn}
               row={-1}
               onChoose={(row) => props.onStep(grid.rowSpans[row]![0])}
-              export="caption"
             />
           ) : info.attention === "none" ? (
             <p class="quiet">{t.noAttention}</p>
@@ -108,6 +104,7 @@ export function Column(props: {
               grid={grid}
               text={run.source}
               dark={props.dark}
+              room={props.room}
               highlight={props.onHighlight ? (props.highlight ?? null) : own}
               onHighlight={props.onHighlight ?? setOwn}
               onChoose={(row) => props.onStep(grid.rowSpans[row]![0])}

@@ -41,7 +41,7 @@ export function Diagram(props: {
         width="340"
         height="262"
         viewBox="0 0 340 262"
-        data-export="diagram"
+        data-export
       >
         <defs>
           <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="5" markerHeight="5" orient="auto">

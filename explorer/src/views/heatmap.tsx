@@ -104,7 +104,7 @@ export function Heatmap(props: {
             setPointed(null);
             props.onHighlight(null);
           }}
-          data-export="heatmap"
+          data-export
         >
           <g role="row">
             <text role="columnheader" class="sr-head" x="-999" y="0">

@@ -27,24 +27,12 @@ export function Formula(props: { latex: string }) {
         strict: "ignore",
         maxExpand: 100,
       });
-      fit();
-      void document.fonts?.ready.then(fit);
     };
-    // What is wider than its room is scrolled, by keys too.
-    const fit = () => {
-      const box = ref.current;
-      if (!current || !box) return;
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-    };
-    const observer = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(fit);
-    if (ref.current) observer?.observe(ref.current);
     load().then(show).catch(() => {
       if (current && ref.current) ref.current.textContent = props.latex;
     });
     return () => {
       current = false;
-      observer?.disconnect();
     };
   }, [props.latex]);
   return <span class="formula" ref={ref} data-latex={props.latex} />;

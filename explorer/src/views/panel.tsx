@@ -3,7 +3,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { ModelInfo, Pictures } from "../engine/types";
 import { gridOf, moveWeight, unitOf } from "../draw/words";
-import { download, jsonOf, pngOf, svgOf } from "../export";
+import { download, jsonOf, pngOf, sheetOf } from "../export";
 import type { Entry, Run } from "../session";
 import { type Edits, NO_EDITS, type State, TABS, placeOf } from "../state";
 import { useText } from "../text";
@@ -180,7 +180,6 @@ function Pictured(props: PanelProps & { run: Run; pictures: Pictures; edits: Edi
           row={row}
           onChoose={choose}
           onMove={move}
-          export="picture"
         />
         <p class="quiet hint">{[t.placeHint, t.placeEdit].join(t.space)}</p>
         <h3>{t.film}</h3>
@@ -297,7 +296,6 @@ function topicsOf(info: ModelInfo) {
 /** The link to this state, and files to keep. */
 function Share(props: PanelProps) {
   const t = useText();
-  const here = useRef<HTMLDivElement>(null);
   const [message, setMessage] = useState("");
   const { info, run } = props.entry;
   const best = run?.result.translations[0];
@@ -313,26 +311,20 @@ function Share(props: PanelProps) {
       say(location.href); // browsers refuse on pages without TLS, localhost aside
     }
   };
-  const picture = async (drawing: SVGSVGElement, format: "svg" | "png") => {
-    const svg = svgOf(drawing, getComputedStyle(document.body).backgroundColor);
-    const name = `${info.name}_${drawing.dataset.export}.${format}`;
-    if (format === "svg") return download(svg, name, "image/svg+xml");
-    const { width, height } = drawing.viewBox.baseVal;
-    download(await pngOf(svg, width, height), name, "image/png");
-  };
   const drawings = () => [
-    ...(here.current?.closest(".panel")?.querySelectorAll<SVGSVGElement>("svg[data-export]") ?? []),
-    ...document.querySelectorAll<SVGSVGElement>(".column.selected svg[data-export]"),
+    ...document.querySelectorAll<SVGSVGElement>(".column.selected svg[data-export], .panel svg[data-export]"),
   ];
   const save = async (format: "svg" | "png") => {
     try {
-      for (const drawing of drawings()) await picture(drawing, format);
+      const sheet = sheetOf(drawings(), getComputedStyle(document.body).backgroundColor);
+      const content = format === "svg" ? sheet.svg : await pngOf(sheet);
+      download(content, `${info.name}_${props.state.tab}.${format}`, "image/svg+xml");
     } catch (error) {
       say(String(error));
     }
   };
   return (
-    <div class="share" ref={here} role="group" aria-label={t.share}>
+    <div class="share" role="group" aria-label={t.share}>
       <button type="button" onClick={() => void copy()}>
         {t.copyLink}
       </button>

@@ -28,7 +28,6 @@ export function Picture(props: {
   onMove?: ((place: number, value: number) => void) | null;
   /** Width in pixels of the drawing. */
   width: number;
-  name: string;
 }) {
   const { weights, grid, onPlace, onMove } = props;
   const [rows, columns] = grid;
@@ -70,7 +69,7 @@ export function Picture(props: {
       viewBox={`0 0 ${width} ${height}`}
       onKeyDown={onKeyDown}
       onMouseLeave={() => onPlace(null)}
-      data-export={props.name}
+      data-export
     >
       <image href={props.picture} width={width} height={height} preserveAspectRatio="none" aria-hidden="true" />
       {Array.from({ length: rows }, (_, row) => (

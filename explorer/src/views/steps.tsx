@@ -124,7 +124,6 @@ function StepPicture(props: {
         describe={describe}
         onMove={props.onMove}
         width={Math.min(width, 320)}
-        name="step"
       />
       <p class="readout">{place !== null && describe(place)}</p>
       <p class="quiet hint">{t.placeEdit}</p>

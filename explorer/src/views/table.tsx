@@ -18,7 +18,7 @@ export function WeightTable(props: {
     <details class="as-table" onToggle={(event) => setOpen((event.target as HTMLDetailsElement).open)}>
       <summary>{t.asTable}</summary>
       {open && (
-        <div class="scroll" tabIndex={0} role="region" aria-label={t.asTable}>
+        <div class="scroll" role="region" aria-label={t.asTable}>
           <table>
             <caption>{props.caption}</caption>
             <thead>

@@ -2,8 +2,10 @@
 
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { colour, ink } from "../draw/colour";
-import { type Word, layOut, thread } from "../draw/threads";
-import { type Grid, rightToLeft } from "../draw/words";
+import { type Word, layOut, roomOf, thread } from "../draw/threads";
+import { type Grid, gridOf, rightToLeft, unitOf } from "../draw/words";
+import type { Translation } from "../engine/types";
+import type { Unit } from "../state";
 import { useText } from "../text";
 import { measurer, moved, percent, useWidth } from "../ui";
 
@@ -15,6 +17,13 @@ export interface Highlight {
 
 const FAINTEST = 0.03; // the weight from which a thread is drawn
 const SIZE = 15;
+const SMALL = 11; // of the figures
+
+/** The width that a record's threads need to lie below each other. */
+export function roomOfThreads(record: Translation, unit: Unit): number {
+  const { columns, rows } = gridOf(record, unitOf(record, unit), []);
+  return roomOf(columns, rows, measurer(SIZE));
+}
 
 export function Threads(props: {
   name: string;
@@ -22,6 +31,8 @@ export function Threads(props: {
   /** The sentence, whose direction is that of the source's words. */
   text: string;
   dark: boolean;
+  /** The room that the widest of the threads beside each other needs. */
+  room: number;
   highlight: Highlight | null;
   onHighlight: (highlight: Highlight | null) => void;
   /** Called with the row of a translated word that was clicked. */
@@ -34,8 +45,8 @@ export function Threads(props: {
   const measure = useMemo(() => measurer(SIZE), []);
   const flipped = { source: rightToLeft(props.text.split(/\s+/)), target: rightToLeft(grid.rows) };
   const layout = useMemo(
-    () => layOut(grid.columns, grid.rows, width, measure, flipped),
-    [grid, width, measure, flipped.source],
+    () => layOut(grid.columns, grid.rows, width, measure, flipped, props.room),
+    [grid, width, measure, flipped.source, props.room],
   );
   const weight = (row: number, column: number) => grid.weights[row]?.[column] ?? 0;
   const near = (row: number, column: number) =>
@@ -125,7 +136,7 @@ export function Threads(props: {
         width={layout.width}
         height={layout.height}
         viewBox={`0 0 ${layout.width} ${layout.height}`}
-        data-export="threads"
+        data-export
       >
         <g aria-hidden="true" fill="none" stroke-linecap="round">
           {threads.map(({ row, column, w, near }) => (
@@ -151,20 +162,21 @@ export function Threads(props: {
   );
 }
 
-/** The number beside a lit word. */
+/** The number beside a lit word, on a ground that hides the threads below it. */
 function Weight(props: { word: Word; side: Highlight["side"]; across: boolean; weight: number }) {
   const { word, side, across } = props;
+  const text = percent(props.weight);
+  const width = measurer(SMALL)(text) + 4;
   const [x, y] = word.end;
+  const left = across ? x - width / 2 : side === "source" ? x + 2 : x - 2 - width;
+  const line = across ? y + (side === "source" ? 10 : -4) : y + 4;
   return (
-    <text
-      class="weight"
-      aria-hidden="true"
-      x={across ? x : x + (side === "source" ? 4 : -4)}
-      y={across ? y + (side === "source" ? 10 : -4) : y + 4}
-      text-anchor={across ? "middle" : side === "source" ? "start" : "end"}
-    >
-      {percent(props.weight)}
-    </text>
+    <g class="weight" aria-hidden="true">
+      <rect x={left} y={line - SMALL} width={width} height={SMALL + 4} />
+      <text x={left + width / 2} y={line} text-anchor="middle">
+        {text}
+      </text>
+    </g>
   );
 }
 

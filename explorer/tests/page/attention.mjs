@@ -52,6 +52,13 @@ check("2 threads light up in both directions, by pointer and by keys", async (vi
   await word("target", 1).hover();
   assert.ok((await lit("source")) > 0);
   assert.match(await page.locator(".threads .weight").first().textContent(), /^\d+ %$/);
+  const covered = await page.$$eval(".threads .weight", (all) =>
+    all.map(({ firstChild, lastChild }) => {
+      const [ground, text] = [firstChild, lastChild].map((one) => one.getBoundingClientRect());
+      return ground.left <= text.left && ground.right >= text.right && getComputedStyle(firstChild).fill;
+    }),
+  );
+  assert.deepEqual([...new Set(covered)], ["rgb(255, 255, 255)"]); // no thread crosses a figure
   await word("source", 2).hover();
   assert.ok((await lit("target")) > 0);
   assert.equal(await lit("source"), 0);

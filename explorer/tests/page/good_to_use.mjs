@@ -53,6 +53,13 @@ check("a phone of 360 pixels: nothing sticks out", async (visit) => {
     const page = await visit(`${LOCAL},bahdanau&tab=${tab}&edit.luong_local=w2`, PHONE);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 360, `${tab}: ${wide}`);
+    // What is cut at the edge fades there, until it is scrolled to its end.
+    for (const cut of { steps: [".formula"], beam: [".tree .scroll"] }[tab] ?? []) {
+      await page.waitForSelector(`${cut}[data-more~=right]`);
+      await page.$$eval(cut, (boxes) => boxes.forEach((box) => (box.scrollLeft = box.scrollWidth)));
+      await page.waitForSelector(`${cut}[data-more~=left]`);
+      assert.equal(await page.locator(`${cut}[data-more~=right]`).count(), 0);
+    }
     if (tab !== "beam") await page.context().close();
   }
 });
@@ -130,6 +137,26 @@ check("the page is there before a model's files are", async (visit, { folder }) 
     assert.notEqual((await translations(page))[0], "");
   } finally {
     answer();
+    server.close();
+  }
+});
+
+check("a page whose server is gone says so, and goes on when it is back", async (visit, { folder }) => {
+  if (!existsSync(join(folder, "models.json"))) return;
+  const { address, server } = await serve(folder);
+  try {
+    const page = await visit(LOCAL, { at: address, gone: true });
+    const { port } = server.address();
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+    await page.getByLabel("Add a model").selectOption("bahdanau");
+    await page.getByRole("alert").waitFor();
+    assert.match(await page.getByRole("alert").textContent(), /^The server of this page does not answer/);
+    await new Promise((listening) => server.listen(port, "127.0.0.1", listening));
+    await page.getByRole("button", { name: "Try again" }).click();
+    await settled(page);
+    assert.equal((await translations(page)).length, 2);
+  } finally {
     server.close();
   }
 });

@@ -24,16 +24,17 @@ check("6 the address has the whole state", async (visit) => {
 
 check("6 pictures and records to keep", async (visit, { downloads }) => {
   const page = await visit(LOCAL);
-  const [svg] = await saved(page, "SVG", 2, downloads);
+  const svg = await saved(page, "SVG", downloads);
   const text = await readFile(svg, "utf8");
   assert.match(text, /^<svg [^>]*xmlns="http:\/\/www.w3.org\/2000\/svg"/);
   assert.doesNotMatch(text, / (class|style|tabindex|role)=/);
   assert.match(text, /fill="rgb\(/);
-  const [png] = await saved(page, "PNG", 2, downloads);
+  assert.equal(text.match(/<svg /g).length, 3); // threads and heatmap, on one sheet
+  const png = await saved(page, "PNG", downloads);
   const bytes = await readFile(png);
   assert.equal(bytes.subarray(1, 4).toString(), "PNG");
   assert.ok(bytes.readUInt32BE(16) > 400);
-  const [json] = await saved(page, "JSON", 1, downloads);
+  const json = await saved(page, "JSON", downloads);
   const record = JSON.parse(await readFile(json, "utf8"));
   assert.equal(record.alignment.length, record.tokens.length);
   assert.equal([record.text].toString(), (await translations(page))[0]);

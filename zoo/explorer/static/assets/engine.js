@@ -1,1 +1,1 @@
-export{t as createEngine}from"./engine-Qp03omIl.js";
+export{t as createEngine}from"./engine-CenGrt71.js";
