@@ -92,19 +92,6 @@ def module(name, *arguments, python=sys.executable, **options):
     return [str(python), "-m", f"tools.bench.{name}", *arguments, *flags]
 
 
-def run_under(backend, name, **options):
-    """Runs a module of `tools.bench` under a backend. Returns the object it prints."""
-    done = subprocess.run(
-        module(name, **options),
-        cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": backend},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return last_object(done.stdout)
-
-
 def execute(command, environment, log, cores):
     """Runs a command in `ROOT` on `cores` cores, with its output in a file. Returns the
     output.

@@ -50,13 +50,9 @@ def test_the_first_of_repeated_calls_is_told_apart():
     assert result == "c" and first > 0 and len(seconds) == 2
 
 
-def test_a_module_runs_under_a_backend(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    command = core.module("changes", change="name", steps=3)
-    assert command[1:] == ["-m", "tools.bench.changes", "--change=name", "--steps=3"]
-    code = "import json, os; print(json.dumps(dict(os.environ)))"
-    monkeypatch.setattr(core, "module", lambda name: [sys.executable, "-c", code])
-    assert core.run_under("jax", "changes")["KERAS_BACKEND"] == "jax"
+def test_the_command_of_a_module():
+    command = core.module("train", model="name", steps=3)
+    assert command[1:] == ["-m", "tools.bench.train", "--model=name", "--steps=3"]
 
 
 def test_what_fails_is_told_and_the_rest_is_metered(tmp_path, monkeypatch, capsys):
