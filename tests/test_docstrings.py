@@ -16,10 +16,8 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(zoo.__path__, "zoo.")
     if not module.name.endswith("__main__")
 )
-# Module -> the package without which it cannot be imported, of an extra that has an
-# environment of its own.
-NEEDS = dict.fromkeys(("zoo.servers.kserve", "zoo.servers.kserve_models"), "kserve")
-NEEDS["zoo.servers.ray_app"] = "fastapi"  # of ray[serve]
+# Module -> the package of an extra without which it cannot be imported.
+NEEDS = {"zoo.servers.ray_app": "fastapi"}  # of ray[serve]
 
 
 class Checker(doctest.OutputChecker):

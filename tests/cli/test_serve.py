@@ -19,10 +19,10 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def fake_server(folder, name):
+def fake_server(folder, name, script='echo started "$@"'):
     """A program that prints its arguments."""
     path = folder / name
-    path.write_text('#!/bin/sh\necho started "$@"\n')
+    path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
 
 
@@ -37,7 +37,7 @@ def serve(version, *names, programs, arguments=()):
     """`zoo serve` in a process that has nothing but `programs` on its PATH."""
     pytest.importorskip("tensorflow_serving", reason="models.config needs it")
     bin_folder = version.parent / "bin"
-    bin_folder.mkdir()
+    bin_folder.mkdir(exist_ok=True)
     for program in programs:
         fake_server(bin_folder, program)
     return subprocess.run(
@@ -67,9 +67,21 @@ def test_serve_prints_dockers_command(version):
     assert " mine:1 " in printed and "_intra_op_parallelism=0" in printed
 
 
-def test_serve_with_neither_says_how_to_get_one(version):
-    done = serve(version, "made", programs=[])
+@pytest.mark.parametrize("docker", [False, True])
+def test_without_its_server_the_error_names_the_other(version, docker, monkeypatch):
+    """Docker may be there without a daemon, which its every command but one needs."""
+    if docker:
+        (version.parent / "bin").mkdir()
+        fake_server(version.parent / "bin", "docker", "exit 1")
+    arguments = ["--engine", "tensorflow"]
+    done = serve(version, "made", programs=[], arguments=arguments)
     assert done.returncode == 1 and "docs.docker.com" in done.stderr
+    assert ("docker without a running daemon" in done.stderr) == docker
+    assert "`--engine ray` needs neither" in done.stderr
+    assert not (version / "models.config").exists()
+    done = serve(version, "made", programs=[], arguments=["--no-start"])
+    assert "serving by Ray Serve" in done.stderr
+    assert ("docker without a running daemon" in done.stderr) == docker
     assert not (version / "models.config").exists()
 
 
@@ -153,45 +165,64 @@ def test_serve_stops_where_an_export_fails(version, preset, monkeypatch):
     assert not (version / "models.config").exists()
 
 
-# === KServe's server ===
+# === Ray's server ===
 
 
 @pytest.fixture
-def kserve(monkeypatch):
-    """kserve is here; gives the commands that replace this process."""
+def ray(monkeypatch):
+    """Ray is here; gives the commands that replace this process."""
     found, started = importlib.util.find_spec, []
-
-    def find_spec(name, *given):
-        return name if name == "kserve" else found(name, *given)
-
-    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    packages = ("ray", "fastapi", "uvicorn", "grpc")
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *given: name if name in packages else found(name, *given),
+    )
     monkeypatch.setattr("os.execvp", lambda program, command: started.append(command))
     return started
 
 
-def test_kserve_starts_with_what_is_exported(version, kserve, capsys):
-    options = ["--folder", str(version), "--engine", "kserve", "--port", "9"]
+def test_ray_starts_with_what_is_exported(version, ray, capsys):
+    options = ["--folder", str(version), "--engine", "ray", "--port", "9"]
     assert main(["serve", "made", *options, "--no-batching"]) == 0
-    [command] = kserve
-    assert command[1:4] == ["-m", "zoo.servers.kserve", f"made={version}/made"]
-    assert command[4:] == [
-        *("--port", "9", "--rest-port", "8501", "--threads", "1", "--batch-size", "1")
-    ]
+    [command] = ray
+    assert command[1:4] == ["-m", "zoo.servers.ray", f"made={version}/made"]
+    chosen = "--threads 1 --port 9 --rest-port 8501 --batch-size 1"
+    assert command[4:] == chosen.split()
     assert capsys.readouterr().out.split() == command
     assert [path.name for path in version.iterdir()] == ["made"]  # no server's files
     assert main(["serve", "made", *options, "--no-start"]) == 0
-    assert len(kserve) == 1
+    assert len(ray) == 1
 
 
-def test_kserve_serves_other_tasks_as_savedmodels(kserve, tmp_path, capsys):
-    options = ["--engine", "kserve", "--folder", str(tmp_path)]
-    assert main(["serve", "birnn", *options]) == 2
+def test_ray_starts_with_its_options(version, ray):
+    """They choose it, too."""
+    options = ["--folder", str(version), "--host", "0.0.0.0"]
+    assert main(["serve", "made", *options, "--max-replicas", "3"]) == 0
+    assert main(["serve", "made", *options, "--replicas", "2"]) == 0
+    for command, name, count in zip(
+        ray, ("--max-replicas", "--replicas"), "32", strict=True
+    ):
+        given = dict(zip(command[4::2], command[5::2], strict=True))
+        assert given[name] == count and given["--host"] == "0.0.0.0"
+        assert len(given) == 5
+
+
+def test_ray_serves_other_tasks_as_savedmodels(ray, tmp_path, capsys, monkeypatch):
+    options = ["--engine", "ray", "--folder", str(tmp_path)]
+    assert main(["serve", "birnn", *options, "--format", "onnx"]) == 2
     assert "--format savedmodel; received birnn" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir()) and not kserve
+    assert not list(tmp_path.iterdir()) and not ray
+    calls = []
+    monkeypatch.setattr(
+        "zoo.cli.serve.export_preset", lambda *given: calls.append(given)
+    )
+    assert main(["serve", "birnn", "luong_local", *options]) == 0
+    assert [name for name, *_ in calls] == ["birnn", "luong_local"] and len(ray) == 1
 
 
 @pytest.mark.parametrize("form", ["onnx", "savedmodel"])
-def test_kserve_exports_what_is_missing(preset, kserve, form, tmp_path, monkeypatch):
+def test_ray_exports_what_is_missing(preset, ray, form, tmp_path, monkeypatch):
     calls = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
@@ -201,15 +232,15 @@ def test_kserve_exports_what_is_missing(preset, kserve, form, tmp_path, monkeypa
         "zoo.cli.serve.export_preset", lambda *given: calls.append(given)
     )
     choice = ["--format", form] if form == "savedmodel" else []
-    assert main(["serve", str(preset), "--engine", "kserve", *choice]) == 0
+    assert main(["serve", str(preset), "--engine", "ray", *choice]) == 0
     folder = {"onnx": "exports/onnx", "savedmodel": "exports"}[form]
     # Without the warm-up requests, for which there may be no package.
     assert calls == [(str(preset), folder, *[False] * (form == "savedmodel"))]
-    assert f"tiny_tagger={tmp_path}/{folder}/tiny_tagger" in kserve[0]
+    assert f"tiny_tagger={tmp_path}/{folder}/tiny_tagger" in ray[0]
 
 
 def test_an_onnx_export_of_another_preset_is_replaced(
-    version, preset, kserve, monkeypatch
+    version, preset, ray, monkeypatch
 ):
     calls = []
     monkeypatch.setattr(
@@ -218,7 +249,7 @@ def test_an_onnx_export_of_another_preset_is_replaced(
     exported = version / "tiny_tagger" / "1"
     exported.mkdir(parents=True)
     described = {"task": "translate", "settings": {}, "graphs": {}}
-    options = ["serve", str(preset), "--engine", "kserve", "--folder", str(version)]
+    options = ["serve", str(preset), "--engine", "ray", "--folder", str(version)]
     for found, count in ((digest(preset), 0), ("another", 1)):
         (exported / "manifest.json").unlink(missing_ok=True)
         (exported / "large").touch()
@@ -228,70 +259,39 @@ def test_an_onnx_export_of_another_preset_is_replaced(
         assert len(calls) == count
 
 
-def test_only_what_a_server_takes_is_a_format(capsys):
-    assert main(["serve", "made", "--format", "litert"]) == 2
-    assert "choose from savedmodel, onnx" in capsys.readouterr().err.replace("'", "")
-
-
-def test_ray_starts_with_its_options(version, monkeypatch):
-    found, started = importlib.util.find_spec, []
-    packages = ("ray", "fastapi", "uvicorn", "grpc")
+def test_without_ray_the_error_names_the_extra(version, monkeypatch, capsys):
+    found = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,
         "find_spec",
-        lambda name, *given: name if name in packages else found(name, *given),
+        lambda name, *given: None if name == "ray" else found(name, *given),
     )
-    monkeypatch.setattr("os.execvp", lambda program, command: started.append(command))
-    options = ["--folder", str(version), "--engine", "ray", "--host", "0.0.0.0"]
-    assert main(["serve", "made", *options, "--max-replicas", "3"]) == 0
-    assert main(["serve", "made", *options, "--replicas", "2"]) == 0
-    ports = ["--port", "8500", "--rest-port", "8501", "--threads", "1"]
-    for command, replicas in zip(
-        started, (["--max-replicas", "3"], ["--replicas", "2"]), strict=True
-    ):
-        assert command[1:4] == ["-m", "zoo.servers.ray", f"made={version}/made"]
-        chosen = command[4:]
-        host = chosen.index("--host")
-        assert chosen[host : host + 2] == ["--host", "0.0.0.0"]
-        del chosen[host : host + 2]
-        assert chosen == [*ports, *replicas]
+    options = ["serve", "made", "--folder", str(version), "--engine", "ray"]
+    assert main(options) == 1
+    assert 'pip install "attention-zoo[ray]"' in capsys.readouterr().err
+    assert main([*options, "--dry-run"]) == 0
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--engine", "tensorflow", "--host", "a"], "--host goes with --engine ray"),
+        (["--engine", "ray", "--image", "mine:1"], "--image goes with --engine ten"),
+        (["--host", "a", "--image", "b"], "goes with --engine"),
+        (["--engine", "ray", "--intra-op-threads", "0"], "goes with --engine ten"),
         (
-            ["--engine", "kserve", "--replicas", "2"],
-            "--replicas goes with --engine ray",
-        ),
-        (["--host", "0.0.0.0"], "--host goes with --engine ray, received --engine ten"),
-        (
-            ["--engine", "ray", "--replicas", "2", "--max-replicas", "3"],
-            "Received: replicas=2, min_replicas=None, max_replicas=3",
-        ),
-        (["--engine", "ray", "--min-replicas", "2"], "Received: replicas=None, min_"),
-        (["--format", "onnx"], "--engine tensorflow serves the formats savedmodel"),
-        (["--engine", "kserve", "--image", "mine:1"], "--image goes with --engine"),
-        (["--engine", "kserve", "--intra-op-threads", "0"], "goes with --engine"),
-        (
-            ["--engine", "kserve", "--allowed-batch-sizes", "8"],
+            ["--engine", "ray", "--allowed-batch-sizes", "8"],
             "--allowed-batch-sizes goes with --engine tensorflow, received",
         ),
+        (
+            ["--replicas", "2", "--max-replicas", "3"],
+            "Received: replicas=2, min_replicas=None, max_replicas=3",
+        ),
+        (["--min-replicas", "2"], "Received: replicas=None, min_"),
+        (["--engine", "tensorflow", "--format", "onnx"], "--format savedmodel alone"),
+        (["--format", "litert"], "invalid choice"),
     ],
 )
-def test_options_of_the_other_engine(version, options, message, kserve, capsys):
+def test_options_of_the_other_engine(version, options, message, ray, capsys):
     assert main(["serve", "made", "--folder", str(version), *options]) == 2
-    assert message in capsys.readouterr().err and not kserve
-
-
-def test_without_kserve_the_error_names_the_extra(version, monkeypatch, capsys):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *given: None if name == "kserve" else found(name, *given),
-    )
-    options = ["serve", "made", "--folder", str(version), "--engine", "kserve"]
-    assert main(options) == 1
-    assert 'pip install "attention-zoo[kserve]"' in capsys.readouterr().err
-    assert main([*options, "--dry-run"]) == 0
+    assert message in capsys.readouterr().err and not ray

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.runtime.conftest import export  # noqa: F401
-from tests.servers.process import serving
 from zoo.runtime import onnx
 from zoo.servers.batching import Batcher
 from zoo.servers.models import ServedModel
@@ -77,9 +76,3 @@ def exported(export):  # noqa: F811
 @pytest.fixture(scope="module")
 def translator(exported):
     return onnx.load(exported)
-
-
-@pytest.fixture(scope="module")
-def server(exported, tmp_path_factory):
-    with serving(exported, tmp_path_factory.mktemp("served")) as server:
-        yield server

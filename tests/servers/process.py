@@ -1,5 +1,5 @@
-"""The real servers in processes of their own, in an environment that has what they
-need: that of `ZOO_KSERVE_PYTHON` or `ZOO_RAY_PYTHON`, or this."""
+"""Ray's server in a process of its own, in an environment that has what it needs:
+that of `ZOO_RAY_PYTHON`, or this."""
 
 import contextlib
 import importlib.util
@@ -20,27 +20,16 @@ from zoo.run.captions import draw_tests
 from zoo.serving import Client, ServingError
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"kserve": ("kserve",), "ray": ("ray", "fastapi", "uvicorn")}
-
-
-def python(engine):
-    """The Python that runs a server, or None."""
-    here = all(map(importlib.util.find_spec, PACKAGES[engine]))
-    return os.environ.get(f"ZOO_{engine.upper()}_PYTHON") or (here and sys.executable)
-
-
-def marks(engine):
-    name = f"ZOO_{engine.upper()}_PYTHON"
-    reason = f"{engine} is not here, and {name} names no other Python"
-    return [pytest.mark.long, pytest.mark.skipif(not python(engine), reason=reason)]
+HERE = all(map(importlib.util.find_spec, ("ray", "fastapi", "uvicorn")))
+PYTHON = os.environ.get("ZOO_RAY_PYTHON") or (HERE and sys.executable)
+REASON = "Ray is not here, and ZOO_RAY_PYTHON names no other Python"
+MARKS = [pytest.mark.long, pytest.mark.skipif(not PYTHON, reason=REASON)]
 
 
 class Server:
     """The server in a process of its own."""
 
-    def __init__(
-        self, folder, *options, engine="kserve", command=None, name="luong_local"
-    ):
+    def __init__(self, folder, *options, command=None, name="luong_local"):
         self.folder, self.name = folder / name, name
         with contextlib.ExitStack() as stack:
             sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in "ab"]
@@ -49,8 +38,7 @@ class Server:
         if command:
             command = command(port, rest_port)
         else:
-            command = [python(engine), "-m", f"zoo.servers.{engine}"]
-            command += [f"{name}={self.folder}"]
+            command = [PYTHON, "-m", "zoo.servers.ray", f"{name}={self.folder}"]
             command += ["--port", str(port), "--rest-port", str(rest_port), *options]
         self.log = folder / "log"
         with open(self.log, "wb") as log:
@@ -106,15 +94,6 @@ def serving(exported, folder, *options, name="luong_local", **choice):
     assert code in (0, -signal.SIGTERM) or "command" in choice
 
 
-def ask_by_grpc(server, *arguments):
-    """Runs `open_inference.py` against a KServe server and returns what it printed."""
-    script = Path(__file__).with_name("open_inference.py")
-    command = [python("kserve"), script, server.address, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def captions_of(client, task):
     """Asks a captioner's server for what the task tells; captions, and an image."""
     images = draw_tests("scenes", range(3))
@@ -134,7 +113,8 @@ def captions_of(client, task):
 
 
 def still_there(server):
-    assert server.client().translate("A dog runs.") == "Ein Hund rennt."
+    for grpc in (False, True):
+        assert server.client(grpc).translate("A dog runs.") == "Ein Hund rennt."
 
 
 def descendants(pid):

@@ -13,33 +13,30 @@ import numpy as np
 import pytest
 
 from tests.servers.process import (
+    MARKS,
     PREDICT,
+    PYTHON,
     ROOT,
     SLOW,
     captions_of,
     descendants,
     hostile_bodies,
     hostile_connections,
-    marks,
-    python,
     serving,
+    still_there,
 )
 from zoo.servers.ray import ENVIRONMENT
 from zoo.serving import ServingError
 
-pytestmark = marks("ray")
+pytestmark = MARKS
 TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
 GERMAN = "Ein Hund rennt."
 BOTH = pytest.mark.parametrize("grpc", [False, True], ids=["REST", "gRPC"])
 
 
-def start(exported, folder, *options):
-    return serving(exported, folder, *options, engine="ray")
-
-
 @pytest.fixture(scope="module")
 def server(exported, tmp_path_factory):
-    with start(exported, tmp_path_factory.mktemp("served")) as server:
+    with serving(exported, tmp_path_factory.mktemp("served")) as server:
         yield server
         pids = descendants(server.process.pid)
         assert any("ServeReplica" in name for name in pids.values())
@@ -50,16 +47,11 @@ def server(exported, tmp_path_factory):
         time.sleep(0.1)
 
 
-def still_there(server):
-    for grpc in (False, True):
-        assert server.client(grpc).translate("A dog runs.") == GERMAN
-
-
 # === Answers ===
 def test_captions(export, tmp_path):
     task, folder = export("show_attend_tell")
     name = "show_attend_tell"
-    with serving(folder, tmp_path, engine="ray", name=name) as server:
+    with serving(folder, tmp_path, name=name) as server:
         for grpc in (False, True):
             with server.client(grpc) as client:
                 captions_of(client, task)
@@ -239,7 +231,7 @@ def test_the_example_for_kuberay(exported, tmp_path, monkeypatch):
         arguments = config["applications"][0]["args"]
         arguments.update(models={"luong_local": str(tmp_path / "luong_local")})
         (tmp_path / "serve.yaml").write_text(yaml.safe_dump(config))
-        serve = Path(python("ray")).with_name("serve")
+        serve = Path(PYTHON).with_name("serve")
         return [serve, "run", "--address", "local", str(tmp_path / "serve.yaml")]
 
     with serving(exported, tmp_path, command=command) as server:
@@ -306,7 +298,7 @@ def test_a_new_version_takes_over_without_a_lost_request(server, exported):
 
 
 def test_a_killed_replica_loses_no_request_that_is_sent_again(exported, tmp_path):
-    with start(exported, tmp_path, "--replicas", "2") as server:
+    with serving(exported, tmp_path, "--replicas", "2") as server:
 
         def replicas():
             names = descendants(server.process.pid)
@@ -330,7 +322,7 @@ def test_a_killed_replica_loses_no_request_that_is_sent_again(exported, tmp_path
 
 def test_overload_is_refused_while_health_answers(exported, tmp_path, translator):
     options = "--queue", "4", "--batch-size", "4"
-    with start(exported, tmp_path, *options) as server:
+    with serving(exported, tmp_path, *options) as server:
         wanted = translator.translate(TEXTS)
         still_there(server)
         found, refused, others, health = [], [], [], []
@@ -360,7 +352,7 @@ def test_overload_is_refused_while_health_answers(exported, tmp_path, translator
 
 
 def test_a_request_that_takes_too_long_is_given_up(exported, tmp_path):
-    with start(exported, tmp_path, "--timeout", "2") as server:
+    with serving(exported, tmp_path, "--timeout", "2") as server:
         still_there(server)
         long = ["A man in a blue shirt stands on a ladder. " * 10] * 512
         for grpc in (False, True):

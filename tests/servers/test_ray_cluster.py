@@ -8,15 +8,15 @@ import time
 
 import pytest
 
-from tests.servers.process import ROOT, descendants, marks, python, serving, still_there
+from tests.servers.process import MARKS, PYTHON, ROOT, descendants, serving, still_there
 from zoo.servers.ray import ENVIRONMENT
 
-pytestmark = marks("ray")
+pytestmark = MARKS
 
 
 def test_replicas_follow_the_load(exported, tmp_path):
     options = "--max-replicas", "2", "--target-ongoing-requests", "1"
-    with serving(exported, tmp_path, *options, engine="ray") as server:
+    with serving(exported, tmp_path, *options) as server:
         stop = threading.Event()
 
         def work():
@@ -57,7 +57,7 @@ input()
 def cluster():
     """The address of a cluster with two processors, in a process of its own."""
     process = subprocess.Popen(
-        [python("ray"), "-c", _CLUSTER],
+        [PYTHON, "-c", _CLUSTER],
         env={
             **os.environ,
             **ENVIRONMENT,
@@ -78,9 +78,9 @@ def test_a_cluster_keeps_its_application_and_a_signal_ends_the_wait(
     cluster, exported, tmp_path
 ):
     place = "--address", cluster
-    command = [python("ray"), "-m", "zoo.servers.ray", f"luong_local={exported}"]
+    command = [PYTHON, "-m", "zoo.servers.ray", f"luong_local={exported}"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with serving(exported, tmp_path, *place, engine="ray") as server:
+    with serving(exported, tmp_path, *place) as server:
         still_there(server)
         other = subprocess.run(
             [*command, *place],

@@ -48,9 +48,7 @@ def test_a_folder_without_a_model(tmp_path):
 @pytest.mark.backend_free
 def test_the_servers_parts_import_no_keras():
     code = "import sys, zoo.servers.rest, zoo.servers.bodies, zoo.servers.launch\n"
-    code += (
-        "print({'keras', 'tensorflow', 'jax', 'torch', 'kserve'} & set(sys.modules))"
-    )
+    code += "print({'keras', 'tensorflow', 'jax', 'torch', 'ray'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code]) == b"set()\n"
 
 

@@ -1,14 +1,12 @@
 """Servers under load: throughput, latency, refusals, memory, for any number of clients.
 
     python -m tools.bench.load http://localhost:8501 --file test.en --pid 1234
-    python -m tools.bench.load localhost:8500 v2:localhost:8500 onnx:exports/onnx/NAME
+    python -m tools.bench.load localhost:8500 onnx:exports/onnx/NAME
 
 A target is a server or a model in this process, asked by `--model` and `--signature`:
 
     http://HOST:PORT       the REST API, by `zoo.serving.Client`
     HOST:PORT              TensorFlow Serving's gRPC, by the same
-    v2+http://HOST:PORT    the Open Inference Protocol over REST
-    v2:HOST:PORT           the same over gRPC (needs the package kserve)
     onnx:FOLDER            `zoo.runtime.onnx` in this process
     keras:PRESET           `zoo.load` in this process
 
@@ -42,7 +40,7 @@ import numpy as np
 
 from tools.bench.serving import SENTENCES
 from zoo.serving.folder import versions
-from zoo.serving.transport import CODES, ServingError
+from zoo.serving.transport import ServingError
 
 COLUMNS = (
     "target clients batch requests answers errors seconds requests/s sentences/s "
@@ -252,17 +250,13 @@ def opener(target, model, signature, timeout, **options):
     `options` are further ones of a `zoo.serving.Client`.
     """
     kind, _, place = target.partition(":")
-    if options and kind in ("onnx", "keras", "v2", "v2+http"):
+    if options and kind in ("onnx", "keras"):
         raise ValueError(
             "A new version and a kill need a target for `zoo.serving.Client`. "
             f"Received: {target}"
         )
     if kind in ("onnx", "keras"):
         return in_process(kind, place, BEAMS[signature])
-    if target.startswith("v2+http"):
-        return lambda: v2_rest(target[3:], model, signature, timeout)
-    if kind == "v2":
-        return lambda: v2_grpc(place, model, signature, timeout)
     from zoo.serving import Client
 
     options = {"timeout": timeout, "retries": 0, "batch_size": 512, **options}
@@ -285,58 +279,6 @@ def in_process(kind, place, beam_size):
             return loaded.translate(texts, beam_size=beam_size)
 
     return lambda: ask
-
-
-def v2_rest(address, model, signature, timeout):
-    import requests
-
-    session = requests.Session()
-
-    def ask(texts):
-        tensor = {"name": "text", "datatype": "BYTES", "shape": [len(texts)]}
-        request = {
-            "parameters": {"signature_name": signature},
-            "inputs": [{**tensor, "data": texts}],
-        }
-        try:
-            answer = session.post(
-                f"{address}/v2/models/{model}/infer", json=request, timeout=timeout
-            )
-        except requests.Timeout as error:
-            raise ServingError("DEADLINE_EXCEEDED", str(error)) from None
-        except requests.RequestException as error:
-            raise ServingError("UNAVAILABLE", str(error)) from None
-        if answer.status_code != 200:
-            code = CODES.get(answer.status_code, "UNKNOWN")
-            raise ServingError(code, answer.text)
-        outputs = {x["name"]: x["data"] for x in answer.json()["outputs"]}
-        return outputs["translation"]
-
-    return ask
-
-
-def v2_grpc(address, model, signature, timeout):
-    import grpc
-    from kserve.protocol.grpc import grpc_predict_v2_pb2 as pb
-    from kserve.protocol.grpc import grpc_predict_v2_pb2_grpc as services
-
-    # A connection for each client, as over REST.
-    options = [("grpc.use_local_subchannel_pool", 1)]
-    stub = services.GRPCInferenceServiceStub(grpc.insecure_channel(address, options))
-
-    def ask(texts):
-        request = pb.ModelInferRequest(model_name=model)
-        request.parameters["signature_name"].string_param = signature
-        tensor = request.inputs.add(name="text", datatype="BYTES", shape=[len(texts)])
-        tensor.contents.bytes_contents.extend(text.encode() for text in texts)
-        try:
-            answer = stub.ModelInfer(request, timeout=timeout)
-        except grpc.RpcError as error:
-            raise ServingError(error.code().name, error.details()) from None
-        outputs = {x.name: x.contents.bytes_contents for x in answer.outputs}
-        return [text.decode() for text in outputs["translation"]]
-
-    return ask
 
 
 # === The server ===

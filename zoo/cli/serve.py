@@ -1,6 +1,7 @@
 """The command `zoo serve`."""
 
 import argparse
+import contextlib
 import os
 import shlex
 from pathlib import Path
@@ -22,12 +23,6 @@ from zoo.servers.ray_options import read_replicas
 HELP = "run a model server"
 EXAMPLE = "zoo serve luong_local"
 
-# Engine -> the formats that it can serve, the default first.
-FORMATS = {
-    "tensorflow": ("savedmodel",),
-    "kserve": ("onnx", "savedmodel"),
-    "ray": ("onnx", "savedmodel"),
-}
 # Option -> the engine that has it.
 OWN = {
     **dict.fromkeys(("image", "allowed_batch_sizes"), "tensorflow"),
@@ -40,12 +35,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_presets(command, "[PRESET ...]", several=True)
     command.description = f"{HELP}; presets are exported if necessary"
     text = (
-        "TensorFlow Serving (the default); KServe's Python server or Ray Serve, by pip"
+        "TensorFlow Serving, or Ray Serve, by pip (default: tensorflow if its server "
+        "or Docker is here)"
     )
-    command.add_argument("--engine", choices=FORMATS, default="tensorflow", help=text)
-    text = "of exports (default: onnx for kserve and ray, which serve savedmodel too)"
-    forms = dict.fromkeys(form for forms in FORMATS.values() for form in forms)
-    command.add_argument("--format", choices=forms, help=text)
+    command.add_argument("--engine", choices=("tensorflow", "ray"), help=text)
+    text = "of exports (default: onnx for ray where it serves the tasks so)"
+    command.add_argument("--format", choices=("savedmodel", "onnx"), help=text)
     text = "folder of the exported models (default exports, exports/onnx)"
     command.add_argument("--folder", help=text)
     command.add_argument("--port", type=count, default=8500, help="gRPC (default 8500)")
@@ -82,14 +77,15 @@ def run(arguments: argparse.Namespace) -> int | None:
         The exit code of a failed export, or None.
 
     Raises:
-        BadInput: if a name is not a preset.
-        FileNotFoundError: with neither the server's binary nor Docker, if that server
-            is to be started.
-        ImportError: without the engine's packages, if it is to be started.
+        BadInput: if a name is not a preset, or options don't go together.
+        FileNotFoundError: with neither TensorFlow Serving's binary nor Docker, if that
+            server is to be started.
+        ImportError: without Ray's packages, if its server is to be started.
     """
-    kind = _format(arguments)
-    folder = arguments.folder or FOLDERS[kind]
     given, names = every_preset(arguments), list[str]()
+    _choose_engine(arguments)
+    kind = _format(arguments, given)
+    folder = arguments.folder or FOLDERS[kind]
     # First, since the rest is useless without a server.
     try:
         startable = bool(_command(arguments, folder, names))
@@ -107,8 +103,6 @@ def run(arguments: argparse.Namespace) -> int | None:
                 f"{' '.join(given)}"
             )
         if reason:
-            if kind == "onnx":
-                _check_task(name)
             progress(reason)
             missing[served] = name
         if served not in names:
@@ -119,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int | None:
     for name in missing.values():
         if kind == "onnx":
             code = export_graphs_preset(name, folder)
-        else:  # the other servers need no warm-up requests
+        else:  # Ray's server needs no warm-up requests
             code = export_preset(name, folder, arguments.engine == "tensorflow")
         if code:
             return code
@@ -137,27 +131,49 @@ def run(arguments: argparse.Namespace) -> int | None:
     return None
 
 
-def _format(arguments):
-    """Returns the format of the exports that the engine is to serve."""
-    formats = FORMATS[arguments.engine]
-    if arguments.format and arguments.format not in formats:
-        raise BadInput(
-            f"--engine {arguments.engine} serves the formats {' '.join(formats)}, "
-            f"received {arguments.format}"
-        )
+def _choose_engine(arguments):
+    """Sets `--engine` where it is not given, and refuses options of the other one."""
+    given = {engine for name, engine in OWN.items() if getattr(arguments, name)}
+    if arguments.engine is None and len(given) == 1:
+        (arguments.engine,) = given
+    elif arguments.engine is None and arguments.format != "onnx":
+        from zoo.serving import server
+
+        try:
+            server.server_command("")
+            arguments.engine = "tensorflow"
+        except FileNotFoundError as error:
+            why = str(error).partition(". ")[0]
+            progress(f"{why}: serving by Ray Serve, which needs neither")
+    arguments.engine = arguments.engine or "ray"
     for option, engine in OWN.items():
         if getattr(arguments, option) and arguments.engine != engine:
             raise BadInput(
                 f"{as_options([option])} goes with --engine {engine}, received "
                 f"--engine {arguments.engine}"
             )
-    if arguments.engine != "tensorflow" and not arguments.intra_op_threads:
+    if arguments.engine == "ray" and not arguments.intra_op_threads:
         raise BadInput("--intra-op-threads 0 goes with --engine tensorflow")
     with bad_input():
         read_replicas(
             arguments.replicas, arguments.min_replicas, arguments.max_replicas
         )
-    return arguments.format or formats[0]
+
+
+def _format(arguments, names):
+    """Returns the format of the exports that the engine is to serve."""
+    others = [name for name in names if not _is_served_as_graphs(name)]
+    if arguments.engine == "tensorflow":
+        if arguments.format == "onnx":
+            raise BadInput("--engine tensorflow serves --format savedmodel alone")
+        return "savedmodel"
+    if arguments.format == "onnx" and others:
+        raise BadInput(
+            "Ray Serve takes translators and captioners as ONNX exports; language "
+            "models, taggers and classifiers with --format savedmodel; received "
+            f"{' '.join(others)}"
+        )
+    return arguments.format or ("savedmodel" if others else "onnx")
 
 
 def _command(arguments, folder, names):
@@ -168,14 +184,12 @@ def _command(arguments, folder, names):
         "batching": not arguments.no_batching,
     }
     threads = arguments.intra_op_threads
-    if arguments.engine != "tensorflow":
-        from zoo.servers.launch import engine_command
+    if arguments.engine == "ray":
+        from zoo.servers.launch import ray_command
 
         own = [name for name, engine in OWN.items() if engine == "ray"]
         options = {name: getattr(arguments, name) for name in own}
-        return engine_command(
-            arguments.engine, folder, names, threads=threads, **options, **common
-        )
+        return ray_command(folder, names, threads=threads, **options, **common)
     from zoo.serving import server
 
     return server.server_command(
@@ -219,20 +233,18 @@ def _to_serve(name, folder):
     return served, f"{newest} was not exported from {name}"
 
 
-def _check_task(name):
-    """Refuses to export as ONNX what the engine serves as a SavedModel only."""
+def _is_served_as_graphs(name):
+    """Returns whether Ray's server takes a preset's ONNX export, as far as is known."""
+    from zoo import presets
     from zoo.presets.card import CARD_FILE, read_card
     from zoo.serving.folder import SERVED_GRAPHS
 
-    preset = find_preset(name)
-    if not (preset / CARD_FILE).is_file():
-        return
-    if read_card(preset).task not in SERVED_GRAPHS:
-        raise BadInput(
-            "the servers take translators and captioners as ONNX exports; language "
-            "models, taggers and classifiers with --format savedmodel; received "
-            f"{name}"
-        )
+    card = presets.pending(name)
+    # What is no preset is exported already.
+    with contextlib.suppress(BadInput, presets.PresetError):
+        if not card and ((preset := find_preset(name)) / CARD_FILE).is_file():
+            card = read_card(preset)
+    return card is None or card.task in SERVED_GRAPHS
 
 
 def _preset_of(version):

@@ -1,4 +1,4 @@
-"""Servers of exported models from PyPI: what they share, and one module for each.
+"""Ray's server of exported models.
 
-`zoo serve NAME --engine kserve` starts one. Nothing here imports Keras.
+`zoo serve NAME --engine ray` starts it. Nothing here imports Keras.
 """

@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-MOST_REQUEST_BYTES = 8 * 2**20  # of a request, as over KServe's gRPC
+MOST_REQUEST_BYTES = 8 * 2**20  # of a request
 _TYPE, _JSON = b"content-type", b"application/json"
 _FORM = b"application/x-www-form-urlencoded"  # what curl calls any body
 

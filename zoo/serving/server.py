@@ -1,6 +1,7 @@
 """The configuration files and command line of a TensorFlow model server."""
 
 import shutil
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,10 +16,10 @@ LABELS = "stable", "previous"  # for the newest version, and the one before it
 VERSIONS = len(LABELS) + 1  # that are served: labels move some time after an export
 MAX_BATCH_SIZE = 512  # also of a request: larger ones are rejected
 INSTALL = (
-    f"no {BINARY} on PATH and no docker. Either is enough: Docker "
-    f"(https://docs.docker.com/get-docker/), which fetches {IMAGE}, or the binary from "
-    "TensorFlow's apt repository: "
-    "https://www.tensorflow.org/tfx/serving/setup#installing_modelserver"
+    f"Either is enough: Docker (https://docs.docker.com/get-docker/), which fetches "
+    f"{IMAGE}, or the binary from TensorFlow's apt repository: "
+    "https://www.tensorflow.org/tfx/serving/setup#installing_modelserver. "
+    "`--engine ray` needs neither"
 )
 
 
@@ -168,7 +169,8 @@ def server_command(
         image: Docker image. Default: the TensorFlow Serving of zoo's TensorFlow.
 
     Raises:
-        FileNotFoundError: with neither; the message says how to get one.
+        FileNotFoundError: with neither, or if Docker's daemon doesn't run; the message
+            says how to get one.
     """
     folder = Path(folder).resolve()
     options = [
@@ -184,7 +186,11 @@ def server_command(
         options.append(f"--batching_parameters_file={folder / BATCHING}")
     if shutil.which(BINARY):
         return [BINARY, f"--port={port}", f"--rest_api_port={rest_port}", *options]
-    if shutil.which("docker"):
+    if docker := shutil.which("docker"):
+        if subprocess.run([docker, "version"], capture_output=True).returncode:
+            raise FileNotFoundError(
+                f"no {BINARY} on PATH, and docker without a running daemon. {INSTALL}"
+            )
         ports = ["-p", f"{port}:8500", "-p", f"{rest_port}:8501"]
         # The same paths inside: one set of files serves both.
         volume = ["-v", f"{folder}:{folder}:ro"]
@@ -193,4 +199,4 @@ def server_command(
         # process of a container, which is Docker's with --init.
         start = ["--init", "--entrypoint", BINARY]
         return ["docker", "run", "--rm", *start, *ports, *volume, image, *options]
-    raise FileNotFoundError(INSTALL)
+    raise FileNotFoundError(f"no {BINARY} on PATH and no docker. {INSTALL}")

@@ -229,7 +229,7 @@ def test_a_process_of_the_server_is_killed():
         assert child.wait(20) == 0  # its own child has ended
 
 
-@pytest.mark.parametrize("target", ["v2:localhost:1", "onnx:folder"])
+@pytest.mark.parametrize("target", ["keras:luong_local", "onnx:folder"])
 def test_events_take_a_client(target):
     with pytest.raises(ValueError, match=f"zoo.serving.Client.*Received: {target}"):
         load.opener(target, "luong_local", "greedy", 5.0, retries=6)
