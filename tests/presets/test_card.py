@@ -151,6 +151,18 @@ def test_control_characters_reach_no_terminal(tmp_path, field, value):
         read_card(tmp_path)
 
 
+@pytest.mark.parametrize("character", "\0\x0b\x0c\r\x1b\x7f\x85\x92\x93\udcff")
+def test_written_cards_spell_out_control_characters(tmp_path, character):
+    """Those of a user's text or file names must not end a run after its training."""
+    example = {"source": f"it{character}s", "reference": "\t", "output": "\n"}
+    data = [{"name": f"my{character}.en", "terms": "none"}]
+    make_preset(tmp_path, examples=[example], data=data)
+    card = read_card(tmp_path)
+    spelled = character.encode("unicode_escape").decode()
+    assert card.examples == [{**example, "source": f"it{spelled}s"}]
+    assert card.data[0]["name"] == f"my{spelled}.en"
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "3"])
 def test_what_is_no_card_is_refused_by_name(tmp_path, content):
     (tmp_path / "card.json").write_text(content)

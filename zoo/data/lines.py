@@ -9,6 +9,7 @@ from pathlib import Path
 
 from zoo.data.errors import CorpusError
 from zoo.files import unpacked
+from zoo.strings import replace_surrogates
 
 _BLOCK = 1 << 20  # bytes that are read at once, and then to the end of the line
 LONGEST_LINE = 1 << 24  # bytes; beyond that a file is hardly text
@@ -36,7 +37,8 @@ def check_file(path: Path) -> None:
 
 
 def composed(text: str) -> str:
-    """Returns a text in Unicode's composed form (NFC)."""
+    """Returns a text in Unicode's composed form (NFC), without lone surrogates."""
+    text = replace_surrogates(text)
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text
     return unicodedata.normalize("NFC", text)

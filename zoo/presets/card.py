@@ -26,7 +26,8 @@ MOST_FILES = 1000  # of a preset
 UNSTATED = "unknown"  # what only the owner of the text can say, and hasn't yet
 # A name becomes that of a folder on export.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
+# All but tab and newline, and what UTF-8 can't encode.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 # Empty in cards of earlier versions, and if unknown.
 MAY_BE_MISSING = ("equations", "configuration", "examples", "speed")
@@ -181,6 +182,23 @@ def make_card(metadata: Any, where: str) -> Card:
     for path, entry in values["files"].items():
         _check_file_entry(path, entry, where)
     return Card(**values)
+
+
+def escaped(value: Any) -> Any:
+    r"""Spells out the control characters in a card's metadata, which `Card` refuses.
+
+    Args:
+        value: a str, or any nesting of dicts and lists.
+
+    Example:
+        >>> escaped({"source": "it\x92s"})
+        {'source': 'it\\x92s'}
+    """
+    if isinstance(value, str):
+        return _CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode(), value)
+    if isinstance(value, dict):
+        return {escaped(name): escaped(part) for name, part in value.items()}
+    return [*map(escaped, value)] if isinstance(value, (list, tuple)) else value
 
 
 def _check_text(value, field, where):

@@ -12,6 +12,7 @@ from zoo.presets.card import (
     SUMMARY,
     Card,
     PresetError,
+    escaped,
     format_bytes,
     format_speed,
     format_summary,
@@ -48,12 +49,13 @@ _HUB_METRICS = {"exact": "exact_match", "true": "accuracy"}
 
 
 def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
-    """Writes `card.json` and README.md into a preset folder.
+    r"""Writes `card.json` and README.md into a preset folder.
 
     Args:
         folder: the preset folder, as `save_to_preset` left it.
         metadata: one entry per attribute of `Card` except "files", which is measured
-            here; those of `MAY_BE_MISSING` are optional.
+            here; those of `MAY_BE_MISSING` are optional. Control characters are
+            spelled out, as `\x1b`.
 
     Returns:
         The card.
@@ -67,7 +69,8 @@ def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
             f"unknown facts {', '.join(unknown)}; allowed are {', '.join(FIELDS)}"
         )
     folder = Path(folder)
-    card = make_card({**metadata, "files": list_files(folder)}, f"facts of {folder}")
+    metadata = {**escaped(metadata), "files": list_files(folder)}
+    card = make_card(metadata, f"facts of {folder}")
     text = json.dumps(card.to_dict(), indent=2, ensure_ascii=False) + "\n"
     (folder / CARD_FILE).write_text(text, encoding="utf-8", newline="\n")
     (folder / README_FILE).write_text(readme(card), encoding="utf-8", newline="\n")
