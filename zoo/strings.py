@@ -92,3 +92,17 @@ def counted(number: int, name: str) -> str:
         ('1 line', '2,000 lines')
     """
     return f"{number:,} {name}" + ("" if number == 1 else "s")
+
+
+def duration(seconds: float) -> str:
+    """Formats a time in its unit.
+
+    Example:
+        >>> duration(1), duration(600), duration(9000)
+        ('1 second', '10 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return counted(round(seconds), "second")
+    if seconds < 5400:
+        return counted(round(seconds / 60), "minute")
+    return f"{seconds / 3600:.1f} hours"

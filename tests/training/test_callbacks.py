@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import types
 
 import keras
@@ -130,11 +131,31 @@ def test_compiling_is_told_once(clock, capsys):
 
 def test_the_line_of_an_epoch():
     for logs, told in (
-        ((0, 3, {"seconds": 60.0}), "epoch 1/3  BLEU 38.66  about 2 min left"),
         ((2, 3, {"seconds": 60.0, "val_chrf": 3.0}), "epoch 3/3  BLEU 38.66"),
         ((0, None, {"loss": 0.5}), "epoch 1  loss 0.5  BLEU 38.66"),
     ):
         assert callbacks.epoch_line(*logs, {"BLEU": 38.658}) == told
+
+
+def test_the_time_left_counts_no_compilation(clock, capsys):
+    """Steps of 1 s, those of a new shape 100 s, and 7 s between the epochs."""
+    sources = [[4] * (1 if row < 120 else 9) for row in range(240)]
+    batches = PairBatches(sources, sources, batch_size=10, seed=1, buckets=2)
+    progress, seen = Progress(batches, epochs=3), set()
+    for epoch, later in enumerate((24 + 24, 7 + 24)):
+        batches.set_epoch(epoch)
+        progress.on_epoch_begin(epoch)
+        for step, shape in enumerate(batches.shapes):
+            clock.now += 1.0 if shape in seen else 100.0
+            seen.add(shape)
+            progress.on_train_batch_end(step, {"loss": 1.0})
+        progress.on_epoch_end(epoch)
+        clock.now += 7.0
+        lines = capsys.readouterr().err.splitlines()
+        told = re.findall(
+            r"step (\d+)/24 .* about (\d+) seconds left", "\n".join(lines)
+        )
+        assert told and all(int(left) == 24 - int(s) + later for s, left in told)
 
 
 def test_progress_survives_a_closed_standard_error(clock, monkeypatch):

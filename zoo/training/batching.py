@@ -15,7 +15,21 @@ from zoo.text.tokenizer import END_ID, START_ID
 from zoo.training.buckets import TARGET_COST, choose_buckets, distinct
 
 
-class PairBatches(keras.utils.PyDataset):
+class _OrderedBatches(keras.utils.PyDataset):
+    """Batches whose `_order` has a tuple for each, with its padded shape in front."""
+
+    _order: list[tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @property
+    def shapes(self) -> list[Any]:
+        """The padded shape of each batch; a new one is compiled first."""
+        return [shape for shape, *_ in self._order]
+
+
+class PairBatches(_OrderedBatches):
     """Sentence pairs in batches of few shapes, for `fit` and `evaluate`.
 
     A batch is `({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T),
@@ -206,9 +220,6 @@ class PairBatches(keras.utils.PyDataset):
         self._order, self.start = _ordered(order, rng)[start:], start
         self._epoch = epoch
 
-    def __len__(self) -> int:
-        return len(self._order)
-
     def __getitem__(self, index: int) -> Any:
         bucket, height, rows = self._order[index]
         process, processes = self._part
@@ -249,7 +260,7 @@ class PairBatches(keras.utils.PyDataset):
         return map(RaggedIds.of, drawn)
 
 
-class ArrayBatches(keras.utils.PyDataset):
+class ArrayBatches(_OrderedBatches):
     """Arrays in batches, in an order that depends only on the seed and the epoch.
 
     It is for other data what `PairBatches` is for sentence pairs. A batch is `(x, y,
@@ -311,9 +322,6 @@ class ArrayBatches(keras.utils.PyDataset):
             shape = self._shapes[part]
             order += [(shape, part, rows[i : i + size]) for i in range(0, count, size)]
         self._order, self.start = _ordered(order, rng)[start:], start
-
-    def __len__(self) -> int:
-        return len(self._order)
 
     def __getitem__(self, index: int) -> Any:
         _, part, rows = self._order[index]

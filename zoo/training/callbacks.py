@@ -12,6 +12,7 @@ import keras
 
 from zoo.checks import one_of
 from zoo.files import write_aside
+from zoo.strings import counted, duration
 from zoo.training.checkpoint import (
     CheckpointError,
     get_generator,
@@ -22,7 +23,7 @@ from zoo.training.process import start_tensorflow
 from zoo.training.updates import averaged_weights
 
 Logs = dict[str, Any] | None
-_ENOUGH_STEPS = 10  # from which to tell how long the rest takes
+_ENOUGH_STEPS = 10  # without compilation, from which to tell how long the rest takes
 
 
 class StepCallbacks(keras.callbacks.CallbackList):
@@ -74,7 +75,7 @@ class EpochOrder(keras.callbacks.Callback):
 def epoch_line(
     epoch: int, epochs: int | None, logs: dict[str, Any], scores: dict[str, float]
 ) -> str:
-    """Returns the line shown after an epoch; log.csv has all its logs.
+    """Formats the line shown after an epoch; log.csv has all its logs.
 
     Args:
         epoch: the epoch, from 0.
@@ -83,31 +84,22 @@ def epoch_line(
         scores: validation scores by the names to show.
 
     Example:
-        >>> logs = {"loss": 2.29, "tokens_per_second": 1722.6, "seconds": 1665.7}
-        >>> epoch_line(0, 3, logs, {"BLEU": 38.7})
-        'epoch 1/3  loss 2.29  BLEU 38.7  1,723 tokens/s  about 56 min left'
+        >>> epoch_line(0, 3, {"loss": 2.29}, {"BLEU": 38.7})
+        'epoch 1/3  loss 2.29  BLEU 38.7'
     """
     parts = [f"epoch {epoch + 1}" + (f"/{epochs}" if epochs else "")]
     if "loss" in logs:
         parts.append(f"loss {logs['loss']:.4g}")
     parts += [f"{name} {value:.4g}" for name, value in scores.items()]
-    if "tokens_per_second" in logs:
-        parts.append(f"{logs['tokens_per_second']:,.0f} tokens/s")
-    left = logs.get("seconds", 0) * ((epochs or 0) - epoch - 1)
-    if left > 0:
-        parts.append(f"about {_duration(left)} left")
     return "  ".join(parts)
-
-
-def _duration(seconds):
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 class Progress(keras.callbacks.Callback):
     """Progress on standard error: epoch, step, loss, target tokens per second.
 
     Adds `seconds` and `tokens_per_second` to an epoch's logs: real target tokens (for
-    other batches, their `unit`), with compilation included in the time.
+    other batches, their `unit`), with compilation included in the time. The time left
+    is told without it, by the steps since the last batch of a new shape.
 
     Args:
         batches: the batches trained on.
@@ -126,18 +118,21 @@ class Progress(keras.callbacks.Callback):
         super().__init__()
         self.batches, self.seconds, self.earlier = batches, seconds, earlier
         self.epochs = epochs
-        self.compiled = False
-        self._line: tuple[int, float] | None = None  # step and time of the last line
-        self._pace = math.inf  # seconds of a step, where none was compiled
+        self._shapes: set[Any] = set()  # compiled so far
+        self._pace = math.inf  # seconds of a step
+        self._pauses: list[float] = []  # seconds between epochs
+        self._ended: float | None = None  # when the last epoch did
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Starts the clock."""
         self.epoch, self.begun, self.shown = epoch, time.monotonic(), 0.0
+        self._pauses += [self.begun - self._ended] if self._ended else []
+        self._since = 0, self.begun  # steps and time since which none was compiled
+        self._order = getattr(self.batches, "shapes", None)
         self.begun -= self.earlier
         self.earlier = 0.0
-        if not self.compiled and keras.backend.backend() != "torch":
+        if not self._shapes and keras.backend.backend() != "torch":
             self._write("compiling: the first step of each batch shape takes longer")
-        self.compiled = True
 
     def elapsed(self) -> float:
         """Returns the seconds of the epoch so far."""
@@ -145,6 +140,12 @@ class Progress(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Shows a line if the last one is old enough."""
+        shape = self._order[batch] if self._order else None
+        loss = (logs or {}).get("loss", math.nan)
+        if shape not in self._shapes:
+            self._shapes.add(shape)
+            loss = float(loss)  # waits for the device
+            self._since = batch + 1, time.monotonic()
         now = time.monotonic()
         if now - self.shown < self.seconds:
             return
@@ -152,7 +153,8 @@ class Progress(keras.callbacks.Callback):
         step = self.batches.start + batch + 1
         total = self.batches.start + len(self.batches)
         rate = self.batches.tokens * step / total / (now - self.begun)
-        loss = float((logs or {}).get("loss", math.nan))  # waits for the device
+        loss = float(loss)
+        self._measure(batch + 1)
         epochs = self.epochs or self.params.get("epochs")
         self._write(
             f"epoch {self.epoch + 1}/{epochs or '?'}  step {step}/{total}  "
@@ -160,22 +162,29 @@ class Progress(keras.callbacks.Callback):
             f"{self._left(step, total, epochs)}"
         )
 
-    def _left(self, step, total, epochs):
-        """The time that all epochs will take yet, in words; "" if it isn't known.
+    def _measure(self, steps):
+        """Measures the pace since the last batch of a new shape, or the last line."""
+        before, since = self._since
+        if steps - before >= min(_ENOUGH_STEPS, len(self.batches)):
+            now = time.monotonic()
+            pace, self._since = (now - since) / (steps - before), (steps, now)
+            if self._pace < math.inf:
+                pace = (3 * self._pace + pace) / 4  # other processes make it vary
+            self._pace = pace
 
-        The quickest steps between two lines tell: others were compiled first.
-        """
-        done, now = self.epoch * total + step, time.monotonic()
-        if self._line is not None and done - self._line[0] >= _ENOUGH_STEPS:
-            pace = (now - self._line[1]) / (done - self._line[0])
-            self._pace = min(pace, self._pace)
-        self._line = done, now
+    def _left(self, step, total, epochs):
+        """The time that all epochs will take yet, in words; "" if it isn't known."""
         if not epochs or self._pace == math.inf:
             return ""
-        return f"  about {_duration(self._pace * (epochs * total - done))} left"
+        more = epochs - self.epoch - 1
+        left = self._pace * (more * total + total - step)
+        left += more * min(self._pauses, default=0.0)  # the first may compile a search
+        return f"  about {duration(left)} left"
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Adds the time and the speed to the logs."""
+        self._measure(len(self.batches))
+        self._ended = time.monotonic()
         seconds = self.elapsed()
         if logs is not None:
             logs["tokens_per_second"] = round(self.batches.tokens / seconds, 1)
@@ -348,7 +357,8 @@ class Checkpoint(keras.callbacks.Callback):
         if monitor.reached(self.best):
             reason = f"{monitor.name} {self.best:g}"
         elif monitor.exhausted(epoch - self.best_epoch):
-            reason = f"no better {monitor.name} for {monitor.patience} epochs"
+            without = counted(epoch - self.best_epoch, "epoch")
+            reason = f"no better {monitor.name} for {without}"
         self._note_plan(epoch)
         self.save(epoch + 1, stopped=bool(reason))
         if reason:
