@@ -65,6 +65,20 @@ def test_little_text_needs_more_dropout():
     assert regularised(model, 59_999) == {**model, "dropout": 0.3}
 
 
+@pytest.mark.parametrize(
+    ("pairs", "widths", "buckets"),
+    [
+        (3000, {"tiny": 64, "small": 128, "medium": 256}, [4, 4, 7]),
+        (29_999, {"tiny": 64, "small": 256, "medium": 512}, [4, 8, 14]),
+    ],
+)
+def test_little_text_has_a_narrower_model_and_fewer_shapes(pairs, widths, buckets):
+    luong = recipe("luong_local")
+    found = {size: choices_for_pairs(luong, size, text(pairs)) for size in widths}
+    assert {k: v.model["hidden_dim"] for k, v in found.items()} == widths
+    assert [scale.buckets for scale in found.values()] == buckets
+
+
 @pytest.mark.parametrize("size", ["tiny", "small", "medium"])
 def test_a_size_changes_the_small_scale(size):
     luong = recipe("luong_local")

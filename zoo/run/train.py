@@ -1,11 +1,13 @@
 """Training by a recipe from Python, and the recipes by name."""
 
+import itertools
+import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from zoo.checks import integer
 from zoo.files import StrPath, bundled_folder
 from zoo.run.arguments import Arguments
 from zoo.run.recipe import Recipe, load_recipe, run_with
@@ -31,8 +33,8 @@ def train(
     size: str = "small",
     output: StrPath | None = None,
     start: StrPath | None = None,
-    columns: Sequence[str | int] | None = None,
-    languages: Sequence[str] | None = None,
+    columns: str | int | Sequence[str | int] | None = None,
+    languages: str | Sequence[str] | None = None,
     keep_all: bool = False,
     seed: int = 1,
     choices: Mapping[str, Any] | None = None,
@@ -51,12 +53,12 @@ def train(
         size: "tiny", "small", "medium" or "paper"; vocabulary, epochs and batches
             follow from the amount of text, too.
         output: folder of the run, which a second call with the same arguments resumes.
-            Default: none is kept.
+            Default: a new one, `runs/RECIPE-1` or the next number.
         start: preset to fine-tune: its weights and its tokenizer.
         columns: names of a table's columns, or numbers if it has no header.
         languages: codes of source and target, for the card.
         keep_all: whether lines that look wrong are kept.
-        seed: makes the training repeatable.
+        seed: makes the training repeatable; 0 or more.
         choices: hyper-parameters to change, by the keys of `--set`, such as
             `{"epochs": 3, "model.hidden_dim": 128}`.
 
@@ -78,20 +80,36 @@ def train(
     from zoo.loading import load
 
     found = _recipe(recipe)
-    with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder, recipe) if output is None else Path(output)
-        arguments = Arguments(
-            kept,
-            scale=size,
-            seed=seed,
-            columns=columns and list(columns),
-            languages=languages and list(languages),
-            keep_all=keep_all,
-            start=None if start is None else os.fspath(start),
-            changes=[f"{key}={value}" for key, value in (choices or {}).items()],
-        )
-        run_with(found, arguments, f"zoo.train({recipe!r}, …)", (data, valid, test))
-        return load(kept)
+    arguments = Arguments(
+        _new_folder(recipe) if output is None else Path(output),
+        scale=size,
+        seed=integer("seed", seed, 0),
+        columns=_as_list(columns),
+        languages=_as_list(languages),
+        keep_all=keep_all,
+        start=None if start is None else os.fspath(start),
+        changes=[f"{key}={_as_text(value)}" for key, value in (choices or {}).items()],
+    )
+    run_with(found, arguments, f"zoo.train({recipe!r}, …)", (data, valid, test))
+    return load(arguments.output)
+
+
+def _new_folder(recipe):
+    folders = (Path("runs", f"{recipe}-{number}") for number in itertools.count(1))
+    return next(folder for folder in folders if not folder.exists())
+
+
+def _as_list(values):
+    """One or several values as a list; None for none."""
+    if values is None:
+        return None
+    return [values] if isinstance(values, (str, int)) else list(values)
+
+
+def _as_text(value):
+    """A value as the command line's `--set` has it."""
+    plain = isinstance(value, (bool, list, tuple)) or value is None
+    return json.dumps(value) if plain else value
 
 
 def _recipe(name: str) -> Recipe:
