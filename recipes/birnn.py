@@ -12,6 +12,7 @@ paper: the same with the paper's simple cells and initial weights, without dropo
 """
 
 import dataclasses
+import itertools
 import sys
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from zoo.run import (
     importer,
     run_recipe,
 )
+from zoo.run.own_text import LEAST, tell_rare_labels
 from zoo.run.sizes import config_to_start, plan, widened
 from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
 
@@ -97,10 +99,15 @@ def _run(run):
     from zoo.text import TaggerPreprocessor
 
     train, dev, test = _data(run)
+    if run.text:
+        tags = (itertools.chain.from_iterable(part.tags) for part in (train, dev))
+        tell_rare_labels(*tags, run.say)
     if run.start is None:
-        preprocessor = TaggerPreprocessor.of(
-            train.sentences, train.tags, least=run.settings.least, dtype="float32"
-        )
+        data, least = (train.sentences, train.tags), run.settings.least
+        try:
+            preprocessor = TaggerPreprocessor.of(*data, least=least, dtype="float32")
+        except ValueError as error:
+            raise ConfigurationError(f"{error} ({LEAST})") from error
     else:
         preprocessor = run.start.preprocessor
     backbone = BiRNNWords(**preprocessor.sizes(), **run.settings.model)

@@ -32,6 +32,7 @@ from zoo.run import (
 )
 from zoo.run.card_metadata import of_corpora, own_test, own_text_card
 from zoo.run.fine_tuning import copy_weights
+from zoo.run.own_text import LEAST, tell_rare_labels
 from zoo.run.sizes import config_to_start, plan, widened
 from zoo.strings import counted
 from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
@@ -132,9 +133,17 @@ def work(run: Any) -> dict[str, Any]:
     from zoo.training import load_embeddings
 
     settings, data = run.settings, sentences(run)
+    if run.text:
+        names = data["train"].names
+        labels = ((names[n] for n in data[split].labels) for split in ("train", "dev"))
+        tell_rare_labels(*labels, run.say)
     if run.start is None:
         texts = [text.lower() for text in data["train"].texts]
         words = count_words(texts, settings.vocabulary_size, settings.least)
+        if not words:
+            raise ConfigurationError(
+                f"No word occurs {settings.least} times in the texts ({LEAST})"
+            )
         tokenizer = WordTokenizer(words, lowercase=True)
     else:
         tokenizer = run.start.preprocessor.tokenizer

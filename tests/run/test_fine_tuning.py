@@ -48,16 +48,17 @@ def test_they_are_told_by_side(tokenizer):
 
 
 def test_other_languages_are_told(tmp_path):
-    make_preset(tmp_path / "p")  # from English to German
+    card = make_preset(tmp_path / "p")  # from English to German
     told = []
     for languages in (("en", "de"), ("und", "und"), ("en", "fr")):
-        warn_of_languages(str(tmp_path / "p"), languages, told.append)
+        warn_of_languages(card, languages, told.append)
+    warn_of_languages(None, ("en", "fr"), told.append)
     assert len(told) == 1 and "en-de, the text is en-fr" in told[0]
 
 
 def test_old_tests_are_those_of_the_presets_corpora(tmp_path, monkeypatch):
     data = [{"name": n, "terms": ""} for n in ("multi30k", "tatoeba", "my.en")]
-    make_preset(tmp_path / "p", data=data)
+    card = make_preset(tmp_path / "p", data=data)
 
     def load(name, source, target, split):
         if name == "tatoeba":
@@ -66,7 +67,7 @@ def test_old_tests_are_those_of_the_presets_corpora(tmp_path, monkeypatch):
 
     monkeypatch.setattr(zoo.data, "load", load)
     told = []
-    sets = old_tests(str(tmp_path / "p"), told.append)
+    sets = old_tests(card, told.append)
     assert {name: len(sources) for name, (sources, _) in sets.items()} == {
         "multi30k": 500
     }

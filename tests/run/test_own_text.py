@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +12,11 @@ import zoo
 from tests.run.own_files import SMALL, options, pairs, recipe, write_pairs
 from zoo.cli import main
 from zoo.data import CorpusError
+from zoo.evaluation import corpus_scores
 from zoo.presets.card import UNSTATED, read_card
 from zoo.run import Arguments, ConfigurationError, run_recipe
 from zoo.run.arguments import parse
-from zoo.run.own_text import check_text, file_names, given_files
+from zoo.run.own_text import check_text, file_names, given_files, tell_rare_labels
 
 pytestmark = pytest.mark.once  # test_translation.py trains under each backend
 
@@ -93,12 +95,18 @@ def test_another_text_in_the_same_folder_is_refused(trained, tmp_path, capsys):
 
 def test_fine_tuning_starts_from_the_presets_weights(trained, folder, capsys):
     files = [str(folder / f"my.{language}") for language in ("en", "de")]
-    argv = ["--from", str(trained), "--train", *files, "--set=buckets=1"]
-    argv += ["--epochs=1", "--set=samples=0", f"--output={folder / 'more'}"]
-    assert main(["train", *argv]) == 0
+    valid = [str(folder / f"test.{language}") for language in ("en", "de")]
+    argv = ["--from", str(trained), "--train", *files, "--valid", *valid]
+    argv += ["--set=buckets=1", "--epochs=1", "--set=samples=0"]
+    assert main(["train", *argv, f"--output={folder / 'more'}"]) == 0
     errors = capsys.readouterr().err
-    assert "before: BLEU" in errors and "training the vocabulary" not in errors
+    assert "training the vocabulary" not in errors
     old, new = (zoo.load(path) for path in (trained, folder / "more"))
+    sources, targets = (Path(file).read_text().splitlines() for file in valid)
+    for name, beam in (("before: greedy BLEU ", 1), ("beam of 5: BLEU ", 5)):
+        texts = (old if beam == 1 else new).translate(sources, beam_size=beam)
+        bleu = corpus_scores(texts, [[t] for t in targets])["bleu"]["score"]
+        assert f"{name}{bleu:.2f} " in errors
     assert new.preprocessor.tokenizer.proto == old.preprocessor.tokenizer.proto
     assert new.backbone.hidden_dim == SMALL["model.hidden_dim"]
     results = json.loads((folder / "more" / "results.json").read_text())
@@ -184,3 +192,17 @@ def test_files_and_their_names():
     assert train.weight == 2 and valid is None and test.paths[0].name == "t.tsv"
     with pytest.raises(CorpusError):
         given_files(Arguments("x", train=[["a", "b", "c"]]))
+
+
+@pytest.mark.backend_free
+def test_labels_that_are_rare_or_not_scored_are_told():
+    told = []
+    tell_rare_labels("aab" + "cdefg", "ag", told.append)
+    assert told == [
+        "labels that only one training text has, too few to learn them: 6 of 7 "
+        "(b, c, d, e, f, …)",
+        "labels that no validation text has, so that no score counts them: 5 of 7 "
+        "(b, c, d, e, f)",
+    ]
+    tell_rare_labels("aabb", "ab", told.append)
+    assert len(told) == 2

@@ -63,7 +63,8 @@ def folder(tmp_path):
 def whole(folder):
     np.savez(folder / "checkpoint.npz", state=np.array(json.dumps(STATE)))
     scores = {"score": 34.567, "signature": SIGNATURE}
-    results = {"talks": {"bleu": scores, "chrf": {**scores, "score": 56.789}}}
+    results = {"bleu": scores, "chrf": {**scores, "score": 56.789}}
+    results = {"talks": {**results, "before": results}}
     (folder / "results.json").write_text(json.dumps(results))
     lines = [sample(1, ""), sample(2, "of a killed run"), sample(2, "Ein <Hund>.")]
     lines += [sample(3, "Ein Hund."), sample(3, "x")[:20]]
@@ -77,9 +78,10 @@ def test_the_report_has_all_there_is(whole):
     assert path == whole / "report.html"
     for part in (
         "<h1>my_&lt;recipe&gt;, small</h1>",
-        "3 epochs, 3 minutes of training. Best validation BLEU: 12.25 after epoch 2. "
-        "Training stopped early.",
+        "3 epochs, 3 minutes of training. Best validation BLEU, greedy search: 12.25 "
+        "after epoch 2. Training stopped early.",
         "34.57",
+        ">talks before</td>",
         "56.79",
         SIGNATURE,
         "A dog &amp; a cat.",

@@ -102,7 +102,7 @@ def _fill_the_disk(say, *arguments, **options):
 PLACES = {
     "half a checkpoint": (np, "savez", _write_half),
     "before a rename": (os, "replace", _wait),
-    "evaluating": (validation.Validation, "_greedy", _wait),
+    "evaluating": (validation.Validation, "translate", _wait),
     "before the log": (keras.callbacks.CSVLogger, "on_epoch_end", _wait),
     "after the log": (callbacks.Checkpoint, "on_epoch_end", _wait),
     "a step": (callbacks.Progress, "on_train_batch_end", _wait),

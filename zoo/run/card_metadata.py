@@ -5,11 +5,11 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from zoo.presets.card import CARD_FILE, UNSTATED, read_card
-from zoo.presets.registry import find
+from zoo.presets.card import UNSTATED
 from zoo.run.arguments import TEXT, words_of
 from zoo.run.config import machine
 from zoo.run.own_text import file_names
+from zoo.strings import counted, duration
 
 # Licences as hubs spell them, the strictest last.
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0")
@@ -65,7 +65,6 @@ def origin(run: Any) -> dict[str, Any]:
     import keras
 
     saved = run.loop.checkpoint
-    minutes = saved.seconds / 60
     return {
         "name": run.name,
         "recipe": training_command(run),
@@ -73,7 +72,7 @@ def origin(run: Any) -> dict[str, Any]:
         "commit": ", ".join(dict.fromkeys(commit for *_, commit in saved.plans)),
         "date": datetime.date.today().isoformat(),
         "machine": f"{machine()}, Keras {keras.__version__}",
-        "training_time": f"{minutes:.0f} minutes, {_epochs(run)}",
+        "training_time": f"{duration(saved.seconds)}, {_epochs(run)}",
     }
 
 
@@ -97,10 +96,8 @@ def own_text_card(run: Any, description: str | None = None) -> dict[str, Any]:
     }
     if run.scale_name == "paper":
         card["description"] = f"{run.recipe.card['title']}, with the paper's layers."
-    folder = run.arguments.start and find(run.arguments.start)
-    if not folder or not (folder / CARD_FILE).is_file():
+    if (start := run.start_card) is None:
         return card
-    start = read_card(folder)
     return {
         **card,
         "title": f"{start.title}, fine-tuned",
@@ -141,7 +138,7 @@ def _epochs(run):
     """The number of epochs, and whose weights were taken, in words."""
     saved, planned = run.loop.checkpoint, run.loop.epochs
     done, best = saved.epochs, saved.best_epoch + 1
-    text = f"{done} of {planned} epochs" if done < planned else f"{done} epochs"
+    text = f"{done} of {planned} epochs" if done < planned else counted(done, "epoch")
     if run.weights:
         return f"{text}, {run.weights}"
     return text if best == done else f"{text}, weights of epoch {best}"

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from zoo import data
-from zoo.presets.card import CARD_FILE, read_card
-from zoo.presets.registry import find
+from zoo.presets.card import Card
 from zoo.run.config import ConfigurationError
 from zoo.run.parallel import Sets, as_set
 
@@ -75,44 +74,39 @@ def warn_of_unknown_pieces(
 
 
 def warn_of_languages(
-    preset: str, languages: Sequence[str], say: Callable[[str], None]
+    card: Card | None, languages: Sequence[str], say: Callable[[str], None]
 ) -> None:
     """Warns if a preset translates between other languages than those of a text.
 
     Args:
-        preset: what `zoo.load` takes.
+        card: of the preset; None if it has none.
         languages: codes of source and target.
         say: function that shows a text.
     """
-    folder = find(preset)
-    if not (folder / CARD_FILE).is_file() or "und" in languages:
-        return
-    known = read_card(folder).languages
-    if list(languages) != known:
+    if card and "und" not in languages and list(languages) != card.languages:
         say(
-            f"{preset} translates {'-'.join(known)}, the text is "
+            f"{card.name} translates {'-'.join(card.languages)}, the text is "
             f"{'-'.join(languages)}: expect to need more text and epochs"
         )
 
 
-def old_tests(preset: str, say: Callable[[str], None]) -> Sets:
+def old_tests(card: Card | None, say: Callable[[str], None]) -> Sets:
     """Returns the test sets of a preset's own corpora, as far as they are at hand.
 
     Args:
-        preset: what `zoo.load` takes.
+        card: of the preset; None if it has none.
         say: function that shows a text, for those that are not.
     """
     sets: Sets = {}
-    folder = find(preset)
-    if not (folder / CARD_FILE).is_file():
+    if card is None:
         return sets
-    card, corpora = read_card(folder), data.list_corpora()
-    source, target = card.languages
+    corpora = data.list_corpora()
     for name in [c["name"] for c in card.data if c["name"] in corpora]:
         try:
+            source, target = card.languages
             test = data.load(name, source, target, corpora[name].test_split)
         except (OSError, ValueError) as error:
-            say(f"what {preset} forgets of {name} is not measured: {error}")
+            say(f"what {card.name} forgets of {name} is not measured: {error}")
         else:
             sets[name] = as_set(test, OLD_SENTENCES)
     return sets

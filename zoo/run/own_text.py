@@ -1,14 +1,19 @@
 """A user's own text: how a recipe is trained on it, and reading it for a run."""
 
+import collections
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from zoo.run.arguments import Arguments, scale_names
 from zoo.run.choices import change
 from zoo.run.config import CACHE, ConfigurationError
+from zoo.strings import counted
+
+# How rarer words become known, for errors.
+LEAST = "--set least=1, in Python choices={'least': 1}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,13 +153,35 @@ def tell_plan(recipe: Any, arguments: Arguments, settings: Any) -> None:
         settings: the choices of the run.
     """
     size = f"fine-tuning {arguments.start}" if arguments.start else arguments.scale
-    parts = [f"size: {size}", f"at most {settings.epochs} epochs"]
+    parts = [f"size: {size}", f"at most {counted(settings.epochs, 'epoch')}"]
     if vocabulary := getattr(settings, "vocabulary_size", None):
         parts.append(f"a vocabulary of at most {vocabulary:,}")
     if model := getattr(settings, "model", None):
         widths = {k: v for k, v in model.items() if k.endswith("_dim")}
         parts.append(", ".join(f"{name} {value}" for name, value in widths.items()))
     print(f"[{recipe.name}] {'; '.join(parts)}", file=sys.stderr, flush=True)
+
+
+def tell_rare_labels(
+    train: Iterable[str], valid: Iterable[str], say: Callable[[str], None]
+) -> None:
+    """Tells of labels or tags that can hardly be learned or scored.
+
+    Args:
+        train: those of the training text, each as often as it occurs.
+        valid: those of the validation text.
+        say: function that shows a text.
+    """
+    counts, scored = collections.Counter(train), set(valid)
+    once = sorted(name for name, count in counts.items() if count == 1)
+    unscored = sorted(set(counts) - scored)
+    for names, reason in (
+        (once, "only one training text has, too few to learn them"),
+        (unscored, "no validation text has, so that no score counts them"),
+    ):
+        if names:
+            shown = ", ".join(names[:5]) + ", …" * (len(names) > 5)
+            say(f"labels that {reason}: {len(names)} of {len(counts)} ({shown})")
 
 
 def scale_of(recipe: Any, arguments: Arguments, text: Any, start: Any) -> Any:

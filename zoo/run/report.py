@@ -21,6 +21,7 @@ from zoo.plots.curves import (
     without_single_sets,
 )
 from zoo.plots.figure import printable, render
+from zoo.strings import counted, duration
 from zoo.training.checkpoint import read_state
 from zoo.training.samples import read_samples, translation_of
 
@@ -145,25 +146,16 @@ def _read_json(path):
 
 
 def _summary(log, state):
-    epochs = int(log["epoch"][-1])
-    text = f"{epochs} epoch" + ("s" if epochs > 1 else "")
+    text = counted(int(log["epoch"][-1]), "epoch")
     if "seconds" in log:
-        text += f", {_time(np.nansum(log['seconds']))} of training"
+        text += f", {duration(np.nansum(log['seconds']))} of training"
     best = _best(log)
     if best is not None:
         text += (
-            f". Best validation BLEU: {log['val_bleu'][best]:.2f} after epoch "
-            f"{log['epoch'][best]:.0f}"
+            f". Best validation BLEU, greedy search: {log['val_bleu'][best]:.2f} after "
+            f"epoch {log['epoch'][best]:.0f}"
         )
     return text + (". Training stopped early." if state.get("stopped") else ".")
-
-
-def _time(seconds):
-    if seconds < 120:
-        return f"{seconds:.0f} seconds"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:.1f} hours"
 
 
 def _best(log):
@@ -197,6 +189,8 @@ def _score_rows(results, place=""):
             score = results[key]
             signature = _element("code", score["signature"])
             yield place, f"{score['score']:.2f}", label, signature
+        if "before" in results:  # of the preset that was fine-tuned
+            yield from _score_rows(results["before"], f"{place} before")
         return
     for name, value in results.items():
         if isinstance(value, dict):
@@ -273,7 +267,8 @@ def _configuration(state):
     identity |= identity.pop("settings", {})
     rows = [(name, _short(value)) for name, value in identity.items()]
     for first, epochs, backend, commit in state.get("plans", []):
-        plan = f"{epochs} epochs planned, {backend} backend, commit {commit}"
+        planned = counted(epochs, "epoch")
+        plan = f"{planned} planned, {backend} backend, commit {commit}"
         rows.append((f"from epoch {first + 1}", plan))
     rows = [row for row in rows if row[1]]
     return [_element("h2", "Configuration"), _table(("setting", "value"), rows)]

@@ -13,9 +13,9 @@ from typing import Any
 import keras
 
 from zoo.files import naming, write_bytes
-from zoo.presets.card import format_bytes, unstated
+from zoo.presets.card import CARD_FILE, Card, format_bytes, read_card, unstated
 from zoo.presets.pages import write_card
-from zoo.presets.registry import RUN_PRESETS
+from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset, use_of
 from zoo.run.arguments import Arguments
 from zoo.run.card_metadata import origin
@@ -28,6 +28,7 @@ from zoo.run.config import (
     plain,
     write_configuration,
 )
+from zoo.strings import counted
 from zoo.training.callbacks import Checkpoint, Monitor
 from zoo.training.checkpoint import load_weights, read_state
 from zoo.training.compiling import compile_with
@@ -60,6 +61,7 @@ class Run:
 
     Attributes:
         recipe, settings, distribution, text, start: as given.
+        start_card: the `Card` of the preset to start from; None if it has none.
         output: folder of the run, a `Path`.
         scale_name, seed, limit, changes: those of the arguments.
         precision: name of the dtype policy.
@@ -89,6 +91,7 @@ class Run:
     ):
         self.recipe, self.settings = recipe, settings
         self.text, self.start, self.arguments = text, start, arguments
+        self.start_card = _card_of(arguments.start)
         self.output = Path(arguments.output)
         self.scale_name, self.seed = arguments.scale, arguments.seed
         self.limit, self.changes = arguments.limit, arguments.changes
@@ -231,16 +234,17 @@ class Run:
 
     def _describe(self, name, backbone, batches):
         parameters, state = backbone.count_params(), self.loop.state
-        steps = len(batches) * self.loop.epochs
+        epochs, steps = self.loop.epochs, len(batches)
         optimizer = self.loop.model.optimizer
         values = parameters * 2 + sum(math.prod(v.shape) for v in optimizer.variables)
         self.say(
             f"{name}: {parameters:,} parameters, {batches.tokens:,} {batches.unit}, "
-            f"{len(batches)} batches an epoch, {choose_threads(parameters)}"
+            f"{counted(steps, 'step')} an epoch, {choose_threads(parameters)}"
         )
         self.say(
-            f"plan: {self.loop.epochs} epochs, {steps:,} steps; weights, gradients and "
-            f"optimizer take {format_bytes(4 * values)}; change it by --set KEY=VALUE"
+            f"plan: {counted(epochs, 'epoch')}, {counted(epochs * steps, 'step')}; "
+            f"weights, gradients and optimizer take {format_bytes(4 * values)}; change "
+            "it by --set KEY=VALUE"
         )
         if state:
             step = f", step {state['step']}" if state["step"] else ""
@@ -331,6 +335,12 @@ class Run:
         text = json.dumps(results, indent=2)
         write_bytes(self.path("results.json"), f"{text}\n".encode())
         return text
+
+
+def _card_of(preset: str | None) -> Card | None:
+    """The card of the preset to start from, read before training, which takes long."""
+    folder = preset and find(preset)
+    return read_card(folder) if folder and (folder / CARD_FILE).is_file() else None
 
 
 def _name(loss: str | Callable) -> str:

@@ -25,6 +25,7 @@ from zoo.run.fine_tuning import (
 from zoo.run.parallel import NamedCorpora, UserPairs
 from zoo.run.report import write_report
 from zoo.run.run import Run
+from zoo.strings import counted, duration
 from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches
@@ -34,6 +35,9 @@ from zoo.training.distribute import SingleDevice
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.validation import Validation
 
+# Target tokens times parameters that are trained in a second, measured with
+# `luong_local`; compilation and validation are counted in.
+SPEED = 7e9
 # Weaknesses of all models that translate into a language.
 WEAKNESSES = {
     "de": ["It can't know which form of address is meant, the formal or the familiar."]
@@ -64,6 +68,8 @@ class Translation:
         self._build(augmentation)
         if run.start is not None:
             self._describe_start()
+        if run.text:
+            self._tell_time()
 
     def _check_vocabulary(self):
         """Compares vocabulary and checkpoint before the data are read."""
@@ -118,7 +124,8 @@ class Translation:
     def _train_vocabulary(self):
         texts, size = self.data.texts(), self.scale.vocabulary_size
         options = self.data.vocabulary_options(texts, size)
-        self.run.say(f"training the vocabulary on {len(texts):,} sentences")
+        sentences = counted(len(texts), "sentence")
+        self.run.say(f"training the vocabulary on {sentences}")
         try:
             return train_tokenizer(texts, size, model_type=self.scale.pieces, **options)
         except ValueError as error:
@@ -129,7 +136,8 @@ class Translation:
         sources, targets, dropped = self.data.encode(self.preprocessor, length)
         if dropped:
             self.run.say(
-                f"{dropped} pairs longer than {length} pieces (or empty) left out"
+                f"{counted(dropped, 'pair')} longer than {length} pieces (or empty) "
+                "left out"
             )
         sources, targets = sources[: self.run.limit], targets[: self.run.limit]
         if not sources:
@@ -147,7 +155,8 @@ class Translation:
             **self.scale.batch,
         )
         self.run.say(
-            f"{len(sources)} pairs in {len(self.batches.buckets)} shapes, "
+            f"{counted(len(sources), 'pair')} in "
+            f"{counted(len(self.batches.buckets), 'shape')}, "
             f"{self.batches.padding:.1%} padding"
         )
 
@@ -183,6 +192,15 @@ class Translation:
         if distribution.devices > 1:
             self.run.say(f"data parallelism over {distribution}")
 
+    def _tell_time(self):
+        """Tells how long training takes, before it begins."""
+        size = self.batches.tokens * self.backbone.count_params()
+        time = duration(size * self.scale.epochs / SPEED)
+        self.run.say(
+            f"training takes about {time} on two CPU cores under JAX, less if it stops "
+            "early"
+        )
+
     def _describe_start(self):
         """Tells what the preset that is fine-tuned makes of the new text."""
         if not self.run.distribution.main:
@@ -191,14 +209,14 @@ class Translation:
             self._score_start()
 
     def _score_start(self):
-        say, start = self.run.say, self.run.arguments.start
-        warn_of_languages(start, self.data.languages, say)
-        warn_of_unknown_pieces(self.preprocessor.tokenizer, self.data, say)
-        for name, (sources, references) in self.data.validation.items():
-            texts = self.run.start.translate(sources)
-            scores = corpus_scores(texts, references, self.data.languages[1])
-            bleu = scores["bleu"]["score"]
-            self.run.say(f"before: BLEU {bleu:.2f} of {name}, greedy search")
+        run = self.run
+        warn_of_languages(run.start_card, self.data.languages, run.say)
+        warn_of_unknown_pieces(self.preprocessor.tokenizer, self.data, run.say)
+        validation = self._validation(self.task(run.start.backbone, self.preprocessor))
+        for name, (sources, _) in self.data.validation.items():
+            bleu = validation.translate(name)[2]["bleu"]["score"]
+            sentences = counted(len(sources), "sentence")
+            run.say(f"before: greedy BLEU {bleu:.2f} of {sentences} of {name}")
 
     def train(self, callbacks: Sequence[Any] = ()) -> "Translation":
         """Trains to the last epoch, resuming from the last checkpoint if there is one.
@@ -215,7 +233,9 @@ class Translation:
             self.model,
             self.batches,
             SmoothedCrossEntropy(**self.scale.loss),
-            SingleDevice(self.run.distribution, self._validation(), self.backbone),
+            SingleDevice(
+                self.run.distribution, self._validation(self.translator), self.backbone
+            ),
             Monitor("val_bleu", "max"),
             callbacks=[*callbacks, *self._tensorboard()],
             backbone=self.backbone,
@@ -226,14 +246,14 @@ class Translation:
         )
         return self
 
-    def _validation(self):
+    def _validation(self, translator):
         targets = {
             name: [refs[0] for refs in references]
             for name, (_, references) in self.data.validation.items()
         }
         with self.run.distribution.single_device():
             return Validation(
-                self.translator,
+                translator,
                 self.data.validation,
                 targets,
                 self.scale.samples,
@@ -275,7 +295,7 @@ class Translation:
         if run.start is not None:
             results |= {
                 name: self._score(name, *test)
-                for name, test in old_tests(run.arguments.start, run.say).items()
+                for name, test in old_tests(run.start_card, run.say).items()
             }
         run.write_results(results)
         run.say(f"report written to {write_report(run.output)}")
@@ -296,9 +316,8 @@ class Translation:
             scores["before"] = corpus_scores(texts, references, language)
             before = f" (before: {scores['before']['bleu']['score']:.2f})"
         self.run.say(
-            f"{name}: BLEU {scores['bleu']['score']:.2f}{before}  "
-            f"chrF {scores['chrf']['score']:.2f}  exact {exact:.1%}  "
-            "beam 5"
+            f"{name}, beam of 5: BLEU {scores['bleu']['score']:.2f}{before}  "
+            f"chrF {scores['chrf']['score']:.2f}  exact {exact:.1%}"
         )
         return {**scores, "exact": exact, "worst": worst}
 

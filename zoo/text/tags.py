@@ -77,12 +77,21 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
             tags: the tags of each sentence.
             least: minimum count of a word.
             **options: arguments of the class.
+
+        Raises:
+            ValueError: if no word occurs `least` times.
         """
         found = [composed(word) for row in sentences for word in row]
         words = collections.Counter(word.lower() for word in found)
         characters = collections.Counter(c for word in found for c in word)
+        known = sorted(word for word, count in words.items() if count >= least)
+        if not known:
+            raise ValueError(
+                f"No word occurs {least} times in the sentences. "
+                f"Received: least={least}, {len(words)} different words"
+            )
         return cls(
-            sorted(word for word, count in words.items() if count >= least),
+            known,
             sorted(characters),
             sorted({tag for row in tags for tag in row}),
             **options,

@@ -72,9 +72,7 @@ class Validation(keras.callbacks.Callback):
         logs["val_perplexity"] = round(float(values["perplexity"]), 4)
         means, samples = {"bleu": 0.0, "chrf": 0.0}, []
         for name, (sources, references) in self.sets.items():
-            ids = self._greedy(self.ids[name])
-            translations = self.translator.preprocessor.decode(ids)
-            scores = corpus_scores(translations, references, self.language)
+            ids, translations, scores = self.translate(name)
             for metric in means:
                 score = scores[metric]["score"]
                 logs[f"val_{metric}_{name}"] = round(score, 3)
@@ -93,13 +91,23 @@ class Validation(keras.callbacks.Callback):
         logs.update({f"val_{name}": round(mean, 3) for name, mean in means.items()})
         if self.samples_path:
             append_samples(self.samples_path, samples)
-        shown = {"perplexity": logs["val_perplexity"], "BLEU": logs["val_bleu"]}
+        shown = {"perplexity": logs["val_perplexity"], "greedy BLEU": logs["val_bleu"]}
         line = epoch_line(epoch, (self.params or {}).get("epochs"), logs, shown)
         print(line, file=sys.stderr, flush=True)
 
-    def _greedy(self, ids):
-        results = search_ids(self.translator, ids, BeamSearch(1, 0.0))
-        return [best[0][0] for best in results]
+    def translate(self, name: str) -> tuple[list[list[int]], list[str], dict[str, Any]]:
+        """Translates a set by greedy search.
+
+        Args:
+            name: of the set.
+
+        Returns:
+            The translations' ids, their texts, and their `corpus_scores`.
+        """
+        results = search_ids(self.translator, self.ids[name], BeamSearch(1, 0.0))
+        ids = [best[0][0] for best in results]
+        texts = self.translator.preprocessor.decode(ids)
+        return ids, texts, corpus_scores(texts, self.sets[name][1], self.language)
 
 
 class Scores(keras.callbacks.Callback):
