@@ -1,4 +1,3 @@
-import json
 import math
 import re
 import types
@@ -13,7 +12,6 @@ from zoo.training import (
     CheckpointError,
     Monitor,
     PairBatches,
-    Plateau,
     Progress,
     callbacks,
     load_state,
@@ -121,6 +119,7 @@ def test_progress_tells_epoch_step_loss_and_tokens_per_second(clock, capsys):
 
 def test_compiling_is_told_once(clock, capsys):
     progress = make_progress()
+    progress.on_train_begin()
     progress.on_epoch_begin(0)
     progress.on_epoch_begin(1)
     told = capsys.readouterr().err.count(
@@ -167,51 +166,6 @@ def test_progress_survives_a_closed_standard_error(clock, monkeypatch):
     progress.on_epoch_begin(0)
     clock.now += 1.0
     progress.on_train_batch_end(0, {"loss": 1.0})
-
-
-# === Plateau ===
-
-
-def plateau_rates(scores, first=0, state=None, **options):
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
-    model.compile(keras.optimizers.SGD(8.0), "mse")
-    plateau = Plateau(factor=0.5, patience=2, **options)
-    plateau.set_model(model)
-    if state:
-        plateau.resume(state)
-    plateau.on_train_begin()
-    rates = []
-    for epoch, score in enumerate(scores, start=first):
-        plateau.on_epoch_end(epoch, {"val_bleu": score, "val_perplexity": score})
-        rates.append(float(model.optimizer.learning_rate))
-    return rates, plateau.state()
-
-
-SCORES = [1.0, 5.0, 4.0, 4.5, 6.0, 3.0, 2.0, 2.0, 2.0]
-RATES = [8.0, 8.0, 8.0, 4.0, 4.0, 4.0, 2.0, 2.0, 1.0]
-
-
-def test_a_plateau_lowers_the_rate():
-    assert plateau_rates(SCORES)[0] == RATES
-    worse = [-score for score in SCORES]
-    assert plateau_rates(worse, monitor="val_perplexity", mode="min")[0] == RATES
-
-
-@pytest.mark.parametrize("epochs", range(1, len(SCORES)))
-def test_the_count_of_a_plateau_goes_on(epochs):
-    first, state = plateau_rates(SCORES[:epochs])
-    second, _ = plateau_rates(SCORES[epochs:], epochs, json.loads(json.dumps(state)))
-    lowered = 8.0 / first[-1]  # the rate itself is in the checkpoint
-    assert first + [rate / lowered for rate in second] == RATES
-
-
-def test_a_schedule_has_no_plateau(model):
-    rate = keras.optimizers.schedules.CosineDecay(1.0, 10)
-    model.compile(keras.optimizers.SGD(rate), "mse")
-    plateau = Plateau()
-    plateau.set_model(model)
-    with pytest.raises(ValueError, match="constant learning rate.*CosineDecay"):
-        plateau.on_train_begin()
 
 
 # === Checkpoints ===

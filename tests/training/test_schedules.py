@@ -1,3 +1,5 @@
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from zoo.training import (
     InverseSquareRoot,
     NoamSchedule,
     PerUpdate,
+    Plateau,
     WarmupLinearDecay,
 )
 
@@ -142,3 +145,46 @@ def test_an_optimizer_that_uses_it_survives_serialization(schedule):
     copy = keras.optimizers.schedules.deserialize(config)
     assert copy.get_config() == schedule.get_config()
     assert float(copy(57)) == float(schedule(57))
+
+
+def plateau_rates(scores, first=0, state=None, **options):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model.compile(keras.optimizers.SGD(8.0), "mse")
+    plateau = Plateau(factor=0.5, patience=2, **options)
+    plateau.set_model(model)
+    if state:
+        plateau.resume(state)
+    plateau.on_train_begin()
+    rates = []
+    for epoch, score in enumerate(scores, start=first):
+        plateau.on_epoch_end(epoch, {"val_bleu": score, "val_perplexity": score})
+        rates.append(float(model.optimizer.learning_rate))
+    return rates, plateau.state()
+
+
+SCORES = [1.0, 5.0, 4.0, 4.5, 6.0, 3.0, 2.0, 2.0, 2.0]
+RATES = [8.0, 8.0, 8.0, 4.0, 4.0, 4.0, 2.0, 2.0, 1.0]
+
+
+def test_a_plateau_lowers_the_rate():
+    assert plateau_rates(SCORES)[0] == RATES
+    worse = [-score for score in SCORES]
+    assert plateau_rates(worse, monitor="val_perplexity", mode="min")[0] == RATES
+
+
+@pytest.mark.parametrize("epochs", range(1, len(SCORES)))
+def test_the_count_of_a_plateau_goes_on(epochs):
+    first, state = plateau_rates(SCORES[:epochs])
+    second, _ = plateau_rates(SCORES[epochs:], epochs, json.loads(json.dumps(state)))
+    lowered = 8.0 / first[-1]  # the rate itself is in the checkpoint
+    assert first + [rate / lowered for rate in second] == RATES
+
+
+def test_a_schedule_has_no_plateau():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    rate = keras.optimizers.schedules.CosineDecay(1.0, 10)
+    model.compile(keras.optimizers.SGD(rate), "mse")
+    plateau = Plateau()
+    plateau.set_model(model)
+    with pytest.raises(ValueError, match="constant learning rate.*CosineDecay"):
+        plateau.on_train_begin()

@@ -225,7 +225,7 @@ def _texts(run):
 
 
 def _decay(factor):
-    from zoo.training.callbacks import Plateau
+    from zoo.training.schedules import Plateau
 
     if factor is None:
         return ()

@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "averaging": ["EpochWeights", "average_weights"],
         "batching": ["ArrayBatches", "PairBatches"],
         "buckets": ["choose_buckets", "group_by_length"],
-        "callbacks": ["Checkpoint", "Monitor", "Plateau", "Progress"],
+        "callbacks": ["Checkpoint", "Monitor", "Progress"],
         "checkpoint": ["CheckpointError", "load_state", "save_state"],
         "compiling": ["compile_for_training"],
         "embeddings": ["Embeddings", "load_embeddings"],
@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "InverseSquareRoot",
             "NoamSchedule",
             "PerUpdate",
+            "Plateau",
             "WarmupLinearDecay",
         ],
         "updates": [

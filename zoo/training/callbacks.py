@@ -1,4 +1,4 @@
-"""Keras callbacks: data order, progress, learning-rate plateaus and checkpoints."""
+"""Keras callbacks: data order, progress and checkpoints."""
 
 import contextlib
 import dataclasses
@@ -123,6 +123,11 @@ class Progress(keras.callbacks.Callback):
         self._pauses: list[float] = []  # seconds between epochs
         self._ended: float | None = None  # when the last epoch did
 
+    def on_train_begin(self, logs: Logs = None) -> None:
+        """Tells why the first steps are slow."""
+        if keras.backend.backend() != "torch":
+            self._write("compiling: the first step of each batch shape takes longer")
+
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Starts the clock."""
         self.epoch, self.begun, self.shown = epoch, time.monotonic(), 0.0
@@ -131,8 +136,6 @@ class Progress(keras.callbacks.Callback):
         self._order = getattr(self.batches, "shapes", None)
         self.begun -= self.earlier
         self.earlier = 0.0
-        if not self._shapes and keras.backend.backend() != "torch":
-            self._write("compiling: the first step of each batch shape takes longer")
 
     def elapsed(self) -> float:
         """Returns the seconds of the epoch so far."""
@@ -198,46 +201,6 @@ class Progress(keras.callbacks.Callback):
                 end="\r" if terminal else "\n",
                 file=sys.stderr,
                 flush=True,
-            )
-
-
-class Plateau(keras.callbacks.ReduceLROnPlateau):
-    """Keras's `ReduceLROnPlateau`, able to resume its count in another `fit`.
-
-    The optimizer's learning rate must be a number. `Loop` keeps the count in the
-    checkpoint, beside the lowered rate.
-
-    Args:
-        monitor: the log to watch.
-        mode: "max" if higher is better, "min" if lower is.
-        **options: of `ReduceLROnPlateau`: `factor`, `patience`, `min_delta`, …
-
-    Raises:
-        ValueError: when training begins with a schedule as learning rate.
-    """
-
-    COUNT = ("best", "wait", "cooldown_counter")
-
-    def __init__(self, monitor: str = "val_bleu", mode: str = "max", **options: Any):
-        super().__init__(monitor=monitor, mode=mode, **options)
-
-    def state(self) -> dict[str, float]:
-        """Returns what a resumed run needs, ready for JSON."""
-        return {name: getattr(self, name) for name in self.COUNT}
-
-    def resume(self, state: dict[str, float]) -> None:
-        """Restores a `state`."""
-        for name in self.COUNT:
-            setattr(self, name, state[name])
-
-    def on_train_begin(self, logs: Logs = None) -> None:
-        """Checks the learning rate; unlike Keras's, keeps the count."""
-        optimizer = self.model.optimizer
-        rate = getattr(optimizer, "inner_optimizer", optimizer).get_config()
-        if not isinstance(rate["learning_rate"], float):
-            raise ValueError(
-                "A plateau lowers a constant learning rate. Received: the schedule "
-                f"{rate['learning_rate']['class_name']}"
             )
 
 

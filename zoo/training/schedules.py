@@ -1,4 +1,4 @@
-"""Learning-rate schedules."""
+"""Learning-rate schedules, and a rate that falls at plateaus."""
 
 from typing import Any
 
@@ -189,3 +189,43 @@ class PerUpdate(keras.optimizers.schedules.LearningRateSchedule):
         """Makes the schedule from its arguments."""
         deserialize = keras.optimizers.schedules.deserialize
         return cls(deserialize(config["schedule"]), config["batches"])
+
+
+class Plateau(keras.callbacks.ReduceLROnPlateau):
+    """Keras's `ReduceLROnPlateau`, able to resume its count in another `fit`.
+
+    The optimizer's learning rate must be a number. `Loop` keeps the count in the
+    checkpoint, beside the lowered rate.
+
+    Args:
+        monitor: the log to watch.
+        mode: "max" if higher is better, "min" if lower is.
+        **options: of `ReduceLROnPlateau`: `factor`, `patience`, `min_delta`, …
+
+    Raises:
+        ValueError: when training begins with a schedule as learning rate.
+    """
+
+    COUNT = ("best", "wait", "cooldown_counter")
+
+    def __init__(self, monitor: str = "val_bleu", mode: str = "max", **options: Any):
+        super().__init__(monitor=monitor, mode=mode, **options)
+
+    def state(self) -> dict[str, float]:
+        """Returns what a resumed run needs, ready for JSON."""
+        return {name: getattr(self, name) for name in self.COUNT}
+
+    def resume(self, state: dict[str, float]) -> None:
+        """Restores a `state`."""
+        for name in self.COUNT:
+            setattr(self, name, state[name])
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Checks the learning rate; unlike Keras's, keeps the count."""
+        optimizer = self.model.optimizer
+        rate = getattr(optimizer, "inner_optimizer", optimizer).get_config()
+        if not isinstance(rate["learning_rate"], float):
+            raise ValueError(
+                "A plateau lowers a constant learning rate. Received: the schedule "
+                f"{rate['learning_rate']['class_name']}"
+            )
