@@ -1,7 +1,9 @@
 import importlib
 import math
 import os
+import subprocess
 import sys
+from contextlib import nullcontext
 
 import keras
 import pytest
@@ -10,6 +12,7 @@ from zoo import backend
 from zoo.backend import (
     check_backend,
     configured_backend,
+    quiet_start,
     trace,
     without_tensorflow,
 )
@@ -44,7 +47,9 @@ def test_a_backend_that_cannot_be_is_refused(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     monkeypatch.delitem(sys.modules, "jax", raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="jax is not installed; choose one of tensor"):
+    with pytest.raises(
+        ImportError, match="jax is not installed .pip install .attention-zoo.jax"
+    ):
         check_backend()
 
 
@@ -113,3 +118,52 @@ def test_a_recorded_function_has_no_cast_that_changes_nothing():
     for got, wanted in zip(recorded(inputs + 2), function(inputs + 2), strict=True):
         assert got.dtype == wanted.dtype and torch.equal(got, wanted)
     assert recorded(inputs)[2].data_ptr() != inputs.data_ptr()
+
+
+_GREETING = b"""\
+WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
+I0000 00:00:1795873632.5    8304 port.cc:153] oneDNN custom operations are on.
+To enable the following instructions: AVX2 AVX512F, rebuild TensorFlow.
+2026-11-28 10:00:00.123456: E external/xla/cuda_dnn.cc:8310] Unable to register
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_backend_logs_as_it_starts_is_shown_if_it_fails(
+    fails, monkeypatch, capfd
+):
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext(), quiet_start():
+        os.write(2, _GREETING + b"another line\n")
+        _ = 1 / (not fails)
+    shown = _GREETING.decode() * fails + "another line\n"
+    assert capfd.readouterr().err == shown
+    os.write(2, _GREETING)
+    assert capfd.readouterr().err == _GREETING.decode()
+    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "1"
+
+
+_ABORT = """
+import os
+from zoo.backend import quiet_start
+with quiet_start():
+    os.write(2, b"no such flag\\n")
+    os.abort()
+"""
+
+
+@pytest.mark.once
+def test_what_was_said_before_an_abort_is_shown():
+    command = [sys.executable, "-c", _ABORT]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode < 0 and done.stderr == "no such flag\n"
+
+
+@pytest.mark.once
+def test_loading_is_quiet():
+    """In any Python program that has not imported Keras before."""
+    code = "import zoo; print(zoo.load('birnn').tag('A dog')[0])"
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.stdout, done.stderr) == ("('A', 'DET')\n", "")

@@ -1,10 +1,14 @@
 """Keras's backends, and which one is configured, without importing Keras."""
 
 import contextlib
+import gc
 import importlib.util
 import json
 import os
+import re
+import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +56,9 @@ def check_backend() -> None:
     if name not in BACKENDS:
         reason = f"zoo does not run on the backend {name!r}"
     elif not sys.modules.get(name) and importlib.util.find_spec(name) is None:
-        reason = f"the backend {name} is not installed"
+        extra = "" if name == "tensorflow" else f"[{name}]"
+        reason = f"the backend {name} is not installed (pip install "
+        reason += f"'attention-zoo{extra}')"
     else:
         return
     raise ImportError(
@@ -87,6 +93,62 @@ def without_tensorflow() -> contextlib.AbstractContextManager[None]:
     TensorFlow is the backend.
     """
     return without(*([] if configured_backend() == "tensorflow" else ["tensorflow"]))
+
+
+# A line that TensorFlow logs, or continues.
+_GREETING = re.compile(
+    r"([IWE]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IWE] |WARNING: All log messages before |"
+    r"To enable the following instructions)"
+)
+# Prints a file if its input ends without a line, which means that its parent has died.
+_SHOW = 'read done || { cat "$0" >&2; rm -f "$0"; }'
+
+
+@contextlib.contextmanager
+def quiet_start() -> Iterator[None]:
+    """Surrounds the first import of Keras or a backend, which is quiet and faster.
+
+    The dozen lines that TensorFlow logs at its start, most of them about missing GPUs,
+    are only shown if the start fails, or the process ends; any other line, C++'s too,
+    is shown afterwards. Python's garbage collector is off meanwhile: to go through the
+    imported objects again and again takes a second, and finds next to nothing.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with _standard_error_kept():
+            yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def _standard_error_kept():
+    """Holds standard error back; see `quiet_start`."""
+    with contextlib.ExitStack() as stack:
+        try:
+            original = os.dup(2)
+            stack.callback(os.close, original)
+            kept = stack.enter_context(tempfile.NamedTemporaryFile())
+            watcher = subprocess.Popen(
+                ["sh", "-c", _SHOW, kept.name], stdin=subprocess.PIPE, stderr=original
+            )
+        except OSError:  # it is closed, or there is no `sh`
+            yield
+            return
+        drop = re.compile("(?!)")  # nothing, after an error
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+            drop = _GREETING
+        finally:
+            os.dup2(original, 2)
+            watcher.communicate(b"done\n")
+            kept.seek(0)
+            lines = kept.read().decode(errors="replace").splitlines(keepends=True)
+            os.write(2, "".join(x for x in lines if not drop.match(x)).encode())
 
 
 def trace(function: Any, *inputs: Tensor) -> Any:

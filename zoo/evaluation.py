@@ -109,7 +109,7 @@ def reference_streams(references: Sequence[Sequence[str]]) -> list[list[Any]]:
     ]
 
 
-EXACT_SIGNATURE = "percent of sentences equal to a reference"
+EXACT_SIGNATURE = "percent of sentences equal to a reference, white space aside"
 
 
 def exact_share(
@@ -117,12 +117,15 @@ def exact_share(
 ) -> float:
     """Returns the share of translations that are equal to one of their references.
 
+    Differences in white space do not count.
+
     Example:
-        >>> exact_share(["a", "b"], [["a"], ["c", "d"]])
+        >>> exact_share(["a  b", "b"], [["a b "], ["c", "d"]])
         0.5
     """
     pairs = list(zip(hypotheses, references, strict=True))
-    return sum(text in several for text, several in pairs) / len(pairs)
+    right = [text.split() in map(str.split, several) for text, several in pairs]
+    return sum(right) / len(pairs)
 
 
 def worst_translations(

@@ -1,8 +1,11 @@
 """`zoo.load`: turns a preset's name into a task that is ready for text."""
 
+import contextlib
 import os
+import sys
 from typing import Any
 
+from zoo.backend import quiet_start
 from zoo.presets.registry import locate
 
 
@@ -32,7 +35,14 @@ def load(name: str | os.PathLike, **kwargs: Any) -> Any:
         ```
     """
     folder = locate(name)  # before Keras is imported, which takes seconds
-    import zoo.models  # noqa: F401  (registers zoo's classes with Keras)
+    first = "keras" not in sys.modules
+    with quiet_start() if first else contextlib.nullcontext():
+        import keras
+
+        import zoo.models  # noqa: F401  (registers zoo's classes with Keras)
+
+        if first:
+            keras.ops.zeros(())  # looks for devices
     from zoo.presets.build import build, task_class
 
     return build(task_class(folder), folder, kwargs)

@@ -55,5 +55,10 @@ def test_examples_can_be_parsed(name):
     assert arguments.run is MODULES[name].run
 
 
+def test_a_misspelled_command(capsys):
+    assert main(["transalte", "luong_local", "a"]) == 2
+    assert "no command 'transalte' (did you mean translate" in capsys.readouterr().err
+
+
 def test_version(capsys):
     assert printed(capsys, "--version") == f"{zoo.__version__}\n"

@@ -148,6 +148,7 @@ def test_each_line_is_answered(session):
     assert prompt.ask("a dog") == "line 1: A DOG"
     assert "Ctrl-C drops the line" in prompt.ask(":help")
     assert prompt.ask(":)") == "line 2: :)"
+    assert ":nosuch: :help shows" in prompt.ask(":nosuch")
     assert prompt.ask("bad") == "zoo: error: a bad line"
     assert prompt.ask(" ü ") == "line 4: Ü"
     assert prompt.end() == 0

@@ -41,6 +41,15 @@ def test_one_key_is_compiled_once():
     assert compiled(make_model(), "key", times_weight(model)) is not run
 
 
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="TensorFlow counts retracings"
+)
+def test_programs_of_many_models_are_no_retracing(caplog):
+    for model in [make_model() for _ in range(12)]:
+        compiled(model, "key", times_weight(model))(IDS)
+    assert not caplog.text
+
+
 def test_other_variables_are_compiled_anew():
     model = make_model()
     compiled(model, "key", times_weight(model))(IDS)

@@ -11,7 +11,7 @@ import pytest
 from zoo import plots
 from zoo.decoding import Translation
 from zoo.plots import figure as helpers
-from zoo.plots.alignment import FOCUS_KEY, NUMBER_KEY, WINDOW_KEY
+from zoo.plots.alignment import FOCUS_KEY, NUMBER_KEY, SUM_KEY, WINDOW_KEY
 
 pytestmark = pytest.mark.backend_free
 
@@ -95,9 +95,11 @@ def test_windows_and_their_places():
     assert "attention in %" in keys[0] and "source position" in keys[1]
     assert "window $[p_t - D, p_t + D]$" in keys[2]
     assert axes.get_xlim() == (-0.5, 4.5)  # p_t = S changes nothing
-    whole = record(focus=focus, windows=np.array([[0, 4]] * 4)).plot()
-    keys = [text.get_text() for text in whole.legends[0].get_texts()]
-    assert keys == [NUMBER_KEY, FOCUS_KEY]
+    options = {"focus": focus, "windows": np.array([[0, 4]] * 4)}
+    for scale, more in ((1.0, []), (0.9, [SUM_KEY])):
+        whole = record(alignment=scale * WEIGHTS, **options).plot()
+        keys = [text.get_text() for text in whole.legends[0].get_texts()]
+        assert keys == [NUMBER_KEY, FOCUS_KEY, *more]
 
 
 def test_several_side_by_side():

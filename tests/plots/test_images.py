@@ -5,7 +5,7 @@ pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 
 from zoo.decoding import Caption
 from zoo.plots import plot_caption, save
-from zoo.plots.images import enlarge, fade, smoothed
+from zoo.plots.images import KEY, enlarge, fade, smoothed
 
 pytestmark = pytest.mark.backend_free
 IMAGE = np.full((20, 30, 3), 120, "uint8")
@@ -21,7 +21,7 @@ def test_each_word_has_a_picture_with_its_highest_weight():
     figure = plot_caption(record(), title="seen")
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["", "a  100 %", "ring  100 %"]
-    assert [text.get_text() for text in figure.texts] == ["seen"]
+    assert [text.get_text() for text in figure.texts] == [KEY, "seen"]
     pieces = plot_caption(record(), words=False)
     assert [axes.get_title() for axes in pieces.axes][2:] == ["ri  100 %", "-ng  100 %"]
 
@@ -70,7 +70,8 @@ def test_it_is_saved_and_drawn_alike(tmp_path):
 def test_grey_images_and_empty_captions():
     grey = np.full((16, 16, 1), 90, "uint8")
     assert len(plot_caption(record(image=grey)).axes) == 3
-    assert len(plot_caption(record(())).axes) == 1
+    empty = plot_caption(record(()))
+    assert len(empty.axes) == 1 and not empty.texts
 
 
 def test_what_is_not_drawn():

@@ -29,6 +29,7 @@ from zoo.cli import (
     translate,
     upload,
 )
+from zoo.strings import did_you_mean
 
 # The menu: titles, and under each the commands by name. Each module has `HELP`,
 # `EXAMPLE`, `add_arguments(parser)`, and `run(arguments)`, which returns the exit code,
@@ -51,6 +52,7 @@ _MENU = {
     "look": {"list": listing, "info": info, "plot": plot, "explore": explore},
     "set up": {"completion": completion},
 }
+_COMMANDS = {name for modules in _MENU.values() for name in modules}
 _EPILOG = """\
 zoo COMMAND --help explains a command. Exit codes: 0 success, 1 failure, 2 bad
 usage or input, 130 interrupted, 141 closed standard output.
@@ -79,6 +81,9 @@ def _parse(argv):
     completion.complete(parser)
     if argv[:1] == ["train"]:
         argv = ["train", *train.with_recipe(argv[1:])]
+    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
+        near = did_you_mean(argv[0], _COMMANDS)
+        raise common.BadInput(f"no command {argv[0]!r}{near} (see zoo --help)")
     arguments, rest = parser.parse_known_args(argv or ["--help"])
     # argparse does not parse words after an option that follows other words.
     if hasattr(arguments, "words") and not any(word.startswith("-") for word in rest):

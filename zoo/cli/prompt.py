@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterable
 
@@ -39,6 +40,8 @@ def answer_typed_lines(work: Callable[[list[tuple[str, str]]], Iterable[str]]) -
                     break
                 if line == ":help":
                     print(_HELP)
+                elif re.match(r":\w", line):
+                    raise BadInput(f"no command {line}: :help shows those there are")
                 elif line:
                     number += 1
                     for answer in work([(line, f"line {number}")]):

@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -32,7 +33,8 @@ def compiled(
     Returns:
         A function of NumPy arrays that returns a list of NumPy arrays.
     """
-    whole = _before_loops(model, function)
+    # A partial, since TensorFlow counts the programs of one function as retracings.
+    whole = functools.partial(_share_lora_sums, model, function)
     return kept(model, key, lambda variables: _compile(variables, whole))
 
 
@@ -76,17 +78,13 @@ def compile_search(
     return lambda *arrays: program(*arrays, *settings)
 
 
-def _before_loops(model, function):
-    """The function, which computes what its steps share of LoRA but once."""
-
-    def run(*arrays):
-        members = getattr(model, "models", [model])  # of an ensemble
-        # A model of a user's own may be no Keras model.
-        tasks = [task for task in members if isinstance(task, keras.Layer)]
-        with sums_kept(layer for task in tasks for layer in task._flatten_layers()):
-            return function(*arrays)
-
-    return run
+def _share_lora_sums(model, function, *arrays):
+    """Calls the function, whose steps share the sums of LoRA's matrices."""
+    members = getattr(model, "models", [model])  # of an ensemble
+    # A model of a user's own may be no Keras model.
+    tasks = [task for task in members if isinstance(task, keras.Layer)]
+    with sums_kept(layer for task in tasks for layer in task._flatten_layers()):
+        return function(*arrays)
 
 
 def _compile(variables, function):

@@ -33,6 +33,9 @@ _LONGEST = 24  # characters of a label
 NUMBER_KEY = "number = attention in % (blank below 5)"
 FOCUS_KEY = "$p_t$ = source position that the attention centres on"
 WINDOW_KEY = "end of the window $[p_t - D, p_t + D]$: no attention beyond it"
+SUM_KEY = (
+    "a row may sum to less than 100: the Gaussian at $p_t$ is not renormalised (eq. 10)"
+)
 
 
 @one_thread
@@ -48,7 +51,8 @@ def plot_alignment(
     more of the target word's attention goes to the source word, on one scale for all
     pictures; its percentage is printed from 5 on. For local attention (Luong et al.
     2015), marks show p_t, the source position it centres on, and where its window ends
-    inside the sentence. A legend explains the marks.
+    inside the sentence; a row may sum to less than 100 %, since the Gaussian is not
+    renormalised (equation 10). A legend explains the marks.
 
     Text may be of any script: matplotlib joins Arabic letters, forms the conjuncts of
     Indian scripts and writes Arabic and Hebrew from right to left, within a label. Its
@@ -377,4 +381,7 @@ def _keys(panels):
         keys.append(Line2D([], [], **_FOCUS, label=FOCUS_KEY))
     if any(map(_window_ends, local)):
         keys.append(Line2D([], [], **_END, label=WINDOW_KEY))
+    if any((record.alignment.sum(axis=-1) < 0.995).any() for record in local):
+        total = {"marker": r"$\Sigma$", "ms": 6, "color": DARK, "mew": 0, "ls": ""}
+        keys.append(Line2D([], [], **total, label=SUM_KEY))
     return keys

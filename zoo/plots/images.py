@@ -14,6 +14,8 @@ _SIDE, _LABEL, _GAP = 1.25, 0.24, 0.08  # inches: of a picture, of its word, bet
 _PIXELS = 240  # of a picture's longer side
 _DIM = 0.72  # how far a place without attention fades into white
 _LONGEST = 16  # characters of a label
+KEY = "% = attention at the clearest place"
+_KEY_WIDTH = 1.9  # inches
 
 
 @one_thread
@@ -25,7 +27,8 @@ def plot_caption(
     The first picture is the image; in the others, one for each word, a place is the
     clearer the more attention it has, and what has none fades. The weights of the grid
     are enlarged to the image and smoothed by a Gaussian of half a place; each picture's
-    clearest place is its highest weight, which stands beside the word in percent.
+    clearest place is its highest weight, which stands beside the word in percent, as
+    the line below the pictures says.
 
     Args:
         caption: a `zoo.decoding.Caption`.
@@ -59,8 +62,9 @@ def plot_caption(
     rows = math.ceil(count / columns)
     side = _SIDE * math.sqrt(1 / shape), _SIDE * math.sqrt(shape)
     cell = side[0] + _GAP, side[1] + _LABEL + _GAP
-    head = _LABEL if title else 0
-    total = columns * cell[0] + _GAP, rows * cell[1] + _GAP + head
+    head, foot = (_LABEL if shown else 0 for shown in (title, record.tokens))
+    width = max(columns * cell[0] + _GAP, _KEY_WIDTH)
+    total = width, rows * cell[1] + _GAP + head + foot
     figure = new_figure(*total, layout="none")
     pictures = [("", image)]
     pictures += [
@@ -83,6 +87,8 @@ def plot_caption(
         for spine in axes.spines.values():
             spine.set(color=DARK, linewidth=0.4)
         axes.set_title(text, size=8, pad=3, **font)
+    if foot:
+        figure.text(_GAP / total[0], _GAP / total[1], KEY, size=7, va="bottom", **font)
     if title:
         top = 1 - _GAP / total[1]
         shown = {"size": 9, "ha": "left", "va": "top", **font}

@@ -317,7 +317,8 @@ class Translation:
             before = f" (before: {scores['before']['bleu']['score']:.2f})"
         self.run.say(
             f"{name}, beam of 5: BLEU {scores['bleu']['score']:.2f}{before}  "
-            f"chrF {scores['chrf']['score']:.2f}  exact {exact:.1%}"
+            f"chrF {scores['chrf']['score']:.2f}  "
+            f"equal to a reference {exact:.1%}"
         )
         return {**scores, "exact": exact, "worst": worst}
 

@@ -9,18 +9,16 @@ import importlib.util
 import math
 import os
 import platform
-import subprocess
 import sys
-import tempfile
 import time
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from zoo.backend import (
     check_backend,
     configured_backend,
+    quiet_start,
     usable_cores,
     without,
     without_tensorflow,
@@ -78,8 +76,7 @@ def tune_process() -> None:
 def start_backend(devices: bool = True, presets_only: bool = False) -> None:
     """Imports Keras and KerasHub, quietly and without what the backend doesn't need.
 
-    The dozen lines that TensorFlow prints at its start, most of them about missing
-    GPUs, are only shown if the start fails. Under JAX and PyTorch, KerasHub is kept
+    It is a `zoo.backend.quiet_start`. Under JAX and PyTorch, KerasHub is kept
     from importing TensorFlow, which takes 2 to 3 s and 0.5 GB: zoo doesn't need it
     there. Importing matplotlib, IPython and, under other backends, jax, which Keras
     does for what zoo doesn't use, takes time as well; they are hidden from it, too.
@@ -101,14 +98,13 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
             missing.
     """
     check_backend()
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     unused = ["matplotlib", "IPython"]
     if presets_only:
         unused += ["pandas", "kagglehub"]
     if configured_backend() != "jax":
         unused.append("jax")
     new = "keras" not in sys.modules
-    with _standard_error_kept(), _collector_off():
+    with quiet_start():
         with without(*unused):
             import keras
 
@@ -131,60 +127,11 @@ def start_tensorflow(devices: bool = True) -> None:
     Args:
         devices: see `start_backend`.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _standard_error_kept(), _collector_off(), contextlib.suppress(ImportError):
+    with quiet_start(), contextlib.suppress(ImportError):
         import tensorflow
 
         if devices:
             tensorflow.config.list_physical_devices()
-
-
-@contextlib.contextmanager
-def _collector_off() -> Iterator[None]:
-    """Turns Python's garbage collector off during imports.
-
-    To go through the imported objects again and again takes a second, and finds next to
-    nothing.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-# Prints a file if its input ends without a line, which means that its parent has died.
-_SHOW = 'read done || { cat "$0" >&2; rm -f "$0"; }'
-
-
-@contextlib.contextmanager
-def _standard_error_kept() -> Iterator[None]:
-    """Holds standard error back, that of C++ too, and shows it only after an error.
-
-    It is also shown if the process ends at once.
-    """
-    try:
-        original = os.dup(2)
-    except OSError:  # it is closed
-        yield
-        return
-    with tempfile.NamedTemporaryFile() as kept:
-        watcher = subprocess.Popen(
-            ["sh", "-c", _SHOW, kept.name], stdin=subprocess.PIPE, stderr=original
-        )
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            kept.seek(0)
-            os.write(original, kept.read())
-            raise
-        finally:
-            os.dup2(original, 2)
-            os.close(original)
-            watcher.communicate(b"done\n")
 
 
 def choose_threads(parameters: int) -> str:

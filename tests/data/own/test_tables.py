@@ -105,7 +105,11 @@ def test_numbers_are_columns_of_a_table_without_head(read):
         ("en\tde\tid\n", (2, "2"), "different ones, received 2 and 2"),
         ("en\ten\na\tb\n", None, "a.tsv should be different .*en and en"),
         ("en\tde\tid\n", ("en",), r"should be given 2 columns, received \('en',\)"),
-        ("en\tde\tid\n", None, "a.tsv has 3 columns: en, de, id; say which 2 to read"),
+        (
+            "en\tde\tid\n",
+            None,
+            "a.tsv has 3 columns: en, de, id; say which 2 to read, as --columns en,de",
+        ),
         ("en\tde\tid\n", (1, 4), "has 3 columns, received columns 1, 4"),
         ("en\tde\tid\n", (0, 1), "has 3 columns, received columns 0, 1"),
         ("Go.\tGeh.\n", None, "begin with the names.*Go., Geh.; .*by number"),

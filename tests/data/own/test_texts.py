@@ -222,7 +222,7 @@ def test_several_files_with_weights_and_a_folder(write, tmp_path):
         (("a", "b"), CorpusError, "should be one file, received a and b"),
         (["a", 3], TypeError, r"texts\[1\] must be a str"),
         ({"text": ["a", 3]}, TypeError, r"text 1 must be a str"),
-        ({"a": ["x"], "b": ["y"]}, CorpusError, "2 columns: a, b; give the one to"),
+        ({"a": ["x"], "b": ["y"]}, CorpusError, "2 columns: a, b; say which 1"),
         (["a"], CorpusError, "beside the 1 held out"),
         ([], CorpusError, "there are no sentences left"),
         (["", " "], CorpusError, "there are no sentences left"),

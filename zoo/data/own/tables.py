@@ -223,11 +223,10 @@ def choose_columns(
             f"{place} should begin with the names of its columns, received {there}; "
             "of a table without them, say the columns by number, as 1 and 2"
         )
+    example = f"--columns {','.join(names[:count])} (columns={names[:count]} in Python)"
     raise CorpusError(
-        f"{place} has {len(names)} column{'s' * (len(names) != 1)}: {there[:200]}; say "
-        f"which {count} to read"
-        if count > 1
-        else f"{place} has {len(names)} columns: {there[:200]}; give the one to read"
+        f"{place} has {len(names)} columns: {there[:200]}; say which {count} to read, "
+        f"as {example}"
     )
 
 
