@@ -84,14 +84,27 @@ def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, penalties):
             check_row(ids[row], scores[row], expected[:n_best])
 
 
+def beginnings(hypothesis, begun, completions):
+    """Where what a prefix gives ends: after it, or before a completion of it."""
+    if hypothesis[: len(begun)] == begun:
+        yield len(begun)
+    for bit in range(len(begun)):
+        kept = len(begun) - 1 - bit
+        same = hypothesis[:kept] == begun[:kept]
+        if same and completions[hypothesis[kept]] >> bit & 1:
+            yield kept
+
+
 @pytest.mark.parametrize("banned", [(), (1, 4)])
 def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
     table.fill(1)
     prefix = np.zeros((SENTENCES, LIMIT), "int32")
     prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
+    completions = np.zeros((SENTENCES, VOCABULARY), "int32")
+    completions[0, [1, 2]], completions[1, [0, 4]] = [0b10, 0b01], 0b01
     search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL, min_length=2, banned_ids=banned)
     ids, scores = compile_search(table, search, LIMIT, prefixed=True)(
-        SOURCES, LIMITS, prefix
+        SOURCES, LIMITS, prefix, completions
     )
     counts = []
     for row in range(SENTENCES):
@@ -102,8 +115,10 @@ def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
             for score, hypothesis in exhaustive(
                 follow, VOCABULARY, LIMITS[row], SOURCES[row], *penalties
             )
-            if hypothesis[: len(begun)] == begun
-            and not set(hypothesis[len(begun) :]) & set(banned)
+            if any(
+                not set(hypothesis[kept:]) & set(banned)
+                for kept in beginnings(hypothesis, begun, completions[row])
+            )
         ]
         counts.append(check_row(ids[row], scores[row], expected))
         assert (scores[row, counts[-1] :] == NO_HYPOTHESIS).all()
@@ -216,7 +231,7 @@ def test_beam_1_with_a_prefix_and_banned_words(table):
     banned = 1, 4
     search = BeamSearch(1, 1.0, min_length=2, banned_ids=banned)
     run = compile_search(table, search, LIMIT, prefixed=True)
-    ids, scores = run(SOURCES, LIMITS, prefix)
+    ids, scores = run(SOURCES, LIMITS, prefix, np.zeros((SENTENCES, 1)))
     for row in range(SENTENCES):
         follow = table.follower(row)
         words, log_prob = [], 0.0
@@ -338,3 +353,12 @@ def test_a_vocabulary_of_ones_own(table):
     got, got_scores = compile_search(turned, search, LIMIT)(SOURCES, LIMITS)
     np.testing.assert_array_equal(Turned.turn[got], ids)
     np.testing.assert_allclose(got_scores, scores, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+@pytest.mark.parametrize("beams", [1, 2])
+def test_logits_that_are_not_finite_are_an_error(beams, value):
+    table = Table()
+    table.logits.assign(np.full((SENTENCES * NODES, VOCABULARY), value))
+    with pytest.raises(ValueError, match=r"source_ids\[0\]: the model's logits must"):
+        BeamSearch(beams)(table, SOURCES, LIMITS, LIMIT)

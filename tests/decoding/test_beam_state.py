@@ -31,7 +31,9 @@ def sentences_of(beams=2, beta=0.0):
         np.array([[0]], "int32"),
         ops.arange(2)[None, None],
     )
-    return Sentences(None, limits, None, None, real, 1.0, beta, 0, 9 / 6, *indices)
+    return Sentences(
+        None, limits, None, None, None, real, 1.0, beta, 0, 9 / 6, *indices
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tests.harness import randomize
 from zoo.decoding import BeamSearch, search_ids
-from zoo.decoding.constraints import put_words_in, source_words
+from zoo.decoding.constraints import completions_of, put_words_in, source_words
 from zoo.models import (
     Luong,
     LuongPreprocessor,
@@ -39,11 +41,9 @@ def test_a_prefix_that_it_would_have_begun_with_changes_nothing(terse, texts):
 @pytest.mark.once
 def test_a_translation_begins_with_its_prefix(terse, texts):
     records = terse.translate(texts, prefix="ein hund", n_best=2, **DETAILS)
-    [ids] = terse.preprocessor.encode_targets("ein hund")
-    pieces = terse.preprocessor.pieces(ids)
     best = [record for found in records for record in found]
     assert len(best) > len(texts)
-    assert all(record.tokens[: len(pieces)] == pieces for record in best)
+    assert all(record.text.startswith("ein hund") for record in best)
     assert len({record.text for record in best}) > 3
     for text, found in zip(texts, records, strict=True):
         log_probs = terse.score([text] * len(found), found)
@@ -56,6 +56,29 @@ def test_a_translation_begins_with_its_prefix(terse, texts):
     assert terse.translate(texts, prefix="", **OPTIONS) == terse.translate(
         texts, **OPTIONS
     )
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("prefix", "wanted"),
+    [
+        ("Zw", {"▁Zwei": 0b10, "▁Zwerg": 0b10, "wei": 0b01}),
+        ("a Zw", {"▁Zwei": 0b10, "▁Zwerg": 0b10, "wei": 0b01}),  # its last word alone
+        ("Zwei", {}),
+        ("Zw ", {}),  # after a space it is whole
+        ("<", {}),  # no byte, and no end token
+    ],
+)
+def test_the_last_word_of_a_prefix_goes_on(prefix, wanted):
+    pieces = ["<pad>", "<unk>", "<s>", "</s>", "<0x41>", "▁Z", "w", "wei", "▁a", "▁"]
+    pieces += ["▁Zwei", "▁Zwerg", "ei", "<"]
+    tokenizer = SimpleNamespace(
+        id_to_token=pieces.__getitem__, vocabulary_size=lambda: len(pieces)
+    )
+    spelled = {"Zw": ["▁Z", "w"], "Zwei": ["▁Zwei"], "a": ["▁a"], "<": ["▁", "<"]}
+    row = [pieces.index(x) for word in prefix.split() for x in spelled[word]]
+    found = completions_of(SimpleNamespace(tokenizer=tokenizer), prefix, [row])(0)
+    assert {pieces[i]: found[i] for i in np.flatnonzero(found)} == wanted
 
 
 @pytest.mark.once

@@ -114,7 +114,9 @@ def test_ties_prefixes_and_banned_words_are_those_of_beam_search(beams):
     table.weights.assign(ours.weights.reshape(-1, WIDTH))
     prefix = np.zeros((SENTENCES, LIMIT), "int32")
     prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4
-    for options, given in (({}, []), ({"banned_ids": [1]}, [prefix])):
+    completions = np.zeros((SENTENCES, VOCABULARY), "int32")
+    completions[0, 1:3], completions[4, 0] = 0b11, 0b01
+    for options, given in (({}, []), ({"banned_ids": [1]}, [prefix, completions])):
         arguments = beams, 0.0, 0.0, beams
         search = BeamSearch(*arguments, **options)
         run = compile_search(table, search, LIMIT, bool(given))

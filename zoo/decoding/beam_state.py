@@ -52,6 +52,8 @@ class Sentences(NamedTuple):
         memory: the model's memory.
         limits: maximum length of each translation, int (B, 1).
         prefix: given tokens, 0 where a place is free, int (B, T); or None.
+        completions: for each word, bit i is set if it may follow the prefix without its
+            last i + 1 tokens, in their place, int (B, V or 1); None without a prefix.
         banned: ids that are never taken, -1 for none, int (n,); or None.
         real: 1 where the source is not padding, (B, 1, S); None without the penalty.
         length_penalty: number, ().
@@ -66,6 +68,7 @@ class Sentences(NamedTuple):
     memory: Any
     limits: Any
     prefix: Any
+    completions: Any
     banned: Any
     real: Any
     length_penalty: Any
@@ -147,7 +150,7 @@ def extend(
     logits = ops.cast(logits, "float32")
     total = ops.logsumexp(logits, axis=-1, keepdims=True)
     # Other words do not get the probability of words that are ruled out.
-    best, words = candidates(search, logits, beam.step, sentences)
+    best, words = candidates(search, logits, beam, sentences)
     width = best.shape[-1]
     if beams == 1:  # nothing to choose from
         # In the batch's shape, which a user's model may not keep.
@@ -163,7 +166,7 @@ def extend(
 
 
 def candidates(
-    search: Any, logits: Tensor, step: Tensor, sentences: Sentences
+    search: Any, logits: Tensor, beam: BeamState, sentences: Sentences
 ) -> tuple[Tensor, Tensor]:
     """Returns logits and ids `(B * K, k)` of the best allowed words per hypothesis.
 
@@ -177,29 +180,59 @@ def candidates(
         is_banned = ops.any(words[..., None] == sentences.banned, axis=-1)
         free = ops.where(is_banned, LOW, free)
     if search.min_length:
-        here = ops.cast(step + 1, "float32")
+        here = ops.cast(beam.step + 1, "float32")
         early = ops.logical_and(words == search.end_id, here < sentences.min_length)
         free = ops.where(early, LOW, free)
+    if sentences.prefix is not None:
+        free = within_prefix(search, logits, free, words, beam, sentences)
     width = min(search.beam_size, vocabulary)
     best, words = search.top_k(free, width, LOW / 2)
-    # At its limit a sentence takes the end token; a prefix is taken as it is (-1:
-    # free).
-    forced = ops.where(step + 1 >= sentences.limits, search.end_id, -1)  # (B, 1)
-    prefix = sentences.prefix
-    if prefix is not None:
-        given = ops.take(prefix, ops.reshape(step, (1,)), axis=1)
-        given = ops.where(given == PAD_ID, -1, ops.cast(given, "int32"))
-        forced = ops.where(forced < 0, given, forced)
+    # At its limit a sentence takes the end token.
+    full = beam.step + 1 >= sentences.limits  # (B, 1)
     if search.beam_size > 1:
-        forced = ops.repeat(forced, search.beam_size, axis=0)  # (B * K, 1)
-    if prefix is None:
-        given_logit = logits[:, search.end_id : search.end_id + 1]
-    else:
-        given_logit = ops.take_along_axis(logits, ops.maximum(forced, 0), axis=1)
+        full = ops.repeat(full, search.beam_size, axis=0)  # (B * K, 1)
     first = ops.arange(width, dtype="int32")[None] == 0
-    best = ops.where(forced < 0, best, ops.where(first, given_logit, LOW))
-    words = ops.where(forced < 0, ops.cast(words, "int32"), forced)
+    end = logits[:, search.end_id : search.end_id + 1]
+    best = ops.where(full, ops.where(first, end, LOW), best)
+    words = ops.where(full, search.end_id, ops.cast(words, "int32"))
     return best, words
+
+
+def within_prefix(
+    search: Any,
+    logits: Tensor,
+    free: Tensor,
+    words: Tensor,
+    beam: BeamState,
+    sentences: Sentences,
+) -> Tensor:
+    """Returns `free` (B * K, V) with `LOW` for words that the prefix rules out.
+
+    A hypothesis has the prefix's tokens one after another, or in the place of its last
+    ones a completion ("▁Zwei" in the place of "▁Z", "w"). What follows is free.
+
+    Args:
+        search: the `BeamSearch`.
+        logits: the model's, `(B * K, V)`.
+        free: those with `LOW` for words that are banned, except in the prefix.
+        words: the ids 0 to V - 1, int (1, V).
+        beam: the state.
+        sentences: the constants, with a prefix.
+    """
+    ops, prefix, places = search.ops, sentences.prefix[:, None], sentences.places
+    written = places < beam.step  # (1, 1, T)
+    same = ops.logical_or(beam.ids == prefix, ops.logical_not(written))  # (B, K, T)
+    given = ops.take(prefix, ops.reshape(beam.step, (1,)), axis=2)  # (B, 1, 1)
+    inside = ops.logical_and(ops.all(same, axis=2), given[..., 0] != PAD_ID)  # (B, K)
+    left = ops.logical_and(prefix != PAD_ID, ops.logical_not(written))
+    left = ops.sum(ops.cast(left, "int32"), axis=2) - 1  # after this one (B, 1)
+    # A word of more tokens than an int has bits is completed at its end alone.
+    bits = ops.right_shift(sentences.completions, ops.clip(left, 0, 30))
+    completes = ops.logical_and(bits % 2 == 1, left < 30)[:, None]  # (B, 1, V)
+    shape = (*ops.shape(beam.live), logits.shape[-1])
+    logits, free = ops.reshape(logits, shape), ops.reshape(free, shape)
+    allowed = ops.where(words == given, logits, ops.where(completes, free, LOW))
+    return ops.reshape(ops.where(inside[..., None], allowed, free), (-1, shape[-1]))
 
 
 def score(
@@ -321,11 +354,15 @@ def keep(
         done=of_sentences(beam.done),
         coverage=of_sentences(beam.coverage) if search.coverage_penalty else (),
     )
-    prefix, mildest = sentences.prefix, sentences.mildest
+    mildest = sentences.mildest
+    if sentences.prefix is not None:
+        sentences = sentences._replace(
+            prefix=of_sentences(sentences.prefix),
+            completions=of_sentences(sentences.completions),
+        )
     return beam, sentences._replace(
         memory=search.map_structure(of_sentences, sentences.memory),
         limits=of_sentences(sentences.limits),
-        prefix=None if prefix is None else of_sentences(prefix),
         real=of_sentences(sentences.real) if search.coverage_penalty else None,
         mildest=of_sentences(mildest) if search.length_penalty else mildest,
         rows=sentences.rows[: len(chosen)],

@@ -65,9 +65,10 @@ def compile_search(
     """Returns the search as a function of arrays, `steps` wide.
 
     Its arguments are `(source_ids, limits)`, or with `prefixed` `(source_ids, limits,
-    prefix)`. Searches of equal arguments share one program.
+    prefix, completions)`. Searches of equal arguments share one program.
     """
-    names = ["prefix"] * prefixed + ["settings"] + ["banned"] * bool(search.banned_ids)
+    names = ["prefix", "completions"] * prefixed
+    names += ["settings"] + ["banned"] * bool(search.banned_ids)
 
     def run(source_ids, limits, *options):
         options = dict(zip(names, options, strict=True))

@@ -1,8 +1,10 @@
 """Constraints on translations: prefixes, banned words, replaced unknown words."""
 
 import bisect
+import functools
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from zoo.text.pieces import words_of
 from zoo.text.rows import UNKNOWN_ID
 
 _UNKNOWN = "<unk>"
+_SPECIAL = re.compile("<(pad|unk|s|/s|0x..)>").fullmatch
+_LAST = 30  # pieces of a prefix that completions may replace, as an int has bits
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it
 
 
@@ -57,6 +61,39 @@ def read_prefixes(
                 f"max_length={max_length}"
             )
     return rows * count if single else rows
+
+
+def completions_of(
+    preprocessor: Any, prefix: str | Sequence[str] | None, rows: list[list[int]] | None
+) -> Callable[[int], np.ndarray] | None:
+    """Returns a function that gives the completions of the prefix of one text.
+
+    They are the pieces that begin with the last pieces of a prefix within its last
+    word, as "▁Zwei" does with "▁Z", "w", and go on; see `BeamSearch`. A prefix that
+    ends in a space has none. `rows` is the result of `read_prefixes`.
+    """
+    if not rows:
+        return None
+    texts = [prefix] * len(rows) if isinstance(prefix, str) else prefix
+    tokenizer = preprocessor.tokenizer
+    vocabulary = [tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())]
+
+    @functools.lru_cache
+    def of_pieces(ids: tuple[int, ...]) -> np.ndarray:
+        found, rest = np.zeros(len(vocabulary), "int32"), ""
+        for bit, token_id in enumerate(reversed(ids[-_LAST:])):
+            rest = vocabulary[token_id] + rest
+            for other, piece in enumerate(vocabulary):
+                if piece.startswith(rest) and piece != rest and not _SPECIAL(piece):
+                    found[other] |= 1 << bit
+            if rest.startswith("▁"):
+                break
+        return found
+
+    def of_text(i: int) -> np.ndarray:
+        return of_pieces(() if texts[i][-1:].isspace() else tuple(rows[i]))
+
+    return of_text
 
 
 def unknown_beginnings(

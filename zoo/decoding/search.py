@@ -111,7 +111,7 @@ class Search:
         """Returns the search as a function of NumPy arrays, `steps` wide.
 
         Its arguments are `(source_ids, limits)`, or with `prefixed` `(source_ids,
-        limits, prefix)`; it returns `(ids, scores)`; see `__call__`.
+        limits, prefix, completions)`; it returns `(ids, scores)`; see `__call__`.
         """
         raise NotImplementedError
 
@@ -122,6 +122,7 @@ class Search:
         limits: Tensor | None = None,
         steps: int | None = None,
         prefix: Tensor | None = None,
+        completions: Tensor | None = None,
         banned: Tensor | None = None,
         settings: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
@@ -139,6 +140,8 @@ class Search:
             prefix: int `(B, steps)`: tokens that every hypothesis has in their places,
                 0 where it is free. Their log-probabilities count. At the limit the end
                 token is taken anyway.
+            completions: int `(B, V)`: words that may stand in the place of the prefix's
+                last tokens: of the last i + 1, if bit i is set. Default: none.
             banned: int `(n,)`: replaces the search's `banned_ids`; -1 for none.
             settings: float `(3,)`: replaces the search's `settings()`; its zeros stay.
 
@@ -148,7 +151,8 @@ class Search:
             no gradient.
 
         Raises:
-            ValueError: without `steps` if a graph is traced for unknown lengths.
+            ValueError: without `steps` if a graph is traced for unknown lengths, or
+                outside a graph if a sentence has no hypothesis, as with logits of NaN.
         """
         ops = self.ops
         source_ids = ops.convert_to_tensor(source_ids)
@@ -178,10 +182,16 @@ class Search:
             settings = self.settings()
         settings = ops.convert_to_tensor(settings, dtype="float32")
         limits = ops.cast(limits, "int32")[:, None]
+        if prefix is not None:
+            prefix = ops.cast(prefix, "int32")
+            if completions is None:
+                completions = ops.zeros((batch, 1))
+            completions = ops.cast(completions, "int32")
         sentences = Sentences(
             memory,
             limits,
-            None if prefix is None else ops.cast(prefix, "int32"),
+            prefix,
+            completions,
             None if banned is None else ops.cast(banned, "int32"),
             # Only the coverage penalty asks for it, and only of text.
             ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
@@ -213,6 +223,8 @@ class Search:
         beam = self.run(model, initial, sentences, steps)
         scores, order = self.top_k(beam.done, beams, LOW / 2)
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
+        if (found := self.values_of(scores)) is not None:
+            check_found(found, range(len(found)), "source_ids")
         return ids, scores
 
     def best_rows(
@@ -257,6 +269,22 @@ class Search:
     def _most_steps(self, length):
         """Returns the default maximum length for a source of `length` pieces."""
         return max(longest_translation(length), self.min_length)
+
+
+def check_found(scores: np.ndarray, places: Sequence[int], name: str) -> None:
+    """Raises a ValueError if a sentence has no hypothesis of finite score.
+
+    Args:
+        scores: the search's, `(n, K)`.
+        places: where each sentence stands in the caller's argument.
+        name: that argument's name.
+    """
+    for row, place in zip(scores, places, strict=True):
+        if not row[0] > LOW / 2:
+            raise ValueError(
+                f"The search found no hypothesis for {name}[{place}]: the model's "
+                "logits must be finite, and some word must not be banned"
+            )
 
 
 def _until_end(ids, end_id):

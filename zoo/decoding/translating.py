@@ -108,9 +108,10 @@ class Translating(Stepping):
                 "gnmt" ((5 + |Y|) / 6)^α (Wu et al. 2016, equation 14), "plain" |Y|^α.
             min_length: minimum pieces of a translation, the end token included.
             prefix: the beginning of the translations: a str, or a list of one for each
-                text, "" for none. The search continues after its last piece, possibly
-                within a word. Its log-probability counts, and the default `max_length`
-                starts at its end. A blank text's prefix is unused.
+                text, "" for none. Its last word may go on: "Zw" may become "Zwei", by
+                whichever pieces are likely; after a space at its end it does not. Its
+                log-probability counts, and the default `max_length` starts at its end.
+                A blank text's prefix is unused.
             banned: pieces to avoid (except in a prefix), as in a record's `tokens` or
                 as words, "Hund" for "▁Hund". A word can still be spelled with smaller
                 pieces. "<unk>" can be banned too.

@@ -1,6 +1,6 @@
 """From strings to translations: sort, batch, search, align, restore the order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from zoo.checks import positive
 from zoo.decoding.batches import Rows, batches, pad_batch
 from zoo.decoding.constraints import (
+    completions_of,
     put_words_in,
     read_banned,
     read_prefixes,
@@ -16,7 +17,7 @@ from zoo.decoding.constraints import (
 )
 from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
-from zoo.decoding.search import Search, longest_translation
+from zoo.decoding.search import Search, check_found, longest_translation
 from zoo.strings import check_texts
 from zoo.text.rows import UNKNOWN_ID, bucket
 from zoo.text.translation import needed_preprocessor
@@ -56,7 +57,15 @@ def translate(
         prefix = check_texts(prefix, "prefix")  # it is iterated more than once
     prefixes = read_prefixes(preprocessor, prefix, len(texts), max_length)
     sources = preprocessor.encode(texts)
-    hypotheses = search_ids(model, sources, search, max_length, batch_size, prefixes)
+    hypotheses = search_ids(
+        model,
+        sources,
+        search,
+        max_length,
+        batch_size,
+        prefixes,
+        completions_of(preprocessor, prefix, prefixes),
+    )
     prefix_pieces = unknown_beginnings(preprocessor, prefix, prefixes)
     texts = texts if replace_unknown else None
     results = _records(
@@ -74,6 +83,7 @@ def search_ids(
     max_length: int | None = None,
     batch_size: int = 64,
     prefixes: Rows | None = None,
+    completions: Callable[[int], np.ndarray] | None = None,
 ) -> list[list[tuple[list[int], float]]]:
     """Searches for the translations of source ids.
 
@@ -85,6 +95,8 @@ def search_ids(
         batch_size: sentences decoded together.
         prefixes: ids with which the translations of each source start, shorter than
             the maximum length; None for none.
+        completions: function that returns those of the prefix of one source, `(V,)`,
+            as `BeamSearch` takes them; None for none.
 
     Returns:
         For each source at most `n_best` pairs of (ids, score), best first, without the
@@ -127,18 +139,19 @@ def search_ids(
                 steps = bucket(max(longest))
         # Rows that only pad the batch end at once.
         limits = np.array(longest + [1] * (len(batch) - len(rows)), "int32")
-        prefix = [pad_batch(starts, batch_size, steps)] if any(starts) else []
+        prefix = []
+        if any(starts):
+            prefix = [pad_batch(starts, batch_size, steps), np.zeros((len(batch), 1))]
+            if completions:
+                found = np.stack([completions(i) for i in rows])
+                prefix[1] = np.pad(found, ((0, len(batch) - len(rows)), (0, 0)))
         ids, scores = search.program(model, steps, bool(prefix))(batch, limits, *prefix)
         return rows, ids, scores
 
     for rows, ids, scores in model.engine.map(run, batches(order, batch_size, sources)):
+        check_found(scores[: len(rows)], rows, "texts")
         for row, i in enumerate(rows):
             results[i] = search.best_rows(ids[row], scores[row])
-            if not results[i]:
-                raise ValueError(
-                    f"The search found no hypothesis for texts[{i}]: the model's "
-                    "logits must be finite, and some word must not be banned"
-                )
     return results
 
 

@@ -95,7 +95,7 @@ class TracingSearch(ArraySearch):
         """Adds the best 2 K extensions of a step to the tree, as dropped."""
         logits = kept.logits.astype("float32")
         total = log_sum_exp(logits, keepdims=True)
-        best, words = candidates(self, logits, beam.step, sentences)
+        best, words = candidates(self, logits, beam, sentences)
         own = best - total  # (K, k)
         sums = own + beam.live[0][:, None]
         flat = sums.reshape(-1)

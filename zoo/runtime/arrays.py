@@ -9,8 +9,9 @@ from zoo.decoding.beam_state import LOW, BeamState, Sentences, keep, step
 from zoo.decoding.search import Search
 
 _SAME = """
-    any arange argmax clip cumsum full log logical_and logical_not max maximum not_equal
-    power repeat reshape shape sum take take_along_axis tile where zeros
+    all any arange argmax clip cumsum full log logical_and logical_not logical_or max
+    maximum not_equal power repeat reshape right_shift shape sum take take_along_axis
+    tile where zeros
 """.split()
 _FEW = 16  # from so many on, one sort is faster than a pass for each
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
@@ -76,13 +77,14 @@ class ArraySearch(Search):
     def program(self, model: Any, steps: int, prefixed: bool = False) -> Any:
         """See `Search.program`; the padding of batches is left out."""
 
-        def run(source_ids, limits, prefix=None):
+        def run(source_ids, limits, prefix=None, completions=None):
             source_ids = trim(source_ids)
             limits = limits[: len(source_ids)]
             width = int(limits.max())
             if prefix is not None:
                 prefix = prefix[: len(source_ids), :width]
-            return self(model, source_ids, limits, width, prefix)
+                completions = completions[: len(source_ids)]
+            return self(model, source_ids, limits, width, prefix, completions)
 
         return run
 
