@@ -42,7 +42,9 @@ def load(monkeypatch, make):
 
 
 def give_stdin(monkeypatch, content):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content)))
+    )
 
 
 def translate(*arguments):

@@ -1,7 +1,5 @@
 import argparse
-import bz2
 import gzip
-import lzma
 import os
 import subprocess
 import sys
@@ -18,20 +16,14 @@ from zoo.cli.texts import open_output
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("task")]
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_packed_input_is_read(tmp_path, capsys, compress):
+def test_packed_input_is_read(tmp_path, capsys):
     path = tmp_path / "in"  # by what it holds, whatever its name
-    path.write_bytes(compress("a\nü".encode()))
+    path.write_bytes(gzip.compress("a\nü".encode()))
     assert translate("--input", path) == 0
     assert capsys.readouterr().out == "A\nÜ\n"
-
-
-@pytest.mark.parametrize("cut", [12, -4])
-def test_damaged_gzip_is_refused(tmp_path, capsys, cut):
-    path = tmp_path / "in.gz"
-    path.write_bytes(gzip.compress(os.urandom(999).hex().encode())[:cut])
+    path.write_bytes(path.read_bytes()[:-4])
     assert translate("--input", path) == 2
-    assert "in.gz is damaged, or not gzip" in capsys.readouterr().err
+    assert f"{path} is damaged, or not gzip" in capsys.readouterr().err
 
 
 def test_a_named_pipe_is_read_once(tmp_path, capsys):

@@ -1,3 +1,4 @@
+import io
 import os
 import sys
 import types
@@ -75,19 +76,23 @@ def test_translate_reads_no_further_than_it_has_written(task, capsys, monkeypatc
     total, pending = 1000, []
     real = task.translate
     task.translate = lambda texts, **options: (
-        pending.append(lines.read - len(texts)) or real(texts, **options)
+        pending.append(lines.given - len(texts)) or real(texts, **options)
     )
 
-    class Lines:
-        read = 0
+    class Lines(io.RawIOBase):
+        given = 0
 
-        def __iter__(self):
-            for number in range(total):
-                self.read += 1
-                yield f"line {number}\n".encode()
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            line = f"line {self.given}\n".encode() * (self.given < total)
+            self.given += bool(line)
+            buffer[: len(line)] = line
+            return len(line)
 
     lines = Lines()
-    stdin = types.SimpleNamespace(buffer=lines, isatty=lambda: False)
+    stdin = types.SimpleNamespace(buffer=io.BufferedReader(lines), isatty=bool)
     monkeypatch.setattr(sys, "stdin", stdin)
     assert translate("--batch-size", 2) == 0
     assert pending == list(range(0, total, 128))
@@ -223,10 +228,22 @@ def test_input_that_is_not_utf8(task, tmp_path, capsys, monkeypatch):
     content = "schön\n".encode() + "schön\n".encode("latin-1") + b"ok\n"
     path.write_bytes(content)
     assert translate("--input", path) == 2
-    assert f"line 2 of {path} is not UTF-8" in capsys.readouterr().err
+    assert f"{path} should be UTF-8, received the byte 0xf6 in line 2" in (
+        capsys.readouterr().err
+    )
     give_stdin(monkeypatch, content)
-    assert translate() == 2
-    assert "line 2 of standard input is not UTF-8" in capsys.readouterr().err
+    assert translate("--input", "-") == 2
+    assert "standard input should be UTF-8" in capsys.readouterr().err
+    path.write_text("ab\n", "utf-16-le")
+    assert translate("--input", path) == 2
+    assert "it looks like UTF-16-LE without a byte" in capsys.readouterr().err
+
+
+def test_standard_input_is_a_file_among_others(task, tmp_path, capsys, monkeypatch):
+    (tmp_path / "a").write_text("one\r\u200b\rtwo\r", "utf-16")
+    give_stdin(monkeypatch, b"drei\n")
+    assert translate("--input", tmp_path / "a", "--input", "-") == 0
+    assert capsys.readouterr().out == "ONE\n\nTWO\nDREI\n"
 
 
 def fail_at_the_third_text(task, error):

@@ -15,3 +15,15 @@ def nothing_at_hand(tmp_path, monkeypatch):
     """No corpora, and a cache of this test's own."""
     monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file of text or bytes."""
+
+    def write_file(content, name="a.txt"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write_file

@@ -8,21 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zoo.data import CorpusError, lines
-from zoo.data.lines import check_file, read_lines
+from zoo.data.lines import check_file, has_control, read_lines, tidy
 
 pytestmark = pytest.mark.backend_free
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write_file(data, name="a.txt"):
-        path = tmp_path / name
-        path.write_bytes(data if isinstance(data, bytes) else data.encode())
-        return path
-
-    return write_file
 
 
 @pytest.mark.parametrize(
@@ -31,6 +21,7 @@ def write(tmp_path):
         ("a\nb\n", ["a", "b"]),
         ("\ufeffa\r\n\r\nb", ["a", "", "b"]),
         ("a\u2028b\x85c\x0bd\re\n", ["a\u2028b\x85c\x0bd\re"]),
+        ("a\u2028b\r\rc", ["a\u2028b", "", "c"]),
         ("\n\n", ["", ""]),
         ("", []),
         ("a\ufeff", ["a\ufeff"]),
@@ -97,17 +88,39 @@ def test_invalid_utf8_is_told_with_file_line_and_byte(write, monkeypatch, block)
         list(read_lines(write(b"ab\xff")))
 
 
-def test_utf16_is_recognised(write):
-    with pytest.raises(CorpusError, match="looks like UTF-16: save it as UTF-8"):
-        list(read_lines(write("a\nb\n".encode("utf-16"))))
+@pytest.mark.parametrize(
+    "encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
+)
+def test_an_encoding_is_told_by_its_mark_or_its_nulls(write, encoding):
+    text = "a\U0001f600\r\n\nü"
+    marked = write(f"\ufeff{text}".encode(encoding))
+    assert list(read_lines(marked)) == ["a\U0001f600", "", "ü"]
+    with pytest.raises(CorpusError, match=f"like {encoding.upper()} without a byte o"):
+        list(read_lines(write("ab\ncd".encode(encoding))))
+    with pytest.raises(CorpusError, match=r"a.txt: 'utf.*truncated data"):
+        list(read_lines(write(f"\ufeff{text}".encode(encoding)[:-1])))
 
 
 def test_a_line_without_end_is_refused(write, monkeypatch):
     monkeypatch.setattr(lines, "_BLOCK", 4)
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 20)
-    path = write(b"a\nb\n" + b"x" * ((1 << 20) + 9))
-    with pytest.raises(CorpusError, match="more than 1 MiB, line 3"):
+    monkeypatch.setattr(lines, "LONGEST_LINE", 99)
+    path = write(b"a\nb\n" + b"x" * 109)
+    with pytest.raises(CorpusError, match="more than 99 characters, line 3"):
         list(read_lines(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "tidied", "control"),
+    [
+        (" a b\t", "a b", False),
+        ("a\tb\nc\u2028d\xa0e\u200bf", "a\tb\nc\u2028d\xa0e\u200bf", False),
+        ("\x00it\x92s\x0b\x7f", "it s", True),
+        ("\x85a\x0c", "a", False),
+        (" \u200b\ufeff\u2060\xad\u200e ", "", False),
+    ],
+)
+def test_tidy(text, tidied, control):
+    assert tidy(text) == tidied and has_control(text) == control
 
 
 def test_files_that_cannot_be_read_are_named(write, tmp_path):

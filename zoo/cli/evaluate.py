@@ -250,7 +250,7 @@ def _sentences(arguments):
     from zoo.data.texts import load_ptb
 
     if arguments.test:
-        return _read_own_texts(sentences_kind(), arguments)
+        return _read_own_texts(sentences_kind(arguments.columns), arguments)
     if arguments.data != "ptb":
         raise BadInput(
             "language models are scored on ptb, or on --test FILE, received "

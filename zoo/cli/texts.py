@@ -16,11 +16,12 @@ from typing import Any, TypeVar
 from zoo.cli.common import BadInput, bad_input, progress, split_presets
 from zoo.cli.presets import load_task
 from zoo.cli.prompt import answer_typed_lines, in_terminal
-from zoo.files import lock, unpacked
+from zoo.files import lock
 from zoo.strings import counted
 
 T = TypeVar("T")
 Chunk = list[tuple[str, str]]  # lines and their places
+STANDARD = {"-": "standard input"}
 # Batches of lines held at once: enough to batch by length, without memory growing with
 # the input.
 _BATCHES_AT_ONCE = 64
@@ -32,8 +33,8 @@ def add_texts(command: argparse.ArgumentParser) -> None:
         "--input",
         metavar="FILE",
         action="append",
-        help="texts, one per line, or gzip, bzip2 or xz of that; may be repeated "
-        "(default without TEXT: standard input)",
+        help="texts, one per line, or gzip, bzip2 or xz of that, or - for standard "
+        "input (the default without TEXT); may be repeated",
     )
     command.add_argument(
         "--output", metavar="FILE", help="write here (default: standard output)"
@@ -74,13 +75,14 @@ def run_texts(
     """
     if not texts and in_terminal(arguments):
         return answer_typed_lines(work)
-    typed = not texts and not arguments.input and sys.stdin.isatty()
+    inputs = arguments.input or [*STANDARD]
+    typed = not texts and inputs == [*STANDARD] and sys.stdin.isatty()
     if typed:
         progress("type a line and press Enter; Ctrl-D ends")
     # What is typed is answered at once.
     size = 1 if typed else _BATCHES_AT_ONCE * arguments.batch_size
     done, began = 0, time.perf_counter()
-    lines = _lines(texts, arguments.input or ["-"])
+    lines = _lines(texts, inputs)
     with open_output(arguments.output) as output:
         while chunk := list(itertools.islice(lines, size)):
             for answer in work(chunk):
@@ -91,7 +93,7 @@ def run_texts(
                 seconds = time.perf_counter() - began
                 progress(f"{counted(done, 'line')} in {seconds:.1f} s")
     if not done and not typed:
-        names = " and ".join(arguments.input or ["standard input"])
+        names = " and ".join(STANDARD.get(path, path) for path in inputs)
         progress(f"nothing to do: {names} is empty")
     return None
 
@@ -124,12 +126,17 @@ def skip_empty(
     Returns:
         One answer per line; None for an empty one.
     """
-    full = [(line, place) for line, place in chunk if line.strip()]
+    from zoo.data.lines import tidy
+
+    lines = [line if tidy(line) else "" for line, _ in chunk]  # "": none is visible
+    full = [
+        (line, place) for line, (_, place) in zip(lines, chunk, strict=True) if line
+    ]
     answers: Iterator[T] = iter(())
     if full:
         with places_in_warnings(lambda i: full[i][1]):
             answers = iter(work([line for line, _ in full]))
-    return [next(answers) if line.strip() else None for line, _ in chunk]
+    return [next(answers) if line else None for line in lines]
 
 
 @contextlib.contextmanager
@@ -157,6 +164,8 @@ def check_files(inputs: Sequence[str], output: str | None) -> None:
     Nothing is read, since what is read from a pipe is gone.
     """
     for path in inputs:
+        if path in STANDARD:
+            continue
         with bad_input(OSError, f"cannot read {path}"):
             os.stat(path)  # noqa: PTH116  # Path("") is the working folder
         if os.path.isdir(path):
@@ -181,32 +190,18 @@ def check_files(inputs: Sequence[str], output: str | None) -> None:
 
 
 def _lines(texts, paths):
-    """Yields the input's lines without their ends, and the place of each.
+    """Yields the input's lines without their ends, and the place of each."""
+    from zoo.data.lines import read_lines
 
-    Only a newline ends a line.
-    """
     for number, text in enumerate(texts, start=1):
         yield " ".join(text.splitlines()), f"TEXT {number}"
-    if texts:
-        return
-    for path in paths:
-        name = "standard input" if path == "-" else path
-        with bad_input(), _open_input(path) as file:
-            for number, line in enumerate(file, start=1):
-                place = f"line {number} of {name}"
-                with bad_input(UnicodeDecodeError, f"{place} is not UTF-8 text"):
-                    text = line.decode("utf-8").rstrip("\r\n")
-                yield text, place
-
-
-@contextlib.contextmanager
-def _open_input(path):
-    if path == "-":
-        yield sys.stdin.buffer
-        return
-    with Path(path).open("rb") as file:
-        with unpacked(file, path) as text:
-            yield text
+    for path in () if texts else paths:
+        name = STANDARD.get(path, path)
+        file = sys.stdin.buffer if path in STANDARD else Path(path)
+        with bad_input():
+            lines = read_lines(file, name=name, block=0)
+            for number, line in enumerate(lines, start=1):
+                yield line, f"line {number} of {name}"
 
 
 # === Output ===

@@ -1,19 +1,32 @@
 """The lines of a text file, plain or packed, read in constant memory."""
 
-import contextlib
+import codecs
+import io
 import itertools
 import os
+import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
+
+import regex
 
 from zoo.data.errors import CorpusError
-from zoo.files import unpacked
+from zoo.files import StrPath, unpacked
 from zoo.strings import replace_surrogates
 
-_BLOCK = 1 << 20  # bytes that are read at once, and then to the end of the line
-LONGEST_LINE = 1 << 24  # bytes; beyond that a file is hardly text
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_BLOCK = 1 << 20  # characters that are read at once, and then to the end of the line
+LONGEST_LINE = 1 << 24  # characters; beyond that a file is hardly text
+_MARKS = {  # UTF-32's begins with that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tab and line feed
 
 
 def check_file(path: Path) -> None:
@@ -38,75 +51,125 @@ def check_file(path: Path) -> None:
 
 def composed(text: str) -> str:
     """Returns a text in Unicode's composed form (NFC), without lone surrogates."""
-    text = replace_surrogates(text)
-    if text.isascii() or unicodedata.is_normalized("NFC", text):
+    if text.isascii():
         return text
-    return unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", replace_surrogates(text))
 
 
-def read_lines(path: Path, normalize: bool = False) -> Iterator[str]:
+def tidy(text: str) -> str:
+    r"""Strips a text and replaces control characters by spaces.
+
+    Returns:
+        The text; an empty one if no character is visible, such as of zero-width spaces.
+
+    Example:
+        >>> tidy(" it\x92s \n"), tidy("\u200b")
+        ('it s', '')
+    """
+    text = text.strip()
+    if text.isprintable():
+        return text
+    text = _CONTROL.sub(" ", text).strip()
+    return text if _VISIBLE.search(text) else ""
+
+
+def has_control(text: str) -> bool:
+    """Returns whether `tidy` replaces characters within a text."""
+    return _CONTROL.search(text.strip()) is not None
+
+
+def read_lines(
+    source: Any,
+    normalize: bool = False,
+    name: StrPath | None = None,
+    block: int | None = None,
+) -> Iterator[str]:
     r"""Yields the lines of a file, without their ends.
 
-    A file that is gzip, bzip2 or xz is unpacked. Only "\n" or "\r\n" ends a line, so
-    that characters such as U+2028 may stand within sentences. A byte order mark at the
-    start is dropped.
+    A file that is gzip, bzip2 or xz is unpacked. The text is UTF-8, or UTF-16 or UTF-32
+    with a byte order mark. Only "\n" or "\r\n" ends a line, so that characters such as
+    U+2028 may stand within sentences; "\r" does in a file that begins without "\n".
 
     Args:
-        path: the file.
+        source: the path, or a buffered binary file.
         normalize: whether to bring the text into Unicode's composed form (NFC).
+        name: a file's name for errors.
+        block: characters that are read at once (default: 1,048,576); 0 reads line by
+            line.
 
     Raises:
-        CorpusError: if the file is damaged or not UTF-8, or has a line of more than
-            16 MiB.
+        CorpusError: if the file is damaged or in another encoding, or has a line of
+            more than 16,777,216 characters.
     """
-    return itertools.chain.from_iterable(_blocks(path, normalize))
+    size = _BLOCK if block is None else block
+    return itertools.chain.from_iterable(_blocks(source, normalize, name, size))
 
 
-def _blocks(path, normalize):
+def _blocks(source, normalize, name, size):
     """Yields lists of lines: what is done to a whole block costs little for a line."""
     number = 1  # of the block's first line
-    with path.open("rb") as file, _corpus_error(), unpacked(file, path) as content:
-        while block := content.read(_BLOCK):
-            block += content.readline(LONGEST_LINE)
-            if len(block) >= LONGEST_LINE and not block.endswith(b"\n"):
-                line = number + block.count(b"\n")
-                raise CorpusError(
-                    f"{path} should be text with a sentence a line, received a line "
-                    f"of more than {LONGEST_LINE >> 20} MiB, line {line}"
-                )
-            text = _decode(path, block, number)
-            text = composed(text) if normalize else text
-            # Not splitlines(), which also splits at U+2028, U+0085 and others.
-            lines = text.split("\n")
-            if not lines[-1]:
-                lines.pop()
-            if "\r" in text:
-                lines = [line.removesuffix("\r") for line in lines]
-            yield lines
-            number += len(lines)
+    name = name or source
+    opened = source.open("rb") if isinstance(source, Path) else nullcontext(source)
+    with opened as file, _corpus_error(name), unpacked(file, name) as content:
+        encoding, end = _format(content.peek(1 << 13), name)
+        errors = "surrogateescape" if encoding == "utf-8-sig" else "strict"
+        text = io.TextIOWrapper(content, encoding, errors, newline=end)
+        with ExitStack() as stack:
+            stack.callback(text.detach)  # so that standard input stays open
+            while block := text.read(size) + text.readline(LONGEST_LINE):
+                _check(name, block, number, end)
+                # Not splitlines(), which also splits at U+2028, U+0085 and others.
+                lines = (composed(block) if normalize else block).split(end)
+                if not lines[-1]:
+                    lines.pop()
+                if "\r" in block:
+                    lines = [line.removesuffix("\r") for line in lines]
+                yield lines
+                number += len(lines)
 
 
-@contextlib.contextmanager
-def _corpus_error():
+def _format(start, name):
+    """Returns the encoding and the line end of a file by its first bytes."""
+    for mark, encoding in _MARKS.items():
+        if start.startswith(mark):
+            text = start[: len(start) // 4 * 4].decode(encoding, "ignore")
+            break
+    else:
+        encoding, text = "utf-8-sig", start.decode("latin-1")
+        if nulls := start.count(0):
+            size = 32 if nulls > 0.6 * len(start) else 16
+            order = "LE" if start[1::2].count(0) > start[::2].count(0) else "BE"
+            raise CorpusError(
+                f"{name} should be UTF-8, received NUL bytes: it looks like "
+                f"UTF-{size}-{order} without a byte order mark; save it as UTF-8"
+            )
+    return encoding, "\r" if "\r" in text[:-1] and "\n" not in text else "\n"
+
+
+def _check(name, block, number, end):
+    if len(block) >= LONGEST_LINE and not block.endswith(end):
+        raise CorpusError(
+            f"{name} should be text with a sentence a line, received a line of more "
+            f"than {LONGEST_LINE:,} characters, line {number + block.count(end)}"
+        )
+    try:
+        block.encode()
+    except UnicodeEncodeError as error:  # "surrogateescape" has read a wrong byte
+        before = block[: error.start]
+        line = before[before.rfind(end) + 1 :].encode()
+        raise CorpusError(
+            f"{name} should be UTF-8, received the byte "
+            f"0x{ord(block[error.start]) - 0xDC00:02x} in line "
+            f"{number + before.count(end)}, byte {len(line) + 1} of the line"
+        ) from None
+
+
+@contextmanager
+def _corpus_error(name):
     try:
         yield
     except CorpusError:
         raise
     except ValueError as error:
-        raise CorpusError(str(error)) from error
-
-
-def _decode(path, block, number):
-    try:
-        text = block.decode("utf-8")
-    except UnicodeDecodeError as error:
-        before = block[: error.start]
-        hint = ""
-        if number == 1 and block.startswith(_UTF_16):
-            hint = "; it looks like UTF-16: save it as UTF-8"
-        raise CorpusError(
-            f"{path} should be UTF-8, received the byte 0x{block[error.start]:02x} in "
-            f"line {number + before.count(10)}, byte "
-            f"{error.start - before.rfind(10)} of the line{hint}"
-        ) from None
-    return text.removeprefix("\ufeff") if number == 1 else text
+        place = f"{name}: " * isinstance(error, UnicodeError)
+        raise CorpusError(f"{place}{error}") from error

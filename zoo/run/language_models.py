@@ -96,9 +96,10 @@ def own_choices(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
 
 OWN_TEXT = TextTask(
     importer("zoo.models", "RecurrentCausalLM"),
-    "a file with a sentence a line, its words separated by spaces",
+    "a file with a sentence a line, or a table; words are separated by spaces",
     importer("zoo.data.own", "read_sentences"),
     own_choices,
+    ("columns",),
 )
 
 

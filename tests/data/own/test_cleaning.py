@@ -1,7 +1,8 @@
 import pytest
 
-from zoo.data.own.cleaning import EMPTY, LONG, UNLIKE, clean
-from zoo.data.own.python import as_pairs
+from zoo.data.own import as_pairs
+from zoo.data.own.cleaning import Findings, clean
+from zoo.data.own.pairs import EMPTY, LONG, UNLIKE
 
 pytestmark = pytest.mark.backend_free
 
@@ -24,12 +25,13 @@ pytestmark = pytest.mark.backend_free
     ],
 )
 def test_each_rule(source, target, reason):
-    part, left_out = as_pairs([(source, target)] * 2), {}
-    kept = list(clean(part, left_out=left_out))
+    part, findings = as_pairs([(source, target)] * 2), Findings()
+    kept = list(clean(part, findings=findings))
     if reason is None:
-        assert kept == [(source.strip(), target.strip())] * 2 and not left_out
+        assert kept == [(source.strip(), target.strip())] * 2
+        assert not findings.lost and list(findings) == []
         return
-    assert kept == [] and list(left_out) == [reason]
-    assert left_out[reason].count == 2
-    assert str(left_out[reason]) == f"2 {reason} (the first: pair 0 of the data)"
-    assert len(list(clean(part, only_empty=True))) == (0 if reason == EMPTY else 2)
+    assert kept == [] and findings.lost == 2
+    (line,) = findings
+    assert line == f"left out 2 {reason} (the first: pair 0 of the data)"
+    assert len(list(clean(part, keep_all=True))) == (0 if reason == EMPTY else 2)

@@ -1,7 +1,9 @@
 import pytest
 
 from zoo.data import CorpusError
-from zoo.data.own.files import TextFiles, as_files, file_part, find_file, find_split
+from zoo.data.own.files import TextFiles, as_files, file_part, find_split
+from zoo.data.own.pairs import pair_kind
+from zoo.data.own.texts import sentences_kind
 
 pytestmark = pytest.mark.backend_free
 
@@ -66,24 +68,17 @@ def test_places_and_languages(tmp_path):
     touch(tmp_path, "a.pt_BR.gz", "a.de.txt")
     paths = tmp_path / "a.en", tmp_path / "a.pt_BR"
     touch(tmp_path, "a.en", "a.pt_BR")
-    part = file_part(TextFiles(paths, 3), None, None)
+    part = file_part(pair_kind(), TextFiles(paths, 3))
     assert part.languages == ("en", "pt_BR") and part.weight == 3
-    assert part.place(0) == f"line 1 of {paths[0]} and {paths[1]}"
+    assert list(part.rows()) == [(1, ("x", "x"))] and part.unit == "line"
     (tmp_path / "a.csv").write_text("source,de\nx,y\n")
-    part = file_part(TextFiles((tmp_path / "a.csv",)), None, None)
-    assert part.languages == ("und", "de") and part.place(0).startswith("row 2 of ")
-
-
-def test_the_languages_name_columns(tmp_path):
-    (tmp_path / "a.csv").write_text("id,de,en\n1,x,y\n")
-    part = file_part(TextFiles((tmp_path / "a.csv",)), None, ("en", "de"))
-    assert list(part.read()) == [["y", "x"]]
-
-
-def test_both_sides_from_one_file(tmp_path):
-    touch(tmp_path, "a.en")
+    part = file_part(pair_kind(), TextFiles((tmp_path / "a.csv",)))
+    assert part.languages == ("und", "de") and list(part.rows()) == [(2, ("x", "y"))]
+    (tmp_path / "b.csv").write_text("id,en,de\n1,y,x\n")
+    part = file_part(pair_kind(None, ("de", "en")), TextFiles((tmp_path / "b.csv",)))
+    assert list(part.read()) == [("x", "y")]
     with pytest.raises(CorpusError, match="should be two files"):
-        file_part(TextFiles((tmp_path / "a.en",) * 2), None, None)
+        file_part(pair_kind(), TextFiles((tmp_path / "a.en",) * 2))
 
 
 # === Folders ===
@@ -107,24 +102,26 @@ def test_a_folders_files_are_found_by_split(tmp_path, names, languages, found):
     touch(tmp_path, *names)
     if found == "error":
         with pytest.raises(CorpusError, match="say by the languages"):
-            find_split(tmp_path, "valid", languages)
+            find_split(tmp_path, "valid", pair_kind(None, languages))
         return
-    files = find_split(tmp_path, "valid", languages)
+    files = find_split(tmp_path, "valid", pair_kind(None, languages))
     found = names if found is None else found
     assert [path.name for path in files.paths] == found if found else files is None
 
 
 def test_equal_languages_do_not_tell_two_files(tmp_path):
     touch(tmp_path, "train.en", "train.de", "valid.src", "valid.tgt")
+    kind = pair_kind(None, ("en", "en"))
     with pytest.raises(CorpusError, match="languages, which should differ.*en-en"):
-        find_split(tmp_path, "train", ("en", "en"))
-    found = find_split(tmp_path, "valid", ("en", "en"))  # told by other suffixes
+        find_split(tmp_path, "train", kind)
+    found = find_split(tmp_path, "valid", kind)  # told by other suffixes
     assert [path.name for path in found.paths] == ["valid.src", "valid.tgt"]
 
 
 def test_the_one_file_of_a_split(tmp_path):
     touch(tmp_path, "dev.conllu", "test.txt", "test.tsv")
-    assert find_file(tmp_path, "valid").name == "dev.conllu"
-    assert find_file(tmp_path, "train") is None
+    kind = sentences_kind()
+    assert find_split(tmp_path, "valid", kind).paths[0].name == "dev.conllu"
+    assert find_split(tmp_path, "train", kind) is None
     with pytest.raises(CorpusError, match="one file for test, .*test.tsv, test.txt"):
-        find_file(tmp_path, "test")
+        find_split(tmp_path, "test", kind)

@@ -45,13 +45,6 @@ def test_a_twentieth_is_held_out_without_a_validation_set(tmp_path):
     ]
 
 
-def test_at_most_a_thousand_and_at_least_one_are_held_out():
-    assert len(read_pairs(sentences(25_000)).valid) == 1000
-    own = read_pairs([*sentences(2), ("s0 a", sentences(1)[0][1])])
-    assert len(own.valid) == 1
-    assert "given: held out 1 pair for it" in "\n".join(own.report)
-
-
 def test_content_and_seed_choose_not_the_order_nor_the_container(tmp_path):
     pairs = sentences(300)
     held = set(read_pairs(pairs).valid)
@@ -74,12 +67,6 @@ def test_what_shares_a_side_with_the_held_out_pairs_is_not_trained_on():
     assert len(train) == own.pairs
     assert "with a source or target of a held-out pair" in own.report[-1]
     assert len(set(own.valid)) == len(own.valid)
-
-
-def test_nothing_would_be_left():
-    pairs = [(source, "same") for source, _ in sentences(30)]
-    with pytest.raises(CorpusError, match="beside the 2 held out"):
-        read_pairs(pairs)
 
 
 def test_of_given_sets_nothing_is_held_out():
@@ -185,19 +172,23 @@ def test_of_a_test_set_only_empty_pairs_are_left_out(tmp_path):
     assert "left out 1 with an empty side (the first: pair 1 of the data)" in own.report
 
 
-def test_text_is_composed_and_trimmed(tmp_path):
-    paths = tmp_path / "a.en", tmp_path / "a.de"
-    paths[0].write_bytes("\ufeffcafe\u0301 \r\n b\u2028c\r\n".encode())
-    paths[1].write_bytes(b"one\ntwo")
-    own = read_pairs(paths, [("x", "y")])
-    assert list(own.train) == [("caf\xe9", "one"), ("b\u2028c", "two")]
-
-
-def test_nothing_but_empty_lines(tmp_path):
-    with pytest.raises(CorpusError, match="no pair is left.*3 pairs.*3 with an empty"):
-        read_pairs(write(tmp_path, [("", "a"), (" ", "b"), ("c", "\t")]))
-    with pytest.raises(CorpusError, match="no sentence pair in the data"):
-        read_pairs(sentences(3), [("", "")])
+@pytest.mark.parametrize(
+    ("train", "options", "message"),
+    [
+        (
+            [("a", ""), ("b", " ")],
+            {},
+            "no pair is left.*2 pairs.*left out 2 with an em",
+        ),
+        (sentences(3), {"valid": [("", "")]}, "there are no pairs left in the data"),
+        ([(s, "same") for s, _ in sentences(30)], {}, "beside the 2 held out"),
+        (sentences(3), {"languages": ["en"]}, "two codes, received"),
+    ],
+    ids=str,
+)
+def test_pairs_that_cannot_be_used(train, options, message):
+    with pytest.raises(CorpusError, match=message):
+        read_pairs(train, **options)
 
 
 @pytest.mark.parametrize("name", ["valid", "test"])
@@ -209,11 +200,6 @@ def test_all_files_are_looked_at_before_any_is_read(tmp_path, name):
             (tmp_path / "a.en", tmp_path / "a.de"),
             **{name: (tmp_path / "gone.en", tmp_path / "gone.de")},
         )
-
-
-def test_languages_are_two():
-    with pytest.raises(CorpusError, match="two codes, received"):
-        read_pairs(sentences(3), languages=["en"])
 
 
 # === Counts and identity ===

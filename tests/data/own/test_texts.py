@@ -1,277 +1,333 @@
-import dataclasses
 import gzip
+import itertools
+import re
 
+import numpy as np
 import pytest
 
-from zoo.data import CorpusError, Labelled
-from zoo.data.own import (
-    TextFiles,
-    labelled_kind,
-    read_labelled,
-    read_one,
-    read_sentences,
-    read_tagged,
-    sentences_kind,
-    tagged_kind,
-)
+from zoo.data import CorpusError, Labelled, own
+from zoo.data.own import read_labelled, read_sentences, read_tagged
 from zoo.data.tagged import Tagged
 
 pytestmark = pytest.mark.backend_free
 
-TAGGED = "Ein DET B\nHund NOUN I\n\nJa INTJ B\n\n\nEr PRON B\nbellt VERB B\n"
+
+def items(data):
+    """What was read, whatever its kind, as a list."""
+    if isinstance(data, Labelled):
+        names = [data.names[label] for label in data.labels]
+        return list(zip(data.texts, names, strict=True))
+    if isinstance(data, Tagged):
+        return list(zip(data.sentences, data.tags, strict=True))
+    return list(data)
+
+
+READ = {
+    "text": read_sentences,
+    "label": read_labelled,
+    "tag": read_tagged,
+    "pair": own.read_pairs,
+}
+TEXT, LABELS = ["yes", "no"], [("yes", "good"), ("no", "bad")]
+PAIRS = [("Go.", "Los."), ("Hi!", "Hallo!")]
+TAGS = [(["Ein", "Hund"], ["DET", "NOUN"]), (["Ja"], ["INTJ"])]
+COLUMNS = "Ein DET B\nHund NOUN I\n\n \u200b\nJa INTJ B\n"
 CONLLU = """# text
-1\tIch\tich\tPRON\tPPER\t_\t_\t_\t_\t_
+1\tEin\tich\tDET\tART\t_\t_\t_\t_\t_
 2-3\tzum\t_\t_\t_\t_\t_\t_\t_\t_
-2\tzu\tzu\tADP\tAPPR\t_\t_\t_\t_\t_
+2\tHund\tzu\tNOUN\tNN\t_\t_\t_\t_\t_
 
 1\tJa\tja\tINTJ\tITJ\t_\t_\t_\t_\t_
 """
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_file(name, content):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write_file
-
-
-# === Tags ===
-
-
-@pytest.mark.parametrize(("column", "tags"), [(2, ["DET", "NOUN"]), ("3", ["B", "I"])])
-@pytest.mark.parametrize("separator", [" ", "\t"])
-def test_words_with_tags_a_line(write, column, tags, separator):
-    path = write("a.txt", TAGGED.replace(" ", separator).replace("\n", "\r\n"))
-    own = read_tagged(path, path, column=column)
-    assert own.train.sentences == [["Ein", "Hund"], ["Ja"], ["Er", "bellt"]]
-    assert own.train.tags[0] == tags and own.valid.tags == own.train.tags
-    assert own.test is None and own.report[0] == f"read 3 sentences from {path}"
-
-
-def test_of_two_columns_the_second_has_the_tags(write):
-    path = write("a.txt", "a b\tX\n#\tY\n")  # a word may have a space
-    own = read_tagged(path, path)
-    assert own.train == Tagged([["a b", "#"]], [["X", "Y"]])
-
-
-def test_conllu(write):
-    path = write("a.conllu.gz", gzip.compress(CONLLU.encode()))
-    for column, tags in ((None, ["PRON", "ADP"]), ("xpos", ["PPER", "APPR"])):
-        own = read_tagged(path, path, column=column)
-        assert own.train.sentences == [["Ich", "zu"], ["Ja"]]
-        assert own.train.tags[0] == tags
-    with pytest.raises(ValueError, match=r"\['upos', 'xpos'\].*column=3"):
-        read_tagged(path, column=3)
-    path = write("a.conllu", CONLLU.replace("ITJ", "_"))
-    with pytest.raises(CorpusError, match="line 6 .*a tag in the fifth.*'Ja' and '_'"):
-        read_tagged(path, column="xpos")
-
-
+# === Files ===
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "gzip"])
 @pytest.mark.parametrize(
-    ("content", "column", "message"),
+    ("kind", "name", "content", "options", "expected"),
     [
-        (TAGGED, None, "has 3 columns: say by its number.*received None"),
-        (TAGGED, 4, "has 3 columns.*received 4"),
-        (TAGGED, 1, "received 1"),
-        (TAGGED, "upos", "received 'upos'"),
-        ("a X\n\nb\n", None, "line 3 should have a word and, in column 2.*'b'"),
-        ("a\tX\n\tY\n", None, r"line 2 should have a word"),
-        ("\n \n", None, "no sentences left"),
-        (b"a X\n\xff Y\n", None, "UTF-8.*line 2, byte 1"),
+        ("text", "a.txt", "yes\nno\n", {}, TEXT),
+        ("text", "a.csv", '\ntext\n"yes"\n\nno', {}, TEXT),
+        ("text", "a.tsv", "1\tyes\n2\tno\n", {"columns": [2]}, TEXT),
+        ("label", "a.txt", "good\tyes\n\nbad\tno\n", {}, LABELS),
+        ("label", "a.txt", "good yes\nbad no\n", {}, LABELS),
+        ("label", "a.csv", "\nlabel,text\ngood,yes\nbad,no", {}, LABELS),
+        ("label", "a.csv", "sep=|\nlabel|text\ngood|yes\nbad|no", {}, LABELS),
+        ("pair", "a.csv", "sep=;\nsrc;tgt\nGo.;Los.\nHi!;Hallo!\n", {}, PAIRS),
+        ("pair", "a.tsv", "\nsrc\ttgt\n\nGo.\tLos.\nHi!\tHallo!\n", {}, PAIRS),
+        ("tag", "a.txt", COLUMNS, {"column": 2}, TAGS),
+        ("tag", "a.txt", COLUMNS.replace(" ", "\t"), {"column": "2"}, TAGS),
+        ("tag", "a.conllu", CONLLU, {}, TAGS),
     ],
 )
-def test_what_has_no_tags(write, content, column, message):
-    with pytest.raises(CorpusError, match=message):
-        read_tagged(write("a.txt", content), column=column)
+def test_every_reader_takes_every_encoding_and_line_end(
+    write, end, encoding, kind, name, content, options, expected
+):
+    content = content.replace("\n", end)
+    if encoding == "gzip":
+        path = write(gzip.compress(content.encode()), f"{name}.gz")
+    else:
+        path = write(content.encode(encoding), name)
+    assert items(READ[kind](path, path, **options).train) == expected
 
 
-def test_a_sentence_without_end_is_left_out(write):
-    path = write("a.txt", "a X\n\n" + "b Y\n" * 1001 + "\nc Z\n")
-    own = read_tagged(path, path)
-    assert own.train.sentences == [["a"], ["c"]] and len(own.valid) == 3
-    assert own.report[1] == (
-        f"left out 1 of more than 1,000 words (the first: line 3 of {path})"
-    )
-    assert len(read_tagged(path, path, keep_all=True).train) == 3
-
-
-def test_tagged_data_and_what_is_none():
-    own = read_tagged(Tagged([["a"], ["b", "a"]], [["X"], ["Y", "X"]]))
-    assert len(own.train) == len(own.valid) == 1
-    assert "given: held out 1 sentence for it" in own.report[-1]
-    with pytest.raises(
-        TypeError, match=r"data\[0\] must be a pair of sentences and tags"
-    ):
-        read_tagged([["a"]])
-
-
-# === Labels ===
+JSON_TEXTS = '\n{"text": "a"}\n{"text": NaN}\n{"text": null}\n{"text": 3}'
+JSON_LABELS = """{"text": "a", "label": NaN}
+{"text": "null", "label": "NaN"}
+{"text": "b", "label": null}
+{"text": "c", "label": 1}"""
+JSON_PAIRS = '{"src": "a", "tgt": NaN}\n{"src": "b", "tgt": "c"}'
+JSON_TAGS = '{"tokens": ["a"], "tags": [1]}\n{"tokens": ["b"], "tags": [null]}'
+LONG = "a X\n\n" + "b Y\n" * 1001 + "\nc Z\n"
+C1 = "replaced control characters by spaces in 1, often a sign of Windows-1252"
+CSV = "text,label\na,x\nb,\n\nc,\nd,y\n"
+HEAD = "yes\tgood\nfine\tgood\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("kind", "name", "content", "expected", "report"),
     [
-        ("a.txt", "good\tI like it .\nbad\tno\n\ngood\tyes\n"),
-        ("a.txt", "good I like it .\nbad no\ngood yes\n"),
-        ("a.csv", "label,text\ngood,I like it .\nbad,no\ngood,yes\n"),
         (
+            "text",
+            "a.txt",
+            "a \n\nd\u2028e",
+            ["a", "d\u2028e"],
+            "1 that are empty (the f",
+        ),
+        ("text", "a.txt", "a\n\u200b\u200d\n", ["a"], "empty (the first: line 2 of "),
+        ("text", "a.txt", "x" * 10_001 + "\na", ["a"], "1 of more than 10,000 charact"),
+        ("text", "a.txt", "it\x92s\nb\x85", ["it s", "b"], C1),
+        (
+            "text",
             "a.jsonl",
-            '{"text": "I like it .", "label": "good"}\n'
-            '{"text": "no", "label": "bad"}\n{"text":"yes","label":"good"}',
+            JSON_TEXTS,
+            ["a", "3"],
+            "2 that are empty (the first: line 3",
+        ),
+        (
+            "label",
+            "a.csv",
+            CSV,
+            [("a", "x"), ("d", "y")],
+            "2 without a label .*line 3 of",
+        ),
+        (
+            "label",
+            "a.jsonl",
+            JSON_LABELS,
+            [("null", "NaN"), ("c", "1")],
+            "2 without a l",
+        ),
+        (
+            "label",
+            "a.tsv",
+            HEAD,
+            [("fine", "good")],
+            "columns yes and good of .* names$",
+        ),
+        (
+            "pair",
+            "a.jsonl",
+            JSON_PAIRS,
+            [("b", "c")],
+            "1 with an empty side .*line 1 of",
+        ),
+        ("tag", "a.txt", "1\xa0000 N\n", [(["1\xa0000"], ["N"])], "read 1 sentence"),
+        ("tag", "a.txt", "a b\tX\n#\tY\n", [(["a b", "#"], ["X", "Y"])], "read 1 sent"),
+        (
+            "tag",
+            "a.jsonl",
+            JSON_TAGS,
+            [(["a"], ["1"])],
+            "1 without a word or tag .*line 2",
+        ),
+        (
+            "tag",
+            "a.txt",
+            LONG,
+            [(["a"], ["X"]), (["c"], ["Z"])],
+            "1,000 words .*line 3 of",
+        ),
+    ],
+    ids=itertools.count(),
+)
+def test_what_is_left_out_or_changed_is_told(
+    write, kind, name, content, expected, report
+):
+    found = READ[kind](write(content, name), expected)
+    assert items(found.train) == expected
+    assert re.search(report.replace("(", r"\("), "\n".join(found.report), re.M)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content", "options", "message"),
+    [
+        (
+            "tag",
+            "a.txt",
+            COLUMNS,
+            {},
+            "has 3 columns: say by its number.*received None",
+        ),
+        ("tag", "a.txt", COLUMNS, {"column": 4}, "has 3 columns.*received 4"),
+        ("tag", "a.txt", COLUMNS, {"column": 1}, "received 1"),
+        ("tag", "a.txt", COLUMNS, {"column": "upos"}, "received 'upos'"),
+        ("tag", "a.txt", "a X\n\nb\n", {}, "line 3 should have 2 columns as .*'b'"),
+        ("tag", "a.txt", "a X\nNew York Y\n", {}, "line 2 .*'New York Y' .a word with"),
+        ("tag", "a.txt", "a\tX\n\tY\n", {}, "line 2 should have 2 columns"),
+        ("tag", "a.txt", "\n \n", {}, "no sentences left"),
+        ("tag", "a.txt", b"a X\n\xff Y\n", {}, "UTF-8.*line 2, byte 1"),
+        ("tag", "a.conllu", CONLLU, {"column": 3}, r"\['upos', 'xpos'\].*column=3"),
+        (
+            "tag",
+            "a.conllu",
+            "1\ta" + "\t_" * 8,
+            {"column": "xpos"},
+            "line 1 .*'a' and '_'",
+        ),
+        ("tag", "a.jsonl", '{"words": ["a"], "tags": []}', {}, "1 word and 0 tags"),
+        ("label", "a.txt", "good yes\nbad\n", {}, "line 2 should have a label"),
+        (
+            "label",
+            "a.jsonl",
+            '{"text": [], "label": 1}',
+            {},
+            "line 1: texts must be a str",
+        ),
+        ("text", "a.csv", "text\na,b\n", {}, "line 2 .* the columns text, received"),
+        (
+            "text",
+            "a.csv",
+            "a,b\n",
+            {},
+            "1 column, received 2: a, b; say which 1 to read",
         ),
     ],
 )
-def test_labels(write, name, content):
-    path = write(name, content)
-    own = read_labelled(path, path)
-    assert own.train == Labelled(
-        ["I like it .", "no", "yes"], [1, 0, 1], ("bad", "good")
-    )
+def test_files_that_are_refused(write, kind, name, content, options, message):
+    path = write(content, name)
+    with pytest.raises(ValueError, match=message):
+        READ[kind](path, path, **options)
 
 
-def test_numbers_are_sorted_as_such_and_columns_are_chosen(write):
-    path = write("a.tsv", "".join(f"1\t{n % 11}\ttext {n}\n" for n in range(44)))
-    own = read_labelled(path, columns=(3, 2))
-    assert own.train.names == tuple(map(str, range(11)))
-    assert len(own.train) == 42 and len(own.valid) == 2
-    assert own.valid.names == own.train.names
+# === Python data ===
+class Dataset(dict):
+    """A Hugging Face `Dataset`, as far as it is asked."""
+
+    column_names = property(list)
 
 
-def test_names_that_may_be_a_row_are_reported(write):
-    path = write("a.tsv", "label\tfilm\ngood\tyes\nbad\tno\n")
-    own = read_labelled(path, path, columns=("film", "label"))
-    assert "first line" not in "\n".join(own.report)
-    path = write("a.tsv", "yes\tgood\nfine\tgood\nno\tbad\n")
-    own = read_labelled(path, path)
-    assert own.report[0] == (
-        f"columns yes and good of {path}, its first line taken as their names"
-    )
-
-
-def test_equal_texts_are_on_one_side():
-    texts = [f"text {n % 30}" for n in range(90)]
-    own = read_labelled((texts, ["x"] * 90))
-    assert len(own.valid.texts) == len(set(own.valid.texts)) == 2
-    assert not set(own.valid.texts) & set(own.train.texts)
-    assert len(own.train) == 84
-    assert own.report[-1] == "left out 4 texts equal to a held-out one"
-
-
-@pytest.mark.parametrize(
-    ("train", "valid", "message"),
-    [
-        ("good yes\nbad\n", "good yes\n", "line 2 should have a label"),
-        ("good yes\n", "bad no\n", r"one of the training texts' \(good\).*'bad'"),
-        ("".join(f"{n} x{n}\n" for n in range(50)), "0 x\n", "50 for 50 texts"),
-    ],
-)
-def test_labels_that_cannot_be(write, train, valid, message):
-    with pytest.raises(CorpusError, match=message):
-        read_labelled(write("a.txt", train), write("b.txt", valid))
-
-
-# === Sentences ===
-
-
-def test_one_text_file(write):
-    path = write("a.txt", "\ufeffa b\n\n c \nd\u2028e\n" + "x" * 10_001 + "\n")
-    own = read_sentences(path, path)
-    assert own.train == ["a b", "c", "d\u2028e"]
-    assert own.report[:3] == [
-        f"read 5 sentences from {path}",
-        f"left out 1 that are empty (the first: line 2 of {path})",
-        f"left out 1 of more than 10,000 characters (the first: line 5 of {path})",
+def records(**columns):
+    """A dict for each row."""
+    return [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
     ]
-    assert len(own.valid) == 4  # nothing but empty ones is left out of it
 
 
-def test_held_out_sentences_keep_the_order(write):
-    lines = [f"line {n}" for n in range(100)]
-    path = write("a.txt", "\n".join(lines))
-    own = read_sentences(path)
-    assert len(own.valid) == 5
-    assert own.train == [line for line in lines if line not in own.valid]
-    assert own.valid == [line for line in lines if line in own.valid]
-    assert (
-        own.digest == read_sentences(lines).digest != read_sentences(lines[1:]).digest
-    )
-
-
-def test_several_files_with_weights_and_a_folder(write, tmp_path):
-    one, two = write("train.txt", "a\nb\n"), write("dev.txt", "c\n")
-    own = read_sentences([TextFiles((one,)), TextFiles((two,), 2)], ["x"])
-    assert own.train == ["a", "b", "c", "c"]
-    for sets in ((TextFiles((two,), 2), None), (None, TextFiles((two,), 2))):
-        with pytest.raises(CorpusError, match="only training text has a weight"):
-            read_sentences(one, *sets)
-    own = read_sentences(TextFiles((tmp_path,), 2))
-    assert own.train == ["a", "b"] * 2 and own.valid == ["c"]
-    own = read_sentences(tmp_path)
-    assert own.train == ["a", "b"] and own.valid == ["c"] and own.test is None
-    (one.unlink(), two.unlink())
-    with pytest.raises(CorpusError, match=r"has no file for train, named train"):
-        read_sentences(tmp_path)
+WORDS, NAMES = [["a"], ["cafe\u0301", "a"]], [["X"], ["Y", "X"]]
+RAW, CLASSES, N = ["I like it .", " no ", "cafe\u0301"], ["y", "n", "y"], [1, 2, 3]
+RIGHT = {
+    "tag": Tagged([["a"], ["caf\xe9", "a"]], NAMES),
+    "label": Labelled(["I like it .", "no", "caf\xe9"], [1, 0, 1], ("n", "y")),
+    "text": ["I like it .", "no", "caf\xe9"],
+}
 
 
 @pytest.mark.parametrize(
-    ("data", "error", "message"),
+    ("kind", "data", "options"),
     [
-        (("a", "b"), CorpusError, "should be one file, received a and b"),
-        (["a", 3], TypeError, r"texts\[1\] must be a str"),
-        ({"text": ["a", 3]}, TypeError, r"text 1 must be a str"),
-        ({"a": ["x"], "b": ["y"]}, CorpusError, "2 columns: a, b; say which 1"),
-        (["a"], CorpusError, "beside the 1 held out"),
-        ([], CorpusError, "there are no sentences left"),
-        (["", " "], CorpusError, "there are no sentences left"),
+        ("tag", Tagged(WORDS, NAMES), {}),
+        ("tag", (WORDS, NAMES), {}),
+        ("tag", [*zip(WORDS, NAMES, strict=True)], {}),
+        ("tag", {"tags": NAMES, "words": WORDS}, {}),
+        ("tag", {"tags": N, "tokens": WORDS, "upos": NAMES}, {"column": "upos"}),
+        ("tag", records(words=WORDS, tags=NAMES), {}),
+        ("label", (RAW, CLASSES), {}),
+        ("label", (np.array(RAW), tuple(CLASSES)), {}),
+        ("label", [[*pair] for pair in zip(RAW, CLASSES, strict=True)], {}),
+        ("label", {"id": N, "label": CLASSES, "text": RAW}, {}),
+        ("label", {"id": N, "c": CLASSES, "film": RAW}, {"columns": ("film", "c")}),
+        ("label", Dataset({"label": CLASSES, "sentence": RAW}), {}),
+        ("label", records(label=CLASSES, text=RAW), {}),
+        ("text", RAW, {}),
+        ("text", np.array(RAW), {}),
+        ("text", {"text": tuple(RAW), "id": N}, {}),
+        ("text", {"line": RAW}, {}),
+        ("text", records(text=RAW), {}),
+        ("text", Dataset({"story": RAW, "id": N}), {"columns": ["story"]}),
     ],
+    ids=str,
 )
-def test_what_is_no_text(data, error, message):
-    with pytest.raises(error, match=message):
-        read_sentences(data)
+def test_python_data(kind, data, options):
+    found = READ[kind](data, data, **options)
+    assert found.train == found.valid == RIGHT[kind]
+
+
+def test_a_data_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"n": N, "label": [10, 9, 10], "text": RAW})
+    found = read_labelled(frame, frame)
+    assert found.train.names == ("9", "10") and found.train.labels == [1, 0, 1]
+    assert read_sentences(frame, frame).train == RIGHT["text"]
+    frame.loc[1, "text"] = None
+    found = read_labelled(frame, frame)
+    assert len(found.train) == 2 and "left out 1 that are empty" in found.report[1]
+    assert len(read_sentences(frame, frame).train) == 2
+    frame.loc[0, "label"] = None
+    found = read_labelled(frame, frame)
+    assert len(found.train) == 1 and "left out 1 without a label" in found.report[1]
+    frame = pandas.DataFrame({"words": [["a", "b"]], "tags": [np.array([3, 0])]})
+    assert read_tagged(frame, frame).train == Tagged([["a", "b"]], [["3", "0"]])
 
 
 @pytest.mark.parametrize(
-    ("read", "train", "valid"),
+    ("kind", "data", "message"),
     [
-        (read_sentences, ["a"], ["b", "c"]),
-        (read_tagged, Tagged([["a"]], [["X"]]), Tagged([["b"], ["c"]], [["Y"], ["Z"]])),
-        (read_labelled, (["a", "b"], ["X", "Y"]), (["a", "c"], ["X", "Y"])),
+        ("tag", (WORDS, NAMES[:1]), "sentences and tags .* received 2 and 1"),
+        (
+            "tag",
+            ([["a"]], [["Y", "X"]]),
+            r"sentences\[0\] .* received 1 word and 2 tags",
+        ),
+        ("tag", (["a b"], [["X"]]), r"sentences\[0\] must be a list. .*'a b'"),
+        ("tag", ([["a", 3]], [["X", "Y"]]), r"sentences\[0\]\[1\] must be a str"),
+        ("tag", ([["a"]], [[[]]]), r"tags\[0\]\[0\] must be a str or number"),
+        ("tag", 7, "tagged sentences must be a path.*Received: 7"),
+        ("tag", [["a"]], r"data\[0\] must be a pair of sentences and tags"),
+        ("label", (RAW, ["x"]), "texts and labels .* received 3 and 1"),
+        (
+            "label",
+            {"text": RAW, "label": ["x"]},
+            "texts and labels .* received 3 and 1",
+        ),
+        (
+            "label",
+            [("a", "x"), ("b",)],
+            r"data\[1\] must be a pair of texts and labels",
+        ),
+        ("label", ([3], ["x"]), r"texts\[0\] must be a str. Received: 3 \(int\)"),
+        ("label", (["a"], [None]), "there are no texts left.* 1 without a label"),
+        ("label", ("a", 3), "texts must be a list. Received: 'a'"),
+        (
+            "label",
+            {"a": RAW, "b": RAW, "c": RAW},
+            "2 columns, received 3: a, b, c; say",
+        ),
+        ("label", 7, r"labelled texts must be a path, .*Received: 7 \(int\)"),
+        ("label", [], "labelled texts must be a path"),
+        ("label", {}, "labelled texts must be a path"),
+        ("text", ("a", "b"), "should be one file, received a and b"),
+        ("text", ["a", 3], r"texts\[1\] must be a str"),
+        ("text", {"a": ["x"], "b": ["y"]}, "1 column, received 2: a, b; say which"),
+        ("text", [], "there are no sentences left"),
+        ("text", ["", " "], "there are no sentences left"),
+        ("text", ["a"] * 9, "no text can be held out.* give a validation set"),
+        ("label", (["a", "b"] * 20, ["p", "n"] * 20), "no text can .* of each label"),
     ],
-    ids=["sentences", "tagged", "labelled"],
+    ids=str,
 )
-def test_the_identity_covers_the_validation_texts_but_not_the_test(read, train, valid):
-    own, same, other = (
-        read(train, *sets) for sets in ((train,), (train, train), (valid,))
-    )
-    assert own.digest == same.digest == other.digest
-    assert own.identity == same.identity != other.identity
-
-
-# === A test alone ===
-
-
-def test_of_a_folder_the_test_is_read_once_and_nothing_else(write, tmp_path):
-    write("train.txt", "x Y\n")
-    path = write("test.txt", "a X\nb Y\n\n" + "c Z\n" * 1001)
-    found = read_one(tmp_path, tagged_kind())
-    assert found.sentences[0] == ["a", "b"] and len(found.sentences[1]) == 1001
-    assert read_one(path, tagged_kind()) == found
-    path.write_text("b Y\na X\n")
-    assert read_one(tmp_path, labelled_kind()) == Labelled(
-        ["Y", "X"], [1, 0], ("a", "b")
-    )
-    assert read_one(tmp_path, sentences_kind()) == ["b Y", "a X"]
-    kind, reads = sentences_kind(), []
-
-    def read(path, report):
-        reads.append(path)
-        return kind.read(path, report)
-
-    read_one(tmp_path, dataclasses.replace(kind, read=read))
-    assert reads == [path]
-    path.unlink()
-    with pytest.raises(CorpusError, match=r"has no file for test, named test\.\*"):
-        read_one(tmp_path, sentences_kind())
+def test_what_is_no_text(kind, data, message):
+    with pytest.raises((CorpusError, TypeError), match=message):
+        READ[kind](data)

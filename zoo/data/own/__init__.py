@@ -1,8 +1,7 @@
 """One's own text: read from files or a program's data, cleaned, partly held out."""
 
 from zoo.data.own.files import TextFiles
-from zoo.data.own.pairs import OwnPairs, read_pairs, read_test
-from zoo.data.own.python import as_pairs
+from zoo.data.own.pairs import OwnPairs, as_pairs, read_pairs, read_test
 from zoo.data.own.sets import OwnTexts, read_one
 from zoo.data.own.texts import (
     labelled_kind,

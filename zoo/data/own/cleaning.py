@@ -1,68 +1,106 @@
-"""Rules by which pairs are left out, with a count and the first place of each."""
+"""Cleans items and counts what is left out, with the first place of each reason."""
 
-import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
+from zoo.data.errors import CorpusError
+from zoo.data.lines import has_control, tidy
 from zoo.data.own.part import Part
+from zoo.strings import counted
 
-LONGEST = 2000  # characters of a side
-# Characters of one side for each of the other, beyond the first ones: short texts and
-# scripts of few characters may differ more than translations in general.
-RATIO, FREE = 9, 30
-EMPTY = "with an empty side"
-LONG = f"of more than {LONGEST:,} characters on a side"
-UNLIKE = (
-    f"with a side over {RATIO} times as long as the other, but for {FREE} characters"
+_CONTROL = (
+    "replaced control characters by spaces in {:,}, often a sign of Windows-1252 that "
+    "was read as Latin-1"
 )
 
 
-@dataclasses.dataclass
-class LeftOut:
-    """Counts the pairs that are left out for one reason.
+class Findings:
+    """Counts what was done about the items of a part.
 
     Attributes:
-        reason: the reason.
-        count: number of pairs.
-        first: place of the first one.
+        lost: number of items that are left out.
     """
 
-    reason: str
-    count: int
-    first: str
+    def __init__(self) -> None:
+        self.lost = 0
+        self._found: dict[str, tuple[int, str]] = {}
 
-    def __str__(self) -> str:
-        return f"{self.count:,} {self.reason} (the first: {self.first})"
+    def add(self, what: str, place: str) -> None:
+        """Counts an item; `what` has a place for the count."""
+        count, first = self._found.get(what, (0, place))
+        self._found[what] = count + 1, first
+
+    def __iter__(self) -> Iterator[str]:
+        for what, (count, first) in self._found.items():
+            yield f"{what.format(count)} (the first: {first})"
 
 
 def clean(
-    part: Part, only_empty: bool = False, left_out: dict[str, LeftOut] | None = None
-) -> Iterator[tuple[str, str]]:
-    """Yields the pairs of a part, without white space around each side.
-
-    Left out are pairs with an empty side, with a side of more than `LONGEST`
-    characters, or with one that is longer than `RATIO` times the other and `FREE`
-    characters.
+    part: Part, keep_all: bool = False, findings: Findings | None = None
+) -> Iterator[Any]:
+    """Yields the items of a part, their texts tidied.
 
     Args:
-        part: the pairs.
-        only_empty: whether only the first rule holds.
-        left_out: dict to count in, by reason.
+        part: the items.
+        keep_all: whether to leave out only those with a `fault`; see `Kind`.
+        findings: counts what is changed or left out.
     """
-    for index, (source, target) in enumerate(part.read()):
-        source, target = source.strip(), target.strip()
-        a, b = len(source), len(target)
-        if a and b:
-            if only_empty or (
-                a <= LONGEST
-                and b <= LONGEST
-                and a <= RATIO * b + FREE
-                and b <= RATIO * a + FREE
-            ):
-                yield source, target
-                continue
-            reason = LONG if max(a, b) > LONGEST else UNLIKE
-        else:
-            reason = EMPTY
-        if left_out is not None:
-            entry = left_out.setdefault(reason, LeftOut(reason, 0, part.place(index)))
-            entry.count += 1
+    fault, flaw = part.kind.fault, None if keep_all else part.kind.flaw
+    for number, item in part.rows():
+        kept = _tidied(item)
+        reason = fault(kept) or (flaw and flaw(kept))
+        if findings is not None and (reason or kept != item):
+            place = f"{part.unit} {number:,} of {part.name}"
+            if reason:
+                findings.lost += 1
+                findings.add(f"left out {{:,}} {reason}", place)
+            elif any(map(has_control, _texts(item))):
+                findings.add(_CONTROL, place)
+        if not reason:
+            yield kept
+
+
+def describe(
+    part: Part, count: int, findings: Findings, split: str = "train"
+) -> Iterator[str]:
+    """Yields a log's lines on a part of a split, of which `count` items are kept."""
+    weight = f", {part.weight} times an epoch" if part.weight > 1 else ""
+    purpose = "" if split == "train" else f" for {split}"
+    total = counted(count + findings.lost, part.kind.name)
+    yield f"read {total}{purpose} from {part.name}{weight}"
+    if part.note:
+        yield part.note
+    yield from findings
+
+
+def read_clean(
+    part: Part, split: str, report: list[str], keep_all: bool = True
+) -> list[Any]:
+    """Returns the items of a part that fits into memory, and adds to a report.
+
+    Raises:
+        CorpusError: if none is left.
+    """
+    findings = Findings()
+    items = list(clean(part, keep_all, findings))
+    lines = list(describe(part, len(items), findings, split))
+    if not items:
+        raise CorpusError(
+            f"there are no {part.kind.name}s left in {part.name}. {'; '.join(lines)}"
+        )
+    report += lines
+    return items
+
+
+def _tidied(item):
+    if isinstance(item, str):
+        return tidy(item)
+    return type(item)([tidy(t) if isinstance(t, str) else _tidied(t) for t in item])
+
+
+def _texts(item):
+    if isinstance(item, str):
+        yield item
+    else:
+        for part in item:
+            yield from _texts(part)

@@ -1,16 +1,18 @@
-"""Files of sentence pairs, as a command line names them."""
+"""Files of text, as a command line names them."""
 
 import dataclasses
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from zoo.data.errors import CorpusError
 from zoo.data.lines import check_file
 from zoo.data.own.alignment import read_aligned_lines
-from zoo.data.own.part import UNKNOWN, Part, column_codes, language_codes
+from zoo.data.own.part import Kind, Part, column_codes, language_codes
+from zoo.data.own.python import python_part
 from zoo.data.own.tables import PAIR_COLUMNS, TABLES, Table, kind_of, unpacked_name
 from zoo.files import StrPath
 
@@ -25,7 +27,7 @@ _SIDES = (*PAIR_COLUMNS, ("src", "trg"))
 
 @dataclasses.dataclass(frozen=True)
 class TextFiles:
-    """Where pairs are: two parallel text files, one table, or a folder of them.
+    """Where text is: two parallel text files, one file, or a folder of them.
 
     Attributes:
         paths: one path, or those of source and target.
@@ -80,66 +82,98 @@ def as_files(data: Any) -> list[TextFiles] | None:
     return None
 
 
-def check_weight(files: TextFiles, split: str) -> None:
-    """Raises a `CorpusError` for a weight of files that aren't for training."""
-    if split != "train" and files.weight != 1:
-        raise CorpusError(
-            f"only training text has a weight, received {files.paths[-1]}:"
-            f"{files.weight} for {split}"
-        )
+def find_parts(kind: Kind, data: Any, split: str, optional: bool = False) -> list[Part]:
+    """Returns the parts of a split: files, or Python data.
+
+    Args:
+        kind: how they are read.
+        data: paths, `TextFiles` or Python data.
+        split: a key of `SPLITS`.
+        optional: whether the data are those of training, in which only a folder has
+            other splits, and need not.
+
+    Raises:
+        CorpusError: for files that can't be read, or aren't there.
+        TypeError: see `python_part`.
+    """
+    several = as_files(data)
+    if several is None:
+        return [] if optional else [python_part(kind, data)]
+    parts = []
+    for files in several:
+        folder = files.paths[0]
+        if len(files.paths) == 1 and folder.is_dir():
+            found = find_split(folder, split, kind)
+            if found is None and not optional:
+                names = ".en and {0}.de, or {0}.tsv" if kind.aligned else ".*"
+                raise CorpusError(
+                    f"{folder} has no file for {split}, named "
+                    f"{split}{names.format(split)}"
+                )
+            weight = 1 if optional else files.weight
+            found = found and dataclasses.replace(found, weight=weight)
+        else:
+            found = None if optional else files
+        if found:
+            if split != "train" and found.weight != 1:
+                raise CorpusError(
+                    f"only training text has a weight, received {found.paths[-1]}:"
+                    f"{found.weight} for {split}"
+                )
+            parts.append(file_part(kind, found))
+    return parts
 
 
-def file_part(
-    files: TextFiles, columns: Sequence[str] | None, languages: Sequence[str] | None
-) -> Part:
-    """Returns the pairs of two files, or of one table.
+def file_part(kind: Kind, files: TextFiles) -> Part:
+    """Returns the items of two aligned files, of a table, or of another file.
 
     Raises:
         CorpusError: for a file that can't be read, or has no such columns.
     """
+    name = " and ".join(map(str, files.paths))
+    if len(files.paths) > 1 and not kind.aligned:
+        raise CorpusError(f"a text should be one file, received {name}")
     for path in files.paths:
         check_file(path)
-    name = " and ".join(map(str, files.paths))
+    path = files.paths[0]
+    about: dict[str, Any] = {"paths": files.paths, "weight": files.weight}
     if len(files.paths) == 2:
-        source, target = files.paths
-        if source.resolve() == target.resolve():
+        if path.resolve() == files.paths[1].resolve():
             raise CorpusError(f"source and target should be two files, received {name}")
-        return Part(
-            name,
-            lambda: read_aligned_lines(source, target),
-            languages=language_codes([_suffix(path) for path in files.paths]),
-            paths=files.paths,
-            weight=files.weight,
-        )
-    table = Table(files.paths[0])
-    chosen, headless = table.choose(columns, _defaults(languages))
-    return Part(
-        name,
-        table.reader(chosen, headless),
-        languages=(UNKNOWN, UNKNOWN) if headless else column_codes(chosen),
-        paths=files.paths,
-        columns=(*chosen, str(headless)),
-        weight=files.weight,
-        unit="row",
-        first=1 if headless else 2,
-        note=table.note,
-    )
+        about["languages"] = language_codes([_suffix(path) for path in files.paths])
+        rows = partial(_aligned_rows, *files.paths)
+    elif kind.lines and not kind.chosen and kind_of(path) not in (kind.tables or ()):
+        rows = partial(kind.lines, path)
+    else:
+        table = Table(path, kind.chosen, kind.defaults)
+        about |= {"columns": (*table.columns, str(table.headless)), "note": table.note}
+        if kind.aligned and not table.headless:
+            about["languages"] = column_codes(table.columns)
+        rows = partial(_table_rows, kind, table)
+    return Part(kind, name, rows, **about)
 
 
-def _defaults(languages):
-    return [*([languages] if languages else []), *PAIR_COLUMNS]
+def _aligned_rows(*paths):
+    return enumerate(read_aligned_lines(*paths), start=1)
 
 
-def find_split(
-    folder: Path, split: str, languages: Sequence[str] | None
-) -> TextFiles | None:
-    """Finds a split's files in a folder: `train.en` and `train.de`, or `train.tsv`.
+def _table_rows(kind, table):
+    for number, cells in table.rows():
+        try:
+            item = kind.item(cells, "")
+        except TypeError as error:
+            raise CorpusError(f"{table.path}, line {number:,}: {error}") from error
+        yield number, item
+
+
+def find_split(folder: Path, split: str, kind: Kind) -> TextFiles | None:
+    """Finds a split's files in a folder: `train.txt`, or `train.en` and `train.de`.
 
     Args:
         folder: the folder.
         split: a key of `SPLITS`.
-        languages: the suffixes of source and target, if more than one pair of files
-            would do.
+        kind: how they are read; its languages are the suffixes of source and target,
+            if more than one pair of files would do.
 
     Returns:
         The files; None if there are none of that split.
@@ -147,11 +181,19 @@ def find_split(
     Raises:
         CorpusError: if it can't be told which are meant.
     """
+    languages = kind.languages
     for stem in SPLITS[split]:
-        found = {_suffix(path): path for path in _named(folder, stem)}
-        tables = [path for path in found.values() if kind_of(path) in TABLES]
-        if len(tables) == 1:
-            return TextFiles((tables[0],))
+        paths = _named(folder, stem)
+        names = ", ".join(path.name for path in paths)
+        tables = [path for path in paths if kind_of(path) in TABLES]
+        single = tables if kind.aligned else paths
+        if len(single) == 1:
+            return TextFiles((single[0],))
+        if single and not kind.aligned:
+            raise CorpusError(
+                f"{folder} should have one file for {split}, received {names}"
+            )
+        found = {_suffix(path): path for path in paths}
         for sides in [*([languages] if languages else []), *_SIDES]:
             if {*sides} <= {*found}:
                 if sides[0] == sides[1]:
@@ -162,28 +204,10 @@ def find_split(
                 return TextFiles(tuple(found[side] for side in sides))
         if found:
             raise CorpusError(
-                f"{folder} has {', '.join(path.name for path in found.values())}: say "
-                "by the languages which is the source and which the target"
+                f"{folder} has {names}: say by the languages which is the source and "
+                "which the target"
                 + (f", received {'-'.join(languages)}" if languages else "")
             )
-    return None
-
-
-def find_file(folder: Path, split: str) -> Path | None:
-    """Finds the one file of a split in a folder, such as `train.txt`; None without one.
-
-    Raises:
-        CorpusError: if there are several.
-    """
-    for stem in SPLITS[split]:
-        found = _named(folder, stem)
-        if len(found) > 1:
-            raise CorpusError(
-                f"{folder} should have one file for {split}, received "
-                f"{', '.join(path.name for path in found)}"
-            )
-        if found:
-            return found[0]
     return None
 
 

@@ -2,8 +2,8 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 HELD_OUT, SHARE = 1000, 0.05  # texts that are held out: at most, and of the unique ones
@@ -59,7 +59,7 @@ class Smallest(Generic[T]):
         return list(self._items.values())
 
 
-class Choice(Generic[T]):
+class Choice(Smallest[T]):
     """Chooses what is held out of a corpus for validation.
 
     These are the unique items with the smallest hashes: a twentieth, at least one and
@@ -68,20 +68,39 @@ class Choice(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._smallest: Smallest[T] = Smallest(HELD_OUT)
+        super().__init__(HELD_OUT)
         self._unique: set[bytes] = set()  # no more than it takes to know the number
 
     def offer(self, hashes: Sequence[bytes], items: Sequence[T]) -> None:
         """Takes items with their `text_hashes` into account."""
-        self._smallest.offer(hashes, items)
+        super().offer(hashes, items)
         if len(self._unique) < HELD_OUT / SHARE:
             self._unique.update(hashes)
 
-    def smallest(self) -> list[T]:
-        """Returns up to 1,000 items, a sample of all."""
-        return self._smallest.items()
-
-    def items(self) -> list[T]:
+    def held_out(self) -> list[T]:
         """Returns what is held out."""
         count = max(1, round(len(self._unique) * SHARE))
-        return self.smallest()[:count]
+        return self.items()[:count]
+
+
+def choose_of_each(classes: Mapping[str, set[Any]], seed: int) -> set[str]:
+    """Chooses what is held out of texts in memory, evenly from each class.
+
+    As many are chosen as `Choice` does, by their hashes within a class; at least one of
+    each class is not.
+
+    Args:
+        classes: for each text its classes; those of one text are a class of their own.
+        seed: seed of the hashes.
+    """
+    hashes = dict(zip(classes, text_hashes(classes, seed), strict=True))
+    groups = dict[frozenset[Any], list[str]]()
+    for text in sorted(classes, key=hashes.__getitem__):
+        groups.setdefault(frozenset(classes[text]), []).append(text)
+    ranked = sorted(
+        ((rank + 0.5) / len(group), hashes[text], text)
+        for group in groups.values()
+        for rank, text in enumerate(group[:-1])
+    )
+    count = min(HELD_OUT, max(1, round(len(classes) * SHARE)))
+    return {text for _, _, text in ranked[:count]}

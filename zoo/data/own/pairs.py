@@ -10,21 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from zoo.data.errors import CorpusError
-from zoo.data.own.cleaning import LeftOut, clean
-from zoo.data.own.files import (
-    TextFiles,
-    as_files,
-    check_weight,
-    file_part,
-    find_split,
-)
+from zoo.data.own.cleaning import read_clean
+from zoo.data.own.files import find_parts
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
-from zoo.data.own.part import UNKNOWN
-from zoo.data.own.python import as_pairs
+from zoo.data.own.part import UNKNOWN, Kind, Part
+from zoo.data.own.python import as_text, python_part
 from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
+from zoo.data.own.tables import PAIR_COLUMNS
 from zoo.data.pairs import Pairs
 from zoo.files import StrPath, sha256, write_bytes
-from zoo.strings import counted
+
+LONGEST = 2000  # characters of a side
+# Characters of one side for each of the other, beyond the first ones: short texts and
+# scripts of few characters may differ more than translations in general.
+RATIO, FREE = 9, 30
+EMPTY = "with an empty side"
+LONG = f"of more than {LONGEST:,} characters on a side"
+UNLIKE = (
+    f"with a side over {RATIO} times as long as the other, but for {FREE} characters"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,8 +120,8 @@ def read_pairs(
     - Python data, as `as_pairs` takes it; a list of lists of str is a list of pairs.
 
     Files may be packed (gzip, bzip2, xz). They are read several times, in constant
-    memory. Texts are brought into Unicode's composed form (NFC). Training pairs are
-    cleaned by the rules of `zoo.data.own.cleaning`; of the other sets, only pairs with
+    memory. Texts are brought into Unicode's composed form (NFC). Training pairs
+    with a side that is much too long are left out; of the other sets, only pairs with
     an empty side are left out.
 
     Without `valid`, a part of the training pairs is held out: of the unique ones a
@@ -151,13 +155,11 @@ def read_pairs(
     """
     if languages is not None and len(languages) != 2:
         raise CorpusError(f"languages should be two codes, received {languages!r}")
-    options = columns, languages
-    parts = _parts(train, "train", *options)
+    kind = pair_kind(columns, languages)
+    parts = find_parts(kind, train, "train")
     # Whatever can't be used is refused before anything is read.
     others = {
-        split: _parts(
-            train if data is None else data, split, *options, optional=data is None
-        )
+        split: find_parts(kind, train if data is None else data, split, data is None)
         for split, data in (("valid", valid), ("test", test))
     }
     _check_columns(columns, [*parts, *itertools.chain(*others.values())])
@@ -204,36 +206,70 @@ def read_test(
     Raises:
         CorpusError, TypeError: see `read_pairs`.
     """
-    parts = _parts(data, "test", columns, languages)
+    kind = pair_kind(columns, languages)
+    parts = find_parts(kind, data, "test")
     _check_columns(columns, parts)
     codes = languages or parts[0].languages
     return _read_set("test", parts, codes, [])
 
 
-# === Where the pairs are ===
-def _parts(data, split, columns, languages, optional=False):
-    """The parts of a split. If it is optional, only a folder has it."""
-    several = as_files(data)
-    if several is None:
-        return [] if optional else [as_pairs(data, columns, languages)]
-    parts = []
-    for files in several:
-        folder = files.paths[0]
-        if len(files.paths) == 1 and folder.is_dir():
-            found = find_split(folder, split, languages)
-            if found is None and not optional:
-                raise CorpusError(
-                    f"{folder} has no files of pairs for {split}, such as {split}.en "
-                    f"and {split}.de, or {split}.tsv"
-                )
-            weight = 1 if optional else files.weight
-            files = found and TextFiles(found.paths, weight)
-        elif optional:
-            continue
-        if files:
-            check_weight(files, split)
-            parts.append(file_part(files, columns, languages))
-    return parts
+def as_pairs(
+    data: Any,
+    columns: Sequence[str] | None = None,
+    languages: Sequence[str] | None = None,
+) -> Part:
+    """Returns the sentence pairs of Python data.
+
+    Args:
+        data: a tuple of two sequences of str, sources and targets; a list of pairs of
+            str, or of dicts; a dict of columns; a pandas DataFrame or a Hugging Face
+            `Dataset`, neither of which zoo needs; or a `zoo.data.Pairs`. It is kept,
+            not copied, and must not change. None and NaN stand for an empty text.
+        columns: names of the columns of source and target in a dict or table. Default:
+            the languages, "source" and "target", "src" and "tgt", or the only two.
+        languages: codes of source and target.
+
+    Raises:
+        TypeError: for anything else, or a text that is no str, with its place.
+        CorpusError: if the sides differ in length, or there are no such columns.
+
+    Example:
+        >>> from zoo.data.own import as_pairs
+        >>> part = as_pairs({"de": ["Hallo."], "en": ["Hi."], "id": [7]}, ("en", "de"))
+        >>> list(part.read()), part.languages
+        ([('Hi.', 'Hallo.')], ('en', 'de'))
+    """
+    return python_part(pair_kind(columns, languages), data)
+
+
+# === Which pairs ===
+def pair_kind(
+    columns: Sequence[Any] | None = None, languages: Sequence[str] | None = None
+) -> Kind:
+    """Returns how sentence pairs are read; see `read_pairs`."""
+    return Kind(
+        "pair",
+        "pairs must be two lists of str in a tuple, a list of pairs of str, a dict or "
+        "table of columns, or the paths of files",
+        ("sources", "targets"),
+        [*([languages] if languages else []), *PAIR_COLUMNS],
+        lambda row, at: (
+            as_text(row[0], f"sources{at}"),
+            as_text(row[1], f"targets{at}"),
+        ),
+        lambda pair: None if pair[0] and pair[1] else EMPTY,
+        _flaw,
+        columns,
+        aligned=True,
+        languages=languages,
+    )
+
+
+def _flaw(pair):
+    a, b = len(pair[0]), len(pair[1])
+    if a > LONGEST or b > LONGEST:
+        return LONG
+    return None if a <= RATIO * b + FREE and b <= RATIO * a + FREE else UNLIKE
 
 
 def _check_columns(columns, parts):
@@ -248,16 +284,7 @@ def _check_columns(columns, parts):
 # === Reading ===
 def _read_set(split, parts, codes, report):
     """The pairs of a set for validation or test."""
-    left_out = dict[str, LeftOut]()
-    pairs = [
-        p for part in parts for p in clean(part, only_empty=True, left_out=left_out)
-    ]
-    name = " and ".join(part.name for part in parts)
-    if not pairs:
-        raise CorpusError(f"there is no sentence pair in {name}")
-    report.append(f"read {counted(len(pairs), 'pair')} for {split} from {name}")
-    report += [part.note for part in parts if part.note]
-    report += [f"left out {entry}" for entry in left_out.values()]
+    pairs = [pair for part in parts for pair in read_clean(part, split, report)]
     return _as_set(split, pairs, codes)
 
 

@@ -1,4 +1,4 @@
-"""A source of sentence pairs that can be read again and again."""
+"""Kinds of text, and sources of it that can be read again and again."""
 
 import dataclasses
 import re
@@ -14,34 +14,75 @@ _OTHER_SUFFIXES = set("bpe csv raw ref src tgt tok trg tsv txt hyp out sys".spli
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
-    """Sentence pairs from one place: two files, a table, or Python data.
+class Kind:
+    """How the items of a task are read and checked, from whatever source.
 
     Attributes:
-        name: the place, for messages.
-        read: function without arguments that yields (source, target) from the start.
-        languages: the codes of source and target, as far as the place tells.
-        paths: the files that `read` reads, if any.
-        columns: what it reads of a table.
-        weight: how often an epoch has each pair.
-        unit: what a pair is in this place, "line" or "row".
-        first: number of the first pair.
-        note: what a log should say of the columns.
+        name: what one of them is called.
+        wanted: the data that may hold them, for errors.
+        columns: what a row's cells are, for errors: ("texts", "labels").
+        defaults: names of a table's columns to look for.
+        item: function of a row's cells and its place, such as "[3]", that returns an
+            item: str, or tuples and lists of it. A missing cell is an empty str.
+        fault: function of an item that returns why it can't be used, or None.
+        flaw: the same for what `keep_all` keeps.
+        chosen: names or numbers of columns that the user wants; None for the defaults.
+        tables: suffixes of files that are tables; None for all files.
+        lines: function of a path that yields (line, item) of a file that is no table.
+        aligned: whether two files, aligned by line, hold the items.
+        languages: codes of source and target, if the user says.
+        text: function of an item to what decides whether two are the same.
+        label: function of an item to its class; None for one without classes.
+        build: function of the items of a set, and of those of the training set, that
+            makes the set of them.
     """
 
     name: str
-    read: Callable[[], Iterator[tuple[str, str]]]
+    wanted: str
+    columns: tuple[str, ...]
+    defaults: Sequence[Sequence[str]]
+    item: Callable[[Sequence[Any], str], Any]
+    fault: Callable[[Any], str | None]
+    flaw: Callable[[Any], str | None]
+    chosen: Sequence[Any] | None = None
+    tables: Sequence[str] | None = None
+    lines: Callable[[Path], Iterator[tuple[int, Any]]] | None = None
+    aligned: bool = False
+    languages: Sequence[str] | None = None
+    text: Callable[[Any], str] = str
+    label: Callable[[Any], str | None] = lambda _: None
+    build: Callable[[list[Any], list[Any]], Any] = lambda items, _: items
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Items from one place: two files, a table, another file, or Python data.
+
+    Attributes:
+        kind: how they are read.
+        name: the place, for messages.
+        rows: function without arguments that yields (number, item) from the start.
+        languages: the codes of source and target, as far as the place tells.
+        paths: the files that `rows` reads, if any.
+        columns: what it reads of a table.
+        weight: how often an epoch has each item.
+        unit: what the numbers count.
+        note: what a log should say of the columns.
+    """
+
+    kind: Kind
+    name: str
+    rows: Callable[[], Iterator[tuple[int, Any]]]
     languages: tuple[str, str] = (UNKNOWN, UNKNOWN)
     paths: tuple[Path, ...] = ()
     columns: tuple[str, ...] = ()
     weight: int = 1
     unit: str = "line"
-    first: int = 1
     note: str = ""
 
-    def place(self, index: int) -> str:
-        """Names the place of a pair, counted from 0."""
-        return f"{self.unit} {self.first + index:,} of {self.name}"
+    def read(self) -> Iterator[Any]:
+        """Yields the items from the start."""
+        return (item for _, item in self.rows())
 
 
 def language_codes(names: Sequence[str]) -> tuple[str, str]:

@@ -2,125 +2,78 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
+from numbers import Number
 from typing import Any
 
 from zoo.data.errors import CorpusError
 from zoo.data.lines import composed
-from zoo.data.own.part import UNKNOWN, Part, column_codes
-from zoo.data.own.tables import PAIR_COLUMNS, choose_columns
+from zoo.data.own.part import UNKNOWN, Kind, Part, column_codes
+from zoo.data.own.tables import choose_columns, inner_columns
 from zoo.data.pairs import Pairs
+from zoo.data.tagged import Tagged
+from zoo.data.texts import Labelled
 from zoo.strings import describe
 
 
-def as_pairs(
-    data: Any,
-    columns: Sequence[str] | None = None,
-    languages: Sequence[str] | None = None,
-) -> Part:
-    """Returns the sentence pairs of Python data.
+def python_part(kind: Kind, data: Any) -> Part:
+    """Returns the items of Python data, which is kept, not copied.
 
     Args:
-        data: a tuple of two sequences of str, sources and targets; a list of pairs of
-            str, or of dicts; a dict of columns; a pandas DataFrame or a Hugging Face
-            `Dataset`, neither of which zoo needs; or a `zoo.data.Pairs`. It is kept,
-            not copied, and must not change. None and NaN stand for an empty text.
-        columns: names of the columns of source and target in a dict or table. Default:
-            the languages, "source" and "target", "src" and "tgt", or the only two.
-        languages: codes of source and target.
+        kind: how they are read.
+        data: a tuple of columns, or zoo's `Pairs`, `Labelled` or `Tagged`; a list of
+            rows or dicts; a dict of columns, a pandas DataFrame or a Hugging Face
+            `Dataset`; for a kind of one column, a list.
 
     Raises:
-        TypeError: for anything else, or a text that is no str, with its place.
-        CorpusError: if the sides differ in length, or there are no such columns.
-
-    Example:
-        >>> from zoo.data.own import as_pairs
-        >>> part = as_pairs({"de": ["Hallo."], "en": ["Hi."], "id": [7]}, ("en", "de"))
-        >>> list(part.read()), part.languages
-        ([('Hi.', 'Hallo.')], ('en', 'de'))
-    """
-    defaults = [*([languages] if languages else []), *PAIR_COLUMNS]
-    if isinstance(data, Pairs):
-        own = data.source_language, data.target_language
-        return _sides(data.sources, data.targets, own)
-    if isinstance(data, tuple) and len(data) == 2:
-        return _sides(*data)
-    names = column_names(data)
-    if names is not None and "translation" in names and not columns:
-        records = data["translation"]  # a dict of languages in each row
-        records = records.tolist() if hasattr(records, "tolist") else records
-        return _records(records, columns, defaults)
-    if names is not None:
-        chosen = choose_columns(names, columns, defaults, "the table")
-        return _sides(data[chosen[0]], data[chosen[1]], column_codes(chosen))
-    if isinstance(data, (list, tuple)) and data:
-        if isinstance(data[0], Mapping):
-            if isinstance(data[0].get("translation"), Mapping):
-                data = [record["translation"] for record in data]
-            return _records(data, columns, defaults)
-        return _part(lambda: _rows(data), (UNKNOWN, UNKNOWN))
-    raise TypeError(
-        "pairs must be two lists of str in a tuple, a list of pairs of str, a dict or "
-        f"table of columns, or the paths of files. Received: {describe(data)}"
-    )
-
-
-def as_columns(
-    data: Any,
-    names: tuple[str, str],
-    columns: Sequence[str] | None,
-    defaults: Sequence[Sequence[str]],
-) -> list[list[Any]] | None:
-    """Returns two columns of Python data as lists of equal lengths, their cells as is.
-
-    Args:
-        data: a tuple of two sequences; a list of pairs or of dicts; a dict of columns,
-            a pandas DataFrame or a Hugging Face `Dataset`.
-        names: what an error calls the columns.
-        columns: names of the columns in a dict or table. Default: see `defaults`.
-        defaults: names to look for; see `choose_columns`.
-
-    Returns:
-        The columns; None for anything else.
-
-    Raises:
-        TypeError: for a column or row that is none, with its place.
+        TypeError: for anything else, or a cell of a wrong type, with its place.
         CorpusError: if the columns differ in length, or aren't there.
     """
-    table = column_names(data)
-    if table:
-        chosen = choose_columns(table, columns, defaults, "the table")
-        return _equal([data[name] for name in chosen], names)
-    if isinstance(data, tuple) and len(data) == 2:
-        return _equal(data, names)
-    if not isinstance(data, (list, tuple)) or not data:
-        return None
-    rows: Iterable[Any] = data
-    if isinstance(data[0], Mapping):
-        chosen = choose_columns(list(data[0]), columns, defaults, "data[0]")
-        rows = _record_rows(data, chosen)
-    what = f"a pair of {names[0]} and {names[1]}"
-    pairs = [_pair(row, number, what) for number, row in enumerate(rows)]
-    return [list(side) for side in zip(*pairs, strict=True)]
+    count, codes = len(kind.columns), None
+    if isinstance(data, Pairs):
+        codes = data.source_language, data.target_language
+        data = data.sources, data.targets
+    elif isinstance(data, Labelled):
+        data = data.texts, [data.names[label] for label in data.labels]
+    elif isinstance(data, Tagged):
+        data = data.sentences, data.tags
+    chosen, names = list[Any](), column_names(data)
+    if names and "translation" in names and not kind.chosen:
+        data, names = as_list(data["translation"], "translation"), None
+    if names:
+        chosen = choose_columns(names, kind.chosen, kind.defaults, "the table")
+        rows = _joined([data[name] for name in chosen], kind)
+    elif isinstance(data, tuple) and len(data) == count > 1:
+        rows = _joined(data, kind)
+    elif isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
+        first = list(inner_columns(data[0]))
+        chosen = choose_columns(first, kind.chosen, kind.defaults, "data[0]")
+        rows = partial(_records, data, chosen)
+    elif count == 1:
+        rows = _joined([[data] if isinstance(data, str) else data], kind)
+    elif isinstance(data, (list, tuple)) and data:
+        rows = partial(_pairs, data, kind)
+    else:
+        raise TypeError(f"{kind.wanted}. Received: {describe(data)}")
+
+    def items():
+        for number, cells in enumerate(rows()):
+            yield number, kind.item(cells, f"[{number}]")
+
+    if codes is None:
+        codes = column_codes(chosen) if kind.aligned and chosen else (UNKNOWN, UNKNOWN)
+    return Part(kind, "the data", items, codes, unit=kind.name)
 
 
-def _part(read, languages):
-    return Part("the data", read, tuple(languages), unit="pair", first=0)
-
-
-def _sides(sources: Any, targets: Any, languages: Any = (UNKNOWN, UNKNOWN)) -> Part:
-    sides = _equal([sources, targets], ("sources", "targets"))
-    return _part(lambda: _rows(zip(*sides, strict=True)), languages)
-
-
-def _equal(values, names):
-    """Two columns as lists, which have to be equally long."""
-    sides = [as_list(side, name) for side, name in zip(values, names, strict=True)]
-    if len(sides[0]) != len(sides[1]):
+def _joined(columns, kind):
+    """Columns as rows, which have to be equally many."""
+    sides = [as_list(c, name) for c, name in zip(columns, kind.columns, strict=True)]
+    if len({*map(len, sides)}) > 1:
         raise CorpusError(
-            f"{names[0]} and {names[1]} should be equally many, received "
-            f"{len(sides[0]):,} and {len(sides[1]):,}"
+            f"{' and '.join(kind.columns)} should be equally many, received "
+            f"{' and '.join(f'{len(side):,}' for side in sides)}"
         )
-    return sides
+    return partial(zip, *sides, strict=True)
 
 
 def column_names(data: Any) -> list[Any] | None:
@@ -154,57 +107,50 @@ def as_list(values: Any, name: str) -> list[Any]:
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _records(data, columns, defaults):
-    chosen = choose_columns(list(data[0]), columns, defaults, "data[0]")
-    return _part(lambda: _rows(_record_rows(data, chosen)), column_codes(chosen))
-
-
-def _record_rows(records, names):
+def _records(records: Sequence[Any], names: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     for number, record in enumerate(records):
         try:
-            yield tuple(record[name] for name in names)
-        except (KeyError, TypeError):
+            inner = inner_columns(record)
+            yield tuple(inner[name] for name in names)
+        except (AttributeError, KeyError, TypeError):
             raise TypeError(
                 f"data[{number}] must be a dict with the keys "
                 f"{' and '.join(map(repr, names))}. Received: {describe(record)}"
             ) from None
 
 
-def _rows(rows: Any) -> Iterator[tuple[str, str]]:
-    """Checks and composes each pair."""
+def _pairs(rows, kind):
     for number, row in enumerate(rows):
-        source, target = _pair(row, number, "a pair of str")
-        yield text_or_empty(source, number), text_or_empty(target, number)
+        try:
+            first, second = row
+            if isinstance(row, (str, bytes)):
+                raise TypeError
+        except (TypeError, ValueError):
+            hint = "; for files, a tuple of two paths" if isinstance(row, str) else ""
+            raise TypeError(
+                f"data[{number}] must be a pair of {' and '.join(kind.columns)}{hint}. "
+                f"Received: {describe(row)}"
+            ) from None
+        yield first, second
 
 
-def _pair(row, number, what):
-    try:
-        first, second = row
-        if isinstance(row, (str, bytes)):
-            raise TypeError
-    except (TypeError, ValueError):
-        hint = "; for files, a tuple of two paths" if isinstance(row, str) else ""
-        raise TypeError(
-            f"data[{number}] must be {what}{hint}. Received: {describe(row)}"
-        ) from None
-    return first, second
-
-
-def text_or_empty(
-    value: Any, number: int, rule: str = "pair {} must be two str"
-) -> str:
-    """Returns a str in Unicode's composed form; "" for None or NaN.
+# === Cells ===
+def as_text(value: Any, place: str) -> str:
+    """Returns a str in Unicode's composed form; "" for a missing one: None or NaN.
 
     Raises:
-        TypeError: for anything else: the rule with the number, and what it is.
+        TypeError: for anything else, with its place.
     """
     if isinstance(value, str):
         return composed(value)
-    if is_missing(value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    raise TypeError(f"{rule.format(number)}. Received: {describe(value)}")
+    raise TypeError(f"{place} must be a str. Received: {describe(value)}")
 
 
-def is_missing(value: Any) -> bool:
-    """Returns whether a cell is None, or NaN as in a column of pandas."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
+def as_label(value: Any, place: str) -> str:
+    """Returns a label or tag as a str, numbers included; "" for a missing one."""
+    number = isinstance(value, Number) and value == value
+    if number or value is None or isinstance(value, (str, float)):
+        return as_text(str(value) if number else value, place)
+    raise TypeError(f"{place} must be a str or number. Received: {describe(value)}")

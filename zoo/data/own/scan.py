@@ -5,13 +5,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 from zoo.data.errors import CorpusError
-from zoo.data.own.cleaning import LeftOut, clean
+from zoo.data.own.cleaning import Findings, clean, describe
 from zoo.data.own.held_out import Choice, chunks, text_hashes
 from zoo.data.own.part import Part
 from zoo.data.pairs import Pairs
 from zoo.strings import counted
 
-RULES = 1  # raised whenever the rules change what is trained on
+RULES = 2  # raised whenever the rules change what is trained on
 _SETS = {"valid": "validation set", "test": "test set"}
 
 
@@ -88,9 +88,8 @@ def scan(
     digest = hashlib.sha256(repr((RULES, keep_all)).encode())
     size, report = _Size(), list[str]()
     for part in parts:
-        left_out: dict[str, LeftOut] = {}
-        before = size.pairs
-        for pairs in chunks(clean(part, keep_all, left_out)):
+        findings, before = Findings(), size.pairs
+        for pairs in chunks(clean(part, keep_all, findings)):
             size.add(pairs)
             hashes = text_hashes(map("\t".join, pairs), seed)
             choice.offer(hashes, pairs)
@@ -98,7 +97,7 @@ def scan(
             for name, (sources, targets) in known.items():
                 shared[name] += sum(s in sources or t in targets for s, t in pairs)
         digest.update(repr((size.pairs, part.weight)).encode())
-        report += _describe(part, size.pairs - before, left_out)
+        report += describe(part, size.pairs - before, findings)
     if not size.pairs:
         raise CorpusError(f"no pair is left to train on. {' '.join(report)}")
     for name, count in shared.items():
@@ -107,8 +106,8 @@ def scan(
                 f"{counted(count, 'training pair')} {'has' if count == 1 else 'have'} "
                 f"a source or target of the {_SETS[name]}"
             )
-    sample = choice.smallest()
-    held = [] if "valid" in sets else choice.items()
+    sample = choice.items()
+    held = [] if "valid" in sets else choice.held_out()
     if held:
         report += _hold_out(parts, keep_all, held, size, seed)
     digest.update(repr(held).encode())
@@ -124,17 +123,6 @@ def scan(
 
 def _sides(pairs):
     return {source for source, _ in pairs}, {target for _, target in pairs}
-
-
-def _describe(part, count, left_out):
-    """The report's lines on one part."""
-    weight = f", {part.weight} times an epoch" if part.weight > 1 else ""
-    lost = sum(entry.count for entry in left_out.values())
-    yield f"read {counted(count + lost, 'pair')} from {part.name}{weight}"
-    if part.note:
-        yield part.note
-    for entry in left_out.values():
-        yield f"left out {entry}"
 
 
 def _hold_out(parts, keep_all, held, size, seed):

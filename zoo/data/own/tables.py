@@ -3,18 +3,18 @@
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from zoo.data.errors import CorpusError
-from zoo.data.lines import composed, read_lines
+from zoo.data.lines import read_lines
 from zoo.files import PACKED_SUFFIXES
-from zoo.strings import did_you_mean, replace_surrogates
+from zoo.strings import counted, did_you_mean
 
 PAIR_COLUMNS = (("source", "target"), ("src", "tgt"))
-_JSON = (".jsonl", ".ndjson", ".json")
-TABLES = (".tsv", ".tab", ".csv", *_JSON)
+JSON = (".jsonl", ".ndjson", ".json")
+TABLES = (".tsv", ".tab", ".csv", *JSON)
 
 
 def unpacked_name(path: Path) -> Path:
@@ -28,132 +28,104 @@ def kind_of(path: Path) -> str:
 
 
 class Table:
-    """A table in a file, read line by line.
+    """Columns of a table in a file, read line by line.
 
     Its first line names the columns; in JSON lines, each object does. A TSV's cells are
-    taken as they are; a CSV's may be quoted, and its commas be semicolons or tabs.
+    taken as they are; a CSV's may be quoted, its commas be semicolons or tabs, and a
+    line such as "sep=;" before its names. Blank lines are skipped.
 
     Args:
         path: the file; a suffix that isn't known means TSV.
+        columns: names of columns, or numbers from 1 for a table whose first line is a
+            row; None takes the defaults.
+        defaults: names to look for.
 
     Attributes:
-        names: the columns' names.
-        note: after `choose`, what a log should say of it: that the first line was taken
-            as names that nobody has named.
+        columns: the columns as chosen.
+        headless: whether the first line is a row like the others.
+        note: what a log should say of it: that the first line was taken as names that
+            nobody has named.
 
     Raises:
-        CorpusError: if the file has no first line, or not that of a table.
+        CorpusError: if the file is no table, or has no such columns; it names those
+            there are.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Sequence[Any] | None,
+        defaults: Sequence[Sequence[str]],
+    ) -> None:
         self.path, kind = path, kind_of(path)
-        self.note = ""
-        self._json, self._delimiter = kind in _JSON, "\t"
-        first = next(read_lines(path, normalize=True), "")
-        if self._json:
-            self.names = list(self._object(first, 1))
-            return
-        if kind == ".csv":
-            self._delimiter = max(",;\t", key=first.count)
-        self._quoted = kind == ".csv"
-        names = next(self._cells(), None)
-        if names is None:  # of a CSV, empty lines are no rows
+        self._json, self._quoted = kind in JSON, kind == ".csv"
+        self._delimiter, self._skipped = "\t", 0  # lines before the names
+        if self._quoted:
+            lines = enumerate(read_lines(path, normalize=True), start=1)
+            number, line = next((n for n in lines if n[1].strip()), (0, ""))
+            unquoted = re.sub(r'"[^"]*("|$)', "", line)
+            self._delimiter = max(",;\t", key=unquoted.count)
+            if excel := re.fullmatch(r'"?sep=(.)"?', line):
+                self._delimiter, self._skipped = excel[1], number
+        first = next(self._lines(), None)
+        if first is None:
             raise CorpusError(f"there is no row in {path}")
-        self.names = names
-
-    def choose(
-        self, columns: Sequence[Any] | None, defaults: Sequence[Sequence[str]]
-    ) -> tuple[list[str], bool]:
-        """Chooses columns by name, or by number in a table whose first line is no head.
-
-        Args:
-            columns: names, or numbers from 1; None takes the defaults.
-            defaults: names to look for.
-
-        Returns:
-            The columns, and whether the first line is a row like the others.
-
-        Raises:
-            CorpusError: if there are no such columns; it names those there are.
-        """
+        names = list(first[1])
         numbers = columns and all(re.fullmatch(r"\d+", str(c)) for c in columns)
-        if columns and numbers and not self._json and not {*columns} <= {*self.names}:
-            if max(map(int, columns)) > len(self.names) or min(map(int, columns)) < 1:
-                raise CorpusError(
-                    f"{self.path} has {len(self.names)} columns, received columns "
-                    f"{', '.join(map(str, columns))}"
-                )
-            return _distinct([str(column) for column in columns], str(self.path)), True
-        chosen = choose_columns(self.names, columns, defaults, str(self.path))
-        known = columns or self._json or chosen in map(list, defaults)
-        self.note = (
-            ""
-            if known
-            else f"columns {' and '.join(chosen)} of {self.path}, its first line taken "
-            "as their names"
+        self.headless = bool(
+            columns and numbers and not self._json and not {*columns} <= {*names}
         )
-        return chosen, False
+        if self.headless:
+            names = [str(number + 1) for number in range(len(names))]
+            columns = [str(int(column)) for column in columns or ()]
+        self.columns = choose_columns(names, columns, defaults, str(path))
+        self._places = [names.index(column) for column in self.columns]
+        self._names = self.columns if self._json else names
+        self._count = len(names)
+        known = columns or self._json or self.columns in map(list, defaults)
+        named = f"columns {' and '.join(self.columns)} of {path}"
+        self.note = "" if known else f"{named}, its first line taken as their names"
 
-    def reader(
-        self, columns: Sequence[str], headless: bool = False
-    ) -> Callable[[], Iterator[Any]]:
-        """Returns a function that yields the cells of the chosen columns, row by row.
-
-        Args:
-            columns: names, as `choose` returns them.
-            headless: whether they are numbers, as `choose` returns it.
+    def rows(self) -> Iterator[tuple[int, list[Any]]]:
+        """Yields the line and the cells of the chosen columns, row by row.
 
         Raises:
-            CorpusError: while reading, for a row that lacks a column or has others.
+            CorpusError: for a row that lacks a column or has others.
         """
-        if self._json:
-            return lambda: self._objects(columns)
-        numbers = columns if headless else [self.names.index(c) + 1 for c in columns]
-        places = [int(number) - 1 for number in numbers]
-        return lambda: self._rows(places, headless)
-
-    def _rows(self, places, headless):
-        count = len(self.names)
-        for number, row in enumerate(self._cells(), start=1):
-            if len(row) != count:
+        for index, (number, row) in enumerate(self._lines()):
+            if {*self.columns} - {*row} if self._json else len(row) != self._count:
                 raise CorpusError(
-                    f"{self.path}, row {number:,} (the first is 1) should have {count} "
-                    f"columns, received {len(row)}: {str(row)[:60]}"
+                    f"{self.path}, line {number:,} should have the columns "
+                    f"{', '.join(self._names)}, received {str(row)[:60]}"
                 )
-            if number > 1 or headless:
-                yield [row[place] for place in places]
+            if self._json:
+                yield number, [_plain(row[column]) for column in self.columns]
+            elif index or self.headless:
+                yield number, [row[place] for place in self._places]
 
-    def _cells(self):
-        """Yields the rows as lists of str, the first one included."""
+    def _lines(self):
+        """Yields the number and the cells or object of each line that is not blank."""
         lines = read_lines(self.path, normalize=True)
-        if not self._quoted:
-            for line in lines:
-                yield line.split("\t")
+        if self._quoted:
+            yield from self._quoted_lines(lines)
             return
+        for number, line in enumerate(lines, start=1):
+            if line.strip(" "):
+                parse = self._object if self._json else _split
+                yield number, parse(line, number)
+
+    def _quoted_lines(self, lines):
         rows = csv.reader((f"{line}\n" for line in lines), delimiter=self._delimiter)
         try:
             for row in rows:
-                if row:  # an empty line gives an empty row
-                    yield [" ".join(c.split("\n")) if "\n" in c else c for c in row]
+                blank = not row or (len(row) == 1 and not row[0].strip())
+                if rows.line_num > self._skipped and not blank:
+                    yield rows.line_num, [" ".join(c.split("\n")) for c in row]
         except csv.Error as error:
             raise CorpusError(
                 f"{self.path}, line {rows.line_num:,} is no CSV (is a quotation mark "
                 f"never closed?): {error}"
             ) from error
-
-    # === JSON lines ===
-    def _objects(self, columns):
-        for number, line in enumerate(read_lines(self.path, True), start=1):
-            if not line.strip():
-                continue
-            record = self._object(line, number)
-            try:
-                yield [_text(record[column]) for column in columns]
-            except (KeyError, TypeError) as error:
-                raise CorpusError(
-                    f"{self.path}, line {number:,} should have strings for "
-                    f"{' and '.join(columns)}, received {line[:60]!r}"
-                ) from error
 
     def _object(self, line, number):
         try:
@@ -168,10 +140,20 @@ class Table:
         )
 
 
-def inner_columns(record: dict[str, Any]) -> dict[str, Any]:
+def _split(line, _):
+    return line.split("\t")
+
+
+def _plain(value):
+    """A number of JSON as text; NaN stays what it is."""
+    number = isinstance(value, (bool, int, float)) and value == value
+    return str(value) if number else value
+
+
+def inner_columns(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the languages of Hugging Face's `{"translation": {"en": …, "de": …}}`."""
     inner = record.get("translation")
-    return inner if isinstance(inner, dict) else record
+    return inner if isinstance(inner, Mapping) else record
 
 
 def choose_columns(
@@ -193,45 +175,39 @@ def choose_columns(
         CorpusError: if there are no such columns; it names those there are. Also if
             one would be taken twice.
     """
-    count = len(defaults[0])
-    there = ", ".join(map(str, names))
-    if columns is not None:
-        for column in columns:
-            if column not in names:
-                raise CorpusError(
-                    f"{place} has no column {column!r}{did_you_mean(column, names)}; "
-                    f"it has {there}"
-                )
-        if len(columns) != count:
+    count, there = len(defaults[0]), ", ".join(map(str, names))[:200]
+    if columns is None:
+        columns = next((d for d in defaults if {*d} <= {*names}), None)
+    if columns is None and len(names) == count:
+        if not all(map(_like_a_name, names)):
             raise CorpusError(
-                f"{place} should be given {count} columns, received {columns!r}"
+                f"{place} should begin with its columns' names, received {there}; of "
+                "a table without them, say the columns by number, as 1 and 2"
             )
-        return _distinct(columns, place)
-    if len(names) < count:
-        raise CorpusError(
-            f"{place} should have {count} columns, received one: {there[:40]!r}; pairs "
-            "are two text files with equally many lines, or a table: TSV, CSV or JSON "
-            "lines"
+        columns = names
+    if columns is None:
+        advice = (
+            "pairs are two text files with equally many lines, or a table: TSV, CSV or "
+            "JSON lines"
+            if len(names) < count
+            else f"say which {count} to read, as --columns {','.join(names[:count])} "
+            f"(columns={names[:count]} in Python)"
         )
-    for default in defaults:
-        if {*default} <= {*names}:
-            return _distinct(default, place)
-    if len(names) == count and all(map(_like_a_name, names)):
-        return _distinct(names, place)
-    if len(names) == count:
         raise CorpusError(
-            f"{place} should begin with the names of its columns, received {there}; "
-            "of a table without them, say the columns by number, as 1 and 2"
+            f"{place} should have {counted(count, 'column')}, received {len(names)}: "
+            f"{there}; {advice}"
         )
-    example = f"--columns {','.join(names[:count])} (columns={names[:count]} in Python)"
-    raise CorpusError(
-        f"{place} has {len(names)} columns: {there[:200]}; say which {count} to read, "
-        f"as {example}"
-    )
-
-
-def _distinct(columns, place):
-    if len({*columns}) < len(columns):
+    for column in columns:
+        if column not in names:
+            raise CorpusError(
+                f"{place} has no column {column!r}{did_you_mean(column, names)}; it "
+                f"has {there}"
+            )
+    if len(columns) != count:
+        raise CorpusError(
+            f"{place} should be given {counted(count, 'column')}, received {columns!r}"
+        )
+    if len({*columns}) < count:
         raise CorpusError(
             f"the columns of {place} should be different ones, received "
             f"{' and '.join(map(str, columns))}"
@@ -242,11 +218,3 @@ def _distinct(columns, place):
 def _like_a_name(cell):
     """Whether a cell of a first line may be a column's name, and no sentence."""
     return bool(re.fullmatch(r"[\w.()-]+( [\w()-]+)?", cell)) and cell[-1] not in ".?!"
-
-
-def _text(value):
-    if value is None:
-        return ""
-    if isinstance(value, (bool, int, float)):
-        return str(value)
-    return composed(replace_surrogates(value))  # TypeError for anything but a str
