@@ -62,13 +62,13 @@ class Server:
 
     def ask(self, path, body=None, **options):
         """The status and the JSON that answer a request."""
-        import requests
+        import httpx2
 
         method = "GET" if body is None else "POST"
         if not isinstance(body, bytes | None):
             body = json.dumps(body)
-        answer = requests.request(
-            method, f"{self.url}{path}", data=body, timeout=60, **options
+        answer = httpx2.request(
+            method, f"{self.url}{path}", content=body, timeout=60, **options
         )
         return answer.status_code, answer.json()
 

@@ -136,9 +136,9 @@ def test_status_and_metadata_over_grpc(server):
 
 
 def test_health_and_metrics(server):
-    requests = pytest.importorskip("requests", reason="it is of the extra `serving`")
+    httpx2 = pytest.importorskip("httpx2", reason="it is of the extra `serving`")
     grpc = pytest.importorskip("grpc", reason="it is of the extra `serving`")
-    assert requests.get(f"{server.url}/-/healthz", timeout=60).text == "success"
+    assert httpx2.get(f"{server.url}/-/healthz", timeout=60).text == "success"
     with grpc.insecure_channel(server.address) as channel:
         ask = channel.unary_unary("/ray.serve.RayServeAPIService/Healthz")
         assert b"success" in ask(b"", timeout=60)
@@ -150,7 +150,7 @@ def test_health_and_metrics(server):
         ports = re.findall(r"metrics at the ports \[(\d+)\]", server.log.read_text())
         if ports:
             address = f"http://localhost:{ports[0]}/metrics"
-            text = requests.get(address, timeout=60).text
+            text = httpx2.get(address, timeout=60).text
 
 
 def prediction_service():

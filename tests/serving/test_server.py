@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import requests
 
 import zoo
 from tests.serving.conftest import needs_tensorflow
@@ -282,17 +281,16 @@ def test_the_examples_are_of_this_version():
     assert f"FROM rayproject/ray:{cluster['rayVersion']}-" in image
 
 
-# === Its double, and the client ===
-@pytest.fixture(scope="module")
-def served(exported):
-    from tests.serving import double
+# === A fake of it, and the client ===
+@pytest.fixture
+def served(exported, monkeypatch):
+    from tests.serving.fake_server import FakeServer, saved_model
 
     models = {
-        name: {1: double.saved_model(exported / name / "1")}
+        name: {1: saved_model(exported / name / "1")}
         for name in ("translator", "language_model", "tagger")
     }
-    with double.Double(models) as running:
-        yield running
+    return FakeServer(models).install(monkeypatch)
 
 
 @needs_tensorflow
@@ -325,16 +323,6 @@ def test_exported_models_answer_as_in_this_process(served, tasks, kind):
     # REST has one status for both.
     codes = {"grpc": "FAILED_PRECONDITION", "rest": "INVALID_ARGUMENT"}
     assert caught.value.code == codes[kind]
-
-
-@needs_tensorflow
-def test_rest_takes_rows_too_as_curl_sends_them(served):
-    url = f"{served.url}/v1/models/tagger:predict"
-    found = requests.post(url, json={"instances": ["A dog."]}).json()
-    [row] = found["predictions"]
-    assert row["words"] == ["A", "dog", "."] and len(row["tags"]) == 3
-    found = requests.post(url, json={"inputs": {"text": ["A dog."]}}).json()
-    assert found["outputs"]["words"] == [["A", "dog", "."]]
 
 
 # === The real server ===

@@ -20,7 +20,7 @@ from zoo.backend import usable_cores
 from zoo.servers.options import make_parser
 from zoo.servers.ray_options import OPTIONS, most_processors, read_options
 from zoo.serving.folder import versions
-from zoo.serving.transport import MOST_BYTES
+from zoo.serving.protocol import MAX_ANSWER_BYTES
 
 NAME = "zoo"  # of the application
 _SIGNALS = signal.SIGTERM, signal.SIGINT
@@ -29,7 +29,7 @@ _SIGNALS = signal.SIGTERM, signal.SIGINT
 # which a client takes. The proxies pass on no request of more than 8 MiB.
 ENVIRONMENT = {
     "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "zoo.servers.ray_proxy.middlewares",
-    "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE": str(MOST_BYTES),
+    "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE": str(MAX_ANSWER_BYTES),
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 # Bytes of the memory through which Ray passes requests and answers of more than 100 KB:

@@ -15,8 +15,7 @@ import numpy as np
 
 from zoo.servers.batching import Inputs, Refusal
 from zoo.servers.models import ServedModel
-from zoo.serving.protocol import takes_bytes
-from zoo.serving.transport import CODES
+from zoo.serving.protocol import CODES, takes_bytes
 from zoo.strings import describe, replace_surrogates
 
 # gRPC code -> HTTP status; of two, the usual one.

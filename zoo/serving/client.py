@@ -1,26 +1,47 @@
 """A client for a TensorFlow model server with zoo's models, over gRPC or REST."""
 
-import functools
 import math
 import reprlib
+import textwrap
 import time
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from zoo.checks import integer
+from zoo.checks import above_zero, integer
 from zoo.images import encode_images
-from zoo.serving.answers import OUTPUTS, fits, in_requests, most_bytes
 from zoo.serving.protocol import takes_bytes
 from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
-from zoo.strings import check_texts, describe, replace_surrogates
+from zoo.strings import check_texts, replace_surrogates
 
 __all__ = ["Client", "ServingError"]
 
 Texts = str | Iterable[str]
 _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
 _NO_SCORE = -1e9  # of a missing hypothesis
+_MAX_SENT = 4 * 2**20  # bytes of a request of several rows; in base64 a third more
+_HINTS = {
+    "UNAVAILABLE": "is a model server running there?",
+    "DEADLINE_EXCEEDED": "no answer in time; the client's `timeout` sets how long",
+    "NOT_FOUND": "the model, the version or the label is not served there",
+}
+# Method -> output -> its dimensions: rows (B), hypotheses (N), tokens (T), those of the
+# source (S), words (W), places (Y, X).
+_BEST = {"translation": "B", "score": "B"}
+_CAPTION = {"caption": "B", "score": "B"}
+_OUTPUTS = {
+    "translate": _BEST,
+    "greedy": _BEST,
+    "translate_n_best": {"translations": "BN", "scores": "BN"},
+    "align": {**_BEST, "tokens": "BT", "source_tokens": "BS", "alignment": "BTS"},
+    "generate": {"text": "B"},
+    "score": {"log_probability": "B"},
+    "tag": {"words": "BW", "tags": "BW"},
+    "classify": {"class": "B"},
+    "caption": _CAPTION,
+    "caption_n_best": {"captions": "BN", "scores": "BN"},
+    "align_caption": {**_CAPTION, "tokens": "BT", "alignment": "BTYX"},
+}
+_NUMBERS = "score", "scores", "alignment", "log_probability"
 
 
 class Client:
@@ -78,8 +99,7 @@ class Client:
             )
         integer("retries", retries, 0)
         integer("batch_size", batch_size, 1)
-        if not timeout > 0:
-            raise ValueError(f"`timeout` must be above 0. Received: {timeout!r}")
+        above_zero("timeout", timeout)
         self.address, self.model = address, model
         self.version, self.label = version, label
         self.timeout, self.retries, self.batch_size = timeout, retries, batch_size
@@ -102,16 +122,15 @@ class Client:
     # === Translators ===
     def translate(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the best translation of each text: str."""
-        return self._ask("translate", texts, self._translation, model)
+        return self._ask("translate", {"text": texts}, model, self._best)
 
     def greedy(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the translation of greedy search, the fastest: str."""
-        return self._ask("greedy", texts, self._translation, model)
+        return self._ask("greedy", {"text": texts}, model, self._best)
 
     def translate_n_best(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the best translations of each text: a list of `(str, score)`."""
-        read = functools.partial(self._several, "translations")
-        return self._ask("translate_n_best", texts, read, model)
+        return self._ask("translate_n_best", {"text": texts}, model, self._several)
 
     def align(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the alignment of each text's translation.
@@ -120,23 +139,7 @@ class Client:
             A dict of `text`, `score`, `tokens`, `source_tokens` and `alignment`, a
             NumPy array of tokens × source tokens.
         """
-
-        def read(row):
-            tokens, source = _filled(row["tokens"]), _filled(row["source_tokens"])
-            padded = len(row["tokens"]), len(row["source_tokens"])
-            alignment = np.array(row["alignment"]).reshape(padded)
-            return {
-                "text": self._translation(row),
-                "score": float(row["score"]),
-                "tokens": tokens,
-                "source_tokens": source,
-                "alignment": alignment[: len(tokens), : len(source)],
-            }
-
-        return self._ask("align", texts, read, model)
-
-    def _translation(self, row):
-        return self._best("translation", row)
+        return self._ask("align", {"text": texts}, model, self._aligned)
 
     # === Captioners ===
     def caption(self, images: Any, model: str | None = None) -> Any:
@@ -157,13 +160,13 @@ class Client:
             ServingError: INVALID_ARGUMENT for what is no image; from a batching model
                 server also if an image of another request in the batch is none.
         """
-        read = functools.partial(self._best, "caption")
-        return self._ask_images("caption", images, read, model)
+        return self._ask("caption", {"image_bytes": images}, model, self._best)
 
     def caption_n_best(self, images: Any, model: str | None = None) -> Any:
         """Returns the best captions of each image: a list of `(str, score)`."""
-        read = functools.partial(self._several, "captions")
-        return self._ask_images("caption_n_best", images, read, model)
+        return self._ask(
+            "caption_n_best", {"image_bytes": images}, model, self._several
+        )
 
     def align_caption(self, images: Any, model: str | None = None) -> Any:
         """Returns the attention of each image's caption.
@@ -172,37 +175,12 @@ class Client:
             A dict of `text`, `score`, `tokens`, and `alignment`, a NumPy array of
             tokens × rows × columns of the grid of places.
         """
-
-        def read(row):
-            tokens = _filled(row["tokens"])
-            return {
-                "text": self._best("caption", row),
-                "score": float(row["score"]),
-                "tokens": tokens,
-                "alignment": np.array(row["alignment"])[: len(tokens)],
-            }
-
-        return self._ask_images("align", images, read, model, "align_caption")
-
-    # === Hypotheses ===
-    def _best(self, name, row):
-        return row[name] if _exists(row["score"]) else self._nothing()
-
-    def _several(self, name, row):
-        pairs = zip(row[name], row["scores"], strict=True)
-        found = [(text, float(score)) for text, score in pairs if _exists(score)]
-        return found or self._nothing()
-
-    def _nothing(self):
-        raise ServingError(
-            "INTERNAL",
-            f"{self.address} found no text: its model's numbers are not finite",
-        )
+        return self._ask("align_caption", {"image_bytes": images}, model, self._aligned)
 
     # === Other models ===
     def generate(self, texts: Texts, model: str | None = None) -> Any:
         """Returns each text with a language model's continuation: str."""
-        return self._ask("generate", texts, _only, model)
+        return self._ask("generate", {"text": texts}, model, lambda row: row["text"])
 
     def score(
         self, texts: Texts, targets: Texts | None = None, model: str | None = None
@@ -212,7 +190,16 @@ class Client:
         Without `targets`, those of the texts under a language model; with them, those
         of the targets under a translator, given the texts as sources.
         """
-        return self._ask("score", texts, lambda row: float(_only(row)), model, targets)
+        inputs = {"source": texts, "target": targets}
+        if targets is None:
+            inputs = {"text": texts}
+        elif isinstance(texts, str) != isinstance(targets, str):
+            raise TypeError(
+                "texts and targets must both be a str, or both a list. "
+                f"Received: {reprlib.repr(targets)}"
+            )
+        read = lambda row: float(row["log_probability"])  # noqa: E731
+        return self._ask("score", inputs, model, read)
 
     def tag(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the words of each text and their tags: a list of `(word, tag)`."""
@@ -227,11 +214,11 @@ class Client:
                 )
             return list(zip(words, tags, strict=True))
 
-        return self._ask("tag", texts, read, model)
+        return self._ask("tag", {"text": texts}, model, read)
 
     def classify(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the most probable class of each text: str."""
-        return self._ask("classify", texts, lambda row: row["class"], model)
+        return self._ask("classify", {"text": texts}, model, lambda row: row["class"])
 
     # === Any signature ===
     def predict(
@@ -258,8 +245,21 @@ class Client:
         """
         return self._predict(inputs, signature, model)
 
+    def _ask(self, method, inputs, model, read):
+        """Returns what `read` makes of each row of a method's signature."""
+        given = next(iter(inputs.values()))
+        if "image_bytes" in inputs:
+            contents, single = encode_images(given)
+            inputs = {"image_bytes": contents}
+        elif single := isinstance(given, str):
+            inputs = {name: [text] for name, text in inputs.items()}
+        signature = "align" if method == "align_caption" else method
+        rows = self._predict(inputs, signature, model, _OUTPUTS[method])
+        results = [read(row) for row in rows]
+        return results[0] if single else results
+
     def _predict(self, inputs, signature, model, expected=None):
-        """`predict`, with the entry of `OUTPUTS` that the answer must fit."""
+        """`predict`, with the entry of `_OUTPUTS` that the answer must fit."""
         model = self.model if model is None else model
         if not model:
             raise ValueError(
@@ -272,103 +272,130 @@ class Client:
             raise ValueError(
                 f"All inputs must have equally many texts. Received: {counts}"
             )
+        spec = {"name": model, "signature_name": signature}
+        spec |= {} if self.version is None else {"version": self.version}
+        spec |= {} if self.label is None else {"version_label": self.label}
         rows = []
-        for batch in in_requests(inputs, self.batch_size):
-            [size] = {len(values) for values in batch.values()}
-            most = most_bytes(batch, expected)
-            outputs = self._request(model, signature, batch, most)
-            self._check(outputs, expected, size, f"{model}'s {signature}")
-            rows += [
-                {name: output.values[row] for name, output in outputs.items()}
-                for row in range(size)
-            ]
+        for batch in _batches(
+            list(zip(*inputs.values(), strict=True)), self.batch_size
+        ):
+            columns = map(list, zip(*batch, strict=True))
+            outputs = self._request(spec, dict(zip(inputs, columns, strict=True)))
+            if expected and len(expected) == len(outputs) == 1:  # REST has no name
+                outputs = dict(zip(expected, outputs.values(), strict=True))
+            self._check(outputs, expected, len(batch), f"{model}'s {signature}")
+            values = zip(*outputs.values(), strict=True)
+            rows += [dict(zip(outputs, row, strict=True)) for row in values]
         return rows
 
-    def _ask(self, signature, texts, read, model, targets=None):
-        inputs, single = {"text": texts}, isinstance(texts, str)
-        if targets is not None:
-            if isinstance(targets, str) != single:
-                raise TypeError(
-                    "texts and targets must both be a str, or both a list. "
-                    f"Received: {reprlib.repr(targets)}"
-                )
-            inputs = {"source": texts, "target": targets}
-        if single:
-            inputs = {name: [text] for name, text in inputs.items()}
-        rows = self._predict(inputs, signature, model, OUTPUTS[signature])
-        results = [read(row) for row in rows]
-        return results[0] if single else results
-
-    def _ask_images(self, signature, images, read, model, like=None):
-        contents, single = encode_images(images)
-        expected = OUTPUTS[like or signature]
-        rows = self._predict({"image_bytes": contents}, signature, model, expected)
-        results = [read(row) for row in rows]
-        return results[0] if single else results
-
-    def _check(self, outputs, expected, size, name):
-        """Raises a `ServingError` for outputs that do not fit `size` texts."""
-        rows = bool(outputs) and all(o.shape[:1] == (size,) for o in outputs.values())
-        if rows and (expected is None or fits(outputs, expected)):
-            return
-        description = "outputs"
-        if expected is not None:
-            parts = [
-                f"{key} {kind} ({', '.join(d)})" for key, (kind, d) in expected.items()
-            ]
-            description = "; ".join(parts).strip()
-        received = {key: (o.kind, o.shape) for key, o in outputs.items()}
-        raise ServingError(
-            "INTERNAL",
-            f"{self.address} should answer {name} with {size} rows of {description}, "
-            f"received {reprlib.repr(received)}",
-        )
-
-    def _request(self, model, signature, inputs, most):
+    def _request(self, spec, inputs):
+        """Returns the outputs by name, after as many retries as it takes."""
         deadline = time.monotonic() + self.timeout
-        place = {"version": self.version, "label": self.label}
         for attempt in range(self.retries + 1):
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise ServingError(
-                    "DEADLINE_EXCEEDED",
-                    f"{self.address} gave no answer within {self.timeout} s",
-                )
             try:
-                return self._transport.predict(
-                    model, signature, inputs, most, left, **place
-                )
+                left = deadline - time.monotonic()
+                return self._transport.predict(spec, inputs, left)
             except ServingError as error:
                 wait = _FIRST_WAIT * 2**attempt
                 late = time.monotonic() + wait >= deadline
                 if error.code != "UNAVAILABLE" or attempt == self.retries or late:
-                    raise
+                    details = textwrap.shorten(error.details, 500, placeholder="…")
+                    parts = [self.address, _HINTS.get(error.code), details]
+                    text = "; ".join(filter(None, parts))
+                    raise ServingError(error.code, text) from None
             time.sleep(wait)
         return None
+
+    # === Answers ===
+    def _check(self, outputs, expected, size, name):
+        """Raises a `ServingError` for outputs that do not fit `size` rows."""
+        rows = bool(outputs) and all(x.shape[:1] == (size,) for x in outputs.values())
+        if rows and _fit(outputs, expected or {}):
+            return
+        wanted = [
+            f"{key} {'number' if key in _NUMBERS else 'text'} ({', '.join(dimensions)})"
+            for key, dimensions in (expected or {"outputs": "B"}).items()
+        ]
+        received = {key: (str(x.dtype), x.shape) for key, x in outputs.items()}
+        raise ServingError(
+            "INTERNAL",
+            f"{self.address} should answer {name} with {size} rows of "
+            f"{'; '.join(wanted)}, received {reprlib.repr(received)}",
+        )
+
+    def _best(self, row):
+        name = "translation" if "translation" in row else "caption"
+        [(text, _)] = self._found([row[name]], [row["score"]])
+        return text
+
+    def _several(self, row):
+        name = "translations" if "translations" in row else "captions"
+        return self._found(row[name], row["scores"])
+
+    def _found(self, texts, scores):
+        """Returns the hypotheses that there are, pairs of text and score."""
+        pairs = zip(texts, map(float, scores), strict=True)
+        found = [(x, y) for x, y in pairs if math.isfinite(y) and y > _NO_SCORE]
+        if not found:
+            raise ServingError(
+                "INTERNAL",
+                f"{self.address} found no text: its model's numbers are not finite",
+            )
+        return found
+
+    def _aligned(self, row):
+        found = {"text": self._best(row), "score": float(row["score"])}
+        found["tokens"] = _filled(row["tokens"])
+        alignment = row["alignment"][: len(found["tokens"])]
+        if "source_tokens" in row:
+            found["source_tokens"] = _filled(row["source_tokens"])
+            # JSON doesn't show how long the rows of nothing are.
+            alignment = alignment.reshape(len(alignment), len(row["source_tokens"]))
+            alignment = alignment[:, : len(found["source_tokens"])]
+        return {**found, "alignment": alignment}
 
 
 def _texts(texts, name):
     """Returns the texts of an input, or bytes: always a list."""
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise TypeError(f"{name} must be a list of str. Received: {describe(texts)}")
-    if takes_bytes(name):
-        texts = list(texts)
-        if wrong := [value for value in texts if not isinstance(value, bytes)]:
-            raise TypeError(
-                f"{name} must be a list of bytes. Received: {describe(wrong[0])}"
-            )
-        return texts
-    return [replace_surrogates(text) for text in check_texts(texts, name)]
+    if not takes_bytes(name):
+        return [replace_surrogates(text) for text in check_texts(texts, name)]
+    for value in texts:
+        if not isinstance(value, bytes):
+            raise TypeError(f"{name} must be a list of bytes. Received: {value!r:.80}")
+    return list(texts)
 
 
-def _exists(score):
-    return math.isfinite(score) and score > _NO_SCORE
+def _batches(rows, batch_size):
+    """Yields the rows of each request: `batch_size`, or fewer above 4 MiB."""
+    batch, size = [], 0
+    for row in rows:
+        added = sum(len(x if isinstance(x, bytes) else x.encode()) for x in row)
+        if batch and (len(batch) == batch_size or size + added > _MAX_SENT):
+            yield batch
+            batch, size = [], 0
+        batch, size = [*batch, row], size + added
+    if batch:
+        yield batch
+
+
+def _fit(outputs, expected):
+    """Returns whether outputs have the kinds and sizes of an entry of `_OUTPUTS`."""
+    sizes: dict[str, int] = {}
+    for name, dimensions in expected.items():
+        array = outputs.get(name)
+        if array is None:
+            return False
+        numbers = array.dtype != object
+        # Lists of JSON show neither the kind nor the dimensions below an empty one.
+        if array.size and numbers != (name in _NUMBERS):
+            return False
+        if array.ndim > len(dimensions) or array.size and array.ndim < len(dimensions):
+            return False
+        for dimension, size in zip(dimensions, array.shape, strict=False):
+            if sizes.setdefault(dimension, size) != size:
+                return False
+    return True
 
 
 def _filled(strings):
     return [text for text in strings if text]
-
-
-def _only(row):
-    [value] = row.values()
-    return value

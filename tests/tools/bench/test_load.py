@@ -6,8 +6,10 @@ import time
 
 import pytest
 
-from tests.serving.double import Double, Failure
 from tools.bench import load
+
+pytest.importorskip("tensorflow_serving", reason="the fake server's messages")
+fake_server = pytest.importorskip("tests.serving.fake_server")
 
 pytestmark = pytest.mark.backend_free
 TEXTS = ["a dog", "two men", "a", "b c"]
@@ -22,10 +24,8 @@ def upper(signature, inputs):
 
 
 @pytest.fixture
-def server():
-    pytest.importorskip("tensorflow_serving", reason="the double speaks its gRPC")
-    with Double({"luong_local": {1: upper}}) as double:
-        yield double
+def server(monkeypatch):
+    return fake_server.FakeServer({"luong_local": {1: upper}}).install(monkeypatch)
 
 
 def rows(printed):
@@ -57,8 +57,8 @@ def test_the_table(server, capsys, tmp_path):
 
 def test_errors_are_counted_by_code(server):
     make = load.opener(server.url, "luong_local", "greedy", 5.0)
-    server.failures = [Failure("INVALID_ARGUMENT", "")] * 2
-    server.failures += [Failure("UNAVAILABLE", "")]
+    server.failures = [fake_server.Failure("INVALID_ARGUMENT", "")] * 2
+    server.failures += [fake_server.Failure("UNAVAILABLE", "")]
     run = load.Run(make, 1, load.take(TEXTS, 1, 6))
     assert run.errors == {"INVALID_ARGUMENT": 1, "UNAVAILABLE": 1}
     assert len(run.seconds) == 4

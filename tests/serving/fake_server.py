@@ -1,0 +1,222 @@
+"""A model server without sockets: what PredictionService and the REST API are said to
+do, with Python functions, exported folders, or recorded answers."""
+
+import base64
+import contextlib
+import functools
+import json
+import re
+import socket
+import threading
+from concurrent import futures
+
+import grpc
+import httpx2
+import numpy as np
+from tensorflow.core.framework import types_pb2
+from tensorflow_serving.apis import predict_pb2
+
+_HTTP = {"INVALID_ARGUMENT": 400, "NOT_FOUND": 404, "UNAVAILABLE": 503}
+_HTTP["FAILED_PRECONDITION"] = 400
+_PATH = re.compile(
+    r"/v1/models/(?P<name>[^/:]+)"
+    r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?:predict"
+)
+
+
+class Failure(grpc.RpcError):
+    """An error by gRPC's name of its code."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.name, self.message = code, message
+
+    def code(self):
+        return grpc.StatusCode[self.name]
+
+    def details(self):
+        return self.message
+
+
+def saved_model(folder):
+    """An exported version as a model: `(signature, inputs) -> outputs`."""
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  (its operations)
+
+    loaded = tf.saved_model.load(str(folder))
+
+    def run(signature, inputs):
+        if signature not in loaded.signatures:
+            message = f'Serving signature key "{signature}" not found.'
+            raise Failure("FAILED_PRECONDITION", message)
+        function = loaded.signatures[signature]
+        found = function(**{k: tf.constant(v, tf.string) for k, v in inputs.items()})
+        return {name: tensor.numpy() for name, tensor in found.items()}
+
+    return run
+
+
+class FakeServer:
+    """Serves models to every `zoo.serving.Client` that is made after `install`.
+
+    Args:
+        models: name -> {version: model}.
+        labels: (name, label) -> version.
+
+    Attributes:
+        failures: list of `Failure`; each request takes one and fails by it.
+        answer: what is answered instead: bytes over gRPC; over REST a status, a body,
+            and headers if need be.
+        requests: the batch sizes of the requests that came.
+        timeouts: the seconds that gRPC's requests allowed.
+        gate: event that each answer waits for.
+    """
+
+    url, address = "http://fake:8501", "fake:8500"
+
+    def __init__(self, models=(), labels=()):
+        self.models, self.labels = dict(models), dict(labels)
+        self.failures, self.answer, self.requests, self.timeouts = [], None, [], []
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def install(self, monkeypatch):
+        transport = httpx2.MockTransport(self.post)
+        client = functools.partial(httpx2.Client, transport=transport)
+        monkeypatch.setattr(httpx2, "Client", client)
+        monkeypatch.setattr(grpc, "insecure_channel", lambda *_: self)
+        return self
+
+    def run(self, name, version, label, signature, inputs):
+        self.requests.append(len(next(iter(inputs.values()))))
+        assert self.gate.wait(60)
+        if self.failures:
+            raise self.failures.pop(0)
+        if self.answer is not None:
+            return None
+        versions = self.models.get(name, {})
+        if label:
+            if (name, label) not in self.labels:
+                message = f"Unrecognized servable version label: {label}"
+                raise Failure("INVALID_ARGUMENT", message)
+            version = self.labels[name, label]
+        version = version or max(versions, default=None)
+        if version not in versions:
+            message = f"Servable not found for request: Specific({name}, {version})"
+            raise Failure("NOT_FOUND", message)
+        return versions[version](signature or "serving_default", inputs)
+
+    # === gRPC's channel ===
+    def unary_unary(self, method, serialize, deserialize):
+        assert method == "/tensorflow.serving.PredictionService/Predict"
+
+        def call(request, timeout):
+            self.timeouts.append(timeout)
+            answer = self.predict(predict_pb2.PredictRequest.FromString(request))
+            return deserialize(answer)
+
+        return lambda request, timeout: call(serialize(request), timeout)
+
+    def close(self):
+        pass
+
+    def predict(self, request):
+        """The bytes of the answer to a PredictRequest."""
+        spec = request.model_spec
+        found = self.run(
+            spec.name,
+            spec.version.value if spec.HasField("version") else None,
+            spec.version_label,
+            spec.signature_name,
+            {k: list(v.string_val) for k, v in request.inputs.items()},
+        )
+        if found is None:
+            return self.answer
+        answer = predict_pb2.PredictResponse()
+        for name, array in found.items():
+            tensor = answer.outputs[name]
+            for size in array.shape:
+                tensor.tensor_shape.dim.add(size=size)
+            # As Tensor::AsProtoField writes them.
+            if array.dtype == np.float32:
+                tensor.dtype = types_pb2.DT_FLOAT
+                tensor.float_val.extend(array.ravel().tolist())
+            else:
+                tensor.dtype = types_pb2.DT_STRING
+                tensor.string_val.extend(array.ravel().tolist())
+        return answer.SerializeToString()
+
+    # === REST ===
+    def post(self, request):
+        """The answer to an HTTP request."""
+        status, body, headers = 200, "", {}
+        try:
+            found = self.read(request)
+            if found is None:
+                status, body, *headers = self.answer
+            else:
+                found = {name: _plain(array.tolist()) for name, array in found.items()}
+                # A signature's only output comes without its name.
+                outputs = next(iter(found.values())) if len(found) == 1 else found
+                body = json.dumps({"outputs": outputs})
+        except Failure as error:
+            status, body = _HTTP[error.name], json.dumps({"error": error.message})
+        body = body if isinstance(body, bytes) else body.encode()
+        # Of an iterator, since a body that is there already cannot be streamed.
+        return httpx2.Response(status, headers=dict(*headers), content=iter([body]))
+
+    def read(self, request):
+        found = _PATH.fullmatch(request.url.path)
+        body = json.loads(request.read())
+        assert found and request.method == "POST"
+        assert request.headers["Accept-Encoding"] == "identity"
+        inputs = {k: list(map(_bytes, v)) for k, v in body["inputs"].items()}
+        version = found["version"] and int(found["version"])
+        signature = body["signature_name"]
+        return self.run(found["name"], version, found["label"], signature, inputs)
+
+
+def _bytes(value):
+    return base64.b64decode(value["b64"]) if isinstance(value, dict) else value.encode()
+
+
+def _plain(value):
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return value.decode() if isinstance(value, bytes) else value
+
+
+# === Real sockets ===
+@contextlib.contextmanager
+def http_server(reply):
+    """The URL of a server that answers each request by `reply(connection)`, on the raw
+    socket, until that raises an OSError."""
+
+    def serve(connection):
+        with contextlib.suppress(OSError), connection:
+            connection.recv(2**16)
+            reply(connection)
+
+    def accept(listening):
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                connection = listening.accept()[0]
+                threading.Thread(target=serve, args=[connection], daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, args=[listening], daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def grpc_server(answer, **options):
+    """The address of a PredictionService that answers with these bytes."""
+    handler = grpc.unary_unary_rpc_method_handler(lambda request, context: answer)
+    name = "tensorflow.serving.PredictionService"
+    handler = grpc.method_handlers_generic_handler(name, {"Predict": handler})
+    server = grpc.server(futures.ThreadPoolExecutor(1), [handler], **options)
+    port = server.add_insecure_port("localhost:0")
+    server.start()
+    yield f"localhost:{port}"
+    server.stop(None)
