@@ -13,8 +13,6 @@ from zoo.serving.protocol import takes_bytes
 from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
 from zoo.strings import check_texts, replace_surrogates
 
-__all__ = ["Client", "ServingError"]
-
 Texts = str | Iterable[str]
 _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
 _NO_SCORE = -1e9  # of a missing hypothesis
@@ -313,8 +311,8 @@ class Client:
         if rows and _fit(outputs, expected or {}):
             return
         wanted = [
-            f"{key} {'number' if key in _NUMBERS else 'text'} ({', '.join(dimensions)})"
-            for key, dimensions in (expected or {"outputs": "B"}).items()
+            f"{key} {'number' if key in _NUMBERS else 'text'} ({', '.join(letters)})"
+            for key, letters in (expected or {"outputs": "B"}).items()
         ]
         received = {key: (str(x.dtype), x.shape) for key, x in outputs.items()}
         raise ServingError(
