@@ -163,8 +163,10 @@ def test_evaluate_on_two_files(task, without_card, tmp_path, capsys):
     files[1].write_text("A DOG\nNOTHING\nTHE CAT\n")
     command = ["evaluate", "fake", "--test", *map(str, files)]
     assert main([*command, "--limit", "2"]) == 0
-    out = capsys.readouterr().out.splitlines()
+    captured = capsys.readouterr()
+    out = captured.out.splitlines()
     assert out[2].startswith("exact 100.00") and "2 sentences" in out[3]
+    assert "; left out 1 with an empty side (the first: line 2 of " in captured.err
 
 
 def test_evaluate_on_a_table(task, without_card, tmp_path, capsys):

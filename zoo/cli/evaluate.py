@@ -93,20 +93,16 @@ def _check_data(arguments):
     arguments.columns = arguments.columns and arguments.columns.split(",")
 
 
-def _read_own(read, arguments, **options):
-    """Reads one's own text."""
-    from zoo.data.own import TextFiles
+def _read_own(arguments, **options):
+    """Reads one's own text, pairs without a `kind`, and tells what is left out."""
+    from zoo.data import own
 
-    progress(f"reading {' '.join(arguments.test)}")
+    report: list[str] = []
+    read = own.read_one if "kind" in options else own.read_test
     with bad_input((ValueError, OSError)):
-        return read(TextFiles.parse(arguments.test), **options)
-
-
-def _read_own_texts(kind, arguments):
-    """Reads one's own text of a task but translation."""
-    from zoo.data.own import read_one
-
-    return _read_own(read_one, arguments, kind=kind)
+        found = read(own.TextFiles.parse(arguments.test), report=report, **options)
+    progress("; ".join(report))
+    return found
 
 
 def _load(name, arguments, task):
@@ -147,12 +143,11 @@ def _translators(names, arguments):
 
 def _read_corpus(names, arguments):
     from zoo import data
-    from zoo.data.own import read_test
 
     source, target = _languages(names, arguments)
     if arguments.test:
         options = {"columns": arguments.columns, "languages": (source, target)}
-        return _read_own(read_test, arguments, **options)
+        return _read_own(arguments, **options)
     progress(f"reading {arguments.data} {arguments.split}")
     wrong = (ValueError, FileNotFoundError, PermissionError)
     with bad_input(wrong, keep=data.DownloadError):
@@ -216,7 +211,7 @@ def _tagged(arguments):
 
     if arguments.test:
         column = arguments.columns and arguments.columns[0]
-        return _read_own_texts(tagged_kind(column), arguments)
+        return _read_own(arguments, kind=tagged_kind(column))
     if arguments.data != UD_ENGLISH.name:
         raise BadInput(
             f"taggers are scored on {UD_ENGLISH.name}, or on --test FILE, received "
@@ -250,7 +245,7 @@ def _sentences(arguments):
     from zoo.data.texts import load_ptb
 
     if arguments.test:
-        return _read_own_texts(sentences_kind(arguments.columns), arguments)
+        return _read_own(arguments, kind=sentences_kind(arguments.columns))
     if arguments.data != "ptb":
         raise BadInput(
             "language models are scored on ptb, or on --test FILE, received "
@@ -267,7 +262,7 @@ def _classifier(name, arguments):
     if not arguments.test:
         _on_treebank(name, arguments)
         return
-    data = _read_own_texts(labelled_kind(arguments.columns), arguments)
+    data = _read_own(arguments, kind=labelled_kind(arguments.columns))
     texts = data.texts[: arguments.limit]
     labels = [data.names[label] for label in data.labels[: arguments.limit]]
     task = _load(name, arguments, "classify")

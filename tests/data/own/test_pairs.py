@@ -128,9 +128,6 @@ def test_a_first_line_that_may_be_a_pair_is_reported(tmp_path):
     note = f"columns dog and Hund of {path}, its first line taken as their names"
     assert own.report.count(note) == 2 and own.languages == ("und", "und")
     assert note not in read_pairs(path, columns=("dog", "Hund")).report
-    assert ("dog", "Hund") in [*read_pairs(path, [("x", "y")], columns=(1, 2)).train]
-    path.write_text("src\ttgt\ncat\tKatze\nfox\tFuchs\n")
-    assert "first line" not in "\n".join(read_pairs(path).report)
 
 
 def test_columns_are_those_of_a_table(tmp_path):

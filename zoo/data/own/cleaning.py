@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from zoo.data.errors import CorpusError
-from zoo.data.lines import has_control, tidy
+from zoo.data.lines import has_control
 from zoo.data.own.part import Part
 from zoo.strings import counted
 
@@ -45,16 +45,21 @@ def clean(
         keep_all: whether to leave out only those with a `fault`; see `Kind`.
         findings: counts what is changed or left out.
     """
-    fault, flaw = part.kind.fault, None if keep_all else part.kind.flaw
+    tidy, fault = part.kind.tidy, part.kind.fault
+    flaw = None if keep_all else part.kind.flaw
     for number, item in part.rows():
-        kept = _tidied(item)
+        kept = tidy(item)
         reason = fault(kept) or (flaw and flaw(kept))
         if findings is not None and (reason or kept != item):
             place = f"{part.unit} {number:,} of {part.name}"
             if reason:
                 findings.lost += 1
                 findings.add(f"left out {{:,}} {reason}", place)
-            elif any(map(has_control, _texts(item))):
+            elif any(
+                map(
+                    has_control, [item] if isinstance(item, str) else map("".join, item)
+                )
+            ):
                 findings.add(_CONTROL, place)
         if not reason:
             yield kept
@@ -90,17 +95,3 @@ def read_clean(
         )
     report += lines
     return items
-
-
-def _tidied(item):
-    if isinstance(item, str):
-        return tidy(item)
-    return type(item)([tidy(t) if isinstance(t, str) else _tidied(t) for t in item])
-
-
-def _texts(item):
-    if isinstance(item, str):
-        yield item
-    else:
-        for part in item:
-            yield from _texts(part)

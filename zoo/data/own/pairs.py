@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo.data.errors import CorpusError
+from zoo.data.lines import tidy
 from zoo.data.own.cleaning import read_clean
 from zoo.data.own.files import find_parts
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
@@ -195,6 +196,7 @@ def read_test(
     *,
     columns: Sequence[Any] | None = None,
     languages: Sequence[str] | None = None,
+    report: list[str] | None = None,
 ) -> Pairs:
     """Reads the pairs of a test alone; see `read_pairs`.
 
@@ -202,6 +204,7 @@ def read_test(
         data: as `test` of `read_pairs`.
         columns: a table's columns.
         languages: codes of source and target.
+        report: list to which lines on what was read and left out are added.
 
     Raises:
         CorpusError, TypeError: see `read_pairs`.
@@ -210,7 +213,7 @@ def read_test(
     parts = find_parts(kind, data, "test")
     _check_columns(columns, parts)
     codes = languages or parts[0].languages
-    return _read_set("test", parts, codes, [])
+    return _read_set("test", parts, codes, [] if report is None else report)
 
 
 def as_pairs(
@@ -253,13 +256,14 @@ def pair_kind(
         "table of columns, or the paths of files",
         ("sources", "targets"),
         [*([languages] if languages else []), *PAIR_COLUMNS],
-        lambda row, at: (
+        item=lambda row, at: (
             as_text(row[0], f"sources{at}"),
             as_text(row[1], f"targets{at}"),
         ),
-        lambda pair: None if pair[0] and pair[1] else EMPTY,
-        _flaw,
-        columns,
+        tidy=lambda pair: (tidy(pair[0]), tidy(pair[1])),
+        fault=lambda pair: None if pair[0] and pair[1] else EMPTY,
+        flaw=_flaw,
+        chosen=columns,
         aligned=True,
         languages=languages,
     )

@@ -23,7 +23,8 @@ class Kind:
         columns: what a row's cells are, for errors: ("texts", "labels").
         defaults: names of a table's columns to look for.
         item: function of a row's cells and its place, such as "[3]", that returns an
-            item: str, or tuples and lists of it. A missing cell is an empty str.
+            item: a str, or a tuple of str or lists. A missing cell is an empty str.
+        tidy: function of an item that applies `zoo.data.lines.tidy` to its texts.
         fault: function of an item that returns why it can't be used, or None.
         flaw: the same for what `keep_all` keeps.
         chosen: names or numbers of columns that the user wants; None for the defaults.
@@ -42,6 +43,7 @@ class Kind:
     columns: tuple[str, ...]
     defaults: Sequence[Sequence[str]]
     item: Callable[[Sequence[Any], str], Any]
+    tidy: Callable[[Any], Any]
     fault: Callable[[Any], str | None]
     flaw: Callable[[Any], str | None]
     chosen: Sequence[Any] | None = None

@@ -71,12 +71,13 @@ def read_sets(kind: Kind, sets: Sequence[Any], keep_all: bool, seed: int) -> Own
     )
 
 
-def read_one(data: Any, kind: Kind) -> Any:
+def read_one(data: Any, kind: Kind, report: list[str] | None = None) -> Any:
     """Reads the texts of a test alone, of which only empty ones are left out.
 
     Args:
         data: as `test` of the kind's reader; of a folder, `test.*`.
         kind: what `tagged_kind`, `labelled_kind` or `sentences_kind` returns.
+        report: list to which lines on what was read and left out are added.
 
     Returns:
         `Tagged`, `Labelled` or a list of sentences. Names of labels are those of these
@@ -85,7 +86,9 @@ def read_one(data: Any, kind: Kind) -> Any:
     Raises:
         CorpusError, TypeError: as the kind's reader.
     """
-    items = _items(find_parts(kind, data, "test"), "test", [])
+    items = _items(
+        find_parts(kind, data, "test"), "test", [] if report is None else report
+    )
     return kind.build(items, items)
 
 
