@@ -4,6 +4,7 @@ import collections.abc
 import difflib
 import re
 import reprlib
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -62,6 +63,13 @@ def replace_surrogates(text: str) -> str:
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def composed(text: str) -> str:
+    """Returns a text in Unicode's composed form (NFC), without lone surrogates."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", replace_surrogates(text))
 
 
 def describe(value: Any) -> str:

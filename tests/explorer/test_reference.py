@@ -12,6 +12,7 @@ from tests.explorer.node import EXPLORER, need_node
 from zoo.explorer.tracing import TracingSearch
 from zoo.presets import find
 from zoo.runtime.pieces import Pieces
+from zoo.text import train_tokenizer
 from zoo.text.rows import pad_rows
 
 pytestmark = pytest.mark.backend_free
@@ -82,19 +83,21 @@ ODD = [
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reference")
-    (folder / "tokenizers.json").write_text(json.dumps(list(tokenizers())))
+    (folder / "tokenizers.json").write_text(json.dumps(list(tokenizers(folder))))
     (folder / "searches.json").write_text(json.dumps(searches()))
     return folder
 
 
-def tokenizers():
+def tokenizers(folder):
     draw = random.Random(8)
     sentences = (EXPLORER.parent / "docs/multi30k/transformer-de-en.txt").read_text(
         "utf-8"
     )
     texts = [*ODD, *sentences.splitlines(), *odd_lines(10_000)]
-    for name in ("luong_local", "dates"):
-        path = find(name) / "assets" / "tokenizer" / "vocabulary.spm"
+    nfc = folder / "nfc.spm"
+    nfc.write_bytes(train_tokenizer([*ODD, *sentences.splitlines()], 1000))
+    presets = [find(name) / "assets" / "tokenizer" for name in ("luong_local", "dates")]
+    for path in (*(preset / "vocabulary.spm" for preset in presets), nfc):
         pieces = Pieces(path.read_bytes())
         size = pieces.vocabulary_size()
         rows = [

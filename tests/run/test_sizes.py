@@ -23,7 +23,10 @@ pytestmark = pytest.mark.backend_free
 
 def text(pairs, words=None, languages=("en", "fr")):
     words = 20 * pairs if words is None else words
-    return SimpleNamespace(pairs=pairs, words=words, languages=languages, characters=60)
+    characters = "é" * 60
+    return SimpleNamespace(
+        pairs=pairs, words=words, languages=languages, characters=characters
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,10 +103,13 @@ def test_the_papers_size_keeps_model_and_schedule():
     paper = luong.scales["paper"]
     scale = choices_for_pairs(luong, "paper", text(100_000))
     changed = {"corpora", "source", "target", "vocabulary_size", "patience"}
+    changed |= {"tokenizer"}
     for field in dataclasses.fields(scale):
         same = getattr(scale, field.name) == getattr(paper, field.name)
         assert same or field.name in changed
     assert scale.vocabulary_size == 7070
+    assert scale.tokenizer == {"normalization": "nfc"}
+    assert paper.tokenizer == {"normalization": "nmt_nfkc"}
 
 
 def test_fine_tuning_keeps_the_model_and_takes_smaller_steps():

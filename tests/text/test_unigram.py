@@ -1,6 +1,7 @@
 """SentencePiece's training in a child process."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +22,8 @@ def test_a_child_gives_the_same_model(monkeypatch, capsys):
     monkeypatch.setattr(unigram, "_TELL", 0.01)
     assert train_tokenizer(TEXTS, vocabulary_size=28) == here
     lines = capsys.readouterr().err.splitlines()
-    assert lines and set(lines) == {"training the vocabulary: 0 s so far"}
+    told = re.compile(r"training the vocabulary: \d+ s so far")
+    assert lines and all(map(told.fullmatch, lines))
     with pytest.raises(ValueError, match="vocabulary_size must be at most 29"):
         train_tokenizer(TEXTS, vocabulary_size=500)
 

@@ -141,7 +141,7 @@ def train_vocabulary(folder):
 
     write_pairs(folder, 20_000)
     own = read_pairs((folder / "my.en", folder / "my.de"))
-    proto = train_tokenizer(own.sample(40_000), PIECES)
+    proto = train_tokenizer(own.sample(40_000), PIECES, "nmt_nfkc")
     (folder / "tokenizer.spm").write_bytes(proto)
 
 

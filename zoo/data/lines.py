@@ -5,7 +5,6 @@ import io
 import itertools
 import os
 import re
-import unicodedata
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -15,7 +14,7 @@ import regex
 
 from zoo.data.errors import CorpusError
 from zoo.files import StrPath, unpacked
-from zoo.strings import replace_surrogates
+from zoo.strings import composed
 
 _BLOCK = 1 << 20  # characters that are read at once, and then to the end of the line
 LONGEST_LINE = 1 << 24  # characters; beyond that a file is hardly text
@@ -47,13 +46,6 @@ def check_file(path: Path) -> None:
         raise CorpusError(f"{path} can't be read: {error.strerror}") from error
     if empty:
         raise CorpusError(f"{path} is empty")
-
-
-def composed(text: str) -> str:
-    """Returns a text in Unicode's composed form (NFC), without lone surrogates."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", replace_surrogates(text))
 
 
 def tidy(text: str) -> str:

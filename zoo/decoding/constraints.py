@@ -110,7 +110,7 @@ def unknown_beginnings(
     if not any(UNKNOWN_ID in row for row in rows):
         return [[] for _ in rows]
     texts = [prefix] * len(rows) if isinstance(prefix, str) else prefix
-    surfaces = preprocessor.tokenizer.surfaces(texts)
+    surfaces = preprocessor.surfaces(texts)
     return [
         pieces if UNKNOWN_ID in row else []
         for pieces, row in zip(surfaces, rows, strict=True)
@@ -154,9 +154,7 @@ def source_words(
         sources: their ids; an end token has no word.
     """
     results = []
-    for pieces, ids in zip(
-        preprocessor.tokenizer.surfaces(texts), sources, strict=True
-    ):
+    for pieces, ids in zip(preprocessor.surfaces(texts), sources, strict=True):
         words, starts = words_of(pieces)
         places = range(len(ids) - bool(preprocessor.source_end))
         results.append([words[bisect.bisect(starts, place) - 1] for place in places])

@@ -291,7 +291,7 @@ def _vocabulary(captions):
 
     words = {word for caption in captions for word in caption.split()}
     # Four special pieces; every word is one.
-    return train_tokenizer(captions, len(words) + 4, model_type="word")
+    return train_tokenizer(captions, len(words) + 4, "nmt_nfkc", model_type="word")
 
 
 def _batches(settings, images, rows, seed):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import itertools
 from functools import partial
 from typing import Any
 
@@ -81,8 +80,8 @@ class NamedCorpora:
         """Returns the sentences of both sides, for the vocabulary."""
         return [t for sources, targets, _ in self.pairs for t in sources + targets]
 
-    def vocabulary_options(self, texts: list[str], size: int) -> dict[str, Any]:
-        """Returns further arguments of `train_tokenizer` for its texts and size."""
+    def vocabulary_options(self, texts: list[str]) -> dict[str, Any]:
+        """Returns further arguments of `train_tokenizer` for its texts."""
         return {}
 
     def encode(self, preprocessor: Any, longest: int) -> tuple[Ids, Ids, int]:
@@ -143,16 +142,14 @@ class UserPairs:
         """See `NamedCorpora.texts`; a sample of much text."""
         return self.text.sample(VOCABULARY_SENTENCES)
 
-    def vocabulary_options(self, texts: list[str], size: int) -> dict[str, Any]:
+    def vocabulary_options(self, texts: list[str]) -> dict[str, Any]:
         """See `NamedCorpora.vocabulary_options`.
 
-        A vocabulary may come out smaller for little text, and where the characters
-        would fill half of it, the rarest of them are unknown.
+        A vocabulary may come out smaller for little text. It has the characters that
+        are not in the sample, too.
         """
-        options: dict[str, Any] = {"hard_vocab_limit": False}
-        if 2 * len(set(itertools.chain.from_iterable(texts))) > size:
-            options["character_coverage"] = 0.9995
-        return options
+        missing = set(self.text.characters).difference(*texts)
+        return {"hard_vocab_limit": False, "required_chars": "".join(sorted(missing))}
 
     def encode(self, preprocessor: Any, longest: int) -> tuple[Ids, Ids, int]:
         """See `NamedCorpora.encode`; the ids are in a file in the run's folder."""

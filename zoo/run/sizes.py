@@ -181,19 +181,21 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
     scale, chosen = plan(recipe, size, text.pairs, PAIRS_READ, start)
     narrow = 1.0 if size == "tiny" else min(1.0, text.pairs / ENOUGH_PAIRS) ** 0.3
     changes: dict[str, Any] = {"corpora": (), "max_length": MOST_PIECES}
+    changes["tokenizer"] = {"normalization": "nfc"}
     changes |= dict(zip(("source", "target"), text.languages, strict=True))
     if start is not None:
         changes["model"] = config_to_start(recipe, start)
         changes["vocabulary_size"] = start.backbone.vocabulary_size
+        changes["tokenizer"] = {}  # the start's
     elif chosen is None:
         most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
-        pieces = vocabulary_size(text.words, text.characters, most)
+        pieces = vocabulary_size(text.words, len(text.characters), most)
         changes |= {"vocabulary_size": pieces, "max_length": scale.max_length}
     else:
         model = widened(scale.model, chosen.width * narrow)
         if chosen.width >= 1:
             model = regularised(model, text.pairs)
-        pieces = vocabulary_size(text.words, text.characters, chosen.vocabulary)
+        pieces = vocabulary_size(text.words, len(text.characters), chosen.vocabulary)
         changes |= {"model": model, "vocabulary_size": pieces}
     if chosen is not None:
         changes["buckets"] = max(4, round(chosen.buckets * narrow))

@@ -27,6 +27,7 @@ from zoo.run.report import write_report
 from zoo.run.run import Run
 from zoo.strings import counted, duration
 from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
+from zoo.text.normalization import describe_rewritten, rewritten
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches
 from zoo.training.callbacks import Monitor, TensorBoard
@@ -114,16 +115,19 @@ class Translation:
         path = self._vocabulary_path
         # Without a checkpoint nothing is reused: the earlier choices are unknown.
         if not (path.exists() and self.run.path("checkpoint.npz").exists()):
+            texts = self.data.texts()
             if self.run.start is None:
-                proto = self._train_vocabulary()
+                proto = self._train_vocabulary(texts)
             else:
                 proto = self.run.start.preprocessor.tokenizer.proto
+            for line in describe_rewritten(rewritten(proto, texts)):
+                self.run.say(f"the tokenizer rewrites {line}")
             write_bytes(path, proto)
         return path.read_bytes()
 
-    def _train_vocabulary(self):
-        texts, size = self.data.texts(), self.scale.vocabulary_size
-        options = self.data.vocabulary_options(texts, size)
+    def _train_vocabulary(self, texts):
+        size = self.scale.vocabulary_size
+        options = {**self.scale.tokenizer, **self.data.vocabulary_options(texts)}
         sentences = counted(len(texts), "sentence")
         self.run.say(f"training the vocabulary on {sentences}")
         try:

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from zoo.checks import zero_or_above
+from zoo.checks import one_of, zero_or_above
 from zoo.run.card_metadata import SPELLED, UNLIKE, of_tatoeba
 from zoo.run.config import ConfigurationError
 from zoo.run.recipe import (
@@ -22,6 +22,7 @@ from zoo.run.recipe import (
     try_choices,
 )
 from zoo.run.sizes import choices_for_pairs
+from zoo.text.normalization import NORMALIZATIONS
 from zoo.training.optimizers import Optimizer
 
 CORPORA = (("multi30k", 2), ("tatoeba", 1))
@@ -40,6 +41,8 @@ class Scale:
         epochs: passes over the data.
         vocabulary_size: pieces of the SentencePiece model.
         pieces: its `model_type`: "unigram", or "char" for single characters.
+        tokenizer: further arguments of `train_tokenizer`: its `normalization`. One's
+            own text has "nfc", which keeps every character.
         batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
         loss: arguments of `SmoothedCrossEntropy`.
         max_length: longest sentence in pieces, the likeliest ones; longer pairs are not
@@ -77,6 +80,9 @@ class Scale:
     subword_regularization: float | None = None
     samples: int = 3
     pieces: Literal["unigram", "char"] = "unigram"
+    tokenizer: dict[str, str] = dataclasses.field(
+        default_factory=lambda: {"normalization": "nmt_nfkc"}
+    )
     source: str = "en"
     target: str = "de"
     allow_newer: bool = False
@@ -85,6 +91,8 @@ class Scale:
         least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
         least |= {"patience": 1, "pairs": 0, "samples": 0}
         at_least(self, **least)
+        for name, rule in self.tokenizer.items():
+            one_of(f"tokenizer.{name}", rule, NORMALIZATIONS)
         alpha = self.subword_regularization
         if alpha is not None:
             zero_or_above("subword_regularization", alpha)

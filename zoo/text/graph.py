@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from zoo.backend import Tensor
+from zoo.text.tagging import SPACE
 
 # Before SentencePiece, a text is cut to this many characters per requested piece:
 # tensorflow-text's time is quadratic in a run of unknown characters (two minutes for a
@@ -62,6 +63,8 @@ def tokenize(
 ) -> Tensor:
     """Splits texts into at most `limit` pieces each; reports cuts on standard error.
 
+    White space around a text is not part of it, as in `TargetText`.
+
     Args:
         tokenizer: a `Tokenizer`.
         text: tf.string tensor `(B,)` or `()`.
@@ -75,6 +78,7 @@ def tokenize(
 
     characters = limit * CHARACTERS_PER_PIECE
     text = valid_text(tf.reshape(text, [-1]))
+    text = tf.strings.regex_replace(text, f"^[{SPACE}]+|[{SPACE}]+$", "")
     size = tf.strings.length(text, unit="UTF8_CHAR")
     rows = tokenizer.tokenize(tf.strings.substr(text, 0, characters, unit="UTF8_CHAR"))
     if name is None:

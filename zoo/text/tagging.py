@@ -1,14 +1,13 @@
 """A tagger's text to words and ids, and ids to tags, without Keras."""
 
 import json
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import regex
 
-from zoo.strings import describe
+from zoo.strings import composed, describe
 from zoo.text.rows import UNKNOWN_ID
 
 FIRST_ID = UNKNOWN_ID + 1  # the ids below are padding and unknown
@@ -71,11 +70,6 @@ def split_words(text: str) -> list[str]:
         ['I', 'do', "n't", 'know', ',', 'it', "'s", '3.50', '...']
     """
     return [match[0] for match in _WORDS.finditer(composed(text))]
-
-
-def composed(text: str) -> str:
-    """Returns text in normal form C: an accent is one character with its letter."""
-    return unicodedata.normalize("NFC", text)
 
 
 class TaggingText:

@@ -10,8 +10,9 @@ import keras_hub
 import numpy as np
 
 from zoo.checks import integer
+from zoo.strings import composed
 from zoo.text import graph
-from zoo.text.tagging import TAGGER_FILE, TaggingText, Vocabulary, Words, composed
+from zoo.text.tagging import TAGGER_FILE, TaggingText, Vocabulary, Words
 from zoo.text.tokenizer import read_texts
 
 _FOLDER = "assets"

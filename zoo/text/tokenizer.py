@@ -2,7 +2,7 @@
 
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
@@ -10,8 +10,10 @@ import keras_hub
 import numpy as np
 import sentencepiece
 
+from zoo.checks import one_of
 from zoo.strings import check_texts, replace_surrogates
 from zoo.text import graph, unigram
+from zoo.text.normalization import NORMALIZATIONS, train_nfc
 from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.warn import warn_caller
 
@@ -32,24 +34,32 @@ def read_texts(texts: Any, name: str = "texts") -> tuple[list[str], bool]:
 
 
 def train_tokenizer(
-    texts: Iterable[str], vocabulary_size: int = 5000, **options: Any
+    texts: Iterable[str],
+    vocabulary_size: int = 5000,
+    normalization: str = "nfc",
+    **options: Any,
 ) -> bytes:
     """Trains a SentencePiece unigram model for `Tokenizer`.
 
-    Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Text is normalised by
-    SentencePiece's `nmt_nfkc`, every character of `texts` becomes a piece, and digits
-    are never joined. With one version of SentencePiece, equal arguments give equal
-    bytes. Texts of more than 16,384 bytes are left out, with a warning. Training on
-    much text runs in a child process, which Ctrl-C ends, and reports the elapsed time
-    on stderr now and then; otherwise nothing is printed.
+    Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Every character of `texts`
+    becomes a piece, and digits are never joined. With one version of SentencePiece and
+    of Python, equal arguments give equal bytes. Texts of more than 16,384 bytes are
+    left out, with a warning. Training on much text runs in a child process, which
+    Ctrl-C ends, and reports the elapsed time on stderr now and then; otherwise nothing
+    is printed.
 
-    Any script will do, with spaces between words or without. `nmt_nfkc` makes a space
-    of the zero-width non-joiner, which Persian writes inside words: for Persian, pass
-    `normalization_rule_name="nfkc"`.
+    Any script will do, with spaces between words or without. The rule "nfc" keeps every
+    character but NUL: `detokenize(tokenize(text))` is the text, in Unicode's composed
+    form (NFC), if `texts` have its characters. White space that `texts` don't have,
+    such as a tab or the end of a line, is read as a space. SentencePiece's rules
+    rewrite characters ("™" becomes "TM") and join adjacent spaces.
 
     Args:
         texts: sentences of both languages.
         vocabulary_size: number of pieces, the four special ones included.
+        normalization: "nfc", or a rule of SentencePiece's: "nmt_nfkc", "nfkc",
+            "nmt_nfkc_cf", "nfkc_cf" (both in lower case) or "identity". The model
+            contains the rule.
         **options: further options of `sentencepiece.SentencePieceTrainer.train`, such
             as `model_type="word"` for a vocabulary of the most frequent words, or
             `model_type="char"` for one of characters, at most `vocabulary_size`.
@@ -71,6 +81,9 @@ def train_tokenizer(
         >>> tokenizer.detokenize(tokenizer.tokenize("a dog sleeps"))
         'a dog sleeps'
     """
+    # SentencePiece's own name for it.
+    normalization = options.pop("normalization_rule_name", normalization)
+    one_of("normalization", normalization, NORMALIZATIONS)
     if not isinstance(vocabulary_size, int) or vocabulary_size <= END_ID:
         raise ValueError(
             f"vocabulary_size must be an int above {END_ID}. "
@@ -91,20 +104,23 @@ def train_tokenizer(
     settings = {
         "model_type": "unigram",
         "character_coverage": 1.0,
-        "normalization_rule_name": "nmt_nfkc",
         # With a piece "00", "000" is two pieces in either order at the same score, and
         # tensorflow-text's SentencePiece chooses the other order.
         "split_digits": True,
-        # SentencePiece leaves out longer texts, by default those over 4192 bytes. The
-        # model file contains the number, so it must not vary.
-        "max_sentence_length": max(10, max(len(text.encode()) for text in short)),
         # Sums depend on the number of threads, so it must not be the machine's.
         "num_threads": 16,
         "minloglevel": 2,
         **options,
     }
+    train: Callable[..., bytes] = train_nfc
+    if normalization == "nfc":
+        long = [text for text in texts if len(text.encode()) > LONGEST_LINE]
+        settings["required_chars"] = "".join([options.get("required_chars", ""), *long])
+    else:
+        train = unigram.train
+        settings["normalization_rule_name"] = normalization
     try:
-        return unigram.train(
+        return train(
             short,
             vocab_size=vocabulary_size,
             pad_id=PAD_ID,

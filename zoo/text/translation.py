@@ -1,5 +1,7 @@
 """Text to a translator's ids and back, and a decoder's target, without Keras."""
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -47,13 +49,15 @@ class TargetText:
                 start tokens and all that follows a row's first end token are ignored.
 
         Returns:
-            B strings. The unknown piece reads " ⁇ ".
+            B strings, without spaces before the first word. The unknown piece reads
+            " ⁇ ".
 
         Raises:
             ValueError: for an id that is not in the vocabulary.
         """
         end, size = self.tokenizer.end_token_id, self.tokenizer.vocabulary_size()
         ignored = (self.tokenizer.pad_token_id, self.tokenizer.start_token_id)
+        space = {self.tokenizer.token_to_id("▁")} - {self.tokenizer.unk_token_id}
         rows = []
         for position, row in enumerate(python_ids(ids)):
             row = row[: row.index(end)] if end in row else row
@@ -63,16 +67,23 @@ class TargetText:
                     f"ids[{position}] must hold ids from 0 to {size - 1}. "
                     f"Received: {wrong[0]}"
                 )
-            rows.append([token_id for token_id in row if token_id not in ignored])
+            row = [token_id for token_id in row if token_id not in ignored]
+            # As tensorflow-text, which drops leading spaces.
+            rows.append(list(itertools.dropwhile(space.__contains__, row)))
         return self.tokenizer.detokenize(rows) if rows else []
 
     def pieces(self, ids: Any) -> list[str]:
         """Returns the piece of each id of one row, special ones included."""
         return [self.tokenizer.id_to_token(token_id) for token_id in python_ids(ids)]
 
+    def surfaces(self, texts: Iterable[str]) -> list[list[str]]:
+        """Returns the text's own pieces, where `encode` gives ids."""
+        return self.tokenizer.surfaces(text.strip() for text in texts)
+
     def _cut(self, texts, limit, name):
-        """Splits texts into at most `limit` pieces, with one warning for all cuts."""
+        """Splits stripped texts into at most `limit` pieces, with one warning."""
         characters = limit * CHARACTERS_PER_PIECE
+        texts = [text.strip() for text in texts]
         rows = self.tokenizer.tokenize([text[:characters] for text in texts])
         cut = [
             position

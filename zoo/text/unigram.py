@@ -15,8 +15,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import sentencepiece
-
 _HERE = 1_000_000  # characters, which take a second or two
 _TELL = 15.0  # seconds between two progress lines
 
@@ -35,6 +33,10 @@ def train(texts: Sequence[str], **settings: Any) -> bytes:
         RuntimeError: from SentencePiece.
         ChildProcessError: if the child ended otherwise, such as killed by the system.
     """
+    # SentencePiece leaves out longer texts, by default those over 4192 bytes. The model
+    # contains the number, so it must not vary.
+    longest = max(10, max(len(text.encode()) for text in texts))
+    settings = {"max_sentence_length": longest, **settings}
     if sum(map(len, texts)) <= _HERE:
         return _train(texts, settings)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -75,6 +77,8 @@ def _answer(child, question):
 
 
 def _train(texts, settings):
+    import sentencepiece
+
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(texts), model_writer=model, **settings

@@ -3,7 +3,8 @@
  * back, as sentencepiece 0.2 does it.
  *
  * A model is a protocol buffer (sentencepiece_model.proto): pieces (field 1), the trainer's
- * settings (2) and the normaliser's (3), whose table is a trie of UTF-8 bytes.
+ * settings (2), the normaliser's (3), whose table is a trie of UTF-8 bytes, and those of what
+ * puts characters back in decoding (5).
  */
 
 const UNDERSCORE = "\u2581"; // "▁" stands for a space
@@ -25,9 +26,13 @@ interface Piece {
   type: number;
 }
 
-interface Normaliser {
+interface Table {
   trie: Uint32Array;
   replacements: Uint8Array; // each ends with a 0
+}
+
+interface Normaliser {
+  table: Table;
   dummyPrefix: boolean;
   squeezeSpaces: boolean;
 }
@@ -37,6 +42,7 @@ export class Tokenizer {
   private readonly ids = new Map<string, number>(); // of those that text can have
   private readonly every = new Map<string, number>();
   private readonly normaliser: Normaliser;
+  private readonly denormaliser: Normaliser;
   private readonly modelType: number;
   private longest = 0; // in UTF-16 units
   private unknownId = 0;
@@ -47,6 +53,7 @@ export class Tokenizer {
     let lowest = Infinity;
     let modelType = UNIGRAM;
     let normaliser = new Map<number, FieldValue>();
+    let denormaliser = new Map<number, FieldValue>();
     for (const [field, value] of fields(model)) {
       if (field === 1) {
         const piece = readPiece(value as Uint8Array);
@@ -65,6 +72,8 @@ export class Tokenizer {
         modelType = (new Map(fields(value as Uint8Array)).get(3) as number) ?? UNIGRAM;
       } else if (field === 3) {
         normaliser = new Map(fields(value as Uint8Array));
+      } else if (field === 5) {
+        denormaliser = new Map(fields(value as Uint8Array));
       }
     }
     if (!this.pieces.length || ![UNIGRAM, CHAR].includes(modelType)) {
@@ -73,6 +82,7 @@ export class Tokenizer {
     this.modelType = modelType;
     this.unknownScore = Math.fround(lowest - UNKNOWN_PENALTY);
     this.normaliser = readNormaliser(normaliser);
+    this.denormaliser = readNormaliser(denormaliser);
   }
 
   /** The ids of a text. Neighbouring unknown pieces are one. */
@@ -102,7 +112,7 @@ export class Tokenizer {
       }
       text += surface.replaceAll(UNDERSCORE, " ");
     }
-    return text;
+    return rewrite(text, this.denormaliser.table);
   }
 
   /** The piece of an id, special ones included. */
@@ -176,20 +186,8 @@ export class Tokenizer {
 
   /** The text by the model's table, without superfluous spaces, "▁" for each other one. */
   private normalise(text: string): string {
-    const { trie, replacements, dummyPrefix, squeezeSpaces } = this.normaliser;
-    const bytes = toBytes.encode(text); // a lone surrogate becomes U+FFFD
-    const out: number[] = [];
-    for (let at = 0; at < bytes.length; ) {
-      const [eaten, place] = longestPrefix(trie, bytes, at);
-      if (eaten) {
-        for (let i = place; replacements[i]; i++) out.push(replacements[i]);
-        at += eaten;
-      } else {
-        const end = at + byteCount(bytes[at]);
-        while (at < end) out.push(bytes[at++]);
-      }
-    }
-    let normal = toText.decode(new Uint8Array(out));
+    const { table, dummyPrefix, squeezeSpaces } = this.normaliser;
+    let normal = rewrite(text, table);
     if (squeezeSpaces) normal = normal.replace(/^ +| +$/g, "").replace(/ +/g, " ");
     if (!normal) return "";
     return ((dummyPrefix ? " " : "") + normal).replaceAll(" ", UNDERSCORE);
@@ -253,11 +251,27 @@ function readNormaliser(given: Map<number, FieldValue>): Normaliser {
     replacements = table.slice(4 + size);
   }
   return {
-    trie,
-    replacements,
+    table: { trie, replacements },
     dummyPrefix: Boolean(given.get(3) ?? 1),
     squeezeSpaces: Boolean(given.get(4) ?? 1),
   };
+}
+
+/** A text with the entries of a table replaced. A lone surrogate becomes U+FFFD. */
+function rewrite(text: string, { trie, replacements }: Table): string {
+  const bytes = toBytes.encode(text);
+  const out: number[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const [eaten, place] = longestPrefix(trie, bytes, at);
+    if (eaten) {
+      for (let i = place; replacements[i]; i++) out.push(replacements[i]);
+      at += eaten;
+    } else {
+      const end = at + byteCount(bytes[at]);
+      while (at < end) out.push(bytes[at++]);
+    }
+  }
+  return toText.decode(new Uint8Array(out));
 }
 
 /**

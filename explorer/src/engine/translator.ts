@@ -13,6 +13,10 @@ import {
 import type { Tokenizer } from "./tokenizer";
 
 const CHARACTERS_PER_PIECE = 64; // of zoo/text/graph.py
+// What Python's strip() removes.
+const SPACES =
+  "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
+const OUTER_SPACE = new RegExp(`^${SPACES}|${SPACES}$`, "g");
 
 /** Settings of a translator's preprocessor, from its manifest. */
 export interface Settings {
@@ -38,7 +42,8 @@ export class Translator<State> {
   pieces(text: string): Pieces {
     const { source_length: length, source_end: end } = this.settings;
     const most = end ? length - 1 : length;
-    const ids = this.tokenizer.encode(cut(text, most * CHARACTERS_PER_PIECE)).slice(0, most);
+    const inner = text.replace(OUTER_SPACE, "");
+    const ids = this.tokenizer.encode(cut(inner, most * CHARACTERS_PER_PIECE)).slice(0, most);
     if (end && ids.length) ids.push(END_ID);
     return { ids, pieces: ids.map((id) => this.tokenizer.piece(id)) };
   }
@@ -80,8 +85,10 @@ export class Translator<State> {
     const words = links.filter((link) => link.id !== END_ID); // which is the last
     const ids = words.map((link) => link.id);
     const local = words.length > 0 && words[0].focus !== null;
+    const shown = ids.filter((id) => id !== PAD_ID && id !== START_ID);
+    while (shown.length && this.tokenizer.piece(shown[0]) === "\u2581") shown.shift();
     return {
-      text: this.tokenizer.decode(ids.filter((id) => id !== PAD_ID && id !== START_ID)),
+      text: this.tokenizer.decode(shown),
       score,
       tokens: ids.map((id) => this.tokenizer.piece(id)),
       source_tokens: source,

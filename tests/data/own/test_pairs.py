@@ -228,12 +228,12 @@ def test_scripts_without_spaces(text, words):
     assert read_pairs([(text, "a")], [("x", "y")]).words == words + 1
 
 
-def test_distinct_characters_are_counted(tmp_path):
+def test_distinct_characters_are_found(tmp_path):
     pairs = [("ab a", "\xe4b"), ("ac", "\u72d7"), ("a" * 2001, "z")]
     paths = write(tmp_path, pairs)
     for _ in range(2):  # the second time from the cache
         own = read_pairs(paths, [("x", "y")], cache=tmp_path / "cache")
-        assert own.characters == len("ab c\xe4\u72d7")
+        assert own.characters == " abc\xe4\u72d7"
 
 
 def test_the_digest_is_that_of_text_and_options(tmp_path):

@@ -45,8 +45,7 @@ class OwnPairs:
         pairs: number of training pairs, each counted once whatever its weight.
         words: words of both sides of them; of a script without spaces, half as many as
             characters.
-        characters: number of distinct characters of both sides, held-out pairs
-            included.
+        characters: the distinct characters of both sides, held-out pairs included.
         digest: 64 hexadecimal digits, the identity of the training pairs: equal for
             equal texts in equal order, from whatever files, and equal options.
         report: what was read, left out and held out, as lines for a log.
@@ -58,7 +57,7 @@ class OwnPairs:
     languages: tuple[str, str]
     pairs: int
     words: int
-    characters: int
+    characters: str
     digest: str
     report: list[str]
 

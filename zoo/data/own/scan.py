@@ -53,7 +53,7 @@ class Scan:
     Attributes:
         pairs: number of training pairs.
         words: words of them.
-        characters: number of distinct characters.
+        characters: the distinct characters.
         held: pairs that are held out.
         digest: the identity of the training pairs.
         report: lines for a log.
@@ -61,7 +61,7 @@ class Scan:
 
     pairs: int
     words: int
-    characters: int
+    characters: str
     held: list[tuple[str, str]]
     digest: str
     report: list[str]
@@ -114,7 +114,7 @@ def scan(
     return Scan(
         size.pairs,
         size.words(sample),
-        len(size.distinct),
+        "".join(sorted(size.distinct)),
         held,
         digest.hexdigest(),
         report,

@@ -1,0 +1,115 @@
+import tempfile
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zoo.runtime.pieces import Pieces
+from zoo.text import Tokenizer, train_tokenizer
+from zoo.text.normalization import describe_rewritten, rewritten
+
+pytestmark = pytest.mark.once
+
+TEXTS = [
+    "Acme™ sells 250 m² and 10³ of it, ½ of both…  with  two spaces ",
+    "می‌خواهم کتاب‌ها را مُّ",  # zero-width non-joiners, two marks on a letter
+    "한국어 각 ᄒ",  # with a lone jamo
+    "日本語　全角ＡＢＣ ﾊﾝｶｸ、漢字",
+    "tiếng Việt ự ậ; ΰ ᾳ; שָׁלוֹם; नमस्ते क्ष",
+    "👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿 𝔘𝔫𝔦 \ufeff \u00a0\u2028\u200b",
+    "▁▂▃▄▅▆▇█ \x1f\x07 ⁇ \ufdd0 <s> <unk> </s> <pad> 5 > 3",
+]
+CHARACTERS = sorted(set(unicodedata.normalize("NFC", "".join(TEXTS))))
+
+
+class Model(Tokenizer):
+    def __repr__(self):  # Hypothesis shows it
+        return "a model"
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe", "char"])
+def model(request):
+    options = {"model_type": request.param, "hard_vocab_limit": False}
+    return Model(train_tokenizer(TEXTS, 400, **options))
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text(st.sampled_from(CHARACTERS)))
+def test_text_of_known_characters_comes_back(model, text):
+    text = unicodedata.normalize("NFC", text)
+    for tokenizer in (model, Pieces(model.proto)):
+        assert tokenizer.detokenize(tokenizer.tokenize([text])) == [text]
+
+
+def test_decomposed_text_has_the_ids_of_composed_text(model):
+    composed = [unicodedata.normalize("NFC", text) for text in TEXTS]
+    decomposed = [unicodedata.normalize("NFD", text) for text in TEXTS]
+    decomposed[1] = decomposed[1][:-2] + decomposed[1][:-3:-1]  # the marks swapped
+    assert decomposed != composed
+    assert model.tokenize(decomposed) == model.tokenize(composed)
+
+
+def test_in_a_graph_text_comes_back_too(model):
+    pytest.importorskip("tensorflow_text")
+    import tensorflow as tf
+
+    texts = [unicodedata.normalize("NFC", text) for text in TEXTS]
+    rows = tf.function(model.tokenize)(tf.constant(texts))
+    assert rows.to_list() == model.tokenize(texts)
+    found = tf.function(model.detokenize)(rows).numpy()
+    assert [text.decode() for text in found] == texts
+
+
+def test_white_space_that_the_texts_do_not_have_is_a_space(model):
+    ids = model.tokenize(["5\t3\n", "5\u20023 ", "5\u20003\r"])
+    assert ids == model.tokenize(["5 3 "]) * 3
+
+
+def test_the_model_names_its_rule_and_no_file(model):
+    assert b"nfc" in model.proto
+    assert tempfile.gettempdir().encode() not in model.proto
+
+
+@pytest.mark.parametrize(
+    ("rule", "result"),
+    [("nfc", "She² ｒ  ™ "), ("nfkc", "She2 r TM"), ("nmt_nfkc_cf", "she2 r tm")],
+)
+def test_a_rule_is_chosen_and_what_it_rewrites_is_counted(rule, result):
+    texts = ["She² ｒ  ™ ", "™™", "tm TM"]
+    for name in ("normalization", "normalization_rule_name"):  # SentencePiece's name
+        tokenizer = Tokenizer(
+            train_tokenizer(texts, 40, hard_vocab_limit=False, **{name: rule})
+        )
+        assert tokenizer.detokenize(tokenizer.tokenize(texts[0])) == result
+    changes = rewritten(tokenizer.proto, texts)
+    if rule == "nfc":
+        assert changes == []
+    else:
+        assert changes[0] == ("™", "TM" if rule == "nfkc" else "tm", 2)
+        assert ("  ", " ", 1) in changes
+        lines = describe_rewritten(changes)
+        assert "`ｒ` → `r` in 1 line" in lines
+        assert "`U+0020 U+0020` → `U+0020` in 1 line" in lines
+
+
+def test_of_many_changes_the_most_frequent_are_shown():
+    lines = describe_rewritten([(chr(i), "x", 999) for i in range(80, 95)])
+    assert lines[0] == "`P` → `x` in 999 lines"
+    assert lines[10:] == ["5 other characters"]
+
+
+def test_characters_outside_the_sample_are_pieces():
+    with pytest.warns(UserWarning, match="1 of 2 texts"):
+        proto = train_tokenizer(["a dog", "é" * 16_384], 12, required_chars="ñ▁ a")
+    tokenizer = Tokenizer(proto)
+    assert tokenizer.detokenize(tokenizer.tokenize("ñé▁")) == "ñé▁"
+
+
+def test_characters_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="at least 10 .*Received: vocabulary_size=9"):
+        train_tokenizer(["abcd e"], 9, model_type="char")
+    proto = train_tokenizer(["abcd e"], 9, model_type="char", character_coverage=0.99)
+    assert Tokenizer(proto).vocabulary_size() <= 9
+    with pytest.raises(ValueError, match="nmt_nfkc.*Received: normalization='nfd'"):
+        train_tokenizer(["abcd e"], 9, "nfd")
