@@ -1,1 +1,1 @@
-export{t as createEngine}from"./engine-CenGrt71.js";
+export{t as createEngine}from"./engine-D4E5_3HF.js";
