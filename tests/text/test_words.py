@@ -36,8 +36,8 @@ def test_there_and_back():
 
 
 def test_lower_case_by_argument():
-    tokenizer = WordTokenizer(WORDS, lowercase=True)
-    assert tokenizer("A Dog") == [4, 5]
+    tokenizer = WordTokenizer([*WORDS, "N"], lowercase=True)
+    assert tokenizer("A Dog N <UNK>") == [4, 5, 7, 1]
     assert WordTokenizer(WORDS)("A Dog") == [1, 1]
     assert same_config(tokenizer).lowercase
 

@@ -160,7 +160,9 @@ def train(run: Any) -> dict[str, Any]:
     texts, best = _texts(run)
     if run.start is None:
         words = count_words(texts["train"], settings.vocabulary_size)
-        tokenizer = WordTokenizer(words)
+        # A text in lower case may have a few others, as Penn Treebank's N for numbers.
+        capitals = sum(word != word.lower() for word in words)
+        tokenizer = WordTokenizer(words, lowercase=100 * capitals < len(words))
     else:
         tokenizer = run.start.preprocessor.tokenizer
     rows = {split: tokenizer.tokenize(part) for split, part in texts.items()}

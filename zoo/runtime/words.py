@@ -21,7 +21,7 @@ class Words(WordVocabulary):
 
     Args:
         content: its file's content.
-        lowercase: whether texts are lower-cased.
+        lowercase: whether a word that is not in the vocabulary is read in lower case.
     """
 
     def __init__(self, content: bytes, lowercase: bool) -> None:

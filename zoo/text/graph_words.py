@@ -123,9 +123,14 @@ class WordGraph:
         """Returns int32 ragged ids `(B, None)` for tf.string `(B,)`."""
         import tensorflow as tf
 
-        if self.lowercase:
-            text = tf.strings.lower(valid_text(text), encoding="utf-8")
-        return _look_up(self.table, white_space_words(text))
+        words = white_space_words(text)
+        ids = _look_up(self.table, words)
+        if not self.lowercase:
+            return ids
+        lower = tf.strings.lower(words.flat_values, encoding="utf-8")
+        lower = _look_up(self.table, words.with_flat_values(lower)).flat_values
+        flat = ids.flat_values
+        return ids.with_flat_values(tf.where(flat == UNKNOWN_ID, lower, flat))
 
     def detokenize(self, ids: Tensor) -> Tensor:
         """Converts ids `(B, T)` to tf.string `(B,)`, up to each first end token."""

@@ -50,7 +50,7 @@ class WordVocabulary:
     """The methods of a `WordTokenizer` that need no tensors.
 
     Attributes:
-        lowercase: whether texts are lower-cased.
+        lowercase: whether a word that is not in the vocabulary is read in lower case.
     """
 
     pad_token_id = PAD_ID
@@ -107,13 +107,13 @@ class WordVocabulary:
     def tokenize(self, inputs: Any) -> Any:
         """Returns the ids of a str, or a list of those of each str of a list."""
         texts = check_texts(inputs, "inputs")
-        if self.lowercase:
-            texts = [text.lower() for text in texts]
         rows = [[self._text_id(word) for word in text.split()] for text in texts]
         return rows[0] if isinstance(inputs, str) else rows
 
     def _text_id(self, word):
         token_id = self.token_to_id(word)
+        if token_id == UNKNOWN_ID and self.lowercase:
+            token_id = self.token_to_id(word.lower())
         return UNKNOWN_ID if token_id < len(SPECIAL_WORDS) else token_id
 
     def detokenize(self, inputs: Any) -> Any:

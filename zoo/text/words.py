@@ -32,7 +32,7 @@ class WordTokenizer(WordVocabulary, keras_hub.tokenizers.Tokenizer):
     Args:
         vocabulary: the words after the special ones, as from `count_words`; None if a
             preset provides it later.
-        lowercase: whether texts are lower-cased.
+        lowercase: whether a word that is not in the vocabulary is read in lower case.
         **kwargs: arguments of `keras_hub.tokenizers.Tokenizer`.
 
     Raises:
