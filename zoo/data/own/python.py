@@ -7,13 +7,12 @@ from numbers import Number
 from typing import Any
 
 from zoo.data.errors import CorpusError
-from zoo.data.lines import composed
 from zoo.data.own.part import UNKNOWN, Kind, Part, column_codes
 from zoo.data.own.tables import choose_columns, inner_columns
 from zoo.data.pairs import Pairs
 from zoo.data.tagged import Tagged
 from zoo.data.texts import Labelled
-from zoo.strings import describe
+from zoo.strings import composed, describe
 
 
 def python_part(kind: Kind, data: Any) -> Part:
