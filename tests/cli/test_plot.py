@@ -9,6 +9,7 @@ from tests.test_import import python
 from zoo import loading, plots
 from zoo.cli import main
 from zoo.decoding import Caption, Translation
+from zoo.plots.images import KEY
 from zoo.serving.manifest import write_manifest
 
 pytestmark = pytest.mark.once
@@ -171,7 +172,7 @@ def test_the_record_of_a_caption(tasks, drawn, tmp_path, capsys):
         assert main(["plot", *given, "--output", out, *more]) == 0
         titles = [axes.get_title() for axes in drawn[-1].axes]
         assert titles == ["", *(f"{word}  17 %" for word in words)]
-        assert [text.get_text() for text in drawn[-1].texts] == ["a ring"]
+        assert [text.get_text() for text in drawn[-1].texts] == [KEY, "a ring"]
     assert not tasks
     capsys.readouterr()
     assert main(["plot", *given, *given, "--output", out]) == 2
