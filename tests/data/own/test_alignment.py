@@ -27,20 +27,17 @@ def test_a_lost_line_is_found_nearly(count, share):
     assert np.median(errors) <= 5 and np.quantile(errors, 0.9) <= 30
 
 
-def test_lines_lost_in_several_places_part_at_the_first():
+@pytest.mark.parametrize(
+    ("lost", "line"), [([700, 701, 1500, 4000], 701), (range(4700, 5000), 4701)]
+)
+def test_lines_lost_in_several_places_or_at_the_end(lost, line):
     source, target = lengths(5000, 1)
-    target = np.delete(target, [700, 701, 1500, 4000])
-    assert abs(parting_line(source, target) - 701) < 10
+    assert abs(parting_line(source, np.delete(target, lost)) - line) < 10
 
 
-def test_lines_lost_at_the_end():
-    source, target = lengths(5000, 1)
-    assert abs(parting_line(source, target[:-300]) - 4701) < 10
-
-
-def test_an_empty_side_parts_at_once():
-    assert parting_line(np.array([3, 4]), np.array([], int)) == 1
-    assert parting_line(np.array([], int), np.array([3])) == 1
+@pytest.mark.parametrize("sides", [([3, 4], []), ([], [3])])
+def test_an_empty_side_parts_at_once(sides):
+    assert parting_line(*(np.array(side, int) for side in sides)) == 1
 
 
 def test_unequal_counts_are_told_with_the_place(tmp_path):

@@ -67,11 +67,6 @@ def test_several_files_with_weights_and_a_folder(write, tmp_path):
     found = read_sentences([TextFiles((one,)), TextFiles((two,), 2)], ["x"])
     assert found.train == ["a", "b", "c", "c"]
     assert found.report[1] == f"read 1 sentence from {two}, 2 times an epoch"
-    for sets in ((TextFiles((two,), 2), None), (None, TextFiles((two,), 2))):
-        with pytest.raises(CorpusError, match="only training text has a weight"):
-            read_sentences(one, *sets)
-    found = read_sentences(TextFiles((tmp_path,), 2))
-    assert found.train == ["a", "b"] * 2 and found.valid == ["c"]
     found = read_sentences(tmp_path)
     assert found.train == ["a", "b"] and found.valid == ["c"] and found.test is None
     (one.unlink(), two.unlink())

@@ -83,15 +83,12 @@ def test_json_lines_give_back_each_text(tmp_path_factory, rows):
 
 
 # === Columns ===
-def test_two_columns_of_any_name_are_taken_in_their_order(read):
-    assert read("English\tGerman (old)\na\tb\n") == [("a", "b")]
-
-
-def test_numbers_are_columns_of_a_table_without_head(read):
+def test_columns_are_any_two_names_or_numbers_without_them(read):
     text = "Go.\tGeh.\tCC\nHi.\tHallo.\tCC\n"
     assert read(text, columns=(2, 1)) == [("Geh.", "Go."), ("Hallo.", "Hi.")]
     assert read(text, columns=("1", "3"))[1] == ("Hi.", "CC")
     assert read("1\t2\na\tb\n", columns=("1", "2")) == [("a", "b")]  # its names
+    assert read("English\tGerman (old)\na\tb\n") == [("a", "b")]
 
 
 @pytest.mark.parametrize(
