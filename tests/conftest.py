@@ -23,7 +23,6 @@ _LONG = (
     "models/test_everywhere.py",
     "run/test_tiny_recipe.py",
     "serving/test_export.py",
-    "runtime/test_litert.py",
     "runtime/test_onnx.py",
     "layers/test_everyday.py",
     "models/test_everyday.py",

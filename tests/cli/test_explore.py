@@ -120,7 +120,7 @@ def test_bad_input_is_named(served, capsys, words, message):
 def test_an_export_runs_under_tensorflow(tmp_path, monkeypatch, capsys):
     """In this process if that is its backend, else in another with the same words."""
     calls = []
-    monkeypatch.setattr("zoo.serving.folder.require_graphs", lambda form: None)
+    monkeypatch.setattr("zoo.serving.folder.require_onnx", lambda: None)
     monkeypatch.setattr(explore, "needs_process", lambda: True)
     monkeypatch.setattr(
         explore, "run_under_tensorflow", lambda words: calls.append(words) or 5

@@ -9,9 +9,8 @@ import pytest
 import zoo
 import zoo.loading
 from tests.cli.fakes import FakeTask
-from tests.marks import long
 from tests.presets_for_tests import save_translator
-from tests.runtime.conftest import needs_extra
+from tests.runtime.conftest import needs_onnx
 from tests.serving.conftest import needs_tensorflow
 from zoo.cli import main
 from zoo.cli.export import model_name
@@ -93,24 +92,23 @@ def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
 
 @pytest.mark.once
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
-@pytest.mark.parametrize("form", ["onnx", long("litert")])
-def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd, form):
-    needs_extra(form)
+def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
+    needs_onnx()
     from zoo import runtime
 
     folder = save_translator(tmp_path / "tiny")
     monkeypatch.chdir(tmp_path)
-    assert main(["export", str(folder), "--format", form]) == 0
+    assert main(["export", str(folder), "--format", "onnx"]) == 0
     out, err = capfd.readouterr()
-    assert out == f"{Path('exports') / form / 'tiny/1'}\n"
+    assert out == f"{Path('exports/onnx/tiny/1')}\n"
     switched = "exporting in a process with tensorflow" in err
     assert switched == (keras.backend.backend() != "tensorflow")
     texts = ["a dog", "", "two men"]
     options = {"beam_size": 3, "max_length": 5}
-    found = runtime.load(f"exports/{form}/tiny").translate(texts, **options)
+    found = runtime.load("exports/onnx/tiny").translate(texts, **options)
     assert found == zoo.load(folder).translate(texts, **options)
     search = ["--beam=3", "--max-length=5"]
-    assert main(["translate", f"exports/{form}/tiny", *search, *texts]) == 0
+    assert main(["translate", "exports/onnx/tiny", *search, *texts]) == 0
     assert capfd.readouterr().out.splitlines() == found
 
 
@@ -119,7 +117,6 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd, form
     [
         (["luong_dot", "--format=onnx", "--no-warmup"], "with --format savedmodel"),
         (["luong_dot", "--format=onnx", "--beam-size=3"], "received --beam-size"),
-        (["luong_dot", "--format=litert", "--dtype=float16"], "received --dtype"),
         (["luong_dot", "--quantize=float16"], "use --dtype float16"),
         (["birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
         (["show_attend_tell", "--coverage-penalty=1"], "received --coverage-penalty"),
@@ -206,7 +203,7 @@ def engine(monkeypatch, tmp_path):
 
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("zoo.cli.export.subprocess.run", export)
-    monkeypatch.setattr("zoo.serving.folder.require_graphs", lambda form: None)
+    monkeypatch.setattr("zoo.serving.folder.require_onnx", lambda: None)
     monkeypatch.setattr("zoo.runtime.load", lambda path: FakeTranslator(path))
     return commands
 

@@ -226,7 +226,7 @@ def test_ray_exports_what_is_missing(preset, ray, form, tmp_path, monkeypatch):
     calls = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "zoo.cli.serve.export_graphs_preset", lambda *given: calls.append(given)
+        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
     )
     monkeypatch.setattr(
         "zoo.cli.serve.export_preset", lambda *given: calls.append(given)
@@ -244,7 +244,7 @@ def test_an_onnx_export_of_another_preset_is_replaced(
 ):
     calls = []
     monkeypatch.setattr(
-        "zoo.cli.serve.export_graphs_preset", lambda *given: calls.append(given)
+        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
     )
     exported = version / "tiny_tagger" / "1"
     exported.mkdir(parents=True)
@@ -289,7 +289,7 @@ def test_without_ray_the_error_names_the_extra(version, monkeypatch, capsys):
         ),
         (["--min-replicas", "2"], "Received: replicas=None, min_"),
         (["--engine", "tensorflow", "--format", "onnx"], "--format savedmodel alone"),
-        (["--format", "litert"], "invalid choice"),
+        (["--format", "other"], "invalid choice"),
     ],
 )
 def test_options_of_the_other_engine(version, options, message, ray, capsys):

@@ -27,13 +27,10 @@ assert not set(names) & set(sys.modules)
 """
 
 
-PACKAGES = {"onnx": ["tf2onnx", "onnxruntime"], "litert": ["ai_edge_litert"]}
-
-
-def needs_extra(form):
-    """Skips a test where the packages of a format are missing."""
-    for package in PACKAGES[form]:
-        pytest.importorskip(package, reason=f"an export needs the extra `{form}`")
+def needs_onnx():
+    """Skips a test where the packages of an export are missing."""
+    for package in ("tf2onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="an export needs the extra `onnx`")
 
 
 @pytest.fixture(scope="session")
@@ -45,17 +42,16 @@ def export(tmp_path_factory):
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     loaded = {}
 
-    def exported(name, form="onnx"):
-        needs_extra(form)
-        write = {"onnx": zoo.serving.export_onnx, "litert": zoo.serving.export_litert}
-        out = base / form / name
+    def exported(name):
+        needs_onnx()
+        out = base / "onnx" / name
         out.mkdir(parents=True, exist_ok=True)
         if name not in loaded:
             loaded[name] = zoo.load(name)
         with open(out / "lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # the first one exports, the others wait
             if not (out / "1").is_dir():
-                write[form](loaded[name], out, card={"name": name})
+                zoo.serving.export_onnx(loaded[name], out, card={"name": name})
         return loaded[name], out
 
     return exported

@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 
 from tests.marks import long
-from tests.runtime.conftest import needs_extra
+from tests.runtime.conftest import needs_onnx
 from tests.serving.conftest import (
     CAPTIONS,
     IMAGES,
     make_captioner,
     needs_tensorflow,
 )
-from zoo import runtime
 from zoo.run.captions import draw_tests
 from zoo.runtime import onnx
-from zoo.serving import export_litert, export_onnx
+from zoo.serving import export_onnx
 from zoo.serving.manifest import read_version
 
 pytestmark = needs_tensorflow
@@ -23,7 +22,7 @@ pytestmark = needs_tensorflow
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """A captioner, and the folder of its export."""
-    needs_extra("onnx")
+    needs_onnx()
     task = make_captioner(seed=2)
     return task, export_onnx(task, tmp_path_factory.mktemp("exports") / "tiny")
 
@@ -106,7 +105,7 @@ def test_given_captions_are_scored_and_aligned_alike(pair):
 def test_maps_computed_elsewhere_have_no_range(tmp_path):
     import keras
 
-    needs_extra("onnx")
+    needs_onnx()
     shape = (2, 3, 4)
     task = make_captioner(image_shape=shape, image_encoder=keras.layers.Identity())
     version = export_onnx(task, tmp_path / "maps")
@@ -176,34 +175,6 @@ def test_smaller_graphs_still_caption(pair, tmp_path, quantize):
     np.testing.assert_allclose(found, wanted, rtol=0.1)
     assert found != wanted
     assert len(smaller.caption(IMAGES)) == len(IMAGES)
-
-
-@pytest.mark.parametrize("quantize", [None, long("int8")])
-def test_litert_captions_too(pair, tmp_path, quantize):
-    needs_extra("litert")
-    task = pair[0]
-    version = export_litert(task, tmp_path / "tiny", quantize)
-    found = runtime.load(version)
-    assert found.backbone.grid == (2, 3)
-    captions = found.caption(IMAGES[:3], return_details=True)
-    if quantize:
-        assert len(captions) == 3
-        near = 0.2
-    else:
-        wanted = task.caption(IMAGES[:3], return_details=True)
-        for one, other in zip(captions, wanted, strict=True):
-            same(one, other)
-        for one, other in zip(
-            found.align(IMAGES[:3], CAPTIONS),
-            task.align(IMAGES[:3], CAPTIONS),
-            strict=True,
-        ):
-            same(one, other)
-        near = 1e-4
-    wanted = task.score(IMAGES[:3], CAPTIONS)
-    assert found.score(IMAGES[:3], CAPTIONS) == pytest.approx(wanted, rel=near)
-    with pytest.raises(ValueError, match="Images have no `lengths`"):
-        export_litert(task, tmp_path / "tiny", lengths=[6])
 
 
 @pytest.mark.parametrize("beam_size", [long(1), long(5)])

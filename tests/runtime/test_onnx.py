@@ -137,7 +137,7 @@ def test_a_process_without_keras_translates(export, alone):
 def test_the_commands_take_an_export_without_keras(export, graphs, tasks, alone):
     translator, folder = export("luong_local")
     tagger, tagging = export("birnn")
-    writer, writing = tasks["language_model"], graphs("language_model", "onnx")
+    writer, writing = tasks["language_model"], graphs("language_model")
     texts = ["A dog runs.", "Two men sit."]
     runs = [
         ["translate", str(folder), *texts, "--beam", "3", "--replace-unknown"],

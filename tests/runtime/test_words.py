@@ -4,7 +4,7 @@ import pytest
 
 from tests.harness import randomize
 from tests.marks import long
-from tests.runtime.conftest import needs_extra
+from tests.runtime.conftest import needs_onnx
 from zoo import runtime
 from zoo.models import (
     RecurrentClassifier,
@@ -18,10 +18,9 @@ from zoo.runtime.words import (
     WordsPreprocessor,
     _chooser,
 )
-from zoo.serving import export_litert, export_onnx
+from zoo.serving import export_onnx
 from zoo.text import TaggerPreprocessor, WordPreprocessor, WordTokenizer
 
-FORMS = ["onnx", long("litert")]
 LANGUAGE_MODELS = ["lstm", long("gru"), long("lstmn_lm")]
 ODD = [
     "",
@@ -87,11 +86,10 @@ def test_a_taggers_arrays_are_those_of_the_preprocessor(tmp_path):
 
 
 # === Language models ===
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
 @pytest.mark.filterwarnings("ignore:.*were cut")
-def test_continuations_are_those_of_keras(export, name, form):
-    task, folder = export(name, form)
+def test_continuations_are_those_of_keras(export, name):
+    task, folder = export(name)
     task.compile(sampler="greedy")
     found = runtime.load(folder)
     assert found.generate(TEXTS, max_length=40) == task.generate(TEXTS, max_length=40)
@@ -101,10 +99,9 @@ def test_continuations_are_those_of_keras(export, name, form):
     assert found.generate([]) == []
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
-def test_scores_are_those_of_keras(export, name, form):
-    task, folder = export(name, form)
+def test_scores_are_those_of_keras(export, name):
+    task, folder = export(name)
     found = runtime.load(folder)
     np.testing.assert_allclose(found.score(TEXTS), task.score(TEXTS), atol=1e-3)
     assert found.score(TEXTS[4]) == pytest.approx(task.score(TEXTS[4]), abs=1e-3)
@@ -113,11 +110,10 @@ def test_scores_are_those_of_keras(export, name, form):
         assert found.perplexity(TEXTS, **options) == pytest.approx(wanted, rel=1e-4)
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["lstm", long("lstmn_lm")])
 @pytest.mark.filterwarnings("ignore:.*were read in parts")
-def test_a_long_text_is_scored_in_parts(export, name, form):
-    task, folder = export(name, form)
+def test_a_long_text_is_scored_in_parts(export, name):
+    task, folder = export(name)
     text = " ".join(TEXTS[12:] * 8)
     assert len(text.split()) > 600
     found = runtime.load(folder).score([text, "a man"])
@@ -204,10 +200,9 @@ def test_words_are_drawn_by_their_probabilities(options, kept, temperature):
 
 
 # === Labels ===
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.filterwarnings("ignore:.*were read in parts")
-def test_tags_are_those_of_keras(export, form):
-    task, folder = export("birnn", form)
+def test_tags_are_those_of_keras(export):
+    task, folder = export("birnn")
     found = runtime.load(folder)
     texts = [*TEXTS, ["already", "split", "words"], " ".join(["a dog runs"] * 250)]
     assert found.tag(texts) == task.tag(texts)
@@ -222,11 +217,10 @@ def test_tags_are_those_of_keras(export, form):
     keras.backend.backend() != "tensorflow",
     reason="graphs are written under the TensorFlow backend alone",
 )
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("cell", ["lstm", long("lstmn"), long("gru")])
 @pytest.mark.filterwarnings("ignore:.*were cut")
-def test_classes_are_those_of_keras(cell, form, tmp_path):
-    needs_extra(form)
+def test_classes_are_those_of_keras(cell, tmp_path):
+    needs_onnx()
     words = sorted({word for text in TEXTS[12:] for word in text.split()})
     backbone = RecurrentClassifier(
         len(words) + 4,
@@ -244,8 +238,7 @@ def test_classes_are_those_of_keras(cell, form, tmp_path):
     backbone.output_layer.bias.assign_sub(np.median(task.logits(ids), axis=0))
     wanted = task.classify(texts)
     assert len(set(wanted)) > 1
-    write = {"onnx": export_onnx, "litert": export_litert}[form]
-    found = runtime.load(write(task, tmp_path / "classifier"))
+    found = runtime.load(export_onnx(task, tmp_path / "classifier"))
     assert found.classify(texts) == wanted
     assert found.classify(texts, batch_size=5) == wanted
     assert found.classify("a man") == task.classify("a man")

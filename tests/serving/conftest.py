@@ -22,7 +22,7 @@ from zoo.models import (
     ShowAttendTellCaptioner,
     ShowAttendTellCaptionerPreprocessor,
 )
-from zoo.serving import export_litert, export_onnx
+from zoo.serving import export_onnx
 from zoo.text import TaggerPreprocessor, Tokenizer, WordTokenizer, train_tokenizer
 
 TEXTS = ["a brown dog waits.", "ein brauner Hund", "the old man sits down", "er rennt."]
@@ -105,30 +105,23 @@ def exported(tasks, tmp_path_factory):
     return out
 
 
-# Two buckets each; these translators read at most 24 pieces.
-LENGTHS = {"translator": (8, 64), "language_model": (4, 12), "tagger": (4, 12)}
-
-
 @pytest.fixture(scope="session")
 def graphs(tasks, tmp_path_factory):
-    """Function that returns the folder of a model's export in a format, "onnx" or
-    "litert", which has a version 1; processes of pytest-xdist share it."""
+    """Function that returns the folder of a model's ONNX export, which has a version 1;
+    processes of pytest-xdist share it."""
     if keras.backend.backend() != "tensorflow":
         pytest.skip("graphs are written under the TensorFlow backend alone")
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     options = {"preset": "01ab", "card": {"name": "x"}}
 
-    def folder(name, form):
-        out = base / f"small_{form}" / name
+    def folder(name):
+        out = base / "small_onnx" / name
         out.mkdir(parents=True, exist_ok=True)
         with open(f"{out}.lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if not (out / "1").is_dir():
-                if form == "onnx":
-                    export_onnx(tasks[name], out, **options)
-                else:
-                    export_litert(tasks[name], out, lengths=LENGTHS[name], **options)
+                export_onnx(tasks[name], out, **options)
         return out
 
     return folder

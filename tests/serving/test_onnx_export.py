@@ -27,7 +27,7 @@ def task(tasks):
 
 @pytest.fixture
 def version(task, graphs):
-    return graphs("translator", "onnx") / "1"
+    return graphs("translator") / "1"
 
 
 @needs_tensorflow
@@ -94,7 +94,7 @@ def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
 @needs_tensorflow
 @pytest.mark.usefixtures("task")  # which needs the extra
 def test_other_tasks_have_graphs_of_their_own(tasks, graphs):
-    model, version = tasks["language_model"], graphs("language_model", "onnx") / "1"
+    model, version = tasks["language_model"], graphs("language_model") / "1"
     # An LSTMN, whose state grows.
     texts = ["a dog", "", "the cat sees a dog runs a cat"]
     assert runtime.load(version).generate(texts, 12) == model.generate(texts)
@@ -110,7 +110,7 @@ def test_other_tasks_have_graphs_of_their_own(tasks, graphs):
         *("token_ids", "labels"),
         *("carry.0", "carry.1"),
     ]
-    manifest, files = read_version(graphs("tagger", "onnx") / "1")
+    manifest, files = read_version(graphs("tagger") / "1")
     assert (manifest["task"], manifest["settings"]) == ("tag", {"word_length": 16})
     assert set(files) == {"tag.onnx", "tagger.json"}
     [words, letters] = manifest["graphs"]["tag"]["inputs"]

@@ -3,7 +3,7 @@
     zoo export luong_local --format onnx out
     KERAS_BACKEND=jax python -m tools.bench.exports out/luong_local
 
-Exports are of ONNX or LiteRT graphs of translators and captioners. Each row is one
+Exports are of ONNX graphs of translators and captioners. Each row is one
 export and one beam: of the first --sentences of the preset's test set (or --source),
 how many have the same best translation or caption, the largest difference of the
 scores of those, and BLEU and chrF where the test set is one of translations.
@@ -36,7 +36,6 @@ from zoo.evaluation import corpus_scores
 from zoo.presets import find
 from zoo.presets.card import read_card
 from zoo.run.captions import draw_tests
-from zoo.serving.folder import LABELS
 from zoo.serving.manifest import newest, read_manifest
 from zoo.training.process import start_backend, tune_process
 
@@ -113,7 +112,7 @@ def compare_all(arguments, texts):
 
     rows = []
     for folder in arguments.folders:
-        _, manifest = read_manifest(newest(folder))
+        manifest = read_manifest(newest(folder))
         size = sum(file["bytes"] for file in manifest["files"].values())
         exported = runtime.load(folder, arguments.threads)
         inputs, references, wanted = of_keras(manifest["name"])
@@ -150,9 +149,9 @@ def preset_inputs(name, most):
 
 
 def title(folder):
-    """An export's format, model and precision."""
-    form, manifest = read_manifest(newest(folder))
-    return f"{form} {manifest['name']} {manifest['quantize'] or 'float32'}"
+    """An export's model and precision."""
+    manifest = read_manifest(newest(folder))
+    return f"{manifest['name']} {manifest['quantize'] or 'float32'}"
 
 
 def best(model, inputs, beam):
@@ -179,7 +178,7 @@ def measure(arguments, texts):
     bench.print_machine()
     folders, failed, tables = {}, False, []
     for folder in arguments.folders:
-        _, manifest = read_manifest(newest(folder))
+        manifest = read_manifest(newest(folder))
         folders.setdefault(manifest["name"], []).append(Path(folder).resolve())
     versions = {}
     for name, own in folders.items():
@@ -225,9 +224,9 @@ def preset_job(name, backend):
 
 
 def export_job(folder, threads):
-    form, manifest = read_manifest(newest(folder))
+    manifest = read_manifest(newest(folder))
     command = module("workers.translate", str(folder), threads=threads)
-    title = f"{LABELS[form]}, {manifest['quantize'] or 'float32'}"
+    title = f"ONNX, {manifest['quantize'] or 'float32'}"
     return decode.Job(title, manifest["name"], command)
 
 

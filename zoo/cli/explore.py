@@ -74,9 +74,9 @@ def _export(arguments):
     if wrong := [name for name in given if getattr(arguments, name)]:
         raise BadInput(f"--export serves nothing, received also {as_options(wrong)}")
     chosen = _named(_given(arguments) or EXPORTED, "translate")
-    from zoo.serving.folder import require_graphs
+    from zoo.serving.folder import require_onnx
 
-    require_graphs("onnx")
+    require_onnx()
     if needs_process():
         words = ["explore", "--export", arguments.export]
         words += ["--site", arguments.site] * bool(arguments.site)

@@ -27,14 +27,13 @@ from zoo.files import StrPath, cache_folder
 from zoo.presets.card import CARD_FILE, digest, read_card
 from zoo.serving.folder import TAKES
 
-HELP = "write a SavedModel that takes text, or ONNX or LiteRT graphs"
+HELP = "write a SavedModel that takes text, or ONNX graphs"
 EXAMPLE = "zoo export luong_local"
 
 # Format -> the default folder of models in it.
 FOLDERS = {
     "savedmodel": "exports",
     "onnx": "exports/onnx",
-    "litert": "exports/litert",
 }
 # Engine of ONNX Runtime -> the options of its export.
 ENGINES: dict[str, dict[str, str]] = {"onnx": {}, "onnx-int8": {"quantize": "int8"}}
@@ -61,7 +60,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.description = (
         f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/FORMAT/NAME/1)"
     )
-    text = "a SavedModel (the default), or graphs for zoo.runtime.onnx or .litert"
+    text = "a SavedModel (the default), or graphs for zoo.runtime.onnx"
     command.add_argument("--format", choices=FOLDERS, default="savedmodel", help=text)
     for name, (kind, text) in _OPTIONS.items():
         choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
@@ -88,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int | None:
     if arguments.format != "savedmodel":
         if arguments.no_warmup:
             raise BadInput("--no-warmup goes with --format savedmodel")
-        return export_graphs_preset(name, out, arguments.format, **given)
+        return export_onnx_preset(name, out, **given)
     return export_preset(name, out, not arguments.no_warmup, **given)
 
 
@@ -109,7 +108,7 @@ def export_preset(
     _check_limits(name, preset, options)
     if options.get("quantize") == "float16":
         raise BadInput(
-            "--quantize float16 goes with --format onnx or litert; use --dtype float16"
+            "--quantize float16 goes with --format onnx; use --dtype float16"
         )
     folder.require_tensorflow()
     if warmup:
@@ -137,15 +136,12 @@ def export_preset(
     return None
 
 
-def export_graphs_preset(
-    name: str, out: StrPath, form: str = "onnx", **options: Any
-) -> int | None:
-    """Exports a preset as graphs; see `run`.
+def export_onnx_preset(name: str, out: StrPath, **options: Any) -> int | None:
+    """Exports a preset as ONNX graphs; see `run`.
 
     Args:
         name: what `zoo.load` accepts.
         out: the folder for the model's folder.
-        form: "onnx" or "litert".
         **options: options of `zoo export` by name.
     """
     from zoo.serving import folder
@@ -153,22 +149,21 @@ def export_graphs_preset(
     preset = find_preset(name)
     if wrong := [option for option in options if option != "quantize"]:
         raise BadInput(
-            f"--format {form} takes the option --quantize, since limits are given to "
-            f"each call; received {as_options(wrong)}"
+            "--format onnx takes the option --quantize, since limits are given to each "
+            f"call; received {as_options(wrong)}"
         )
     card = preset / CARD_FILE
-    folder.require_graphs(form)
+    folder.require_onnx()
     if needs_process():
-        return _export_elsewhere(name, out, ["--format", form], options)
+        return _export_elsewhere(name, out, ["--format", "onnx"], options)
     task = load_task(name, None)
-    from zoo import serving
+    from zoo.serving import export_onnx
 
-    export = {"onnx": serving.export_onnx, "litert": serving.export_litert}[form]
     progress(f"exporting {name}")
     content = json.loads(card.read_text("utf-8")) if card.is_file() else None
     path = Path(out) / model_name(name, preset)
     with bad_input():
-        print(export(task, path, preset=digest(preset), card=content, **options))
+        print(export_onnx(task, path, preset=digest(preset), card=content, **options))
     return None
 
 
@@ -224,7 +219,7 @@ def exported(name: str, engine: str, task: str) -> str:
     served = model_name(name, preset)
     out = cache_folder() / "exports" / engine / digest(preset)[:16]
     if not versions(out / served):
-        folder.require_graphs("onnx")
+        folder.require_onnx()
         progress(f"exporting {name} to {out}, once")
         code = _export_elsewhere(
             str(preset), out, ["--format", "onnx"], ENGINES[engine], stdout=sys.stderr

@@ -56,7 +56,7 @@ def describe(name: str, task: str | None = None) -> tuple[str | None, Card | Non
         card = read_card(folder) if (folder / CARD_FILE).is_file() else None
         return card.task if card else None, card
     with bad_input():
-        _, manifest = read_manifest(newest(Path(name).expanduser()))
+        manifest = read_manifest(newest(Path(name).expanduser()))
         content = manifest.get("card")
         card = make_card(content, f"the card in {name}") if content else None
     if task not in (None, manifest["task"]):

@@ -16,7 +16,7 @@ from zoo.cli.common import (
     every_preset,
     progress,
 )
-from zoo.cli.export import FOLDERS, export_graphs_preset, export_preset, model_name
+from zoo.cli.export import FOLDERS, export_onnx_preset, export_preset, model_name
 from zoo.cli.presets import find_preset
 from zoo.servers.ray_options import read_replicas
 
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int | None:
         return _tell(arguments, command, missing, folder)
     for name in missing.values():
         if kind == "onnx":
-            code = export_graphs_preset(name, folder)
+            code = export_onnx_preset(name, folder)
         else:  # Ray's server needs no warm-up requests
             code = export_preset(name, folder, arguments.engine == "tensorflow")
         if code:
@@ -252,7 +252,7 @@ def _preset_of(version):
     from zoo.serving import manifest, read_metadata
 
     if (version / manifest.MANIFEST).is_file():
-        return manifest.read_manifest(version)[1].get("preset")
+        return manifest.read_manifest(version).get("preset")
     return read_metadata(version).get("preset")
 
 

@@ -11,7 +11,7 @@ from zoo.explorer import STATIC
 from zoo.explorer.graphs import write_model
 from zoo.explorer.info import model_info
 from zoo.files import StrPath, sha256
-from zoo.serving.folder import require_graphs
+from zoo.serving.folder import require_onnx
 from zoo.serving.manifest import MANIFEST
 
 MODELS = "models.json"
@@ -54,7 +54,7 @@ def write_folder(
         raise ValueError(
             f"The folder must be new, empty or an earlier export. Received: {path}"
         )
-    require_graphs("onnx")
+    require_onnx()
     import zoo
 
     path.parent.mkdir(parents=True, exist_ok=True)

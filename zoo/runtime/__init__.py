@@ -1,4 +1,4 @@
-"""Exported models without Keras, by ONNX Runtime or LiteRT.
+"""Exported models without Keras, by ONNX Runtime.
 
 translator = zoo.runtime.load("exports/onnx/luong_local")
 translator.translate("A dog runs.")
@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
-    from zoo.runtime import litert, onnx
-    from zoo.runtime.loading import load
+    from zoo.runtime import onnx
+    from zoo.runtime.onnx import load
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submodules=["litert", "onnx"],
-    submod_attrs={"loading": ["load"]},
+    __name__, submodules=["onnx"], submod_attrs={"onnx": ["load"]}
 )

@@ -1,14 +1,9 @@
 """Exported graphs as functions of arrays, and as the contract of a translator."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-
-from zoo.checks import positive
-from zoo.files import StrPath
-from zoo.serving.folder import LABELS
-from zoo.serving.manifest import MANIFEST, newest, read_manifest, read_version
 
 _ROOM = 16  # steps for which a growing state has room at first
 _LEFT = "left"  # in such a state: the steps for which it has room yet, (R,)
@@ -26,65 +21,6 @@ class Graph(Protocol):
 
     def __call__(self, arrays: Arrays) -> Arrays:
         """Returns the outputs for those of the arrays that are inputs."""
-
-
-def load_version(
-    path: StrPath,
-    form: str,
-    threads: int,
-    kinds: Sequence[Any],
-    open_graphs: Callable[..., Any],
-) -> Any:
-    """Loads an exported model of one format; see `zoo.runtime.onnx.load`.
-
-    Args:
-        path: the folder of a version or model.
-        form: key of `LABELS`.
-        threads: threads that one operation may use.
-        kinds: the classes of tasks.
-        open_graphs: function `(manifest, files, threads, version)` that returns the
-            graphs.
-
-    Raises:
-        ValueError: see `zoo.runtime.onnx.load`.
-    """
-    positive("threads", threads)
-    version = newest(path)
-    found, _ = read_manifest(version)
-    if found != form:
-        raise ValueError(
-            f"{version} should be an export to {LABELS[form]}; zoo.runtime.{found} "
-            f"loads it. Received: {LABELS[found]}"
-        )
-    manifest, files = read_version(version)
-    tasks = {kind.task_name: kind for kind in kinds}
-    kind = tasks.get(manifest["task"])
-    if kind is None:
-        raise ValueError(
-            f"{version} should hold a model of the tasks {list(tasks)}. "
-            f"Received: {manifest['task']!r}"
-        )
-    try:
-        graphs = open_graphs(manifest, files, threads, version)
-        return kind.of(graphs, files, manifest)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
-
-
-def check_names(name: str, found: Any, described: dict[str, Any]) -> None:
-    """Rejects a graph whose inputs and outputs are others than described.
-
-    Args:
-        name: what the error calls the graph.
-        found: the names of its inputs, and those of its outputs.
-        described: its inputs and outputs as in the manifest.
-    """
-    expected = [[x["name"] for x in described[key]] for key in ("inputs", "outputs")]
-    if list(found) != expected:
-        raise ValueError(
-            f"{name} should have the inputs and outputs {expected}. "
-            f"Received: {list(found)}"
-        )
 
 
 class StepGraphs:
@@ -200,13 +136,8 @@ class Graphs(StepGraphs):
             logits, state, weights = self.step(tokens, state, memory)
             yield logits, weights, state
 
-    def windows(
-        self, hidden: np.ndarray, source_ids: np.ndarray, **more: np.ndarray
-    ) -> list[np.ndarray]:
-        """Local attention's p_t `(B, T)` and windows `(B, T, 2)` for states h_t.
-
-        `more`: further inputs of the graph, such as LiteRT's `position`.
-        """
-        arrays = {"hidden": hidden, "mask": source_ids != 0, **more}
+    def windows(self, hidden: np.ndarray, source_ids: np.ndarray) -> list[np.ndarray]:
+        """Local attention's p_t `(B, T)` and windows `(B, T, 2)` for states h_t."""
+        arrays = {"hidden": hidden, "mask": source_ids != 0}
         outputs = self.graphs["window"](arrays)
         return [outputs["focus"], outputs["windows"]]

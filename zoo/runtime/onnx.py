@@ -15,9 +15,10 @@ from zoo.checks import positive
 from zoo.decoding.batches import in_threads
 from zoo.files import StrPath
 from zoo.runtime.captioner import Captioner
-from zoo.runtime.graphs import Arrays, check_names, load_version
+from zoo.runtime.graphs import Arrays
 from zoo.runtime.translator import Translator
 from zoo.runtime.words import Classifier, LanguageModel, Tagger
+from zoo.serving.manifest import MANIFEST, newest, read_version
 
 __all__ = ["Captioner", "Classifier", "LanguageModel", "Tagger", "Translator", "load"]
 
@@ -55,20 +56,30 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     if workers is None:
         workers = max(1, usable_cores() // threads)
     positive("workers", workers)
-    model = load_version(path, "onnx", threads, _KINDS, _open)
+    version = newest(path)
+    manifest, files = read_version(version)
+    kinds = {kind.task_name: kind for kind in _KINDS}
+    if manifest["task"] not in kinds:
+        raise ValueError(
+            f"{version} should hold a model of the tasks {list(kinds)}. "
+            f"Received: {manifest['task']!r}"
+        )
+    try:
+        graphs = {
+            name: OnnxGraph(
+                files[f"{name}.onnx"], described, threads, f"{version}/{name}"
+            )
+            for name, described in manifest["graphs"].items()
+        }
+        model: Any = kinds[manifest["task"]].of(graphs, files, manifest)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
     if isinstance(model, (Translator, Captioner)):
         model.engine = model.engine._replace(map=functools.partial(in_threads, workers))
     return model
 
 
-_KINDS = (Translator, LanguageModel, Tagger, Classifier, Captioner)
-
-
-def _open(manifest, files, threads, version):
-    return {
-        name: OnnxGraph(files[f"{name}.onnx"], described, threads, f"{version}/{name}")
-        for name, described in manifest["graphs"].items()
-    }
+_KINDS: Any = (Translator, LanguageModel, Tagger, Classifier, Captioner)
 
 
 class OnnxGraph:
@@ -107,7 +118,12 @@ class OnnxGraph:
             raise ValueError(f"ONNX Runtime cannot load {name}: {error}") from error
         self.inputs = [tensor.name for tensor in self._session.get_inputs()]
         self.outputs = [tensor.name for tensor in self._session.get_outputs()]
-        check_names(name, (self.inputs, self.outputs), described)
+        expected = [[x["name"] for x in described[k]] for k in ("inputs", "outputs")]
+        if [self.inputs, self.outputs] != expected:
+            raise ValueError(
+                f"{name} should have the inputs and outputs {expected}. "
+                f"Received: {[self.inputs, self.outputs]}"
+            )
 
     def __call__(self, arrays: Arrays) -> Arrays:
         """Returns the outputs for those of the arrays that are inputs."""

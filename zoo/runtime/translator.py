@@ -67,9 +67,8 @@ class Translator(Translating):
 
     task_name = "translate"
     engine = Engine(ArraySearch, scores, alignments)
-    backbone_cls: Any = Graphs
 
-    def __init__(self, backbone: Any, preprocessor: PiecesPreprocessor) -> None:
+    def __init__(self, backbone: Graphs, preprocessor: PiecesPreprocessor) -> None:
         self.backbone, self.preprocessor = backbone, preprocessor
 
     @classmethod
@@ -77,5 +76,4 @@ class Translator(Translating):
         """Makes it of a version's graphs, files and manifest."""
         pieces = Pieces(files[TOKENIZER])
         preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
-        backbone = cls.backbone_cls(graphs, manifest.get("window_state"))
-        return cls(backbone, preprocessor)
+        return cls(Graphs(graphs, manifest.get("window_state")), preprocessor)

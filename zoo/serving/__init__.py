@@ -1,4 +1,4 @@
-"""Serving: presets as SavedModels, as ONNX or for LiteRT, and a client.
+"""Serving: presets as SavedModels or as ONNX, and a client.
 
     model.export_savedmodel("exports/luong_local")
     zoo.serving.Client("localhost:8500", "luong_local").translate("A dog runs.")
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from zoo.serving.export import export_savedmodel
     from zoo.serving.folder import read_metadata, versions
     from zoo.serving.limits import Limits
-    from zoo.serving.litert_export import export_litert
     from zoo.serving.onnx_export import export_onnx
     from zoo.serving.server import (
         refresh_labels,
@@ -32,7 +31,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "export": ["export_savedmodel"],
         "folder": ["read_metadata", "versions"],
         "limits": ["Limits"],
-        "litert_export": ["export_litert"],
         "onnx_export": ["export_onnx"],
         "server": ["refresh_labels", "server_command", "write_server_files"],
         "warmup": ["write_warmup"],

@@ -33,12 +33,9 @@ TAKES = {
 # Tasks whose exports to ONNX the servers of `zoo.servers` take.
 SERVED_GRAPHS = ("translate", "caption")
 # Format -> a file that its versions have.
-_FILES = {"savedmodel": "saved_model.pb", "onnx": "*.onnx", "litert": "*.tflite"}
+_FILES = {"savedmodel": "saved_model.pb", "onnx": "*.onnx"}
 _PART = ".export-"  # prefix of an unfinished export's folder
 _YOUNG = 3600  # seconds; no export takes longer
-# Formats of graphs: what they are called, and packages that write them.
-LABELS = {"onnx": "ONNX", "litert": "LiteRT"}
-_GRAPHS = {"onnx": ("tf2onnx", "onnx", "onnxruntime"), "litert": ("ai_edge_litert",)}
 INSTALL = 'pip install "attention-zoo[serving]"'
 
 
@@ -58,7 +55,7 @@ def write_version(path: StrPath, form: str, write: Callable[[Path], object]) -> 
 
     Args:
         path: the model's folder, created if missing.
-        form: the format: "savedmodel", "onnx" or "litert".
+        form: the format, "savedmodel" or "onnx".
         write: function that writes the version into the empty folder that it is given.
 
     Returns:
@@ -145,17 +142,12 @@ def require_tensorflow() -> None:
             raise ImportError(f"export needs {name}: {INSTALL}", name=name)
 
 
-def require_graphs(form: str) -> None:
-    """Raises an `ImportError` that names the extra if a package for graphs is missing.
-
-    Args:
-        form: "onnx" or "litert".
-    """
-    for name in ("tensorflow", *_GRAPHS[form]):
+def require_onnx() -> None:
+    """Raises an `ImportError` that names the extra if a package for ONNX is missing."""
+    for name in ("tensorflow", "tf2onnx", "onnx", "onnxruntime"):
         if importlib.util.find_spec(name) is None:
-            extra = INSTALL.replace("serving", form)
-            label = LABELS[form]
-            raise ImportError(f"an export to {label} needs {name}: {extra}", name=name)
+            extra = INSTALL.replace("serving", "onnx")
+            raise ImportError(f"an export to ONNX needs {name}: {extra}", name=name)
 
 
 def require_serving_api() -> None:

@@ -1,8 +1,7 @@
-"""The graphs of a task, and their export in a folder with a manifest."""
+"""The graphs of each task, as functions of tensors."""
 
 import importlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
@@ -11,15 +10,8 @@ from keras import tree
 
 import zoo
 from zoo.backend import Tensor
-from zoo.checks import one_of
-from zoo.decoding.search import longest_translation
-from zoo.files import StrPath
 from zoo.images import CHANNELS
-from zoo.serving.folder import LABELS, require_graphs, write_version
-from zoo.serving.manifest import write_manifest
-from zoo.text.translation import needed_preprocessor
 
-QUANTIZE = "int8", "float16"
 Spec = tuple[str, tuple[Any, ...], str]  # name; sizes, a letter if dynamic; dtype
 
 
@@ -35,81 +27,6 @@ class Function(NamedTuple):
     function: Callable[..., Any]
     inputs: Sequence[Spec]
     outputs: Sequence[str]
-
-
-def export_graphs(
-    task: Any,
-    path: StrPath,
-    form: str,
-    write: Callable[[Any, Path], dict[str, Any]],
-    quantize: str | None = None,
-    preset: str | None = None,
-    card: dict[str, Any] | None = None,
-    packages: Sequence[str] = (),
-) -> Path:
-    """Writes the next version of a task in a format of graphs.
-
-    Args:
-        task: see `zoo.serving.export_onnx`, and so on.
-        path: the model's folder.
-        form: "onnx" or "litert".
-        write: function of the task's functions, an object of `_KINDS`, and an empty
-            folder. It writes the graphs, and returns what the manifest says of them.
-        quantize: one of `QUANTIZE`, or None.
-        preset: see `zoo.serving.export_savedmodel`.
-        card: the preset's card, if any.
-        packages: names of further packages whose versions the manifest has.
-
-    Returns:
-        The version's folder.
-
-    Raises:
-        TypeError, ValueError, RuntimeError, ImportError: see `zoo.serving.export_onnx`.
-    """
-    label = LABELS[form]
-    kind = _KINDS.get(getattr(task, "task_name", ""))
-    if kind is None:
-        allowed = " or ".join(kind.tasks for kind in _KINDS.values())
-        raise TypeError(
-            f"What is exported to {label} must be a {allowed} of zoo.models. "
-            f"Received: {type(task).__name__}"
-        )
-    needed_preprocessor(task, "An export")
-    if quantize is not None:
-        one_of("quantize", quantize, QUANTIZE)
-    require_graphs(form)
-    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError(
-            f"{label} graphs are written under the TensorFlow backend. Save the model "
-            f"with save_to_preset and run `zoo export FOLDER --format {form}`, which "
-            f"selects it itself. Received: KERAS_BACKEND={keras.backend.backend()}"
-        )
-    dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.backbone.weights}
-    if not dtypes <= {"float32"}:
-        raise ValueError(
-            "The exported model must be float32; `quantize` makes the graphs smaller. "
-            f"Received: {sorted(dtypes)}"
-        )
-    name, model = Path(path).name, kind(task)
-
-    def write_all(part):
-        described = write(model, part)
-        model.vocabulary.save_assets(str(part))
-        manifest = {
-            "name": name,
-            "preset": preset,
-            "task": task.task_name,
-            "architecture": type(task).__name__,
-            "parameters": task.count_params(),
-            "quantize": quantize,
-            **model.described,
-            **described,
-            "packages": package_versions(packages),
-            "card": card,
-        }
-        write_manifest(part, manifest, form)
-
-    return write_version(path, form, write_all)
 
 
 def package_versions(packages: Sequence[str]) -> dict[str, str]:
@@ -176,20 +93,6 @@ class TranslatorFunctions:
         self.memory_like, self.state_like = found[""]
         self.memory = specs_of("memory", [found[x][0] for x in sizes], "BSL")
         self.state = specs_of("state", [found[x][1] for x in sizes], "RSL")
-
-    def sized(self, length: int) -> tuple[int, dict[str, Any]]:
-        """Returns the sizes of one text.
-
-        Args:
-            length: its length.
-
-        Returns:
-            The room for what is written, and the structures whose leaves are tensors of
-            the functions, by name.
-        """
-        room = longest_translation(length)
-        memory, state = self.run(1, length, room)
-        return room, {"memory": memory, "state": state}
 
     def run(self, batch: int, length: int, room: int) -> tuple[Any, Any]:
         """Returns a memory and a state of these sizes."""
@@ -283,11 +186,6 @@ class _LanguageModel:
         self.state = specs_of("state", states, "BL")
         self.carry = specs_of("carry", carries, "B")
 
-    def sized(self, length):
-        """See `TranslatorFunctions.sized`."""
-        carry = self.backbone.initial_states(1)
-        return length, {"state": self.backbone.start(1, length), "carry": carry}
-
     def functions(self):
         """Name -> `Function`."""
         states = [spec[0] for spec in self.state]
@@ -317,17 +215,7 @@ class _LanguageModel:
         return self.task.label_sums(token_ids, labels, states)
 
 
-class _Reader:
-    """Graphs that read a text and write none."""
-
-    state: Sequence[Spec] = ()
-
-    def sized(self, length):
-        """See `TranslatorFunctions.sized`."""
-        return 0, {}
-
-
-class _Tagger(_Reader):
+class _Tagger:
     """The function of a `BiRNNTagger`."""
 
     tasks = "BiRNNTagger"
@@ -348,7 +236,7 @@ class _Tagger(_Reader):
         return self.backbone(inputs)
 
 
-class _Classifier(_Reader):
+class _Classifier:
     """The function of a `SentimentClassifier`."""
 
     tasks = "SentimentClassifier"
@@ -371,7 +259,7 @@ class _Classifier(_Reader):
         return self.backbone({"token_ids": token_ids})
 
 
-_KINDS: dict[str, Any] = {
+KINDS: dict[str, Any] = {
     "translate": TranslatorFunctions,
     "generate": _LanguageModel,
     "tag": _Tagger,

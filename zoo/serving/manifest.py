@@ -10,31 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from zoo.files import StrPath
-from zoo.serving.folder import LABELS, versions
+from zoo.serving.folder import versions
 
 MANIFEST = "manifest.json"
 TOKENIZER = "vocabulary.spm"
-LITERT_FILE = "model.tflite"
-FORMATS = {form: f"zoo-{form}" for form in LABELS}  # as manifests call them
+FORMAT = "zoo-onnx"
 FORMAT_VERSION = 1
 # Keys of a manifest, and the types of their values.
 _KEYS = {"task": str, "settings": dict, "graphs": dict, "files": dict}
 
 
-def write_manifest(
-    folder: StrPath, described: Mapping[str, Any], form: str = "onnx"
-) -> None:
+def write_manifest(folder: StrPath, described: Mapping[str, Any]) -> None:
     """Writes the manifest of a folder, with the size and sha256 of each of its files.
 
     Args:
         folder: the folder; its files are complete.
         described: what else the manifest says.
-        form: key of `FORMATS`.
     """
     folder = Path(folder)
     files = {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())}
     manifest = {
-        "format": FORMATS[form],
+        "format": FORMAT,
         "format_version": FORMAT_VERSION,
         **described,
         "files": files,
@@ -54,14 +50,11 @@ def newest(path: StrPath) -> Path:
     return path
 
 
-def read_manifest(folder: StrPath) -> tuple[str, dict[str, Any]]:
+def read_manifest(folder: StrPath) -> dict[str, Any]:
     """Reads the manifest of a version.
 
     Args:
         folder: the version's folder.
-
-    Returns:
-        The format, a key of `FORMATS`, and the manifest.
 
     Raises:
         ValueError: if the manifest is missing, damaged or not zoo's.
@@ -71,16 +64,11 @@ def read_manifest(folder: StrPath) -> tuple[str, dict[str, Any]]:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"{folder} should be a model of `zoo export --format "
-            f"{'` or `'.join(FORMATS)}`, with a {MANIFEST} in it: {error}"
+            f"{folder} should be a model of `zoo export --format onnx`, with a "
+            f"{MANIFEST} in it: {error}"
         ) from None
-    found = manifest.get("format") if isinstance(manifest, dict) else None
-    forms = [form for form, name in FORMATS.items() if name == found]
-    if not forms:
-        raise ValueError(
-            f"{folder / MANIFEST} is not that of a zoo export to "
-            f"{' or '.join(LABELS.values())}"
-        )
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ValueError(f"{folder / MANIFEST} is not that of a zoo export to ONNX")
     if manifest.get("format_version") != FORMAT_VERSION:
         raise ValueError(
             f"{folder} should have the format version {FORMAT_VERSION}. Received: "
@@ -91,7 +79,7 @@ def read_manifest(folder: StrPath) -> tuple[str, dict[str, Any]]:
     ]
     if wrong:
         raise ValueError(f"{folder / MANIFEST} is damaged: it lacks {wrong}")
-    return forms[0], manifest
+    return manifest
 
 
 def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -110,7 +98,7 @@ def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
             differs from the one that was exported.
     """
     folder = Path(folder)
-    _, manifest = read_manifest(folder)
+    manifest = read_manifest(folder)
     return manifest, {
         name: _verified(folder, name, digest)
         for name, digest in manifest["files"].items()

@@ -35,10 +35,10 @@ def test_only_equal_translations_have_their_scores_compared():
     assert exports.compare(records, wanted) == (2, 0.5)
 
 
-def write_export(folder, form, **described):
+def write_export(folder, **described):
     folder.mkdir(parents=True, exist_ok=True)
     manifest = {"name": "tiny", "quantize": "int8", "task": "translate"}
-    manifest |= {"format": f"zoo-{form}", "format_version": 1, "graphs": {}}
+    manifest |= {"format": "zoo-onnx", "format_version": 1, "graphs": {}}
     manifest |= {"settings": {}, "files": {}, **described}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return str(folder)
@@ -50,9 +50,8 @@ def source(tmp_path):
     return ["--source", str(tmp_path / "source")]
 
 
-@pytest.mark.parametrize("form", ["onnx", "litert"])
-def test_a_row_for_each_beam(tmp_path, source, monkeypatch, capsys, form):
-    folder = write_export(tmp_path, form)
+def test_a_row_for_each_beam(tmp_path, source, monkeypatch, capsys):
+    folder = write_export(tmp_path)
     monkeypatch.setattr(zoo, "load", {"tiny": KERAS}.__getitem__, raising=False)
     monkeypatch.setattr(zoo.runtime, "load", lambda *_: EXPORTED, raising=False)
     for name in ("tune_process", "start_backend"):
@@ -60,8 +59,7 @@ def test_a_row_for_each_beam(tmp_path, source, monkeypatch, capsys, form):
     assert exports.main([folder, *source]) == 0
     rows = capsys.readouterr().out.splitlines()[-2:]
     assert rows == [
-        f"| {form} tiny int8 | 0.0 | {beam} | 2 of 3 | 5.0e-01 |  |  |"
-        for beam in (1, 5)
+        f"| tiny int8 | 0.0 | {beam} | 2 of 3 | 5.0e-01 |  |  |" for beam in (1, 5)
     ]
 
 
@@ -120,7 +118,7 @@ class FakeBench:
     def measure(self, name, command, environment, log):
         self.asked.append((name, command(), environment))
         single = "--batch=1" in command()
-        if name == "LiteRT, float32":
+        if name == "ONNX, float32":
             return None, "it failed"
         found = {"load": 0.5, "first": 2.5, "peak_memory": 512.0}
         found |= {"sentences": 2 if single else 1000, "versions": {"keras": "3"}}
@@ -131,8 +129,8 @@ def test_speeds_are_of_the_preset_its_exports_and_its_peer(
     tmp_path, source, monkeypatch, capsys
 ):
     folders = [
-        write_export(tmp_path / form, form, name="luong_local", **quantize)
-        for form, quantize in (("onnx", {}), ("litert", {"quantize": None}))
+        write_export(tmp_path / str(kind), name="luong_local", quantize=kind)
+        for kind in ("int8", None)
     ]
     model = SimpleNamespace(preprocessor=SimpleNamespace(tokenizer=Letters()))
     monkeypatch.setattr(zoo.runtime, "load", lambda *_: model, raising=False)

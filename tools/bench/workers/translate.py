@@ -9,7 +9,6 @@ object.
 """
 
 import argparse
-import sys
 import time
 
 from tools.bench.workers.decode_peer import add_arguments, print_report
@@ -23,9 +22,7 @@ def load(name, threads):
     if is_export(name):
         from zoo import runtime
 
-        model = runtime.load(name, threads)
-        package = "onnxruntime" if "onnxruntime" in sys.modules else "ai-edge-litert"
-        return model, [package]
+        return runtime.load(name, threads), ["onnxruntime"]
     import keras
 
     import zoo
