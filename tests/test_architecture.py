@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # before it alone, and from its own. (docs/architecture.md draws it.)
 ORDER = (
     ("strings", "files", "checks", "warn", "backend", "download", "images"),
+    ("registration",),
     ("layers",),
     ("lessons",),
     ("text",),

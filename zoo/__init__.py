@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 
+from zoo.registration import register_with_keras
+
 if TYPE_CHECKING:
     from zoo import (
         data,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from zoo.run.train import train
 
 __version__ = "0.1.0"
+register_with_keras()
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,

@@ -226,6 +226,48 @@ def test_one_batch(kind, tasks):
     close(task.predict(*inputs, verbose=0), logits)
 
 
+class Killed(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 1:
+            raise InterruptedError
+
+
+@pytest.mark.parametrize("kind", ["translator", *map(once, [*COLUMNS][1:])])
+def test_training_goes_on_from_a_saved_task(kind, tokenizer, tasks, tmp_path):
+    """As if it had never been saved: from a file, a checkpoint and a backup."""
+    columns = [column for _, column in COLUMNS[kind]]
+    weights = tasks[kind].get_weights()
+
+    def new():
+        task = make(kind, tokenizer)
+        task.set_weights(weights)
+        task.compile(keras.optimizers.SGD(0.5, momentum=0.9, name="steps"))
+        return task
+
+    def fit(task, epochs=1, callbacks=()):
+        options = {"shuffle": False, "verbose": 0, "callbacks": list(callbacks)}
+        return task.fit(*columns, epochs=epochs, **options).history
+
+    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
+    checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "1.keras")
+    task = new()
+    with pytest.raises(InterruptedError):
+        fit(task, 2, [backup, checkpoint, Killed()])
+    task.save(tmp_path / "2.keras")
+    wanted = fit(task)
+    for place in (1, 2):
+        again = keras.saving.load_model(tmp_path / f"{place}.keras")
+        assert int(to_numpy(again.optimizer.iterations.value)) == 1
+        assert fit(again) == wanted
+        assert again.optimizer.get_config() == task.optimizer.get_config()
+        for got, own in zip(again.variables, task.variables, strict=True):
+            np.testing.assert_array_equal(to_numpy(got.value), to_numpy(own.value))
+    again = new()
+    assert fit(again, 2, [backup]) == wanted
+    for got, own in zip(again.get_weights(), task.get_weights(), strict=True):
+        np.testing.assert_array_equal(got, own)
+
+
 @pytest.mark.once
 def test_steps_of_an_epoch(tasks):
     def endless():

@@ -221,6 +221,40 @@ class TaskMethods(Fitting):
                 kwargs[name] = []
         super().compile(optimizer, *args, **kwargs)
 
+    def get_compile_config(self) -> dict[str, Any]:
+        """Returns `compile`'s arguments, which a `.keras` file keeps.
+
+        With them go the states of the random generators, of dropout for instance, so
+        that a loaded task trains on exactly as the saved one would.
+        """
+        config = super().get_compile_config()
+        if config:
+            if hasattr(self, "sampler"):
+                config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
+            states = self._random_states()
+            config["random_states"] = [ops.convert_to_numpy(s).tolist() for s in states]
+            config["trained"] = bool(self.optimizer and self.optimizer.built)
+        return config
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles a loaded task as the saved one was, ready for its optimizer's state.
+
+        Args:
+            config: what `get_compile_config` returned.
+        """
+        config = keras.saving.deserialize_keras_object(config)
+        saved = config.pop("random_states", [])  # older files have none
+        for state, value in zip(self._random_states(), saved, strict=False):
+            state.assign(value)
+        trained = config.pop("trained", False)
+        self.compile(**config)
+        if trained:
+            self.optimizer.build(self.trainable_variables)
+
+    def _random_states(self):
+        weights = {id(weight) for weight in self.weights}
+        return [v for v in self.variables if id(v) not in weights]
+
     def export_savedmodel(self, path: str, warmup: bool = True, **limits: Any) -> Path:
         """Writes the next version of this model for TensorFlow Serving.
 

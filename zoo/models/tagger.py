@@ -180,6 +180,9 @@ class BiRNNWords(Backbone):
         return ops.where(forgotten, UNKNOWN_ID, word_ids)
 
 
+TaggerPreprocessor.backbone_cls = BiRNNWords  # by which KerasHub finds it
+
+
 @keras.saving.register_keras_serializable(package="zoo")
 class BiRNNTagger(Tagging, TextTask, keras_hub.models.Task):
     """Tags the words of sentences with a `BiRNNWords`.

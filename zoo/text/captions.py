@@ -9,12 +9,14 @@ from zoo.checks import integer, positive
 from zoo.strings import describe
 from zoo.text.preprocessor import check_tokenizer
 from zoo.text.rows import pad_rows
-from zoo.text.tokenizer import Tokenizer, read_texts
+from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone, read_texts
 from zoo.text.translation import CaptionText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
+class CaptionPreprocessor(
+    TokenizerByBackbone, CaptionText, keras_hub.models.Preprocessor
+):
     """Converts images and captions to what a captioner reads, and ids to captions.
 
     Called with `{"image": images, "caption": strings}`, it returns `(x, y,

@@ -10,12 +10,14 @@ from zoo.checks import integer
 from zoo.text import graph
 from zoo.text.prompts import PromptText
 from zoo.text.rows import END_ID, cut_rows, pad_rows, python_ids
-from zoo.text.tokenizer import read_texts
+from zoo.text.tokenizer import TokenizerByBackbone, read_texts
 from zoo.text.words import WordTokenizer, check_words
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class WordPreprocessor(PromptText, keras_hub.models.CausalLMPreprocessor):
+class WordPreprocessor(
+    TokenizerByBackbone, PromptText, keras_hub.models.CausalLMPreprocessor
+):
     """Converts strings to ids for a language model, and ids back to strings.
 
     Called with strings, it returns `(x, y, sample_weight)`, NumPy arrays for `fit`:

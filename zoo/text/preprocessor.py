@@ -11,12 +11,14 @@ from zoo.checks import integer
 from zoo.strings import describe
 from zoo.text import graph
 from zoo.text.rows import bucket, pad_rows, python_ids
-from zoo.text.tokenizer import Tokenizer, read_texts
+from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone, read_texts
 from zoo.text.translation import TranslationText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class TranslatorPreprocessor(TranslationText, keras_hub.models.Preprocessor):
+class TranslatorPreprocessor(
+    TokenizerByBackbone, TranslationText, keras_hub.models.Seq2SeqLMPreprocessor
+):
     """Converts strings to the ids that a translator reads, and ids back to strings.
 
     Called with `{"source": strings, "target": strings}`, it returns `(x, y,
@@ -44,7 +46,7 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Preprocessor):
         source_length: maximum pieces of a source, its end token included.
         target_length: maximum pieces of a target, its start or end token included.
         source_end: whether the source gets an end token.
-        **kwargs: arguments of `keras_hub.models.Preprocessor`.
+        **kwargs: arguments of `keras_hub.models.Seq2SeqLMPreprocessor`.
 
     Raises:
         TypeError: for another tokenizer.
@@ -63,6 +65,9 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Preprocessor):
     """
 
     tokenizer_cls = Tokenizer
+    # KerasHub's names and zoo's.
+    source_length = keras_hub.models.Seq2SeqLMPreprocessor.encoder_sequence_length
+    target_length = keras_hub.models.Seq2SeqLMPreprocessor.decoder_sequence_length
 
     def __init__(
         self,
@@ -72,13 +77,10 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Preprocessor):
         source_end: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
         check_tokenizer(tokenizer)
-        self.tokenizer = tokenizer
-        self.source_length = integer(
-            "source_length", source_length, 1 + bool(source_end)
-        )
-        self.target_length = integer("target_length", target_length, 2)
+        source_length = integer("source_length", source_length, 1 + bool(source_end))
+        target_length = integer("target_length", target_length, 2)
+        super().__init__(tokenizer, source_length, target_length, **kwargs)
         self.source_end = source_end
         self.built = True  # there are no weights
 
@@ -90,15 +92,6 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Preprocessor):
             "target_length": self.target_length,
             "source_end": self.source_end,
         }
-
-    @property
-    def sequence_length(self) -> int:
-        """KerasHub's name for `target_length`."""
-        return self.target_length
-
-    @sequence_length.setter
-    def sequence_length(self, value):
-        self.target_length = value
 
     # === Training ===
     def call(

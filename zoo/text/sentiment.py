@@ -9,13 +9,15 @@ import keras_hub
 from zoo.checks import integer
 from zoo.text import graph
 from zoo.text.rows import cut_rows, pad_rows
-from zoo.text.tokenizer import read_texts
+from zoo.text.tokenizer import TokenizerByBackbone, read_texts
 from zoo.text.vocabulary import WordText
 from zoo.text.words import WordTokenizer, check_words
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class SentimentPreprocessor(WordText, keras_hub.models.TextClassifierPreprocessor):
+class SentimentPreprocessor(
+    TokenizerByBackbone, WordText, keras_hub.models.TextClassifierPreprocessor
+):
     """Converts strings to word ids, padded with 0.
 
     Called with strings, and optionally labels, it returns `{"token_ids"}`, int32
