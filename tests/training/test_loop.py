@@ -10,10 +10,7 @@ from keras import ops
 
 from tests.run import tiny_run
 from zoo.run import parallel
-from zoo.training import PairBatches, WarmupLinearDecay, load_state, loop
-from zoo.training.gradients import gradient_norm
-from zoo.training.loop import _rate_after
-from zoo.training.updates import prepare_optimizer
+from zoo.training import PairBatches, WarmupLinearDecay, load_state
 
 
 @pytest.fixture
@@ -50,11 +47,7 @@ def test_a_bad_loss_ends_training_and_the_checkpoint_stays(make, monkeypatch):
     error = str(caught.value)
     assert error.startswith("The loss is nan in epoch 2, step 6. ")
     rate = WarmupLinearDecay(5e-3, 4, 9 * 3)(9 + 5)
-    assert f"learning rate was {float(rate):g}; " in error
-    assert re.search(
-        r"gradient norm is [\d.]+ at step 5, nan at step 6, with the w", error
-    )
-    assert "the weights of the last checkpoint (epoch 2, step 4). Training st" in error
+    assert f"gradient norm max nan, learning rate {float(rate):g}. Training" in error
     with open(run.run.path("log.csv")) as file:
         rows = list(csv.DictReader(file))
     assert [row["epoch"] for row in rows] == ["0"]
@@ -70,17 +63,6 @@ def test_a_bad_loss_ends_training_and_the_checkpoint_stays(make, monkeypatch):
 
 
 @pytest.mark.once
-def test_a_gradient_that_is_not_finite_is_named(make, monkeypatch):
-    """It spoils the loss of the batch that follows."""
-    run = make(checkpoint_steps=2, checkpoint_minutes=None)
-    spoil(monkeypatch, run, [(1, 5)])
-    norms = iter([np.inf, 1.0])
-    monkeypatch.setattr(loop, "gradient_norm", lambda *_: next(norms))
-    with pytest.raises(FloatingPointError, match="norm is inf at step 5, 1 at step 6"):
-        run.train()
-
-
-@pytest.mark.once
 def test_a_diverging_run_stops_with_the_reason_each_time(make):
     def optimizer(steps, epochs):
         return keras.optimizers.Adam(1e12, global_clipnorm=1.0)
@@ -91,7 +73,7 @@ def test_a_diverging_run_stops_with_the_reason_each_time(make):
             make(scale=scale).train()
         # The second batch's; the gradients by which it diverged are finite.
         assert re.match(r"The loss is \d.*e\+\d\d in epoch 1, step ", str(caught.value))
-        assert "learning rate was 1e+12; " in str(caught.value)
+        assert "learning rate 1e+12. " in str(caught.value)
         assert "A lower learning rate may help" in str(caught.value)
 
 
@@ -108,17 +90,6 @@ def test_weights_that_are_not_finite_are_not_saved(make, monkeypatch):
         run.run.loop.checkpoint.save(epoch=3)
     with open(path, "rb") as file:
         assert file.read() == content
-    run.batches.set_epoch(0)
-    assert not np.isfinite(gradient_norm(run.run.loop.model, run.batches[0]))
-
-
-@pytest.mark.parametrize("accumulation", [1, 2])
-def test_the_rate_of_a_later_step(accumulation):
-    schedule = keras.optimizers.schedules.PolynomialDecay(1.0, 8, 0.0)
-    optimizer = prepare_optimizer(keras.optimizers.SGD(schedule), accumulation)
-    optimizer.build([keras.Variable(np.zeros(2))])
-    assert _rate_after(optimizer, 4) == pytest.approx(1 - 4 / accumulation / 8)
-    assert float(optimizer.learning_rate) == 1.0
 
 
 @pytest.mark.once

@@ -18,7 +18,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "embeddings": ["Embeddings", "load_embeddings"],
         "epoch_guard": ["EpochGuard", "NotFiniteError"],
         "fused": ["fuse"],
-        "gradients": ["gradient_norm"],
         "loop": ["Loop"],
         "losses": ["Perplexity", "SmoothedCrossEntropy"],
         "optimizers": ["Optimizer"],

@@ -92,6 +92,7 @@ class EpochGuard(keras.callbacks.Callback):
         step = self.batches.start + batch + 1
         self.losses.append((step - 1, (logs or {})["loss"]))
         if batch + 1 == len(self.batches):  # the end of the epoch saves
+            self._check_losses()  # while the epoch's statistics are there
             self.generator = get_generator()
         elif self._due(step) or interrupts.received():
             self._save(step, metrics=get_metrics(self.model))

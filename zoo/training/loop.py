@@ -5,9 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from keras import ops
-
 from zoo.files import part_of
 from zoo.training import interrupts
 from zoo.training.callbacks import Checkpoint, EpochOrder, Progress, StepCallbacks
@@ -20,8 +17,7 @@ from zoo.training.checkpoint import (
 from zoo.training.dataset import as_dataset
 from zoo.training.distribute import Distribution
 from zoo.training.epoch_guard import EpochGuard, NotFiniteError
-from zoo.training.gradients import gradient_norm
-from zoo.training.updates import Statistics
+from zoo.training.updates import Statistics, read_statistics
 
 
 class Loop:
@@ -170,40 +166,10 @@ class Loop:
 
     def _explain(self, error):
         """Describes a loss that is not finite."""
-        if self.distribution.processes > 1:  # not all of them may have seen it
-            return (
-                f"{error}. Training stops in all processes, and the last checkpoint is "
-                "as it was. A lower learning rate may help"
-            )
-        state = load_state(self.checkpoint.path, self.model, self.checkpoint.identity)
-        ahead = error.step - (state["step"] if state["epoch"] == error.epoch else 0)
-        rate = _rate_after(self.model.optimizer, ahead)
-        # A gradient that is not finite spoils the loss of the next batch.
-        before = [error.step - 1] if error.step > self.batches.start else []
-        norms = ", ".join(
-            f"{self._gradient_norm(step):g} at step {step + 1}"
-            for step in (*before, error.step)
-        )
+        found = read_statistics(self.model.optimizer, reset=False)
+        numbers = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in found.items())
         return (
-            f"{error}. The learning rate was {rate:g}; the gradient norm is {norms}, "
-            "with the weights of the last checkpoint (epoch "
-            f"{state['epoch'] + 1}, step {state['step']}). Training stops, and that "
+            f"{error}. Of this epoch: {numbers}. Training stops, and the last "
             "checkpoint is as it was. A lower learning rate may help, or clipping at a "
             "smaller norm"
         )
-
-    def _gradient_norm(self, step):
-        return gradient_norm(self.model, self.batches[step - self.batches.start])
-
-
-def _rate_after(optimizer, steps):
-    """The learning rate that an optimizer will have after more steps."""
-    # Not its `iterations`, which is no variable where gradients accumulate.
-    counters = [v for v in optimizer.variables if v.name == "iteration"]
-    counts = [np.array(ops.convert_to_numpy(counter.value)) for counter in counters]
-    for counter, count in zip(counters, counts, strict=True):
-        counter.assign(count + steps)
-    rate = float(ops.convert_to_numpy(optimizer.learning_rate))
-    for counter, count in zip(counters, counts, strict=True):
-        counter.assign(count)
-    return rate

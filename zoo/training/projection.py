@@ -81,9 +81,12 @@ def _sliced(length, inputs, kernel, bias, smoothing):
     features = ops.pad(features, ((0, 0), (0, spare), (0, 0)))
     labels = ops.pad(labels, ((0, 0), (0, spare)))
     weights = ops.pad(weights, ((0, 0), (0, spare)))
-    add = ops.add
-    if keras.backend.backend() == "torch":
-        add = _add_in_place
+
+    def add(total, part):
+        part = ops.cast(part, total.dtype)
+        if keras.backend.backend() == "torch":  # no third tensor of the kernel's size
+            return total.add_(part)
+        return ops.add(total, part)
 
     def step(index, sums):
         d_features, *gradients = sums
@@ -96,10 +99,7 @@ def _sliced(length, inputs, kernel, bias, smoothing):
             bias,
             smoothing,
         )
-        added = [
-            add(a, ops.cast(b, a.dtype))
-            for a, b in zip(gradients, (total, *parts), strict=True)
-        ]
+        added = map(add, gradients, (total, *parts))
         return ops.slice_update(d_features, (0, start, 0), d_part), *added
 
     zeros = [ops.zeros(x.shape, dtype="float32") for x in (kernel, *bias)]
@@ -109,11 +109,6 @@ def _sliced(length, inputs, kernel, bias, smoothing):
         ops.cast(d, x.dtype) for d, x in zip(gradients, (kernel, *bias), strict=True)
     ]
     return total, d_features[:, :time], *gradients
-
-
-def _add_in_place(total, part):
-    """Under torch, without a third tensor of the kernel's size."""
-    return total.add_(part)
 
 
 def _part(features, labels, weights, kernel, bias, smoothing):
