@@ -1,16 +1,16 @@
 """A translator's run on two invented corpora, of a few seconds."""
 
 import csv
+import dataclasses
 import os
 
-import keras
 import numpy as np
 
 from tests.presets_for_tests import FACTS
+from tests.run import tiny_run
 from zoo.data import Pairs, reversal_pairs
 from zoo.models import LuongTranslator
-from zoo.run import Arguments, Run, Scale, Translation, translation_recipe
-from zoo.training import WarmupLinearDecay
+from zoo.run import Arguments, Run, Translation, translation_recipe
 
 CARD = {
     name: FACTS[name]
@@ -29,27 +29,12 @@ CARD = {
 EPOCHS = 3
 
 
-def optimizer(steps, epochs):
-    rate = WarmupLinearDecay(5e-3, 4, steps * epochs)
-    return keras.optimizers.Adam(rate, global_clipnorm=1.0)
-
-
-SCALE = Scale(
-    model={
-        "num_layers": 1,
-        "hidden_dim": 12,
-        "embedding_dim": 8,
-        "window": 2,
-        "dropout": 0.2,
-    },
+SCALE = dataclasses.replace(
+    tiny_run.SCALE,
     corpora=(("multi30k", 2), ("tatoeba", 1)),
-    optimizer=optimizer,
-    loss={"smoothing": 0.1},
+    pairs=0,
     epochs=EPOCHS,
-    vocabulary_size=30,
     batch={"batch_size": 16},
-    max_length=12,
-    buckets=1,  # a shape more takes seconds
 )
 RECIPE = translation_recipe(
     "test_recipe", lambda: LuongTranslator, {"tiny": SCALE}, CARD

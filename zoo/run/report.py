@@ -4,12 +4,13 @@ It needs nothing but the files in the run's folder, so that an interrupted run h
 report, too: `zoo report runs/NAME-SCALE`.
 """
 
-import html
 import json
 import re
 from pathlib import Path
 
+import jinja2
 import numpy as np
+from markupsafe import Markup
 
 from zoo.files import write_bytes
 from zoo.plots.alignment import plot_alignment
@@ -25,15 +26,57 @@ from zoo.strings import counted, duration
 from zoo.training.checkpoint import read_state
 from zoo.training.samples import read_samples, translation_of
 
-_STYLE = """
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{{ title }}</title>
+<style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em;
        padding: 0 1em; color: #222; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
 table { border-collapse: collapse; } svg { max-width: 100%; height: auto; }
 td, th { border-bottom: 1px solid #ddd; padding: .2em .7em; text-align: left;
          vertical-align: top; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; } code { font-size: .9em; } tr.best td { font-weight: bold; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; } code { font-size: .9em; } .best td { font-weight: bold; }
+</style>
+</head>
+<body>
+{% macro table(heads, rows, numbers=(), best=None) %}
+<div class="wide"><table>
+{% for row in [heads] + rows %}{% set tag = "th" if loop.first else "td" %}
+<tr{% if best is not none and loop.index0 == best + 1 %} class="best"{% endif %}>
+{%- for cell in row -%}
+<{{ tag }}{% if loop.index0 in numbers %} class="number"{% endif %}>
+{{- cell }}</{{ tag }}>
+{%- endfor %}</tr>
+{% endfor %}</table></div>
+{% endmacro %}
+<h1>{{ title }}</h1>
+<p>{{ summary }}</p>
+{% if not scores %}<p>There are no test scores: the run has not finished.</p>
+{% elif translated %}<h2>Test scores</h2>
+<p>Beam search, 5 hypotheses.</p>
+{{ table(("test set", "score", "metric", "sacreBLEU signature"), scores, [1]) }}
+{% else %}<h2>Scores</h2>
+{{ table(("group", "score", "name"), scores, [1]) }}
+{% endif %}<h2>Curves</h2>
+{% if loss %}<p>Training loss: {{ loss }}.</p>{% endif %}
+{% if curves %}{{ curves }}{% else %}<p>Pictures need matplotlib:
+<code>pip install 'attention-zoo[plot]'</code>, then <code>zoo report FOLDER</code>.</p>
+{% endif %}<h2>Epochs</h2>
+{{ table(heads, epochs, range(heads | length), best) }}
+{% if translations %}<h2>Translations</h2>
+<p>Greedy search, after some of the epochs.</p>
+{% for name, rows, epoch, picture in translations %}{{ table((name, ""), rows) }}
+{% if picture %}<p>Attention after epoch {{ epoch }}: the source is across, the
+translation down; darker is more.</p>
+{{ picture }}{% endif %}{% endfor %}{% endif %}
+{% if settings %}<h2>Configuration</h2>
+{{ table(("setting", "value"), settings) }}{% endif %}
+</body>
+</html>
 """
 
 
@@ -65,66 +108,43 @@ def write_report(folder: str | Path) -> Path:
     loss = loss or describe_loss(state)
     name = state.get("recipe", folder.absolute().name)
     title = f"{name}, {state['scale']}" if "scale" in state else name
-    body = [
-        _element("h1", title),
-        _element("p", _summary(log, state)),
-        *_scores(results),
-        _element("h2", "Curves"),
-        *_curves(log, loss),
-        _element("h2", "Epochs"),
-        _epochs(log),
-        *_translations(samples),
-        *_configuration(state),
-    ]
-    head = [
-        Markup('<meta charset="utf-8">'),
-        _element("title", title),
-        _element("style", Markup(_STYLE)),
-    ]
-    page = _element("html", _element("head", *head), _element("body", *body), lang="en")
+    names = without_single_sets([name for name in log if name != "epoch"])
+    scores = list(_score_rows(results))
+    page = jinja2.Environment(autoescape=True, finalize=_on_a_page).from_string(_PAGE)
+    text = page.render(
+        title=title,
+        summary=_summary(log, state),
+        scores=scores,
+        translated=any(len(row) > 3 for row in scores),
+        loss=loss,
+        curves=_picture(lambda: draw_curves({"": log}, loss), "curves"),
+        heads=("epoch", *(name.replace("_", " ") for name in names)),
+        epochs=[
+            (f"{epoch:.0f}", *(f"{log[name][row]:.5g}" for name in names))
+            for row, epoch in enumerate(log["epoch"])
+        ],
+        best=_best(log),
+        translations=[
+            _translation(place, *sample) for place, sample in enumerate(samples.items())
+        ],
+        settings=_configuration(state),
+    )
     path = folder / "report.html"
-    write_bytes(path, f"<!DOCTYPE html>\n{page}\n".encode())
+    write_bytes(path, text.encode())
     return path
 
 
-# === HTML ===
+def _on_a_page(value):
+    """A value of the template as text that HTML can contain, once it is escaped."""
+    return value if isinstance(value, Markup) else printable(str(value))
 
 
-class Markup(str):
-    """HTML whose text is already escaped."""
-
-
-def _element(tag, *contents, **attributes):
-    """An element as `Markup`; other contents and attributes are escaped."""
-    marks = "".join(f' {name}="{_escaped(v)}"' for name, v in attributes.items())
-    inside = "".join(map(_escaped, contents))
-    end = "" if tag == "code" else "\n"  # code is inside a line
-    return Markup(f"<{tag}{marks}>{inside}</{tag}>{end}")
-
-
-def _escaped(content):
-    if isinstance(content, Markup):
-        return content
-    return html.escape(printable(str(content)))
-
-
-def _table(heads, rows, numbers=(), best=None):
-    def line(cells, tag, **attributes):
-        kinds = [{"class": "number"} if i in numbers else {} for i in range(len(cells))]
-        cells = zip(cells, kinds, strict=True)
-        return _element("tr", *(_element(tag, c, **k) for c, k in cells), **attributes)
-
-    lines = [
-        line(row, "td", **({"class": "best"} if number == best else {}))
-        for number, row in enumerate(rows)
-    ]
-    table = _element("table", line(heads, "th"), *lines)
-    return _element("div", table, **{"class": "wide"})
-
-
-def _picture(figure, name):
-    """A figure as SVG whose ids begin with `name`, since a page may have several."""
-    svg = render(figure, "svg", 72).decode()
+def _picture(draw, name):
+    """A figure as SVG whose ids begin with `name`; None without matplotlib."""
+    try:
+        svg = render(draw(), "svg", 72).decode()
+    except ImportError:
+        return None
     # Comments repeat the texts unescaped.
     svg = re.sub("<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     return Markup(re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{name}-", svg))
@@ -165,29 +185,12 @@ def _best(log):
     return int(np.nanargmax(log["val_bleu"]))
 
 
-def _scores(results):
-    if not results:
-        text = "There are no test scores: the run has not finished."
-        return [_element("p", text)]
-    rows = list(_score_rows(results))
-    translated = any(len(row) > 3 for row in rows)
-    if not translated:
-        table = _table(("group", "score", "name"), rows, {1})
-        return [_element("h2", "Scores"), table]
-    heads = ("test set", "score", "metric", "sacreBLEU signature")
-    return [
-        _element("h2", "Test scores"),
-        _element("p", "Beam search, 5 hypotheses."),
-        _table(heads, rows, {1}),
-    ]
-
-
 def _score_rows(results, place=""):
     """Yields place, score, metric and signature of results, however deep they are."""
     if "bleu" in results:  # a translator's
         for key, label in (("bleu", "BLEU"), ("chrf", "chrF")):
             score = results[key]
-            signature = _element("code", score["signature"])
+            signature = Markup("<code>{}</code>").format(printable(score["signature"]))
             yield place, f"{score['score']:.2f}", label, signature
         if "before" in results:  # of the preset that was fine-tuned
             yield from _score_rows(results["before"], f"{place} before")
@@ -201,61 +204,20 @@ def _score_rows(results, place=""):
             yield place, f"{value:.5g}", name
 
 
-def _curves(log, loss):
-    parts = [_element("p", f"Training loss: {loss}.")] if loss else []
-    try:
-        return [*parts, _picture(draw_curves({"": log}, loss), "curves")]
-    except ImportError:
-        install = _element("code", Markup("pip install 'attention-zoo[plot]'"))
-        again = _element("code", "zoo report FOLDER")
-        text = ["Pictures need matplotlib: ", install, ", then ", again, "."]
-        return [*parts, _element("p", *text)]
-
-
-def _epochs(log):
-    names = without_single_sets([name for name in log if name != "epoch"])
-    rows = [
-        (f"{epoch:.0f}", *(f"{log[name][row]:.5g}" for name in names))
-        for row, epoch in enumerate(log["epoch"])
+def _translation(place, key, by_epoch):
+    """Name, rows, last epoch and picture of a sample."""
+    (name, source, reference), epochs = key, sorted(by_epoch)
+    # Powers of two, since early epochs change most, and the last epoch.
+    few = [e for e in epochs if e & (e - 1) == 0][:6] + epochs[-1:]
+    rows = [("source", source)]
+    rows += [
+        (f"epoch {epoch}", by_epoch[epoch]["translation"] or "(nothing)")
+        for epoch in dict.fromkeys(few)
     ]
-    heads = ("epoch", *(name.replace("_", " ") for name in names))
-    return _table(heads, rows, set(range(len(heads))), _best(log))
-
-
-def _translations(samples):
-    if not samples:
-        return []
-    text = "Greedy search, after some of the epochs."
-    parts = [_element("h2", "Translations"), _element("p", text)]
-    for place, ((name, source, reference), by_epoch) in enumerate(samples.items()):
-        epochs = sorted(by_epoch)
-        # Powers of two, since early epochs change most, and the last epoch.
-        few = [e for e in epochs if e & (e - 1) == 0][:6] + epochs[-1:]
-        rows = [("source", source)]
-        rows += [
-            (f"epoch {epoch}", by_epoch[epoch]["translation"] or "(nothing)")
-            for epoch in dict.fromkeys(few)
-        ]
-        rows.append(("reference", reference))
-        parts.append(_table((name, ""), rows))
-        parts += _alignment(by_epoch[epochs[-1]], f"sample{place}")
-    return parts
-
-
-def _alignment(sample, name):
-    """The heatmap of a sample, if it has an alignment and matplotlib is installed."""
-    record = translation_of(sample)
-    if record is None:
-        return []
-    try:
-        picture = _picture(plot_alignment(record), name)
-    except ImportError:
-        return []
-    text = (
-        f"Attention after epoch {sample['epoch']}: the source is across, the "
-        "translation down; darker is more."
-    )
-    return [_element("p", text), picture]
+    rows.append(("reference", reference))
+    record = translation_of(by_epoch[epochs[-1]])
+    picture = record and _picture(lambda: plot_alignment(record), f"sample{place}")
+    return name, rows, epochs[-1], picture
 
 
 def _configuration(state):
@@ -270,8 +232,7 @@ def _configuration(state):
         planned = counted(epochs, "epoch")
         plan = f"{planned} planned, {backend} backend, commit {commit}"
         rows.append((f"from epoch {first + 1}", plan))
-    rows = [row for row in rows if row[1]]
-    return [_element("h2", "Configuration"), _table(("setting", "value"), rows)]
+    return [row for row in rows if row[1]]
 
 
 def _short(value):
