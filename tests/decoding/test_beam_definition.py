@@ -84,47 +84,6 @@ def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, penalties):
             check_row(ids[row], scores[row], expected[:n_best])
 
 
-def beginnings(hypothesis, begun, completions):
-    """Where what a prefix gives ends: after it, or before a completion of it."""
-    if hypothesis[: len(begun)] == begun:
-        yield len(begun)
-    for bit in range(len(begun)):
-        kept = len(begun) - 1 - bit
-        same = hypothesis[:kept] == begun[:kept]
-        if same and completions[hypothesis[kept]] >> bit & 1:
-            yield kept
-
-
-@pytest.mark.parametrize("banned", [(), (1, 4)])
-def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
-    table.fill(1)
-    prefix = np.zeros((SENTENCES, LIMIT), "int32")
-    prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
-    completions = np.zeros((SENTENCES, VOCABULARY), "int32")
-    completions[0, [1, 2]], completions[1, [0, 4]] = [0b10, 0b01], 0b01
-    search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL, min_length=2, banned_ids=banned)
-    ids, scores = compile_search(table, search, LIMIT, prefixed=True)(
-        SOURCES, LIMITS, prefix, completions
-    )
-    counts = []
-    for row in range(SENTENCES):
-        follow, begun = table.follower(row), prefix[row][prefix[row] > 0].tolist()
-        penalties = 1.0, 0.2, "gnmt", 2
-        expected = [
-            (score, hypothesis)
-            for score, hypothesis in exhaustive(
-                follow, VOCABULARY, LIMITS[row], SOURCES[row], *penalties
-            )
-            if any(
-                not set(hypothesis[kept:]) & set(banned)
-                for kept in beginnings(hypothesis, begun, completions[row])
-            )
-        ]
-        counts.append(check_row(ids[row], scores[row], expected))
-        assert (scores[row, counts[-1] :] == NO_HYPOTHESIS).all()
-    assert len(set(counts)) >= 3 and min(counts) > 0
-
-
 @pytest.mark.parametrize(
     ("penalties", "n_best", "steps"),
     [
@@ -222,28 +181,6 @@ def test_beam_1_is_greedy_search_under_every_penalty(table, alpha, beta):
             coverage = coverage + weights
         score = final_score(log_prob, len(words), coverage, SOURCES[row], alpha, beta)
         check_row(ids[row], scores[row], [(score, words)])
-
-
-def test_beam_1_with_a_prefix_and_banned_words(table):
-    table.fill(7)
-    prefix = np.zeros((SENTENCES, LIMIT), "int32")
-    prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
-    banned = 1, 4
-    search = BeamSearch(1, 1.0, min_length=2, banned_ids=banned)
-    run = compile_search(table, search, LIMIT, prefixed=True)
-    ids, scores = run(SOURCES, LIMITS, prefix, np.zeros((SENTENCES, 1)))
-    for row in range(SENTENCES):
-        follow = table.follower(row)
-        words, log_prob = [], 0.0
-        while not words or words[-1] != END:
-            place, (log_probs, _) = len(words), follow(tuple(words))
-            free = np.where(np.isin(np.arange(VOCABULARY), banned), -np.inf, log_probs)
-            free[END] += -np.inf if place == 0 else 0.0
-            last = place + 1 == LIMITS[row]
-            given = END if last else prefix[row, place]
-            words.append(int(given or np.argmax(free)))
-            log_prob += log_probs[words[-1]]
-        check_row(ids[row], scores[row], [(log_prob / ((5 + len(words)) / 6), words)])
 
 
 @pytest.mark.skipif(

@@ -124,6 +124,34 @@ def test_banned_pieces_are_not_written(terse, texts):
     assert not set(record.tokens[len(pieces) :]) & set(pieces)
 
 
+# === Terms ===
+
+
+@pytest.mark.once
+def test_a_translation_holds_the_terms_of_its_source(terse, texts):
+    terms = {"dog": "katze", "cat": "die", "do": "rennt", "nobody": "ein"}
+    plain = terse.translate(texts, **DETAILS)
+    found = terse.translate(texts, terms=terms, **{**DETAILS, "max_length": 12})
+    changed = 0
+    for text, old, new in zip(texts, plain, found, strict=True):
+        words = [terms[word] for word in text.split() if word in ("dog", "cat")]
+        assert all(word in new.text for word in words)
+        changed += new.text != old.text
+    assert changed
+    score = terse.score(texts, found)
+    np.testing.assert_allclose([record.score for record in found], score, rtol=1e-4)
+    # One dict for each text; without terms nothing changes.
+    each = [terms if "dog" in text else {} for text in texts]
+    options = {**DETAILS, "max_length": 12}
+    other = terse.translate(texts, terms=each, **options)
+    plain = terse.translate(texts, **options)
+    for text, with_terms, without, mixed in zip(
+        texts, found, plain, other, strict=True
+    ):
+        wanted = with_terms if "dog" in text else without
+        assert mixed.text == wanted.text
+
+
 # === Words of their own ===
 
 
@@ -260,6 +288,21 @@ def test_banned_lists_share_a_program(terse):
         ({"banned": ""}, ValueError, r"banned\[0\]=''"),
         ({"banned": [None]}, TypeError, r"banned\[0\] must be a str"),
         ({"banned": "</s>"}, ValueError, r"banned_ids=\[3\]"),
+        ({"terms": [{}]}, ValueError, "Received: 1 dicts and 2 texts"),
+        ({"terms": ["dog", "cat"]}, TypeError, "a list of such dicts. Received"),
+        ({"terms": {"dog": 3}}, TypeError, r"terms\[0\] must be a str"),
+        ({"terms": {"cow": " "}}, ValueError, "must have pieces.*Received: ' '"),
+        ({"terms": {"dog": "Uhu"}}, ValueError, "known to the vocabulary.*'Uhu'"),
+        (
+            {"terms": {"dog": "hund"}, "banned": "hund"},
+            ValueError,
+            "not banned. Received: 'hund'",
+        ),
+        (
+            {"terms": {"dog": "hund"}, "max_length": 1},
+            ValueError,
+            r"1 pieces for texts\[0\], max_length=1",
+        ),
     ],
 )
 def test_bad_values(reader, monkeypatch, arguments, error, message):

@@ -119,9 +119,10 @@ def test_ties_prefixes_and_banned_words_are_those_of_beam_search(beams):
     for options, given in (({}, []), ({"banned_ids": [1]}, [prefix, completions])):
         arguments = beams, 0.0, 0.0, beams
         search = BeamSearch(*arguments, **options)
-        run = compile_search(table, search, LIMIT, bool(given))
+        names = ("prefix", "completions")[: len(given)]
+        run = compile_search(table, search, LIMIT, names)
         wanted_ids, wanted = run(SOURCES, LIMITS, *given)
-        run = ArraySearch(*arguments, **options).program(ours, LIMIT, bool(given))
+        run = ArraySearch(*arguments, **options).program(ours, LIMIT, names)
         ids, scores = run(SOURCES, LIMITS, *given)
         np.testing.assert_array_equal(ids, wanted_ids)
         np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5)

@@ -22,7 +22,7 @@ HELP = "translate text with a preset, or with several as an ensemble"
 EXAMPLE = 'zoo translate luong_local "A dog runs through the snow."'
 
 _DEFAULT = "luong_local"  # preset of the interactive prompt
-_OPTIONS = ("prefix", "banned", "replace_unknown")
+_OPTIONS = ("prefix", "banned", "terms", "replace_unknown")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -56,6 +56,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="piece or word of the vocabulary to avoid; may be repeated",
     )
     command.add_argument(
+        "--term",
+        metavar="WORD=TRANSLATION",
+        dest="terms",
+        type=_term,
+        action="append",
+        help="what must translate a word of the text; may be repeated",
+    )
+    command.add_argument(
         "--replace-unknown",
         action="store_true",
         default=None,
@@ -79,9 +87,11 @@ def run(arguments: argparse.Namespace) -> None:
     check_search(arguments, arguments.n_best)
     names = use_engine(names, arguments, "translate")
     task = load_translator(names, arguments.backend)
-    if arguments.prefix or arguments.banned:  # checked against the vocabulary
+    if (
+        arguments.prefix or arguments.banned or arguments.terms
+    ):  # checked against the vocabulary
         with bad_input():
-            task.translate([""], **search_options(arguments, *_OPTIONS))
+            task.translate([""], **_search_options(arguments))
     first = 0
 
     def work(chunk):
@@ -97,6 +107,23 @@ def run(arguments: argparse.Namespace) -> None:
 
         progress(SHADES_KEY)
     run_texts(arguments, texts, work)
+
+
+def _term(text):
+    """Splits "WORD=TRANSLATION", of which neither may be blank."""
+    word, _, translation = text.partition("=")
+    if not word.strip() or not translation.strip():
+        raise argparse.ArgumentTypeError(
+            f'must be a word, "=" and its translation. Received: {text!r}'
+        )
+    return word, translation
+
+
+def _search_options(arguments):
+    options = search_options(arguments, *_OPTIONS)
+    if "terms" in options:
+        options["terms"] = dict(options["terms"])
+    return options
 
 
 def translate_chunk(
@@ -118,7 +145,7 @@ def translate_chunk(
             lines,
             n_best=arguments.n_best,
             return_details=arguments.alignments or arguments.n_best > 1,
-            **search_options(arguments, *_OPTIONS),
+            **_search_options(arguments),
         ),
     )
 

@@ -91,9 +91,9 @@ class BeamSearch(Search):
         given = {name: bool(getattr(self, name)) for name in names}
         return tuple({**self.get_config(), **given}.values())
 
-    def program(self, model: Any, steps: int, prefixed: bool = False) -> Any:
+    def program(self, model: Any, steps: int, names: Sequence[str] = ()) -> Any:
         """See `Search.program`; searches of equal arguments share one program."""
-        return compile_search(model, self, steps, prefixed)
+        return compile_search(model, self, steps, names)
 
     def run(
         self, model: Any, initial: BeamState, sentences: Sentences, steps: int

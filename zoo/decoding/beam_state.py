@@ -9,9 +9,16 @@ missing hypothesis has the score `LOW`.
 from typing import Any, NamedTuple
 
 from zoo.backend import Tensor
+from zoo.decoding.lexical_constraints import (
+    LOW,
+    advance,
+    all_met,
+    share_out,
+    with_terms,
+    within_prefix,
+)
 from zoo.text.rows import PAD_ID
 
-LOW = -1e9
 _UNCOVERED = 1e-10  # minimum attention of a source token
 
 
@@ -32,6 +39,7 @@ class BeamState(NamedTuple):
             finished, int (B, K, T).
         done: their scores s(Y, X), `LOW` if missing, (B, K).
         coverage: Σ_j a_ij of the live hypotheses, (B, K, S); () without the penalty.
+        met: which tokens of terms these have met, bool (B, K, C); () without terms.
     """
 
     step: Any
@@ -43,6 +51,7 @@ class BeamState(NamedTuple):
     done_ids: Any
     done: Any
     coverage: Any
+    met: Any = ()
 
 
 class Sentences(NamedTuple):
@@ -55,6 +64,10 @@ class Sentences(NamedTuple):
         completions: for each word, bit i is set if it may follow the prefix without its
             last i + 1 tokens, in their place, int (B, V or 1); None without a prefix.
         banned: ids that are never taken, -1 for none, int (n,); or None.
+        terms: tokens of the terms that a translation must hold, one term after the
+            other, 0 where there are no more, int (B, C); or None.
+        firsts: for each, the place of its term's first token, int (B, C); or None.
+        width: places of the beam, an int; with terms int (B, 1).
         real: 1 where the source is not padding, (B, 1, S); None without the penalty.
         length_penalty: number, ().
         coverage_penalty: number, ().
@@ -70,6 +83,9 @@ class Sentences(NamedTuple):
     prefix: Any
     completions: Any
     banned: Any
+    terms: Any
+    firsts: Any
+    width: Any
     real: Any
     length_penalty: Any
     coverage_penalty: Any
@@ -101,10 +117,10 @@ def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> Beam
     logits, state, weights = search.map_structure(
         lambda x: None if x is None else ops.stop_gradient(x), outputs
     )
-    scores, words, parents = extend(search, logits, beam, sentences)
+    scores, words, parents, met = extend(search, logits, beam, sentences)
     # Finished hypotheses keep their places, which the beam loses.
     finished = _count(ops, beam.done > LOW / 2)
-    free = sentences.rank < search.beam_size - finished
+    free = sentences.rank < sentences.width - finished
     valid = ops.logical_and(free, scores > LOW / 2)
     words = ops.where(valid, words, PAD_ID)
     ends = ops.logical_and(valid, words == search.end_id)
@@ -131,19 +147,21 @@ def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> Beam
         done_ids,
         done,
         coverage,
+        met,
     )
 
 
 def extend(
     search: Any, logits: Tensor, beam: BeamState, sentences: Sentences
-) -> tuple[Tensor, Tensor, Any]:
+) -> tuple[Tensor, Tensor, Any, Any]:
     """Extends each hypothesis by each word, and keeps the K best of a sentence.
 
         log P(y_1 … y_t | X) = log P(y_1 … y_t-1 | X) + log p(y_t | y_1 … y_t-1, X)
 
     Returns:
-        `(scores, words, parents)`, each (B, K), best first: log-probabilities, the new
-        words, and the hypotheses that they extend (() with a beam of 1).
+        `(scores, words, parents, met)`: log-probabilities, the new words and the
+        hypotheses that they extend (() with a beam of 1), each (B, K), best first; and
+        the new `met`.
     """
     ops, beams = search.ops, search.beam_size
     batch = ops.shape(beam.live)[0]
@@ -155,14 +173,20 @@ def extend(
     if beams == 1:  # nothing to choose from
         # In the batch's shape, which a user's model may not keep.
         scores = ops.reshape(best - total, (batch, 1)) + beam.live
-        return scores, ops.reshape(words, (batch, 1)), ()
+        return scores, ops.reshape(words, (batch, 1)), (), ()
     log_probs = ops.reshape(best - total, (batch, beams, width))
     log_probs = log_probs + beam.live[..., None]
     flat = ops.reshape(log_probs, (batch, beams * width))
-    scores, picks = search.top_k(flat, beams, LOW / 2)  # (B, K)
-    picks = ops.cast(picks, "int32")
     words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
-    return scores, ops.take_along_axis(words, picks, axis=1), picks // width
+    met = ()
+    if sentences.terms is None:
+        scores, picks = search.top_k(flat, beams, LOW / 2)  # (B, K)
+        picks = ops.cast(picks, "int32")
+    else:
+        met = advance(search, beam.met, words, sentences)
+        scores, picks = share_out(search, flat, met)
+        met = ops.take_along_axis(met, picks[..., None], axis=1)
+    return scores, ops.take_along_axis(words, picks, axis=1), picks // width, met
 
 
 def candidates(
@@ -183,6 +207,9 @@ def candidates(
         here = ops.cast(beam.step + 1, "float32")
         early = ops.logical_and(words == search.end_id, here < sentences.min_length)
         free = ops.where(early, LOW, free)
+    if sentences.terms is not None:
+        unmet = ops.logical_not(all_met(search, beam.met, sentences))  # (B * K, 1)
+        free = ops.where(ops.logical_and(unmet, words == search.end_id), LOW, free)
     if sentences.prefix is not None:
         free = within_prefix(search, logits, free, words, beam, sentences)
     width = min(search.beam_size, vocabulary)
@@ -193,46 +220,14 @@ def candidates(
         full = ops.repeat(full, search.beam_size, axis=0)  # (B * K, 1)
     first = ops.arange(width, dtype="int32")[None] == 0
     end = logits[:, search.end_id : search.end_id + 1]
+    if sentences.terms is not None:
+        end = ops.where(unmet, LOW, end)
     best = ops.where(full, ops.where(first, end, LOW), best)
     words = ops.where(full, search.end_id, ops.cast(words, "int32"))
+    if sentences.terms is not None:
+        free = ops.where(full, LOW, free)
+        best, words = with_terms(search, free, best, words, beam.met, sentences)
     return best, words
-
-
-def within_prefix(
-    search: Any,
-    logits: Tensor,
-    free: Tensor,
-    words: Tensor,
-    beam: BeamState,
-    sentences: Sentences,
-) -> Tensor:
-    """Returns `free` (B * K, V) with `LOW` for words that the prefix rules out.
-
-    A hypothesis has the prefix's tokens one after another, or in the place of its last
-    ones a completion ("▁Zwei" in the place of "▁Z", "w"). What follows is free.
-
-    Args:
-        search: the `BeamSearch`.
-        logits: the model's, `(B * K, V)`.
-        free: those with `LOW` for words that are banned, except in the prefix.
-        words: the ids 0 to V - 1, int (1, V).
-        beam: the state.
-        sentences: the constants, with a prefix.
-    """
-    ops, prefix, places = search.ops, sentences.prefix[:, None], sentences.places
-    written = places < beam.step  # (1, 1, T)
-    same = ops.logical_or(beam.ids == prefix, ops.logical_not(written))  # (B, K, T)
-    given = ops.take(prefix, ops.reshape(beam.step, (1,)), axis=2)  # (B, 1, 1)
-    inside = ops.logical_and(ops.all(same, axis=2), given[..., 0] != PAD_ID)  # (B, K)
-    left = ops.logical_and(prefix != PAD_ID, ops.logical_not(written))
-    left = ops.sum(ops.cast(left, "int32"), axis=2) - 1  # after this one (B, 1)
-    # A word of more tokens than an int has bits is completed at its end alone.
-    bits = ops.right_shift(sentences.completions, ops.clip(left, 0, 30))
-    completes = ops.logical_and(bits % 2 == 1, left < 30)[:, None]  # (B, 1, V)
-    shape = (*ops.shape(beam.live), logits.shape[-1])
-    logits, free = ops.reshape(logits, shape), ops.reshape(free, shape)
-    allowed = ops.where(words == given, logits, ops.where(completes, free, LOW))
-    return ops.reshape(ops.where(inside[..., None], allowed, free), (-1, shape[-1]))
 
 
 def score(
@@ -353,13 +348,13 @@ def keep(
         done_ids=of_sentences(beam.done_ids),
         done=of_sentences(beam.done),
         coverage=of_sentences(beam.coverage) if search.coverage_penalty else (),
+        met=() if sentences.terms is None else of_sentences(beam.met),
     )
     mildest = sentences.mildest
-    if sentences.prefix is not None:
-        sentences = sentences._replace(
-            prefix=of_sentences(sentences.prefix),
-            completions=of_sentences(sentences.completions),
-        )
+    names = [] if sentences.prefix is None else ["prefix", "completions"]
+    names += [] if sentences.terms is None else ["terms", "firsts", "width"]
+    given = {name: of_sentences(getattr(sentences, name)) for name in names}
+    sentences = sentences._replace(**given)
     return beam, sentences._replace(
         memory=search.map_structure(of_sentences, sentences.memory),
         limits=of_sentences(sentences.limits),

@@ -4,7 +4,7 @@ import collections
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import keras
@@ -60,21 +60,19 @@ def kept(model: Any, key: Hashable, make: Callable[[list[Any]], Any]) -> Any:
 
 
 def compile_search(
-    model: Any, search: Any, steps: int, prefixed: bool = False
+    model: Any, search: Any, steps: int, names: Sequence[str] = ()
 ) -> Callable[..., list[np.ndarray]]:
-    """Returns the search as a function of arrays, `steps` wide.
+    """Returns the search as a function of arrays, `steps` wide; see `Search.program`.
 
-    Its arguments are `(source_ids, limits)`, or with `prefixed` `(source_ids, limits,
-    prefix, completions)`. Searches of equal arguments share one program.
+    Searches of equal arguments share one program.
     """
-    names = ["prefix", "completions"] * prefixed
-    names += ["settings"] + ["banned"] * bool(search.banned_ids)
+    names = (*names, "settings", *["banned"] * bool(search.banned_ids))
 
     def run(source_ids, limits, *options):
         options = dict(zip(names, options, strict=True))
         return search(model, source_ids, limits, steps, **options)
 
-    program = compiled(model, (search.key(), steps, prefixed), run)
+    program = compiled(model, (search.key(), steps, names), run)
     settings = [search.settings()] + ([search.banned()] if search.banned_ids else [])
     return lambda *arrays: program(*arrays, *settings)
 

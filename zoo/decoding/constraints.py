@@ -4,13 +4,13 @@ import bisect
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from zoo.decoding.batches import LONGEST
-from zoo.strings import check_texts
+from zoo.strings import check_texts, describe
 from zoo.text.pieces import words_of
 from zoo.text.rows import UNKNOWN_ID
 
@@ -72,7 +72,7 @@ def completions_of(
     word, as "▁Zwei" does with "▁Z", "w", and go on; see `BeamSearch`. A prefix that
     ends in a space has none. `rows` is the result of `read_prefixes`.
     """
-    if not rows:
+    if not rows or prefix is None:
         return None
     texts = [prefix] * len(rows) if isinstance(prefix, str) else prefix
     tokenizer = preprocessor.tokenizer
@@ -141,6 +141,68 @@ def read_banned(preprocessor: Any, banned: str | Iterable[str]) -> list[int]:
             )
         banned_ids |= ids
     return sorted(banned_ids)
+
+
+def read_terms(
+    preprocessor: Any,
+    terms: Mapping[str, str] | Sequence[Mapping[str, str]] | None,
+    texts: Sequence[str],
+    max_length: int | None,
+    search: Any,
+) -> list[list[list[int]]] | None:
+    """Returns the ids of the terms that the translation of each text must hold.
+
+    Args:
+        preprocessor: a `zoo.text.TranslatorPreprocessor`.
+        terms: see `zoo.models.Translator.translate`.
+        texts: the texts.
+        max_length: maximum pieces of a translation, the end token included, or None.
+        search: the search, whose `banned_ids` no term may have.
+
+    Raises:
+        TypeError: for terms that are no dicts of str.
+        ValueError: for a blank term, one with unknown or banned pieces, another number
+            of dicts than of texts, or terms that do not fit into `max_length`.
+    """
+    if terms is None:
+        return None
+    tables = [terms] * len(texts) if isinstance(terms, Mapping) else list(terms)
+    if len(tables) != len(texts):
+        raise ValueError(
+            "`terms` must be one dict, or hold as many as there are texts. "
+            f"Received: {len(tables)} dicts and {len(texts)} texts"
+        )
+    for table in tables:
+        if not isinstance(table, Mapping):
+            raise TypeError(
+                "`terms` must be a dict of source words and what translates them, or a "
+                f"list of such dicts. Received: {describe(table)}"
+            )
+    known: dict[str, list[int]] = {}
+    for target in {target for table in tables for target in table.values()}:
+        [ids] = preprocessor.encode_targets(check_texts([target], "terms"))
+        if not ids or UNKNOWN_ID in ids or set(ids) & set(search.banned_ids):
+            raise ValueError(
+                "A term must have pieces, known to the vocabulary and not banned. "
+                f"Received: {target!r}"
+            )
+        known[target] = ids
+    found = []
+    for place, (table, text) in enumerate(zip(tables, texts, strict=True)):
+        targets = [
+            target
+            for source, target in table.items()
+            if re.search(rf"(?<!\w){re.escape(source)}(?!\w)", text)
+        ]
+        found.append([known[target] for target in dict.fromkeys(targets)])
+        size = sum(map(len, found[-1]))
+        if max_length is not None and size >= max_length:
+            raise ValueError(
+                "Terms must have fewer pieces than `max_length`, which counts the end "
+                f"token. Received: {size} pieces for texts[{place}], "
+                f"max_length={max_length}"
+            )
+    return found
 
 
 def source_words(

@@ -1,5 +1,6 @@
 """Batched beam search over the four-method contract. Imports no Keras."""
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -107,11 +108,11 @@ class Search:
             constant_values=-1,
         )
 
-    def program(self, model: Any, steps: int, prefixed: bool = False) -> Any:
+    def program(self, model: Any, steps: int, names: Sequence[str] = ()) -> Any:
         """Returns the search as a function of NumPy arrays, `steps` wide.
 
-        Its arguments are `(source_ids, limits)`, or with `prefixed` `(source_ids,
-        limits, prefix, completions)`; it returns `(ids, scores)`; see `__call__`.
+        Its arguments are `source_ids`, `limits` and those of `__call__` with these
+        names; it returns `(ids, scores)`.
         """
         raise NotImplementedError
 
@@ -123,6 +124,8 @@ class Search:
         steps: int | None = None,
         prefix: Tensor | None = None,
         completions: Tensor | None = None,
+        terms: Tensor | None = None,
+        firsts: Tensor | None = None,
         banned: Tensor | None = None,
         settings: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
@@ -142,13 +145,16 @@ class Search:
                 token is taken anyway.
             completions: int `(B, V)`: words that may stand in the place of the prefix's
                 last tokens: of the last i + 1, if bit i is set. Default: none.
+            terms: int `(B, C)`: tokens of the terms that a hypothesis must hold, one
+                term after the other, then 0. The beam has C more places.
+            firsts: int `(B, C)`: for each, the place of its term's first token.
             banned: int `(n,)`: replaces the search's `banned_ids`; -1 for none.
             settings: float `(3,)`: replaces the search's `settings()`; its zeros stay.
 
         Returns:
-            `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 after the
-            end token, and float32 `(B, K)`; a missing hypothesis scores -1e9. They have
-            no gradient.
+            `(ids, scores)`: int `(B, K, steps)`, K the places of the beam, best first,
+            padded with 0 after the end token, and float32 `(B, K)`; a missing
+            hypothesis scores -1e9. They have no gradient.
 
         Raises:
             ValueError: without `steps` if a graph is traced for unknown lengths, or
@@ -167,7 +173,13 @@ class Search:
                 "`steps` must be given where the lengths are not known. Received: "
                 f"source_ids {tuple(source_ids.shape)}, steps=None"
             )
-        beams = self.beam_size
+        search, width = self, self.beam_size
+        if terms is not None:
+            search = copy.copy(self)
+            search.beam_size += int(terms.shape[1])
+            terms, firsts = ops.cast(terms, "int32"), ops.cast(firsts, "int32")
+            width += ops.sum(ops.cast(terms != PAD_ID, "int32"), axis=1, keepdims=True)
+        beams = search.beam_size
         batch = ops.shape(source_ids)[0]
         memory = model.encode(source_ids)
         if hasattr(model, "start_for"):
@@ -193,6 +205,9 @@ class Search:
             prefix,
             completions,
             None if banned is None else ops.cast(banned, "int32"),
+            terms,
+            firsts,
+            width,
             # Only the coverage penalty asks for it, and only of text.
             ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
             if self.coverage_penalty
@@ -212,15 +227,18 @@ class Search:
             parents=ops.tile(sentences.rank, (batch, 1)) if beams > 1 else (),
             tokens=ops.full((batch * beams,), self.start_id, dtype="int32"),
             ids=ops.zeros((batch, beams, steps), dtype="int32"),
-            live=first_of_beam(self, batch),
+            live=first_of_beam(search, batch),
             done_ids=ops.zeros((batch, beams, steps), dtype="int32"),
             done=ops.full((batch, beams), LOW, dtype="float32"),
             coverage=ops.zeros((batch, beams, ops.shape(source_ids)[1]), "float32")
             if self.coverage_penalty
             else (),
+            met=()
+            if terms is None
+            else ops.zeros((batch, beams, terms.shape[1]), dtype="bool"),
         )
 
-        beam = self.run(model, initial, sentences, steps)
+        beam = search.run(model, initial, sentences, steps)
         scores, order = self.top_k(beam.done, beams, LOW / 2)
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
         if (found := self.values_of(scores)) is not None:

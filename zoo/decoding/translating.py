@@ -1,6 +1,6 @@
 """`Translating`, the methods of a translator that take text. Imports no Keras."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zoo.backend import Tensor
@@ -90,6 +90,7 @@ class Translating(Stepping):
         min_length: int = 0,
         prefix: str | Sequence[str] | None = None,
         banned: str | Iterable[str] = (),
+        terms: Mapping[str, str] | Sequence[Mapping[str, str]] | None = None,
         replace_unknown: bool = False,
     ) -> Any:
         """Translates text.
@@ -115,6 +116,11 @@ class Translating(Stepping):
             banned: pieces to avoid (except in a prefix), as in a record's `tokens` or
                 as words, "Hund" for "▁Hund". A word can still be spelled with smaller
                 pieces. "<unk>" can be banned too.
+            terms: words of the source and what must translate them, {"street":
+                "Straße"}: a dict for all texts, or a list of one for each. If a text
+                has the word, spelled as here, its translation has the pieces of the
+                other in a row. It is the search of Post & Vilar 2018; for each of these
+                pieces the beam has one more place.
             replace_unknown: whether each `<unk>` becomes the source word with the
                 highest attention (Luong et al. 2015, section 4), in a record's tokens
                 too. Without attention it stays.
@@ -131,8 +137,8 @@ class Translating(Stepping):
                 position.
             ValueError: for a beam, penalty, length or count out of range, a prefix that
                 leaves no room within `max_length`, another number of prefixes than of
-                texts, a banned piece that is not in the vocabulary, or without a
-                preprocessor.
+                texts, a banned piece that is not in the vocabulary, a term that is
+                blank, unknown, banned or too long, or without a preprocessor.
         """
         return translate(
             self,
@@ -148,6 +154,7 @@ class Translating(Stepping):
             min_length=min_length,
             prefix=prefix,
             banned=banned,
+            terms=terms,
             replace_unknown=replace_unknown,
         )
 

@@ -1,6 +1,6 @@
 """From strings to translations: sort, batch, search, align, restore the order."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from zoo.decoding.constraints import (
     put_words_in,
     read_banned,
     read_prefixes,
+    read_terms,
     source_words,
     unknown_beginnings,
 )
@@ -32,6 +33,7 @@ def translate(
     batch_size: int = 64,
     prefix: str | Sequence[str] | None = None,
     banned: str | Iterable[str] = (),
+    terms: Mapping[str, str] | Sequence[Mapping[str, str]] | None = None,
     replace_unknown: bool = False,
     **options: Any,
 ) -> Any:
@@ -56,6 +58,7 @@ def translate(
     if prefix is not None and not isinstance(prefix, str):
         prefix = check_texts(prefix, "prefix")  # it is iterated more than once
     prefixes = read_prefixes(preprocessor, prefix, len(texts), max_length)
+    wanted = read_terms(preprocessor, terms, texts, max_length, search)
     sources = preprocessor.encode(texts)
     hypotheses = search_ids(
         model,
@@ -65,6 +68,7 @@ def translate(
         batch_size,
         prefixes,
         completions_of(preprocessor, prefix, prefixes),
+        wanted,
     )
     prefix_pieces = unknown_beginnings(preprocessor, prefix, prefixes)
     texts = texts if replace_unknown else None
@@ -84,6 +88,7 @@ def search_ids(
     batch_size: int = 64,
     prefixes: Rows | None = None,
     completions: Callable[[int], np.ndarray] | None = None,
+    terms: Sequence[Rows] | None = None,
 ) -> list[list[tuple[list[int], float]]]:
     """Searches for the translations of source ids.
 
@@ -97,6 +102,8 @@ def search_ids(
             the maximum length; None for none.
         completions: function that returns those of the prefix of one source, `(V,)`,
             as `BeamSearch` takes them; None for none.
+        terms: for each source, the ids of the terms that its translations must hold;
+            None for none.
 
     Returns:
         For each source at most `n_best` pairs of (ids, score), best first, without the
@@ -130,7 +137,10 @@ def search_ids(
         else:
             longest = [
                 max(
-                    longest_translation(len(sources[i])) + len(start), search.min_length
+                    longest_translation(len(sources[i]))
+                    + len(start)
+                    + sum(map(len, terms[i] if terms else ())),
+                    search.min_length,
                 )
                 for i, start in zip(rows, starts, strict=True)
             ]
@@ -139,20 +149,39 @@ def search_ids(
                 steps = bucket(max(longest))
         # Rows that only pad the batch end at once.
         limits = np.array(longest + [1] * (len(batch) - len(rows)), "int32")
-        prefix = []
+        given = {}
         if any(starts):
-            prefix = [pad_batch(starts, batch_size, steps), np.zeros((len(batch), 1))]
+            given["prefix"] = pad_batch(starts, batch_size, steps)
+            given["completions"] = np.zeros((len(batch), 1))
             if completions:
                 found = np.stack([completions(i) for i in rows])
-                prefix[1] = np.pad(found, ((0, len(batch) - len(rows)), (0, 0)))
-        ids, scores = search.program(model, steps, bool(prefix))(batch, limits, *prefix)
-        return rows, ids, scores
+                padding = (0, len(batch) - len(rows)), (0, 0)
+                given["completions"] = np.pad(found, padding)
+        if terms and any(terms[i] for i in rows):
+            given.update(_term_arrays([terms[i] for i in rows], len(batch)))
+        program = search.program(model, steps, tuple(given))
+        return rows, *program(batch, limits, *given.values())
 
     for rows, ids, scores in model.engine.map(run, batches(order, batch_size, sources)):
         check_found(scores[: len(rows)], rows, "texts")
         for row, i in enumerate(rows):
             results[i] = search.best_rows(ids[row], scores[row])
     return results
+
+
+def _term_arrays(terms, count):
+    """Returns a search's `terms` and `firsts`: `count` rows of one of few widths."""
+    width = max(sum(map(len, row)) for row in terms)
+    width = 1 << (width - 1).bit_length()
+    arrays = {name: np.zeros((count, width), "int32") for name in ("terms", "firsts")}
+    for row, phrases in enumerate(terms):
+        place = 0
+        for ids in phrases:
+            arrays["terms"][row, place : place + len(ids)] = ids
+            arrays["firsts"][row, place : place + len(ids)] = place
+            place += len(ids)
+        arrays["firsts"][row, place:] = -1
+    return arrays
 
 
 def _records(

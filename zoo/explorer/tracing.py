@@ -64,7 +64,7 @@ class TracingSearch(ArraySearch):
             self.between()
             before = beam
             beam = step(self, kept, before, sentences)
-            scores, words, parents = extend(self, kept.logits, before, sentences)
+            scores, words, parents, _ = extend(self, kept.logits, before, sentences)
             parents = np.zeros((1, 1), int) if self.beam_size == 1 else parents
             first = len(self.tree)
             self._grow(kept, before, sentences, nodes)

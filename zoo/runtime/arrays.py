@@ -1,5 +1,6 @@
 """The search over NumPy arrays."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +10,9 @@ from zoo.decoding.beam_state import LOW, BeamState, Sentences, keep, step
 from zoo.decoding.search import Search
 
 _SAME = """
-    all any arange argmax clip cumsum full log logical_and logical_not logical_or max
-    maximum not_equal power repeat reshape right_shift shape sum take take_along_axis
-    tile where zeros
+    all any arange argmax clip concatenate cumsum full log logical_and logical_not
+    logical_or max maximum not_equal pad power repeat reshape right_shift shape sum take
+    take_along_axis tile where zeros
 """.split()
 _FEW = 16  # from so many on, one sort is faster than a pass for each
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
@@ -74,17 +75,20 @@ class ArraySearch(Search):
     map_structure = staticmethod(map_structure)
     values_of = staticmethod(np.asarray)
 
-    def program(self, model: Any, steps: int, prefixed: bool = False) -> Any:
+    def program(self, model: Any, steps: int, names: Sequence[str] = ()) -> Any:
         """See `Search.program`; the padding of batches is left out."""
 
-        def run(source_ids, limits, prefix=None, completions=None):
+        def run(source_ids, limits, *arrays):
             source_ids = trim(source_ids)
             limits = limits[: len(source_ids)]
             width = int(limits.max())
-            if prefix is not None:
-                prefix = prefix[: len(source_ids), :width]
-                completions = completions[: len(source_ids)]
-            return self(model, source_ids, limits, width, prefix, completions)
+            given = {
+                name: array[: len(source_ids)]
+                for name, array in zip(names, arrays, strict=True)
+            }
+            if "prefix" in given:
+                given["prefix"] = given["prefix"][:, :width]
+            return self(model, source_ids, limits, width, **given)
 
         return run
 

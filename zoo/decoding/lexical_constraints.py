@@ -1,0 +1,184 @@
+"""Prefixes and terms that a translation must hold, in a search. Imports no Keras.
+
+Terms follow Post & Vilar 2018 (arXiv 1804.06609), dynamic beam allocation: each
+hypothesis knows which tokens of its sentence's terms it has met, and only one that has
+met all may end. At each step hypotheses are also extended by the next tokens of their
+terms, and the places of the beam are shared out among the numbers of tokens met. The
+beam has one more place for each token of a sentence's terms, so that every number has
+one.
+
+Shapes: B sentences of K hypotheses, N extensions of them, C tokens of terms, V words.
+"""
+
+from typing import Any
+
+from zoo.backend import Tensor
+from zoo.text.rows import PAD_ID
+
+LOW = -1e9  # the score of a missing hypothesis
+
+
+def within_prefix(
+    search: Any,
+    logits: Tensor,
+    free: Tensor,
+    words: Tensor,
+    beam: Any,
+    sentences: Any,
+) -> Tensor:
+    """Returns `free` (B * K, V) with `LOW` for words that the prefix rules out.
+
+    A hypothesis has the prefix's tokens one after another, or in the place of its last
+    ones a completion ("▁Zwei" in the place of "▁Z", "w"). What follows is free.
+
+    Args:
+        search: the `BeamSearch`.
+        logits: the model's, `(B * K, V)`.
+        free: those with `LOW` for words that are banned, except in the prefix.
+        words: the ids 0 to V - 1, int (1, V).
+        beam: the state.
+        sentences: the constants, with a prefix.
+    """
+    ops, prefix, places = search.ops, sentences.prefix[:, None], sentences.places
+    written = places < beam.step  # (1, 1, T)
+    same = ops.logical_or(beam.ids == prefix, ops.logical_not(written))  # (B, K, T)
+    given = ops.take(prefix, ops.reshape(beam.step, (1,)), axis=2)  # (B, 1, 1)
+    inside = ops.logical_and(ops.all(same, axis=2), given[..., 0] != PAD_ID)  # (B, K)
+    left = ops.logical_and(prefix != PAD_ID, ops.logical_not(written))
+    left = ops.sum(ops.cast(left, "int32"), axis=2) - 1  # after this one (B, 1)
+    # A word of more tokens than an int has bits is completed at its end alone.
+    bits = ops.right_shift(sentences.completions, ops.clip(left, 0, 30))
+    completes = ops.logical_and(bits % 2 == 1, left < 30)[:, None]  # (B, 1, V)
+    shape = (*ops.shape(beam.live), logits.shape[-1])
+    logits, free = ops.reshape(logits, shape), ops.reshape(free, shape)
+    allowed = ops.where(words == given, logits, ops.where(completes, free, LOW))
+    return ops.reshape(ops.where(inside[..., None], allowed, free), (-1, shape[-1]))
+
+
+def upcoming(search: Any, met: Tensor, sentences: Any) -> tuple[Tensor, Tensor]:
+    """Returns which tokens come next: of a term that has begun, and of others.
+
+    Args:
+        search: the `BeamSearch`.
+        met: the tokens that the hypotheses have met, bool (B, K, C).
+        sentences: the constants, with `terms` and `firsts`.
+
+    Returns:
+        Two bool tensors (B, K, C).
+    """
+    ops = search.ops
+    first = _are_first(ops, sentences)
+    real = sentences.terms[:, None] != PAD_ID
+    missing = ops.logical_and(ops.logical_not(met), real)
+    before = ops.pad(met[..., :-1], [(0, 0), (0, 0), (1, 0)])  # the one before is met
+    begun = ops.logical_and(before, ops.logical_not(first))
+    return ops.logical_and(missing, begun), ops.logical_and(missing, first)
+
+
+def _are_first(ops, sentences):
+    """Which tokens are the first of a term, (B, 1, C)."""
+    order = ops.arange(sentences.firsts.shape[1], dtype="int32")
+    return (sentences.firsts == order)[:, None]
+
+
+def advance(search: Any, met: Tensor, words: Tensor, sentences: Any) -> Tensor:
+    """Returns the tokens that extensions have met, bool (B, N, C).
+
+    A term that has begun and does not go on has met nothing; the word may then begin
+    another, or the same again.
+
+    Args:
+        search: the `BeamSearch`.
+        met: those that the hypotheses have met, (B, K, C).
+        words: the words that extend them, equally many each, int (B, N).
+        sentences: the constants, with `terms` and `firsts`.
+    """
+    ops = search.ops
+    begun, _ = upcoming(search, met, sentences)
+    of_one_term = sentences.firsts[:, :, None] == sentences.firsts[:, None]  # (B, C, C)
+    begun_term = ops.any(
+        ops.logical_and(of_one_term[:, None], begun[:, :, None]), axis=-1
+    )
+    count = words.shape[1] // met.shape[1]
+    met, begun, begun_term = (
+        ops.repeat(x, count, axis=1) for x in (met, begun, begun_term)
+    )
+    same = words[..., None] == sentences.terms[:, None]  # (B, N, C)
+    goes_on = ops.logical_and(same, begun)
+    broken = ops.logical_not(ops.any(goes_on, axis=-1, keepdims=True))
+    lost = ops.logical_and(broken, begun_term)
+    kept = ops.logical_and(met, ops.logical_not(lost))
+    starts = ops.logical_and(same, _are_first(ops, sentences))
+    starts = ops.logical_and(starts, ops.logical_and(broken, ops.logical_not(kept)))
+    # Of terms with the same first token, one begins.
+    number = ops.cumsum(ops.cast(starts, "int32"), axis=-1)
+    starts = ops.logical_and(starts, number == 1)
+    return ops.logical_or(kept, ops.logical_or(goes_on, starts))
+
+
+def all_met(search: Any, met: Tensor, sentences: Any) -> Tensor:
+    """Returns which hypotheses have met all terms, bool (B * K, 1)."""
+    ops = search.ops
+    done = ops.all(ops.logical_or(met, sentences.terms[:, None] == PAD_ID), axis=-1)
+    return ops.reshape(done, (-1, 1))
+
+
+def with_terms(
+    search: Any, free: Tensor, best: Tensor, words: Tensor, met: Tensor, sentences: Any
+) -> tuple[Tensor, Tensor]:
+    """Returns logits and words (B * K, n + C): the n best, then the terms' next ones.
+
+    Args:
+        search: the `BeamSearch`.
+        free: the logits, `LOW` for words that are ruled out, (B * K, V).
+        best: those of the n best words, (B * K, n).
+        words: these words, int.
+        met: the tokens that the hypotheses have met, (B, K, C).
+        sentences: the constants, with `terms` and `firsts`.
+    """
+    ops, (beams, count) = search.ops, met.shape[1:]
+    begun, others = upcoming(search, met, sentences)
+    upcoming_now = ops.logical_or(begun, others)  # (B, K, C)
+    # Each word is one extension: not again if it is among the best, or earlier.
+    order = ops.arange(count, dtype="int32")
+    equal = sentences.terms[:, :, None] == sentences.terms[:, None]
+    earlier = ops.logical_and(equal, order[:, None] > order[None])[:, None]
+    again = ops.any(ops.logical_and(earlier, upcoming_now[:, :, None]), axis=-1)
+    given = ops.logical_and(upcoming_now, ops.logical_not(again))
+    given = ops.reshape(given, (-1, count))
+    terms = ops.repeat(sentences.terms, beams, axis=0)  # (B * K, C)
+    among = ops.logical_and(terms[..., None] == words[:, None], best[:, None] > LOW / 2)
+    given = ops.logical_and(given, ops.logical_not(ops.any(among, axis=-1)))
+    logits = ops.where(given, ops.take_along_axis(free, terms, axis=1), LOW)
+    return (
+        ops.concatenate([best, logits], axis=1),
+        ops.concatenate([words, terms], axis=1),
+    )
+
+
+def share_out(search: Any, scores: Tensor, met: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the K extensions that the beam takes: scores and places in N, (B, K).
+
+    First come the best extensions of each number of tokens met, then the second best of
+    each, and so on.
+
+    Args:
+        search: the `BeamSearch`.
+        scores: of the extensions, `LOW` if missing, (B, N).
+        met: which tokens they have met, (B, N, C).
+    """
+    ops = search.ops
+    order = ops.arange(scores.shape[1], dtype="int32")
+    number = ops.sum(ops.cast(met, "int32"), axis=-1)
+    mine, other = scores[:, :, None], scores[:, None]
+    tie = ops.logical_and(mine == other, order[:, None] > order[None])
+    better = ops.logical_or(other > mine, tie)  # (B, N, N)
+    same = number[:, :, None] == number[:, None]
+    rank = ops.sum(ops.cast(ops.logical_and(same, better), "int32"), axis=-1)
+    rank = rank + ops.where(scores > LOW / 2, 0, scores.shape[1])
+    sooner = rank[:, None] < rank[:, :, None]
+    level = ops.logical_and(rank[:, None] == rank[:, :, None], better)
+    place = ops.sum(ops.cast(ops.logical_or(sooner, level), "int32"), axis=-1)  # (B, N)
+    taken = place[:, None] == ops.arange(search.beam_size, dtype="int32")[:, None]
+    picks = ops.cast(ops.argmax(ops.cast(taken, "int32"), axis=-1), "int32")
+    return ops.take_along_axis(scores, picks, axis=1), picks
