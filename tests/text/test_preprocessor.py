@@ -199,13 +199,6 @@ def test_the_position_is_named_for_the_target_too(preprocessor):
         preprocessor({"source": ["a", "b"], "target": ["a", 3]})
 
 
-def test_decode_stops_at_the_first_end(preprocessor):
-    dog, cat = preprocessor.encode(["brown dog", "black cat"])
-    rows = [[2, *dog, 3, *cat], [*cat], [0, 2, *dog, 0, *cat], [3, *dog], [0, 0]]
-    expected = ["brown dog", "black cat", "brown dog black cat", "", ""]
-    assert preprocessor.decode(rows) == expected
-
-
 def test_decode_takes_arrays_and_tensors(preprocessor):
     ids = padded(preprocessor.encode(ENGLISH))
     assert preprocessor.decode(ids) == ENGLISH

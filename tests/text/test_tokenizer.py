@@ -39,25 +39,6 @@ def test_a_vocabulary_of_words():
     assert sorted(tokenizer.get_vocabulary()[4:]) == ["▁a", "▁cat", "▁dog"]
 
 
-def test_it_reads_both_languages(tokenizer):
-    texts = ["a brown dog waits.", "sie spielt Gitarre auf der Straße."]
-    rows = tokenizer.tokenize(texts)
-    assert tokenizer.detokenize(rows) == texts
-    assert all(token_id > 3 for row in rows for token_id in row)
-    assert sum(map(len, rows)) < 0.7 * sum(map(len, texts))
-
-
-def test_every_character_of_the_texts_becomes_a_piece(pairs):
-    texts = [*pairs[0], "snow ☃"]
-    proto = train_tokenizer(texts, vocabulary_size=48)
-    assert "☃" in vocabulary(proto)
-
-
-def test_a_long_text_is_not_left_out(pairs):
-    texts = [*pairs[0], "she runs " * 1000 + "☃"]
-    assert "☃" in vocabulary(train_tokenizer(texts, vocabulary_size=48))
-
-
 def test_digits_are_not_joined(pairs):
     texts = [f"{text} 1000000" for text in pairs[0]]
     pieces = vocabulary(train_tokenizer(texts, vocabulary_size=48))
@@ -203,14 +184,6 @@ def test_serialization_leaves_the_model_to_the_assets(tokenizer, proto, tmp_path
 def test_it_is_built_from_the_start(tokenizer):
     assert tokenizer.built
     assert tokenizer.weights == []
-
-
-def test_in_a_graph_the_ids_are_the_same(tokenizer, corpus):
-    pytest.importorskip("tensorflow_text")
-    import tensorflow as tf
-
-    rows = tf.function(tokenizer.tokenize)(tf.constant(corpus))
-    assert rows.to_list() == tokenizer.tokenize(corpus)
 
 
 def test_in_a_graph_after_a_new_seed_the_ids_are_the_same(proto, corpus):

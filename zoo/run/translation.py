@@ -27,7 +27,7 @@ from zoo.run.report import write_report
 from zoo.run.run import Run
 from zoo.strings import counted, duration
 from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
-from zoo.text.normalization import describe_rewritten, rewritten
+from zoo.text.normalization import rewritten
 from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batching import PairBatches
 from zoo.training.callbacks import Monitor, TensorBoard
@@ -120,7 +120,7 @@ class Translation:
                 proto = self._train_vocabulary(texts)
             else:
                 proto = self.run.start.preprocessor.tokenizer.proto
-            for line in describe_rewritten(rewritten(proto, texts)):
+            for line in rewritten(proto, texts):
                 self.run.say(f"the tokenizer rewrites {line}")
             write_bytes(path, proto)
         return path.read_bytes()

@@ -50,7 +50,6 @@ class Captioner(Captioning):
     def of(cls, graphs: Any, files: Any, manifest: Any) -> "Captioner":
         """Makes it of a version's graphs, files and manifest."""
         pieces, image = Pieces(files[TOKENIZER]), manifest["image"]
-        preprocessor = ImagesPreprocessor(
-            pieces, image["shape"], **manifest["settings"]
-        )
+        shape = tuple(image["shape"])
+        preprocessor = ImagesPreprocessor(pieces, shape, **manifest["settings"])
         return cls(ImageGraphs(graphs, image["grid"]), preprocessor)

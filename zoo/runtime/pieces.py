@@ -1,5 +1,6 @@
 """The tokenizer and preprocessors of translators and captioners, without Keras."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 
 import sentencepiece
@@ -56,42 +57,20 @@ class Pieces:
         return self._model.id_to_piece(token_id)
 
 
+@dataclasses.dataclass
 class PiecesPreprocessor(TranslationText):
-    """A `zoo.text.TranslatorPreprocessor` for translation alone.
+    """A `zoo.text.TranslatorPreprocessor` for translation alone; see the base class."""
 
-    Args:
-        tokenizer: a `Pieces`.
-        source_length: maximum pieces of a source, its end token included.
-        target_length: maximum pieces of a target, its start or end token included.
-        source_end: whether the source gets an end token.
-    """
-
-    def __init__(
-        self,
-        tokenizer: Pieces,
-        source_length: int,
-        target_length: int,
-        source_end: bool,
-    ) -> None:
-        self.tokenizer = tokenizer
-        self.source_length = source_length
-        self.target_length = target_length
-        self.source_end = source_end
+    tokenizer: Pieces
+    source_length: int
+    target_length: int
+    source_end: bool
 
 
+@dataclasses.dataclass
 class ImagesPreprocessor(CaptionText):
-    """A `zoo.text.CaptionPreprocessor` for captions alone.
+    """A `zoo.text.CaptionPreprocessor` for captions alone; see the base class."""
 
-    Args:
-        tokenizer: a `Pieces`.
-        image_shape: height, width and channels.
-        target_length: maximum pieces of a caption, its start or end token included.
-    """
-
-    def __init__(
-        self, tokenizer: Pieces, image_shape: Sequence[int], target_length: int
-    ) -> None:
-        self.tokenizer = tokenizer
-        height, width, channels = image_shape
-        self.image_shape = height, width, channels
-        self.target_length = target_length
+    tokenizer: Pieces
+    image_shape: tuple[int, int, int]
+    target_length: int

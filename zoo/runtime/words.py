@@ -1,5 +1,6 @@
 """Language models, taggers and classifiers of exported graphs."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,27 +30,19 @@ class Words(WordVocabulary):
         self.read_vocabulary(content)
 
 
+@dataclasses.dataclass
 class WordsPreprocessor(WordText):
-    """A `zoo.text.SentimentPreprocessor` for classification alone.
+    """A `zoo.text.SentimentPreprocessor` for classification alone."""
 
-    Args:
-        tokenizer: a `Words`.
-    """
-
-    def __init__(self, tokenizer: Words) -> None:
-        self.tokenizer = tokenizer
+    tokenizer: Words
 
 
+@dataclasses.dataclass
 class PromptPreprocessor(PromptText):
-    """A `zoo.text.WordPreprocessor` for writing and scoring alone.
+    """A `zoo.text.WordPreprocessor` for writing and scoring; see the base class."""
 
-    Args:
-        tokenizer: a `Words`.
-        sequence_length: default length of what is written, in words.
-    """
-
-    def __init__(self, tokenizer: Words, sequence_length: int) -> None:
-        self.tokenizer, self.sequence_length = tokenizer, sequence_length
+    tokenizer: Words
+    sequence_length: int
 
 
 class TaggingPreprocessor(TaggingText):

@@ -70,37 +70,28 @@ def train_nfc(texts: Sequence[str], required_chars: str = "", **settings: Any) -
     return _processor(proto + _NAME).serialized_model_proto()
 
 
-def rewritten(proto: bytes, texts: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Returns what a model's rule makes of a text's characters.
+def rewritten(proto: bytes, texts: Sequence[str]) -> list[str]:
+    """Says what a model's rule makes of a text's characters.
 
     Args:
         proto: the bytes of the SentencePiece model.
         texts: the text, as lines.
 
     Returns:
-        Each character that the rule changes (or two spaces), what becomes of it, and
-        the number of lines that have it; the most frequent first.
+        A line for each character that is changed (or two spaces), the most frequent
+        first; after ten, one that counts the others.
     """
     model = _processor(proto)
     counts = collections.Counter(itertools.chain.from_iterable(map(set, texts)))
     counts["  "] = sum("  " in text for text in texts)
-    results = []
+    lines = []
     for before, count in counts.most_common():
         after = model.normalize(f"|{before}|").replace("▁", " ").strip(" ")[1:-1]
         if count and before not in (after, model.decode(model.encode(before))):
-            results.append((before, after, count))
-    return results
-
-
-def describe_rewritten(changes: Sequence[tuple[str, str, int]]) -> list[str]:
-    """Returns lines for a log that say what `rewritten` found, at most eleven."""
-    lines = [
-        f"`{_shown(before)}` → `{_shown(after)}` in {counted(count, 'line')}"
-        for before, after, count in changes[:10]
-    ]
-    if len(changes) > 10:
-        lines.append(counted(len(changes) - 10, "other character"))
-    return lines
+            where = counted(count, "line")
+            lines.append(f"`{_shown(before)}` → `{_shown(after)}` in {where}")
+    more = [counted(len(lines) - 10, "other character")] if len(lines) > 10 else []
+    return lines[:10] + more
 
 
 def _processor(proto):

@@ -228,7 +228,10 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         return super().tokenize(inputs)
 
     def detokenize(self, inputs: Any) -> Any:
-        """Returns the text of a row of ids, or a list of those of each row."""
+        """Returns the text of a row of ids, or a list of those of each row.
+
+        In a graph, spaces before the first word are left out.
+        """
         self._revive()
         return super().detokenize(inputs)
 
