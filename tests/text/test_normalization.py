@@ -87,9 +87,8 @@ def test_a_rule_is_chosen_and_what_it_rewrites_is_counted(rule, result):
         assert lines == []
     else:
         assert lines[0] == f"`™` → `{result[-2:]}` in 2 lines"
-        assert {"`ｒ` → `r` in 1 line", "`U+0020 U+0020` → `U+0020` in 1 line"} < {
-            *lines
-        }
+        assert "`ｒ` → `r` in 1 line" in lines
+        assert "`U+0020 U+0020` → `U+0020` in 1 line" in lines
     many = [chr(i) for i in range(0xFF21, 0xFF2D)]  # A to L, wide
     assert rewritten(tokenizer.proto, many)[10:] == (
         [] if rule == "nfc" else ["2 other characters"]

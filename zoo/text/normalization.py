@@ -102,7 +102,7 @@ def _processor(proto):
 
 def _shown(text):
     """A text, or the code points of one that can't be seen."""
-    seen = text.isprintable() and text.strip() == text and not text.isspace()
+    seen = text.isprintable() and text == text.strip()
     return text if seen else " ".join(f"U+{ord(c):04X}" for c in text)
 
 
