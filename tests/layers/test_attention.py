@@ -132,6 +132,23 @@ def test_padding_changes_nothing(make):
 
 
 @pytest.mark.parametrize("make", EVERY)
+@pytest.mark.parametrize("mask", [MASK[:, ::-1], RNG.random((4, 7)) < 0.6])
+def test_what_is_masked_is_as_if_absent(make, mask):
+    """Padding on the left, and holes."""
+    layer = make()
+    order = np.argsort(~mask, axis=1, kind="stable")
+    front = [
+        np.take_along_axis(x, i, 1)
+        for x, i in ((EQUAL, order[..., None]), (mask, order))
+    ]
+    wanted, weights = to_numpy(layer(QUERY, front[0], mask=front[1]))
+    found = to_numpy(compiled(layer)(QUERY, EQUAL, mask=mask))
+    close(found[0], wanted)
+    close(np.take_along_axis(found[1], order[:, None], 2), weights)
+    assert (found[1][~mask[:, None].repeat(5, 1)] == 0).all()
+
+
+@pytest.mark.parametrize("make", EVERY)
 def test_no_mask_means_that_all_is_real(make):
     layer = make()
     wanted = layer(QUERY, EQUAL, mask=np.ones((4, 7), bool))

@@ -202,6 +202,26 @@ LAYER_TESTS = {
 }
 
 
+@pytest.mark.parametrize("name", LAYER_TESTS)
+@pytest.mark.parametrize(
+    "dtype, options",
+    [("mixed_float16", {}), once("bfloat16", {"kernel_initializer": "orthogonal"})],
+)
+def test_large_inputs_and_any_initializer_in_half_precision(name, dtype, options):
+    own, inputs = LAYER_TESTS[name]
+    if name == "HardAttention":
+        own = {"attention": layers.AdditiveAttention(3, dtype=dtype, **options)}
+        options = {}
+    keras.utils.set_random_seed(1)
+    for steps in (1, 3):
+        signs = {key: np.sign(x)[:, :steps] for key, x in inputs.items()}
+        large = {key: 1e4 * np.tile(x, (1, 1, 16)) for key, x in signs.items()}
+        layer = getattr(layers, name)(**own, **options, dtype=dtype)
+        for output in keras.tree.flatten(layer(**large)):
+            output = keras.ops.convert_to_numpy(keras.ops.cast(output, "float32"))
+            assert np.isfinite(output).all()
+
+
 # It trains each layer once more: what it alone asks, a backend hardly changes.
 @pytest.mark.once
 @pytest.mark.parametrize("name", LAYER_TESTS)

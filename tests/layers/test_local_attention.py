@@ -85,10 +85,11 @@ def test_local_m_is_a_window_around_the_target_position(score, window, reverse):
 @pytest.mark.parametrize("time", [1, 11])
 def test_gathering_the_window_changes_nothing(cls, score, time, monkeypatch):
     layer, memory = built(cls, score, window=3)
+    mask = RNG.permuted(MASK, axis=1)  # with holes
     monkeypatch.setattr(cls, "_gathers", lambda self, length: True)
-    gathered = to_numpy(compiled(layer)(QUERY[:, :time], memory, mask=MASK))
+    gathered = to_numpy(compiled(layer)(QUERY[:, :time], memory, mask=mask))
     monkeypatch.setattr(cls, "_gathers", lambda self, length: False)
-    dense = to_numpy(compiled(layer)(QUERY[:, :time], memory, mask=MASK))
+    dense = to_numpy(compiled(layer)(QUERY[:, :time], memory, mask=mask))
     close(gathered[0], dense[0])
     close(gathered[1], dense[1])
 

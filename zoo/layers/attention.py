@@ -12,7 +12,15 @@ from keras import initializers, ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
-from zoo.layers.functional import clear_masked, fresh, linear, masked_softmax, read_mask
+from zoo.layers.functional import (
+    clear_masked,
+    fresh,
+    linear,
+    masked_softmax,
+    read_mask,
+    real_positions,
+    take_last,
+)
 from zoo.layers.lora import Adaptable
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
@@ -47,8 +55,8 @@ class Attention(MemoryLayer):
         memory: `(B, S, d_m)`, the source annotations.
         mask: bool `(B, S)`, true where a source position is real, or `(B, 1, S)`;
             global attention also takes `(B, T, S)`, one mask per query. Defaults to
-            memory's Keras mask where it has one, else every position is real. Real
-            positions come first (right padding).
+            memory's Keras mask where it has one, else every position is real. Padding
+            may stand anywhere: scores that depend on positions count the real ones.
         keys: `project(memory)`, if already computed. Masked positions of the memory
             must then be finite; otherwise they may be NaN.
         position: target positions, used by `LocalMonotonicAttention` only.
@@ -329,8 +337,8 @@ class MultiplicativeAttention(_GlobalAttention):
 class LocationAttention(Adaptable, Attention):
     """Luong et al. 2015, equation 8: a_t = softmax(W_a h_t).
 
-    The weights depend on the decoder state alone. Sources shorter than `max_length`
-    use the first entries; positions beyond `max_length` are ignored (weight 0).
+    The weights depend on the decoder state alone. Entry s belongs to the real position
+    s, from 0; positions from `max_length` on are ignored (weight 0).
 
     Args:
         max_length: number of source positions that can be attended to.
@@ -378,14 +386,13 @@ class LocationAttention(Adaptable, Attention):
         keys: Tensor,
         position: Tensor,
     ) -> Any:
-        length = ops.shape(memory)[1]
         scores = linear(query, self.W_a)  # (B, T, max_length)
-        # Entry s of the vector belongs to source position s, whatever S is.
-        places = ops.arange(length, dtype="int32")
-        scores = ops.take(scores, ops.minimum(places, self.max_length - 1), axis=-1)
-        real = (places < self.max_length)[None, None]
-        if mask is not None:
-            real = ops.logical_and(real, mask)
+        if mask is None:
+            mask = ops.ones((1, 1, ops.shape(memory)[1]), "bool")
+        # Entry s of the vector belongs to the real position s, whatever S is.
+        places = real_positions(mask)
+        scores = take_last(scores, ops.clip(places, 0, self.max_length - 1))
+        real = ops.logical_and(places < self.max_length, mask)
         weights = masked_softmax(scores, real)
         return mix(weights, memory), weights
 

@@ -12,6 +12,7 @@ from zoo.layers.attention import MemoryLayer, attend_rows
 from zoo.layers.cells import ZooCell, as_list
 from zoo.layers.functional import (
     cast_weights,
+    checked_states,
     clear_masked,
     fresh,
     linear,
@@ -138,15 +139,12 @@ class AttentionCell(Adaptable, MemoryLayer):
         That is the cells' own (zeros, or `cell_states`, a flat list), h~_0 = 0 and
         position 0.
         """
+        sizes = [size for cell in self.cells for size in as_list(cell.state_size)]
         if cell_states is None:
             cell_states = []
             for cell in self.cells:
                 cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
-        if len(cell_states) != sum(self.counts):
-            raise ValueError(
-                f"The cells have {sum(self.counts)} states: {self.counts}. "
-                f"Received: {len(cell_states)}"
-            )
+        cell_states = checked_states(cell_states, sizes, batch_size)
         states = [ops.cast(state, self.compute_dtype) for state in cell_states]
         if self.input_feeding:
             states.append(ops.zeros((batch_size, self.units), dtype=self.compute_dtype))

@@ -12,10 +12,12 @@ from zoo.layers.cells import GRUCell, LSTMCell, as_list
 from zoo.layers.fast_loops.decoders import run_context_cell
 from zoo.layers.functional import (
     cast_weights,
+    checked_states,
     clear_masked,
     linear,
     sentence_mask,
 )
+from zoo.layers.initializers import in_float32
 from zoo.layers.recurrent import CellRunner
 
 
@@ -99,7 +101,7 @@ class ContextCell(MemoryLayer):
             self.w_beta = self.add_weight(
                 name="w_beta",
                 shape=(self.output_size, 1),
-                initializer=self.kernel_initializer,
+                initializer=in_float32(self.kernel_initializer, self.variable_dtype),
             )
             self.b_beta = self.add_weight(
                 name="b_beta", shape=(1,), initializer="zeros"
@@ -115,7 +117,9 @@ class ContextCell(MemoryLayer):
         """
         if cell_states is None:
             cell_states = self.cell.get_initial_state(batch_size=batch_size)
-        states = [ops.cast(s, self.compute_dtype) for s in as_list(cell_states)]
+        sizes, states = as_list(self.cell.state_size), as_list(cell_states)
+        states = checked_states(states, sizes, batch_size)
+        states = [ops.cast(state, self.compute_dtype) for state in states]
         return [*states, ops.zeros((batch_size,), dtype="int32")]
 
     def call(

@@ -8,7 +8,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.layers.cells import GRUCell
 from zoo.layers.fast_loops.decoders import run_fixed_context_cell
-from zoo.layers.functional import cast_weights, linear
+from zoo.layers.functional import cast_weights, checked_states, linear
 from zoo.layers.recurrent import CellRunner
 
 
@@ -36,7 +36,7 @@ class FixedContextDecoder(CellRunner):
 
     Raises:
         ValueError: for another kind of cell, or `reset_context` with a cell whose reset
-            gate stands before the product.
+            gate stands before the product; when called with a state of another shape.
 
     Example:
         >>> import numpy as np
@@ -92,6 +92,8 @@ class FixedContextDecoder(CellRunner):
         initial_state: Tensor,
         training: bool = False,
     ) -> tuple[Tensor, Tensor]:
+        batch = ops.shape(inputs)[0]
+        checked_states([initial_state], [self.cell.units], batch)
         outputs = run_fixed_context_cell(
             self.cell,
             ops.cast(inputs, self.compute_dtype),

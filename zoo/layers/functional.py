@@ -1,5 +1,6 @@
 """Small functions that the layers share: a masked softmax, a gather and a scan."""
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,48 @@ def read_mask(
             f"mask {shape}, B={batch}, T={time}, S={length}"
         )
     return ops.cast(mask, "bool")
+
+
+def real_positions(mask: Tensor) -> Tensor:
+    """Counts the real places of a mask `(..., S)` from 0, as if the others were absent.
+
+    Undefined where the mask is false.
+    """
+    return ops.cumsum(ops.cast(mask, "int32"), axis=-1) - 1
+
+
+def real_first(mask: Tensor) -> Tensor:
+    """The places of a mask `(B, S)`: real ones in their order, then the others."""
+    places = ops.arange(ops.shape(mask)[1], dtype="int32")[None]
+    order = ops.argsort(ops.where(mask, places, places + ops.shape(mask)[1]), axis=1)
+    return ops.cast(order, "int32")
+
+
+def checked_states(states: Any, sizes: Any, batch: Any = None) -> list[Tensor]:
+    """Initial states as a list, after a check of their sizes.
+
+    Args:
+        states: tensors `(B, size)`.
+        sizes: ints, one a state.
+        batch: B; not checked where it isn't an int.
+
+    Raises:
+        ValueError: for another number of states, or one of another shape.
+    """
+    shapes = [tuple(ops.shape(state)) for state in states]
+    wanted = [(batch, int(size)) for size in sizes]
+    if [len(shape) for shape in shapes] != [2] * len(wanted) or any(
+        isinstance(got, int) and isinstance(size, int) and got != size
+        for pair in zip(shapes, wanted, strict=True)
+        for got, size in zip(*pair, strict=True)
+    ):
+        sizes = ", ".join(f"(B, {size})" for _, size in wanted)
+        known = f" with B={batch}" if isinstance(batch, int) else ""
+        raise ValueError(
+            f"Initial states must have the shapes {sizes}{known}. Received: "
+            f"{', '.join(map(str, shapes))}"
+        )
+    return list(states)
 
 
 def sentence_mask(mask: Tensor, memory: Tensor) -> Tensor | None:
@@ -158,9 +201,15 @@ def linear(x: Tensor, kernel: Tensor) -> Tensor:
         Tensor `(..., m)`.
     """
     if len(x.shape) == 2:
-        return ops.matmul(x, kernel)
-    flat = ops.matmul(as_rows(x), kernel)
+        return saturate(ops.matmul(x, kernel))
+    flat = saturate(ops.matmul(as_rows(x), kernel))
     return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
+
+
+def saturate(x: Tensor) -> Tensor:
+    """Clips what is too large for float16: infinite terms of both signs sum to NaN."""
+    half = keras.backend.standardize_dtype(x.dtype) == "float16"
+    return ops.clip(x, -65504.0, 65504.0) if half else x
 
 
 def columns(x: Tensor, start: int, stop: int) -> Tensor:
@@ -276,31 +325,24 @@ def scan(
         >>> zeros = keras.ops.zeros((2, 3))
         >>> outputs, final = scan(total, keras.ops.ones((2, 5, 3)), [zeros])
     """
-    # Step by step, as torch runs it anyway, there is no first step for the shapes.
-    unroll = keras.backend.backend() == "torch" or inputs.shape[1] == 1
-    engine = keras.layers.RNN(
-        _Step(step),
-        return_sequences=True,
+    states, length = list(initial_states), inputs.shape[1]
+    if length == 0:
+        row = ops.zeros((ops.shape(inputs)[0], 1, inputs.shape[2]), inputs.dtype)
+        return scan(step, row, states)[0][:, :0], states
+    if keras.backend.backend() == "torch" or length == 1:
+        outputs, order = [], range(length)
+        for t in reversed(order) if reverse else order:
+            output, states = step(inputs[:, t], list(states))
+            outputs.append(output)
+        return ops.stack(outputs[::-1] if reverse else outputs, axis=1), list(states)
+    # The engine alone: a layer made inside another's call would be traced.
+    engine = types.SimpleNamespace(
+        cell=lambda x, states: step(x, list(states)),
         go_backwards=reverse,
-        unroll=unroll,
-        dtype=keras.backend.standardize_dtype(inputs.dtype),
-        name="scan",
+        unroll=False,
+        stateful=False,
+        return_sequences=True,
+        zero_output_for_mask=False,
     )
-    _, outputs, states = engine.inner_loop(inputs, list(initial_states), mask=None)
+    _, outputs, states = keras.layers.RNN.inner_loop(engine, inputs, states, mask=None)
     return (ops.flip(outputs, axis=1) if reverse else outputs), list(states)
-
-
-class _Step:
-    """Adapts a step function to the RNN-cell interface."""
-
-    state_size = 1
-
-    def __init__(self, function):
-        self.function = function
-
-    def __call__(self, inputs, states):
-        return self.call(inputs, states)
-
-    def call(self, inputs, states):
-        output, new_states = self.function(inputs, list(states))
-        return output, list(new_states)

@@ -52,7 +52,7 @@ class PerGate(keras.initializers.Initializer):
     def _of_gate(self, gate):
         """A copy, since one draws the same numbers again, even with a seed."""
         copy = fresh(self.initializer)
-        config = copy.get_config()
+        config = getattr(copy, "get_config", dict)()
         if isinstance(config.get("seed"), int):
             copy = type(copy).from_config({**config, "seed": config["seed"] + gate})
         return copy
@@ -60,3 +60,12 @@ class PerGate(keras.initializers.Initializer):
     def get_config(self) -> dict[str, Any]:
         initializer = keras.initializers.serialize(self.initializer)
         return {"initializer": initializer, "gates": self.gates}
+
+
+def in_float32(initializer: Any, dtype: Any) -> Any:
+    """An initializer of a variable of this dtype, which draws half precisions as float32.
+
+    Torch has no QR decomposition of half precisions.
+    """
+    half = "16" in keras.backend.standardize_dtype(dtype)
+    return PerGate(initializer, gates=1) if half and initializer else initializer

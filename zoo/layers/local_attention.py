@@ -1,6 +1,7 @@
 """Local attention: Luong, Pham & Manning 2015, section 3.2.
 
-Positions count from 0. S is the number of real source positions of each sentence.
+Positions count the real places of each sentence from 0, and S is their number: masked
+places, wherever they stand, are as if absent.
 """
 
 import numbers
@@ -17,6 +18,8 @@ from zoo.layers.functional import (
     gather_rows,
     linear,
     masked_softmax,
+    real_first,
+    real_positions,
     take_last,
     values_of,
 )
@@ -49,8 +52,8 @@ class _LocalAttention(Attention):
             position: as in a call.
 
         Returns:
-            p_t, float `(B, T)`, and the first and the last real position of its window,
-            int `(B, T, 2)`.
+            p_t, float `(B, T)`, and the first and the last position of its window, int
+            `(B, T, 2)`. They count real places alone.
         """
         lengths = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]
         centre, focus = self.place(query, lengths, position)
@@ -60,9 +63,8 @@ class _LocalAttention(Attention):
         return focus, ops.stack([first, last], axis=-1)
 
     def attend(self, query, memory, mask, keys, position):
-        length = ops.shape(memory)[1]
         if mask is None:
-            mask = ops.ones((ops.shape(memory)[0], 1, length), dtype="bool")
+            mask = ops.ones((ops.shape(memory)[0], 1, ops.shape(memory)[1]), "bool")
         if mask.shape[1] != 1:
             raise ValueError(
                 "Local attention takes one mask a sentence, (B, S) or (B, 1, S): its "
@@ -70,9 +72,9 @@ class _LocalAttention(Attention):
             )
         lengths = ops.sum(ops.cast(mask, "int32"), axis=2)  # (B, 1)
         centre, focus = self.place(query, lengths, position)
+        places = real_positions(mask)  # (B, 1, S)
         if self._gathers(memory.shape[1]):
-            return self._gathered(query, memory, lengths, keys, centre, focus)
-        places = ops.arange(length, dtype="int32")[None, None]
+            return self._gathered(query, memory, mask, places, keys, centre, focus)
         near = ops.abs(places - centre[..., None]) <= self.window
         near = ops.logical_and(near, mask)
         weights = masked_softmax(self.score_layer(query, keys), near)
@@ -85,23 +87,25 @@ class _LocalAttention(Attention):
         known = isinstance(length, int)  # None or a symbol while a graph is traced
         return not known or length > 2 * (2 * self.window + 1)
 
-    def _gathered(self, query, memory, lengths, keys, centre, focus):
+    def _gathered(self, query, memory, mask, positions, keys, centre, focus):
         """The same result at a cost per target word of O(D) instead of O(S)."""
         length = ops.shape(memory)[1]
         width = 2 * self.window + 1
-        start = centre - self.window  # (B, T), may lie outside the sentence
-        places = start[..., None] + ops.arange(width, dtype="int32")  # (B, T, W)
-        real = ops.logical_and(places >= 0, places < lengths[..., None])
+        start = (centre - self.window)[..., None]  # (B, T, 1), may lie outside
+        places = start + ops.arange(width, dtype="int32")  # (B, T, W)
         index = ops.clip(places, 0, length - 1)
+        index = gather_rows(real_first(mask[:, 0])[..., None], index)[..., 0]
+        real = ops.logical_and(places >= 0, places <= positions[..., -1:])
         keys, values = gather_rows([keys, memory], index)  # (B, T, W, …)
         scores = self.score_layer(query, keys)
         weights = masked_softmax(scores, real)  # (B, T, W)
         weights = self._gaussian(weights, places, focus)
         context = ops.sum(ops.expand_dims(weights, -1) * values, axis=2)
         # Spread the window's weights over the sentence: (B, T, S).
-        offset = ops.arange(length, dtype="int32")[None, None] - start[..., None]
+        offset = positions - start
         spread = take_last(weights, ops.clip(offset, 0, width - 1))
         covered = ops.logical_and(offset >= 0, offset < width)
+        covered = ops.logical_and(covered, mask)
         return context, spread * ops.cast(covered, spread.dtype)
 
     def _gaussian(self, weights, places, focus):

@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Tensor
+from zoo.layers.initializers import in_float32
 
 # The sums W + A B that stand for a while, by layer and name; see `sums_kept`.
 _SUMS: contextvars.ContextVar[dict[tuple[int, str], Tensor]]
@@ -63,6 +64,13 @@ class Adaptable:
         super().__init_subclass__(**kwargs)
         for name in cls.__dict__.get("matrices", ()):
             setattr(cls, name, Matrix(name))
+
+    def add_weight(
+        self, shape: Any = None, initializer: Any = None, **options: Any
+    ) -> Any:
+        dtype = options.get("dtype") or self.variable_dtype  # type: ignore[attr-defined]
+        initializer = in_float32(initializer, dtype)
+        return super().add_weight(shape, initializer, **options)  # type: ignore[misc]
 
     def enable_lora(self, rank: int) -> None:
         """Freezes the layer's matrices and adds A, drawn, and B, zero, to each.

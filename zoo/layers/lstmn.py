@@ -8,7 +8,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive, rate
 from zoo.layers.fast_loops.lstmn import run_lstmn_cell
-from zoo.layers.functional import fresh, scan, steps_mask
+from zoo.layers.functional import checked_states, fresh, scan, steps_mask
 from zoo.layers.lstmn_cell import LSTMNCell
 
 
@@ -158,7 +158,10 @@ class LSTMN(keras.layers.Layer):
         inputs = ops.cast(inputs, self.compute_dtype)
         x, tapes, states, weights = inputs, [], [], None
         for index, cell in enumerate(self.cells):
-            initial = initial_states[index] if initial_states else None
+            initial = None
+            if initial_states:
+                batch = ops.shape(inputs)[0]
+                initial = checked_states(initial_states[index], [self.units] * 2, batch)
             memory = source[index] if source else None
             x = self.drop(x, training=training)
             h, c, weights, last = run_lstmn_cell(cell, x, mask, initial, memory, starts)

@@ -137,7 +137,7 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         for name, shape in matrices.items():
             initializer = fresh(self.kernel_initializer)
             if len(shape) == 1:  # of a matrix with one column
-                initializer = _Column(initializer)
+                initializer = _as_column(initializer)
             weight = self.add_weight(name=name, shape=shape, initializer=initializer)
             setattr(self, name, weight)
         self.bias = self.add_weight(name="bias", shape=(4 * n,), initializer=self._bias)
@@ -388,11 +388,10 @@ def attend_row(
     return read[:, 0], weights[:, 0]
 
 
-class _Column(keras.initializers.Initializer):
+def _as_column(initializer):
     """Draws a vector as a matrix with one column: fans are counted so."""
 
-    def __init__(self, initializer):
-        self.initializer = initializer
+    def draw(shape, dtype=None):
+        return initializer((*shape, 1), dtype=dtype)[..., 0]
 
-    def __call__(self, shape, dtype=None):
-        return self.initializer((*shape, 1), dtype=dtype)[..., 0]
+    return draw

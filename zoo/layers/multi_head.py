@@ -15,7 +15,9 @@ from zoo.layers.functional import (
     fresh,
     masked_softmax,
     read_mask,
+    saturate,
 )
+from zoo.layers.initializers import in_float32
 
 
 def sinusoids(positions: Tensor, size: int, dtype: str = "float32") -> Tensor:
@@ -113,7 +115,9 @@ class MultiHeadAttention(MemoryLayer):
             layer = keras.layers.Dense(
                 size,
                 use_bias=self.use_bias,
-                kernel_initializer=fresh(self.kernel_initializer),
+                kernel_initializer=in_float32(
+                    fresh(self.kernel_initializer), self.variable_dtype
+                ),
                 dtype=self.dtype_policy,
                 name=f"W_{name}",
             )
@@ -150,15 +154,15 @@ class MultiHeadAttention(MemoryLayer):
 
     def combine(self, weights: Tensor, values: Tensor) -> Tensor:
         """The output `(B, T, d)` for weights `(B, h, T, S)` and values as projected."""
-        heads = ops.swapaxes(ops.matmul(weights, values), 1, 2)
+        heads = ops.swapaxes(saturate(ops.matmul(weights, values)), 1, 2)
         lead, size = ops.shape(heads)[:2], self.num_heads * self.head_size
-        output = self.W_O(ops.reshape(heads, (-1, size)))
+        output = saturate(self.W_O(ops.reshape(heads, (-1, size))))
         return ops.reshape(output, (*lead, size))
 
     def _heads(self, layer, x):
         """Projects `(B, T, d)` and cuts it into heads, `(B, h, T, d_k)`."""
         batch, length = ops.shape(x)[:2]
-        x = layer(as_rows(x))
+        x = saturate(layer(as_rows(x)))
         x = ops.reshape(x, (batch, length, self.num_heads, self.head_size))
         return ops.swapaxes(x, 1, 2)
 

@@ -8,9 +8,9 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of, positive, rate
 from zoo.layers.activations import get_activation
-from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
+from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
 from zoo.layers.fast_loops.cells import run_cell
-from zoo.layers.functional import fresh, steps_mask
+from zoo.layers.functional import checked_states, fresh, steps_mask
 
 
 class CellRunner(keras.layers.Layer):
@@ -110,8 +110,8 @@ class RecurrentStack(keras.layers.Layer):
         ValueError: if units or layers are not positive integers, the dropout is not in
             [0, 1), or the units of a bidirectional stack are odd; for another cell, or
             an argument of another cell's; for forget gates' biases that there are none
-            of; when called with initial states for another
-            number of layers, or for a bidirectional stack.
+            of; when called with initial states of another number or shape, or for a
+            bidirectional stack.
 
     Example:
         >>> import numpy as np
@@ -224,7 +224,11 @@ class RecurrentStack(keras.layers.Layer):
         outputs, states = ops.cast(inputs, self.compute_dtype), []
         for index, layer in enumerate(self.cells):
             outputs = self.drop(outputs, training=training)
-            initial = None if initial_states is None else initial_states[index]
+            initial = None
+            if initial_states is not None:
+                sizes = as_list(layer[0].state_size)
+                batch = ops.shape(inputs)[0]
+                initial = checked_states(initial_states[index], sizes, batch)
             if self.bidirectional:
                 forward, first = run_cell(
                     layer[0], outputs, None, mask, training=training

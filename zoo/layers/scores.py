@@ -12,7 +12,7 @@ from keras import initializers, ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
-from zoo.layers.functional import cast_weights, fresh, linear
+from zoo.layers.functional import cast_weights, fresh, linear, wide
 from zoo.layers.lora import Adaptable
 
 
@@ -78,14 +78,9 @@ class DotScore(Score):
         if query.shape[1] == 1:
             # A matrix-vector product, which fuses better than a batched product.
             query, keys = _join(query, keys)
-            dtype = keras.backend.standardize_dtype(query.dtype)
-            if dtype == "float16":
-                # Infinite terms of both signs would sum to NaN.
-                query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
-            scores = ops.sum(query * keys, axis=-1)
-            if dtype == "float16":
-                scores = ops.cast(ops.clip(scores, -65504.0, 65504.0), dtype)
-            return _with_queries(scores)
+            # Infinite terms of both signs would sum to NaN.
+            scores = ops.sum(wide(query) * wide(keys), axis=-1)
+            return _with_queries(ops.cast(scores, query.dtype))
         if len(keys.shape) == 3:
             return ops.matmul(query, ops.transpose(keys, (0, 2, 1)))
         return ops.einsum("btd,btwd->btw", query, keys)

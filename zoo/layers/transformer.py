@@ -8,7 +8,8 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import above_zero, one_of, positive, rate
 from zoo.layers.attention import MemoryLayer
-from zoo.layers.functional import as_rows, clear_masked, fresh
+from zoo.layers.functional import as_rows, clear_masked, fresh, saturate
+from zoo.layers.initializers import in_float32
 from zoo.layers.multi_head import MultiHeadAttention
 
 NORMS = ("post", "pre")
@@ -60,7 +61,7 @@ class _TransformerLayer(keras.layers.Layer):
         self.inner = keras.layers.Dense(
             ff_dim,
             activation="relu",
-            kernel_initializer=fresh(self.kernel_initializer),
+            kernel_initializer=self._drawn(),
             name="W_1",
             **options,
         )
@@ -75,12 +76,15 @@ class _TransformerLayer(keras.layers.Layer):
         self.inner.build(inputs_shape)
         self.outer = keras.layers.Dense(
             size,
-            kernel_initializer=fresh(self.kernel_initializer),
+            kernel_initializer=self._drawn(),
             dtype=self.dtype_policy,
             name="W_2",
         )
         self.outer.build((*inputs_shape[:-1], self.ff_dim))
         self.built = True
+
+    def _drawn(self):
+        return in_float32(fresh(self.kernel_initializer), self.variable_dtype)
 
     def sublayer(self, name, x, function, training=False):
         """Residual connection, normalisation and dropout around `function`.
@@ -90,13 +94,13 @@ class _TransformerLayer(keras.layers.Layer):
         norm = getattr(self, f"{name}_norm")
         output = function(norm(x) if self.norm == "pre" else x)
         output, *rest = output if isinstance(output, tuple) else (output,)
-        x = x + self.drop(output, training=training)
+        x = saturate(x + self.drop(output, training=training))
         x = norm(x) if self.norm == "post" else x
         return (x, *rest) if rest else x
 
     def feed_forward(self, x):
         """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, equation 2."""
-        output = self.outer(self.inner(as_rows(x)))
+        output = saturate(self.outer(saturate(self.inner(as_rows(x)))))
         return ops.reshape(output, ops.shape(x))
 
     def get_config(self):

@@ -1,5 +1,6 @@
 """Whole LSTM layers by cuDNN's kernel, which Keras reaches without masks only."""
 
+import types
 import warnings
 from typing import Any
 
@@ -7,8 +8,8 @@ import keras
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.layers.fast_loops.gates import is_standard
-from zoo.layers.functional import cast_weights, gather_rows
+from zoo.layers.fast_loops.gates import is_standard, lstm_states
+from zoo.layers.functional import cast_weights, gather_rows, real_first, scan
 
 # torch would like Keras to hold an LSTM's weights in one piece of memory.
 warnings.filterwarnings("ignore", message="RNN module weights are not part of single")
@@ -44,7 +45,7 @@ def run_lstm(
 ) -> tuple[Tensor, list[Tensor]]:
     """`run_cell` of an LSTM cell by Keras's own LSTM layer.
 
-    On a GPU that is cuDNN's kernel, elsewhere Keras's loop. cuDNN has no mask: the real
+    On a GPU that is cuDNN's kernel, elsewhere a loop. cuDNN has no mask: the real
     steps are moved to the front of each row in the order in which they are read, and at
     the padding behind them an extra input closes the input gate and opens the forget
     gate. c stays as it is there, and h is taken from the last real step.
@@ -82,20 +83,17 @@ def run_lstm(
     bias = cast_weights(bias, compute)
     sequence = ops.cast(inputs, compute)
     if mask is None:
-        outputs, states = _engine(cell, kernel, recurrent, bias, compute)(
-            ops.flip(sequence, axis=1) if reverse else sequence, states
-        )
+        sequence = ops.flip(sequence, axis=1) if reverse else sequence
+        outputs, states = _run(sequence, states, kernel, recurrent, bias)
         outputs = ops.flip(outputs, axis=1) if reverse else outputs
         return ops.cast(outputs, dtype), [ops.cast(s, dtype) for s in states]
 
     mask = ops.cast(mask, "bool")
-    time = ops.shape(inputs)[1]
-    steps = ops.arange(time, dtype="int32")
-    steps = (time - 1 - steps if reverse else steps)[None]
-    order = ops.argsort(ops.where(mask, steps, steps + time), axis=1)
+    order = real_first(ops.flip(mask, axis=1) if reverse else mask)
+    order = ops.shape(mask)[1] - 1 - order if reverse else order
     sequence = _take(sequence, order)
     count = ops.sum(ops.cast(mask, "int32"), axis=1)  # (B,)
-    pads = ops.arange(time, dtype="int32")[None] >= count[:, None]
+    pads = ops.arange(ops.shape(mask)[1], dtype="int32")[None] >= count[:, None]
     shut = [-_SATURATED, _SATURATED, 0.0, 0.0]  # i, f, candidate, o
     # `ops.repeat` would wait for the GPU, and no CUDA graph can hold it.
     row = ops.convert_to_tensor(shut, dtype=compute)[:, None]
@@ -103,7 +101,7 @@ def run_lstm(
     kernel = ops.concatenate([kernel, row], axis=0)
     pads = ops.cast(pads, compute)[..., None]
     sequence = ops.concatenate([sequence, pads], axis=-1)
-    outputs, (_, c) = _engine(cell, kernel, recurrent, bias, compute)(sequence, states)
+    outputs, (_, c) = _run(sequence, states, kernel, recurrent, bias)
     h = _take(outputs, ops.maximum(count - 1, 0)[:, None])[:, 0]
     h = ops.where(count[:, None] > 0, h, states[0])
     outputs = _take(outputs, ops.argsort(order, axis=1))
@@ -116,20 +114,32 @@ def _take(sequence, steps):
     return gather_rows(sequence, ops.cast(steps, "int32")[..., None])[:, :, 0]
 
 
-def _engine(cell, kernel, recurrent, bias, dtype):
-    """Runs Keras's LSTM layer over these weights, by cuDNN where possible.
-
-    Returns a function `(sequence, states) -> (outputs, states)`.
-    """
-    layer = keras.layers.LSTM(
-        cell.units, return_sequences=True, dtype=dtype, name="whole", seed=0
+def _run(sequence, states, *weights):
+    """Keras's LSTM layer over these weights, without a layer made inside a call."""
+    cell = types.SimpleNamespace(
+        **dict(zip(("kernel", "recurrent_kernel", "bias"), weights, strict=True)),
+        activation=keras.activations.tanh,
+        recurrent_activation=keras.activations.sigmoid,
     )
-    weights = layer.cell
-    weights.kernel, weights.recurrent_kernel, weights.bias = kernel, recurrent, bias
-    weights.built = True
+    engine = types.SimpleNamespace(
+        cell=cell,
+        use_cudnn=True,
+        dropout=0,
+        recurrent_dropout=0,
+        return_sequences=True,
+        go_backwards=False,
+        unroll=False,
+    )
+    try:
+        _, *results = keras.layers.LSTM.inner_loop(engine, sequence, states, mask=None)
+        return results
+    except ValueError:  # Keras's, where cuDNN can't do it
+        kernel, recurrent, bias = weights
 
-    def run(sequence, states):
-        _, outputs, states = layer.inner_loop(sequence, states, mask=None)
-        return outputs, list(states)
+    def step(x, states):
+        h, c = states
+        net = ops.matmul(x, kernel) + ops.matmul(h, recurrent) + bias
+        h, c = ops.split(lstm_states(net, c), 2, axis=-1)
+        return h, [h, c]
 
-    return run
+    return scan(step, sequence, states)
