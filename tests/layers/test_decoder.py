@@ -274,12 +274,6 @@ def test_stacked_cells_are_a_list_of_cells():
     assert [c.units for c in cell.cells] == [4, 5]
 
 
-def test_the_wrong_number_of_states_is_refused():
-    decoder = make("lstm", "general", True)
-    with pytest.raises(ValueError, match="4 states.*Received: 1"):
-        decoder(INPUTS, MEMORY, initial_states=[np.ones((3, 6), "float32")])
-
-
 @pytest.mark.parametrize("feeding", [True, once(False)])
 @pytest.mark.parametrize("own, asked", [(False, True), once(True, False)])
 def test_the_calls_choice_holds_in_functional_models(feeding, own, asked):

@@ -63,7 +63,7 @@ class PerGate(keras.initializers.Initializer):
 
 
 def in_float32(initializer: Any, dtype: Any) -> Any:
-    """An initializer of a variable of this dtype, which draws half precisions as float32.
+    """An initializer that draws a variable of half precision in float32.
 
     Torch has no QR decomposition of half precisions.
     """

@@ -7,8 +7,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive, rate
-from zoo.layers.fast_loops.lstmn import run_lstmn_cell
-from zoo.layers.functional import checked_states, fresh, scan, steps_mask
+from zoo.layers.functional import checked_states, columns, fresh, scan, steps_mask
 from zoo.layers.lstmn_cell import LSTMNCell
 
 
@@ -18,7 +17,7 @@ class LSTMN(keras.layers.Layer):
 
     Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its
     attention asks with h_t of layer k. Cost and memory grow with the square of the
-    sequence's length. `zoo/layers/fast_loops/lstmn.py` has its gradient.
+    sequence's length.
 
     Args:
         units: size of h and c of each layer.
@@ -164,7 +163,7 @@ class LSTMN(keras.layers.Layer):
                 initial = checked_states(initial_states[index], [self.units] * 2, batch)
             memory = source[index] if source else None
             x = self.drop(x, training=training)
-            h, c, weights, last = run_lstmn_cell(cell, x, mask, initial, memory, starts)
+            h, c, weights, last = run_cell(cell, x, mask, initial, memory, starts)
             tapes.append((h, c))
             states.append(last)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
@@ -259,3 +258,46 @@ class LSTMN(keras.layers.Layer):
             "seed": self.seed,
             "unit_forget_bias": self.unit_forget_bias,
         }
+
+
+def run_cell(
+    cell: LSTMNCell,
+    inputs: Tensor,
+    mask: Tensor | None = None,
+    initial: Any = None,
+    source: Any = None,
+    starts: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
+    """The cell's `advance` over a sequence.
+
+    Args:
+        cell: built.
+        inputs: `(B, T, n)`.
+        mask: bool `(B, T)`, true where real, or None.
+        initial: `[h, c]`, zeros by default.
+        source: from `project_source`, with fusion; it has as many rows.
+        starts: bool `(B, T)`, true where the tapes start anew; None for nowhere.
+
+    Returns:
+        `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights on
+        the source `(B, T, S)` or None; the last real step's.
+    """
+    x, n = cell.project(inputs), cell.units
+    size, width = ops.shape(x)[:2], x.shape[-1]
+    flags = [
+        ops.cast(ops.convert_to_tensor(flag), x.dtype)[..., None]
+        for flag in (mask, starts)
+        if flag is not None
+    ]
+
+    def step(row, states):
+        keep = None if mask is None else row[:, width : width + 1] > 0
+        begins = None if starts is None else row[:, -1:] > 0
+        *found, states = cell.advance(row[:, :width], states, source, keep, begins)
+        found = ops.concatenate([x for x in found if x is not None], axis=-1)
+        return (found if keep is None else ops.where(keep, found, 0.0)), states
+
+    rows = ops.concatenate([x, *flags], axis=-1)
+    outputs, states = scan(step, rows, cell.make_states(*size, initial))
+    h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
+    return h, c, None if source is None else outputs[..., 2 * n :], states[2:4]

@@ -40,7 +40,6 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
     Slot 0 of the tapes holds the initial h and c, zeros by default, for ever, as in the
     authors' code (whose encoder leaves W_h~ out). Nothing sees a masked step. Where
     tapes start anew, of all that is on them the last state alone is seen from then on.
-    `zoo/layers/fast_loops/lstmn.py` has the gradient over a sequence.
 
     With `fusion` the cell reads a source too, whose tapes are γ_j (hidden states) and
     α_j (memories), section 4:

@@ -29,8 +29,8 @@ def activate_gates(net: Tensor) -> tuple[Tensor, ...]:
 
 def memory_gradient(
     gates: Any, old: Tensor, squashed: Tensor, d_h: Tensor, d_c: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradient of h = o * tanh(c), c = f * old + i * ĉ + what was added.
+) -> tuple[Tensor, Tensor]:
+    """The gradient of h = o * tanh(c), c = f * old + i * ĉ.
 
     Args:
         gates: from `activate_gates`.
@@ -38,8 +38,8 @@ def memory_gradient(
         d_h, d_c: gradients of h and, by what comes later, of c.
 
     Returns:
-        Of the gates' inputs `(B, 4 * units)`, of the old c, and of what was added;
-        half precisions as float32.
+        Of the gates' inputs `(B, 4 * units)` and of the old c; half precisions as
+        float32.
     """
     i, f, candidate, o = (wide(gate) for gate in gates)
     old, squashed, d_h, d_c = (wide(x) for x in (old, squashed, d_h, d_c))
@@ -50,7 +50,7 @@ def memory_gradient(
         d_c * i * (1 - candidate * candidate),
         d_h * squashed * o * (1 - o),
     ]
-    return ops.concatenate(parts, axis=-1), d_c * f, d_c
+    return ops.concatenate(parts, axis=-1), d_c * f
 
 
 @custom_gradient
@@ -65,7 +65,7 @@ def lstm_states(net: Tensor, c: Tensor) -> Any:
     squashed = ops.tanh(new)
 
     def gradient(upstream):
-        d_net, d_old, _ = memory_gradient(
+        d_net, d_old = memory_gradient(
             gates, c, squashed, *ops.split(upstream, 2, axis=-1)
         )
         return ops.cast(d_net, net.dtype), ops.cast(d_old, net.dtype)
