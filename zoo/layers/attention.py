@@ -11,7 +11,7 @@ import keras
 from keras import initializers, ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive
+from zoo.checks import one_of, positive
 from zoo.layers.functional import (
     clear_masked,
     fresh,
@@ -198,7 +198,7 @@ class _GlobalAttention(Attention):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class AdditiveAttention(_GlobalAttention):
-    """Bahdanau, Cho & Bengio 2015, appendix A.1.2: v_a · tanh(W_a s + U_a h_j).
+    """Bahdanau, Cho & Bengio 2015, appendix A.1.2: v_a · tanh(s W_a + h_j U_a).
 
     The query is the previous decoder state s_{i-1} in the paper; which state is
     passed is the caller's choice. The paper has no bias.
@@ -258,7 +258,7 @@ class AdditiveAttention(_GlobalAttention):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class ConcatAttention(AdditiveAttention):
-    """Luong, Pham & Manning 2015, section 3.1, "concat": v_a · tanh(W_a [h_t; h_s]).
+    """Luong, Pham & Manning 2015, section 3.1, "concat": v_a · tanh([h_t; h_s] W_a).
 
     Args:
         units: the size of the hidden layer of the score.
@@ -288,7 +288,7 @@ class MultiplicativeAttention(_GlobalAttention):
     """Luong et al. 2015, equation 7 with the scores "dot" and "general".
 
     Args:
-        score: "dot" (h_t · h_s), "general" (h_t · W_a h_s) or "scaled_dot"
+        score: "dot" (h_t · h_s), "general" (h_t · (h_s W_a)) or "scaled_dot"
             (h_t · h_s / sqrt(d), Vaswani et al. 2017).
         kernel_initializer: of W_a; the paper's is U(-0.1, 0.1).
 
@@ -314,11 +314,7 @@ class MultiplicativeAttention(_GlobalAttention):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        allowed = ("dot", "general", "scaled_dot")
-        if score not in allowed:
-            raise ValueError(
-                f"`score` must be one of {list(allowed)}. Received: score={score!r}"
-            )
+        one_of("score", score, ("dot", "general", "scaled_dot"))
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.score_layer = make_score(
             score, self.dtype_policy, initializer=self.kernel_initializer
@@ -335,7 +331,7 @@ class MultiplicativeAttention(_GlobalAttention):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class LocationAttention(Adaptable, Attention):
-    """Luong et al. 2015, equation 8: a_t = softmax(W_a h_t).
+    """Luong et al. 2015, equation 8: a_t = softmax(h_t W_a).
 
     The weights depend on the decoder state alone. Entry s belongs to the real position
     s, from 0; positions from `max_length` on are ignored (weight 0).

@@ -28,7 +28,7 @@ class AttentionCell(Adaptable, MemoryLayer):
 
     The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, queried with
     h_t, gives the weights a_t and the context c_t; the attentional vector is
-    h~_t = tanh(W_c [c_t; h_t]) (equation 5). With input feeding (section 3.3) the first
+    h~_t = tanh([c_t; h_t] W_c) (equation 5). With input feeding (section 3.3) the first
     cell's input is [x_t; h~_{t-1}]. The other vectors are those of
     `tfa.seq2seq.AttentionWrapper` (docs/from_tfa.md).
 
@@ -43,7 +43,7 @@ class AttentionCell(Adaptable, MemoryLayer):
             step (Zaremba et al. 2014).
         kernel_initializer: of W_c.
         seed: seed of the dropout masks.
-        vector: h~_t: "tanh", the default and equation 5; "linear", W_c [c_t; h_t];
+        vector: h~_t: "tanh", the default and equation 5; "linear", [c_t; h_t] W_c;
             "context", c_t itself, without W_c.
 
     Call arguments:
@@ -182,7 +182,7 @@ class AttentionCell(Adaptable, MemoryLayer):
     def combine(
         self, context: Tensor, hidden: Tensor, product: Callable | None = None
     ) -> Tensor:
-        """Equation 5: h~_t = tanh(W_c [c_t; h_t]), or the other `vector`.
+        """Equation 5: h~_t = tanh([c_t; h_t] W_c), or the other `vector`.
 
         Args:
             context: c_t.

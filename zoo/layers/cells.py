@@ -34,7 +34,7 @@ class ZooCell(Adaptable):
     matrices = ("kernel", "recurrent_kernel")
 
     def project(self, inputs: Tensor) -> Tensor:
-        """W x_t + b, the input's share of the net inputs, for any number of steps.
+        """x_t W + b, the input's share of the net inputs, for any number of steps.
 
         Args:
             inputs: `(..., n)`; n may be smaller than the cell's input, then the first
@@ -54,7 +54,7 @@ class ZooCell(Adaptable):
         return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
 
     def _recurrent(self, h):
-        """U h_{t-1}."""
+        """h_{t-1} U."""
         return ops.matmul(h, cast_weights(self.recurrent_kernel, self.compute_dtype))
 
 
@@ -62,7 +62,7 @@ class ZooCell(Adaptable):
 class LSTMCell(ZooCell, keras.layers.LSTMCell):
     """`keras.layers.LSTMCell`, with the forget gate (Gers et al. 2000) or without.
 
-        i, f, o = σ(W x_t + U h_{t-1} + b),  ĉ = g(W x_t + U h_{t-1} + b)
+        i, f, o = σ(x_t W + h_{t-1} U + b),  ĉ = g(x_t W + h_{t-1} U + b)
         c_t = f * c_{t-1} + i * ĉ
         h_t = o * h(c_t)
 
@@ -170,9 +170,9 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
 class GRUCell(ZooCell, keras.layers.GRUCell):
     """Cho et al. 2014's hidden unit (equations 5 to 8).
 
-        r = σ(W_r x + U_r h)               equation 5
-        z = σ(W_z x + U_z h)               6
-        h~ = tanh(W x + U (r * h))         8, the reset gate before the product
+        r = σ(x W_r + h U_r)               equation 5
+        z = σ(x W_z + h U_z)               6
+        h~ = tanh(x W + (r * h) U)         8, the reset gate before the product
         h' = z * h + (1 - z) * h~          7, update="keep", Cho et al.
         h' = (1 - z) * h + z * h~          update="replace", Bahdanau et al. 2015
 
@@ -185,7 +185,7 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
     Args:
         update: "keep" or "replace", what the update gate does where it is open.
 
-    `reset_after=True` is cuDNN's form, r * (U h): Cho et al.'s appendix has it in the
+    `reset_after=True` is cuDNN's form, r * (h U): Cho et al.'s appendix has it in the
     decoder. The gates' order in the matrices is z, r, candidate.
 
     Raises:
@@ -227,7 +227,7 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
         Args:
             net: `(B, 3 * units)`, from `project`.
             h: `(B, units)`.
-            reset: `(B, units)`, a term added to U h inside the reset gate's bracket;
+            reset: `(B, units)`, a term added to h U inside the reset gate's bracket;
                 requires `reset_after`.
         """
         U = cast_weights(self.recurrent_kernel, self.compute_dtype)
@@ -255,7 +255,7 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
         return bias[0] if bias is not None and self.reset_after else bias
 
     def recurrent_bias(self) -> Tensor | None:
-        """The bias `(3 * units,)` beside U h with `reset_after`, or None."""
+        """The bias `(3 * units,)` beside h U with `reset_after`, or None."""
         bias = super().input_bias()
         return bias[1] if bias is not None and self.reset_after else None
 
@@ -267,7 +267,7 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
 class SimpleRNNCell(ZooCell, keras.layers.SimpleRNNCell):
     """`keras.layers.SimpleRNNCell` (Elman 1990).
 
-        h_t = tanh(W x_t + U h_{t-1} + b)
+        h_t = tanh(x_t W + h_{t-1} U + b)
 
     It takes the arguments of `keras.layers.SimpleRNNCell` except the dropouts.
 

@@ -29,7 +29,7 @@ class ContextCell(MemoryLayer):
     gives the context, which enters the recurrence beside the input:
     s_i = cell([x_i; c_i], s_{i-1}). (Luong's order is `AttentionCell`.)
 
-    With `gate`, the context is multiplied by β_i = σ(w_β · s_{i-1} + b_β), one number a
+    With `gate`, the context is multiplied by β_i = σ(s_{i-1} w_β + b_β), one number a
     step (Xu et al. 2015, section 4.2.1).
 
     Args:

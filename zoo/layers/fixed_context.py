@@ -19,7 +19,7 @@ class FixedContextDecoder(CellRunner):
     The context is a further input at every step: s_i = cell([x_i; c], s_{i-1}).
 
     With `reset_context` the reset gate scales the context's share of the candidate too,
-    tanh(W x + r * (U s + C c)), as in the appendix of Cho et al. 2014.
+    tanh(x W + r * (s U + c C)), as in the appendix of Cho et al. 2014.
 
     Args:
         cell: a `zoo.layers.GRUCell`.
@@ -74,7 +74,7 @@ class FixedContextDecoder(CellRunner):
         """Computes the context's shares, once for all steps.
 
         Returns:
-            A list: C c `(B, 3 * units)`; with `reset_context` its candidate's part is
+            A list: c C `(B, 3 * units)`; with `reset_context` its candidate's part is
             zero, and stands by itself behind, `(B, units)`.
         """
         kernel = cast_weights(self.cell.kernel, self.compute_dtype)

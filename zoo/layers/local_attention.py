@@ -228,7 +228,7 @@ class LocalMonotonicAttention(_LocalAttention):
 class LocalPredictiveAttention(Adaptable, _LocalAttention):
     """Luong et al. 2015, section 3.2, "local-p": equations 9 and 10.
 
-    p_t = S · sigmoid(v_p · tanh(W_p h_t)); the window is centred on floor(p_t), kept
+    p_t = S · sigmoid(v_p · tanh(h_t W_p)); the window is centred on floor(p_t), kept
     inside the sentence; the weights are the softmax of the score inside the window
     times exp(-(s - p_t)² / 2σ²) with σ = D / 2 and the real-valued p_t. The product
     is not renormalised (the authors' code tried that and found it worse).
@@ -236,7 +236,7 @@ class LocalPredictiveAttention(Adaptable, _LocalAttention):
     Args:
         score: "dot", "general", "scaled_dot", "concat", "additive" or a Score layer.
         window: D; the window is [centre - D, centre + D]. Defaults to the paper's 10.
-        units: rows of W_p; None, the default, for the query's size as in the paper.
+        units: columns of W_p; None, the default, for the query's size as in the paper.
         kernel_initializer: of every variable; the paper's is U(-0.1, 0.1).
 
     Variables: `W_p` (d, units), `v_p` (units,) and those of the score.

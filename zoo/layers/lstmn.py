@@ -191,7 +191,7 @@ class LSTMN(keras.layers.Layer):
         tape = ops.pad(tape, [(0, 0), (1, 0), (0, 0)])
         slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
 
-        def step(x, states):  # x: W x_t, for the gates, and W_x x_t
+        def step(x, states):  # x: x_t W, for the gates, and x_t W_x
             htilde, position = states
             query = x[:, 4 * self.units :] + ops.matmul(htilde, w["W_htilde"])
             read, weights = cell.recall(query, tape, slots <= position, w["v"])

@@ -32,9 +32,9 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
 
     All past hidden states h_i and memories c_i stay on two tapes:
 
-        a_i^t = v · tanh(W_h h_i + W_x x_t + W_h~ h~_{t-1}),   i < t
+        a_i^t = v · tanh(h_i W_h + x_t W_x + h~_{t-1} W_h~),   i < t
         s^t   = softmax(a^t),  [h~_t; c~_t] = Σ_i s_i^t [h_i; c_i]
-        i, f, o = σ(W [h~_t; x_t]),  ĉ = tanh(W [h~_t; x_t])
+        i, f, o = σ([h~_t; x_t] W),  ĉ = tanh([h~_t; x_t] W)
         c_t   = f * c~_t + i * ĉ,  h_t = o * tanh(c_t)
 
     Slot 0 of the tapes holds the initial h and c, zeros by default, for ever, as in the
@@ -44,11 +44,11 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
     With `fusion` the cell reads a source too, whose tapes are γ_j (hidden states) and
     α_j (memories), section 4:
 
-        "shallow":  b_j = u · tanh(W_γ γ_j + W_q h_{t-1})
+        "shallow":  b_j = u · tanh(γ_j W_γ + h_{t-1} W_q)
                     γ~_t = Σ_j softmax(b)_j γ_j, an input beside x_t
-        "deep":     b_j = u · tanh(W_γ γ_j + W_xγ x_t + W_γ~ γ~_{t-1})
+        "deep":     b_j = u · tanh(γ_j W_γ + x_t W_xγ + γ~_{t-1} W_γ~)
                     [γ~_t; α~_t] = Σ_j softmax(b)_j [γ_j; α_j]
-                    r_t = σ(W_r [γ~_t; x_t])
+                    r_t = σ([γ~_t; x_t] W_r)
                     c_t = r_t * α~_t + f * c~_t + i * ĉ
 
     The paper describes shallow fusion in words, as the attention of Bahdanau et al. Its
@@ -207,7 +207,7 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
             initial: `[h, c]`, each `(B, units)`, for slot 0; zeros by default.
 
         Returns:
-            A list: the tapes of h, c and W_h h side by side `(B, length + 1, …)`, which
+            A list: the tapes of h, c and h W_h side by side `(B, length + 1, …)`, which
             slots are written `(B, length + 1)`, the last h and c, h~ (and γ~ with deep
             fusion), the position int32 `(B,)`.
         """
@@ -285,7 +285,7 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         Args:
             w: `step_weights()`.
             x: `(B, m)` of `project`.
-            tape: `(B, L, …)`, h_i, c_i and W_h h_i side by side.
+            tape: `(B, L, …)`, h_i, c_i and h_i W_h side by side.
             seen: bool `(B, L)`, the slots that are looked at.
             h, htilde: h_{t-1} and h~_{t-1}.
             gamma: γ~_{t-1}, with deep fusion.
@@ -295,11 +295,11 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
             `(h_t, c_t, h~_t, γ~_t or None, alignment or None)`.
         """
         n, alignment = self.units, None
-        net, query, *more = self._parts(x)  # W x_t, W_x x_t, W_r x_t, W_xγ x_t
-        query = query + ops.matmul(htilde, w["W_htilde"])  # W_x x_t + W_h~ h~_{t-1}
+        net, query, *more = self._parts(x)  # x_t times W, W_x, W_r, W_xγ
+        query = query + ops.matmul(htilde, w["W_htilde"])  # x_t W_x + h~_{t-1} W_h~
         read, _ = self.recall(query, tape, seen, w["v"])
         htilde, ctilde = ops.split(read, 2, axis=-1)
-        net = net + ops.matmul(htilde, w["recurrent_kernel"])  # W [h~_t; x_t]
+        net = net + ops.matmul(htilde, w["recurrent_kernel"])  # [h~_t; x_t] W
         if self.fusion == "shallow":
             query = ops.matmul(h, w["W_q"])
             read, alignment = self.read(query, source, w["u"])

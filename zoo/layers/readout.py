@@ -15,7 +15,7 @@ from zoo.layers.lora import Adaptable
 class MaxoutReadout(Adaptable, keras.layers.Layer):
     """Deep output with one maxout layer (Bahdanau et al. 2015, appendix A.2.2).
 
-        t~ = U_o s + V_o E y + C_o c + b_o       2 l values
+        t~ = s U_o + y E V_o + c C_o + b_o       2 l values
         t_j = max(t~_{2j-1}, t~_{2j})            j = 1 … l
 
     The same layer is Cho et al. 2014's, with O_h, O_y and O_c for U_o, V_o and C_o.

@@ -1,5 +1,8 @@
 """Score functions: how well a decoder state fits a source position.
 
+In the equations here and in all layers vectors are rows and matrices stand in Keras's
+order, `(inputs, outputs)`: x W, where the papers write W x, is `x @ W`.
+
 Every score splits into `project(memory)`, the part that depends on the source alone
 and is computed once per sentence, and the call, which joins the projected keys with
 one or more queries.
@@ -97,9 +100,10 @@ class ScaledDotScore(DotScore):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class GeneralScore(Adaptable, DotScore):
-    """h_t · W_a h_s (Luong et al. 2015, section 3.1, "general").
+    """h_t · (h_s W_a) (Luong et al. 2015, section 3.1, "general").
 
-    `W_a` has shape `(d_m, d)`: it maps the memory into the query's space.
+    `W_a` has shape `(d_m, d)`: it maps the memory into the query's space, and is
+    the paper's matrix transposed, whose vectors are columns.
     """
 
     matrices = ("W_a",)
@@ -177,7 +181,10 @@ class _TanhScore(Score):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class AdditiveScore(Adaptable, _TanhScore):
-    """v_a · tanh(W_a s + U_a h_j) (Bahdanau et al. 2015, appendix A.1.2)."""
+    """v_a · tanh(s W_a + h_j U_a) (Bahdanau et al. 2015, appendix A.1.2).
+
+    `W_a` has shape `(d, units)`, `U_a` `(d_m, units)`.
+    """
 
     matrices = ("W_a", "U_a")
 
@@ -199,7 +206,7 @@ class AdditiveScore(Adaptable, _TanhScore):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class ConcatScore(Adaptable, _TanhScore):
-    """v_a · tanh(W_a [h_t; h_s]) (Luong et al. 2015, section 3.1, "concat").
+    """v_a · tanh([h_t; h_s] W_a) (Luong et al. 2015, section 3.1, "concat").
 
     `W_a` has shape `(d + d_m, units)`, the query's rows first. The authors' code
     fixes the source half to the identity, which their footnote admits; here it is

@@ -8,7 +8,7 @@ from zoo.lessons.functions import sigmoid, softmax
 EXERCISES = [
     Exercise(
         "bahdanau.start",
-        "s_0 = tanh(W_s ←h_1)",
+        "s_0 = tanh(←h_1 W_s)",
         "Write s_0; forward and backward hold the encoder's states of x_1 … x_S.",
         {"forward": "S n", "backward": "S n", "W_s": "n k"},
         "k",
@@ -29,15 +29,15 @@ EXERCISES = [
     ),
     Exercise(
         "bahdanau.score",
-        "e_ij = v_a · tanh(W_a s_{i-1} + U_a h_j)",
+        "e_ij = v_a · tanh(s_{i-1} W_a + h_j U_a)",
         "Write the scores of all source positions for one decoder state s.",
         {"s": "n", "h": "S m", "W_a": "n k", "U_a": "m k", "v_a": "k"},
         "S",
         lambda s, h, W, U, v: np.tanh(s @ W + h @ U) @ v,
         {
-            "tanh is missing. Without it W_a s adds the same to every score, and the "
+            "tanh is missing. Without it s W_a adds the same to every score, and the "
             "softmax doesn't see it.": lambda s, h, W, U, v: (s @ W + h @ U) @ v,
-            "tanh comes after the sum: one tanh of W_a s + U_a h_j, not two.": (
+            "tanh comes after the sum: one tanh of s W_a + h_j U_a, not two.": (
                 lambda s, h, W, U, v: (np.tanh(s @ W) + np.tanh(h @ U)) @ v
             ),
             "v_a is outside tanh.": (
@@ -46,13 +46,13 @@ EXERCISES = [
             "v_a is missing: the hidden units are weighted, not just added up.": (
                 lambda s, h, W, U, v: np.tanh(s @ W + h @ U).sum(-1)
             ),
-            "W_a s_{i-1} is missing: such scores don't depend on the target.": (
+            "s_{i-1} W_a is missing: such scores don't depend on the target.": (
                 lambda s, h, W, U, v: np.tanh(h @ U) @ v
             ),
             "the hidden layer is tanh, not σ.": (
                 lambda s, h, W, U, v: sigmoid(s @ W + h @ U) @ v
             ),
-            "W_a s + U_a h_j is a sum, not a product.": (
+            "s W_a + h_j U_a is a sum, not a product.": (
                 lambda s, h, W, U, v: np.tanh((s @ W) * (h @ U)) @ v
             ),
         },
@@ -105,7 +105,7 @@ EXERCISES = [
     ),
     Exercise(
         "bahdanau.candidate",
-        "s_i = GRU([E y_{i-1}; c_i], s_{i-1})",
+        "s_i = GRU([y_{i-1} E; c_i], s_{i-1})",
         "Write the candidate s~; W reads the word e and the context c, in this order, "
         "and r is the reset gate.",
         {
@@ -121,7 +121,7 @@ EXERCISES = [
             e @ W[: len(e)] + c @ W[len(e) :] + (r * s) @ U
         ),
         {
-            "the word comes first, then the context: [E y; c].": (
+            "the word comes first, then the context: [y E; c].": (
                 lambda e, c, s, r, W, U: np.tanh(
                     np.concatenate([c, e]) @ W + (r * s) @ U
                 )
@@ -129,7 +129,7 @@ EXERCISES = [
             "the context is missing.": (
                 lambda e, c, s, r, W, U: np.tanh(e @ W[: len(e)] + (r * s) @ U)
             ),
-            "r comes before U: U (r * s), not r * (U s).": (
+            "r comes before U: (r * s) U, not r * (s U).": (
                 lambda e, c, s, r, W, U: np.tanh(
                     np.concatenate([e, c]) @ W + r * (s @ U)
                 )
@@ -155,7 +155,7 @@ EXERCISES = [
     ),
     Exercise(
         "bahdanau.readout",
-        "t~ = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i",
+        "t~ = s_{i-1} U_o + y_{i-1} E V_o + c_i C_o",
         "Write t~ of the step i; s_before is s_{i-1}, s_after is s_i.",
         {
             "s_before": "n",
@@ -173,7 +173,7 @@ EXERCISES = [
                 lambda s, s_after, e, c, U, V, C: s_after @ U + e @ V + c @ C
             ),
             "C_o c_i is missing.": lambda s, s_after, e, c, U, V, C: s @ U + e @ V,
-            "V_o E y_{i-1} is missing.": (
+            "y_{i-1} E V_o is missing.": (
                 lambda s, s_after, e, c, U, V, C: s @ U + c @ C
             ),
             "there is no tanh: maxout follows.": (

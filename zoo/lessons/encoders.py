@@ -8,14 +8,14 @@ from zoo.lessons.functions import chain, sigmoid, softmax
 CHO = [
     Exercise(
         "cho.gate",
-        "r = σ(W_r x + U_r h), z = σ(W_z x + U_z h) (5, 6)",
+        "r = σ(x W_r + h U_r), z = σ(x W_z + h U_z) (5, 6)",
         "Write the reset gate r.",
         {"x": "m", "h": "n", "W_r": "m n", "U_r": "n n"},
         "n",
         lambda x, h, W, U: sigmoid(x @ W + h @ U),
         {
             "a gate is σ, not tanh.": lambda x, h, W, U: np.tanh(x @ W + h @ U),
-            "the gate reads h as well: U_r h is missing.": (
+            "the gate reads h as well: h U_r is missing.": (
                 lambda x, h, W, U: sigmoid(x @ W)
             ),
             "U_r is the wrong way round: `h @ U_r`.": (
@@ -25,13 +25,13 @@ CHO = [
     ),
     Exercise(
         "cho.candidate",
-        "h~ = tanh(W x + U (r * h)) (8)",
+        "h~ = tanh(x W + (r * h) U) (8)",
         "Write the candidate h~.",
         {"x": "m", "h": "n", "r": "gates: n", "W": "m n", "U": "n n"},
         "n",
         lambda x, h, r, W, U: np.tanh(x @ W + (r * h) @ U),
         {
-            "r comes before U: U (r * h), not r * (U h).": (
+            "r comes before U: (r * h) U, not r * (h U).": (
                 lambda x, h, r, W, U: np.tanh(x @ W + r * (h @ U))
             ),
             "r is missing.": lambda x, h, r, W, U: np.tanh(x @ W + h @ U),
@@ -56,7 +56,7 @@ CHO = [
     ),
     Exercise(
         "cho.context",
-        "c = tanh(V h_N), h'_0 = tanh(V' c)",
+        "c = tanh(h_N V), h'_0 = tanh(c V')",
         "Write the decoder's first state h'_0; h holds h_1 … h_N.",
         {"h": "N n", "V": "n k", "V_prime": "k n"},
         "n",
@@ -68,31 +68,31 @@ CHO = [
             "c reads h_N alone, not the states' mean.": (
                 lambda h, V, W: np.tanh(np.tanh(h.mean(0) @ V) @ W)
             ),
-            "c itself is tanh(V h_N): the inner tanh is missing.": (
+            "c itself is tanh(h_N V): the inner tanh is missing.": (
                 lambda h, V, W: np.tanh(h[-1] @ V @ W)
             ),
         },
     ),
     Exercise(
         "cho.context_gate",
-        "decoder: + C_z c, + C_r c in the gates",
+        "decoder: + c C_z, + c C_r in the gates",
         "Write the decoder's update gate z'.",
         {"e": "m", "h": "n", "c": "k", "W_z": "m n", "U_z": "n n", "C_z": "k n"},
         "n",
         lambda e, h, c, W, U, C: sigmoid(e @ W + h @ U + c @ C),
         {
-            "C_z c is missing: each step of the decoder sees the context.": (
+            "c C_z is missing: each step of the decoder sees the context.": (
                 lambda e, h, c, W, U, C: sigmoid(e @ W + h @ U)
             ),
-            "C_z c belongs inside σ.": (
+            "c C_z belongs inside σ.": (
                 lambda e, h, c, W, U, C: sigmoid(e @ W + h @ U) + c @ C
             ),
-            "U_z h' is missing.": lambda e, h, c, W, U, C: sigmoid(e @ W + c @ C),
+            "h' U_z is missing.": lambda e, h, c, W, U, C: sigmoid(e @ W + c @ C),
         },
     ),
     Exercise(
         "cho.context_candidate",
-        "decoder: h~' = tanh(W' e + r' * (U' h' + C c))",
+        "decoder: h~' = tanh(e W' + r' * (h' U' + c C))",
         "Write the decoder's candidate h~'.",
         {
             "e": "m",
@@ -136,7 +136,7 @@ CHO = [
     ),
     Exercise(
         "cho.maxout",
-        "s = maxout(O_h h' + O_y e + O_c c)",
+        "s = maxout(h' O_h + e O_y + c O_c)",
         "Write s: of the sum's values 1 and 2, 3 and 4, … the larger one.",
         {
             "h": "n",
@@ -160,14 +160,14 @@ CHO = [
                     net.reshape(-1, 2).max(1) for net in (h @ H, e @ Y, c @ C)
                 )
             ),
-            "O_c c is missing.": (
+            "c O_c is missing.": (
                 lambda h, e, c, H, Y, C: (h @ H + e @ Y).reshape(-1, 2).max(1)
             ),
         },
     ),
     Exercise(
         "cho.softmax",
-        "p(y) = softmax(G_l G_r s)",
+        "p(y) = softmax(s G_r G_l)",
         "Write the distribution over the V words.",
         {"s": "j", "G_r": "j k", "G_l": "k V"},
         "V",
@@ -186,7 +186,7 @@ SEQ2SEQ = [
     Exercise(
         "seq2seq.encoder",
         "v = all layers' final (h, c) over x_S … x_1",
-        "Write v of one layer of a plain net, h = tanh(W x + U h), from 0.",
+        "Write v of one layer of a plain net, h = tanh(x W + h U), from 0.",
         {"x": "S m", "W": "m n", "U": "n n"},
         "n",
         lambda x, W, U: chain(x[::-1] @ W, U, np.zeros(len(U)))[-1],
@@ -204,7 +204,7 @@ SEQ2SEQ = [
     ),
     Exercise(
         "seq2seq.decoder",
-        "h_t = LSTM stack(E y_{t-1}, h_{t-1}), started from v",
+        "h_t = LSTM stack(y_{t-1} E, h_{t-1}), started from v",
         "Write h_1 … h_T of a plain net; y holds y_0 … y_T, y_0 the start token.",
         {"y": "ids<V: T+1", "v": "n", "E": "V m", "W": "m n", "U": "n n"},
         "T n",
@@ -223,7 +223,7 @@ SEQ2SEQ = [
     ),
     Exercise(
         "seq2seq.softmax",
-        "p(y_t) = softmax(W h_t) (1)",
+        "p(y_t) = softmax(h_t W) (1)",
         "Write the distribution over the V words at each step.",
         {"h": "T n", "W": "n V"},
         "T V",

@@ -15,7 +15,7 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def chain(net: np.ndarray, U: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The states tanh(net_t + U h_{t-1}) of a plain recurrent net, `(T, n)`."""
+    """The states tanh(net_t + h_{t-1} U) of a plain recurrent net, `(T, n)`."""
     states = [first]
     for step in net:
         states.append(np.tanh(step + states[-1] @ U))

@@ -8,7 +8,7 @@ from zoo.lessons.functions import sigmoid, softmax
 EXERCISES = [
     Exercise(
         "lstmn.score",
-        "a_i = v · tanh(W_h h_i + W_x x_t + W_h~ h~_{t-1})",
+        "a_i = v · tanh(h_i W_h + x_t W_x + h~_{t-1} W_h~)",
         "Write the scores of all earlier words; h holds their h_i.",
         {
             "h": "S n",
@@ -22,10 +22,10 @@ EXERCISES = [
         "S",
         lambda h, x, t, W_h, W_x, W_t, v: np.tanh(h @ W_h + x @ W_x + t @ W_t) @ v,
         {
-            "W_h~ h~_{t-1} is missing.": (
+            "h~_{t-1} W_h~ is missing.": (
                 lambda h, x, t, W_h, W_x, W_t, v: np.tanh(h @ W_h + x @ W_x) @ v
             ),
-            "W_x x_t is missing.": (
+            "x_t W_x is missing.": (
                 lambda h, x, t, W_h, W_x, W_t, v: np.tanh(h @ W_h + t @ W_t) @ v
             ),
             "W_h and W_h~ have changed places.": (
@@ -59,8 +59,8 @@ EXERCISES = [
     ),
     Exercise(
         "lstmn.gates",
-        "i, f, o, ĉ of W [h~_t; x_t]",
-        "Write the net inputs W [h~_t; x_t]; h is the tape, whose last row is h_{t-1}.",
+        "i, f, o, ĉ of [h~_t; x_t] W",
+        "Write the net inputs [h~_t; x_t] W; h is the tape, whose last row is h_{t-1}.",
         {"h_tilde": "n", "x": "m", "h": "S n", "W": "n+m 4*n"},
         "4*n",
         lambda t, x, h, W: t @ W[: len(t)] + x @ W[len(t) :],
@@ -74,7 +74,7 @@ EXERCISES = [
     ),
     Exercise(
         "lstmn.fusion_gate",
-        "deep fusion: r_t = σ(W_r [γ~_t; x_t])",
+        "deep fusion: r_t = σ([γ~_t; x_t] W_r)",
         "Write r_t.",
         {"gamma": "k", "x": "m", "W_r": "k+m n"},
         "n",

@@ -15,8 +15,8 @@ def _masked(e, mask, a=None):
 DECODER = [
     Exercise(
         "luong.feeding",
-        "input feeding: the first LSTM reads [E y_{t-1}; h~_{t-1}]",
-        "Write the product of W with the first LSTM's input; e is E y_{t-1}, h_tilde "
+        "input feeding: the first LSTM reads [y_{t-1} E; h~_{t-1}]",
+        "Write the product of W with the first LSTM's input; e is y_{t-1} E, h_tilde "
         "h~_{t-1} and h the LSTM's own h_{t-1}.",
         {"e": "m", "h_tilde": "n", "h": "n", "W": "m+n k"},
         "k",
@@ -37,7 +37,7 @@ DECODER = [
         "luong.stack",
         "h_t = LSTM stack(…, h_{t-1})",
         "Write the second layer's new state; the layers are plain nets, "
-        "tanh(W x + U h).",
+        "tanh(x W + h U).",
         {
             "x": "m",
             "h_1": "n",
@@ -84,7 +84,7 @@ DECODER = [
     ),
     Exercise(
         "luong.attentional",
-        "h~_t = tanh(W_c [c_t; h_t]) (5)",
+        "h~_t = tanh([c_t; h_t] W_c) (5)",
         "Write h~_t.",
         {"c": "m", "h": "n", "W_c": "m+n k"},
         "k",
@@ -100,7 +100,7 @@ DECODER = [
     ),
     Exercise(
         "luong.output",
-        "p(y_t) = softmax(W_s h~_t) (6)",
+        "p(y_t) = softmax(h~_t W_s) (6)",
         "Write the distribution over the V words.",
         {"h_tilde": "n", "h": "n", "W_s": "n V"},
         "V",
@@ -142,8 +142,8 @@ SCORES = [
     ),
     Exercise(
         "luong.general",
-        "general: h_t · W_a h_s",
-        "Write the scores; W_a stands in Keras's order, so that W_a h_s is h_s @ W_a.",
+        "general: h_t · (h_s W_a)",
+        "Write the scores; vectors are rows, so that h_s W_a is h_s @ W_a.",
         {"h_t": "T n", "h_s": "S n", "W_a": "n n"},
         "T S",
         lambda h_t, h_s, W: np.einsum("tj,ij,si->ts", h_t, W, h_s),
@@ -160,7 +160,7 @@ SCORES = [
     ),
     Exercise(
         "luong.concat",
-        "concat: v_a · tanh(W_a [h_t; h_s])",
+        "concat: v_a · tanh([h_t; h_s] W_a)",
         "Write the scores of one decoder state for every source position.",
         {"h_t": "n", "h_s": "S m", "W_a": "n+m k", "v_a": "k"},
         "S",
@@ -184,7 +184,7 @@ SCORES = [
     ),
     Exercise(
         "luong.location",
-        "location: a_t = softmax(W_a h_t) (8)",
+        "location: a_t = softmax(h_t W_a) (8)",
         "Write the weights of a source of S positions; W_a has room for S + L.",
         {"h_t": "n", "W_a": "n S+L", "S": "size: S"},
         "S",
@@ -226,7 +226,7 @@ LOCAL = [
     ),
     Exercise(
         "luong.local_p",
-        "local-p: p_t = S σ(v_p · tanh(W_p h_t)) (9)",
+        "local-p: p_t = S σ(v_p · tanh(h_t W_p)) (9)",
         "Write p_t.",
         {"h_t": "n", "W_p": "n k", "v_p": "k", "S": "size: S"},
         "",

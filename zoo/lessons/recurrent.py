@@ -13,7 +13,7 @@ def _half(U):
 BIRNN = [
     Exercise(
         "birnn.backward",
-        "hf_t = tanh(W_f x_t + U_f hf_{t-1} + b_f), hb_t likewise from hb_{t+1}",
+        "hf_t = tanh(x_t W_f + hf_{t-1} U_f + b_f), hb_t likewise from hb_{t+1}",
         "Write the states hb_1 … hb_T of the backward chain, from hb_{T+1} = 0.5.",
         {"x": "T m", "W_b": "m n", "U_b": "n n", "b_b": "n"},
         "T n",
@@ -73,14 +73,14 @@ BIRNN = [
 LSTM = [
     Exercise(
         "lstm.net",
-        "net inputs of gates and candidate: W x_t + U h_{t-1} + b",
+        "net inputs of gates and candidate: x_t W + h_{t-1} U + b",
         "Write the net inputs of all gates and of the candidate, beside each other.",
         {"x": "m", "h": "n", "W": "m 4*n", "U": "n 4*n", "b": "4*n"},
         "4*n",
         lambda x, h, W, U, b: x @ W + h @ U + b,
         {
-            "U h_{t-1} is missing.": lambda x, h, W, U, b: x @ W + b,
-            "W x_t is missing.": lambda x, h, W, U, b: h @ U + b,
+            "h_{t-1} U is missing.": lambda x, h, W, U, b: x @ W + b,
+            "x_t W is missing.": lambda x, h, W, U, b: h @ U + b,
             "b is missing.": lambda x, h, W, U, b: x @ W + h @ U,
             "a net input comes before σ and tanh.": (
                 lambda x, h, W, U, b: sigmoid(x @ W + h @ U + b)

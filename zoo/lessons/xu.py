@@ -155,14 +155,14 @@ EXERCISES = [
     ),
     Exercise(
         "xu.readout",
-        "E y_{t-1} + L_h h_t + L_z z_t, then L_o (7)",
-        "Write the logits; e is E y_{t-1}.",
+        "y_{t-1} E + h_t L_h + z_t L_z, then L_o (7)",
+        "Write the logits; e is y_{t-1} E.",
         {"e": "m", "h": "n", "z": "k", "L_h": "n m", "L_z": "k m", "L_o": "m V"},
         "V",
         lambda e, h, z, L_h, L_z, L_o: (e + h @ L_h + z @ L_z) @ L_o,
         {
             "L_z z_t is missing.": lambda e, h, z, L_h, L_z, L_o: (e + h @ L_h) @ L_o,
-            "E y_{t-1} is missing.": (
+            "y_{t-1} E is missing.": (
                 lambda e, h, z, L_h, L_z, L_o: (h @ L_h + z @ L_z) @ L_o
             ),
             "L_h h_t is missing.": lambda e, h, z, L_h, L_z, L_o: (e + z @ L_z) @ L_o,

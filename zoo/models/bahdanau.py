@@ -29,15 +29,15 @@ class Bahdanau(Seq2SeqBackbone):
     Equations of appendix A, for source position j and target step i:
 
         h_j  = [→h_j; ←h_j], two GRUs                            A.2.1
-        s_0  = tanh(W_s ←h_1)                                    A.2.2
-        e_ij = v_a · tanh(W_a s_{i-1} + U_a h_j)
+        s_0  = tanh(←h_1 W_s)                                    A.2.2
+        e_ij = v_a · tanh(s_{i-1} W_a + h_j U_a)
         α_ij = softmax_j(e_ij),  c_i = Σ_j α_ij h_j              equations 5 and 6
-        z_i  = σ(W_z E y_{i-1} + U_z s_{i-1} + C_z c_i)
-        r_i  = σ(W_r E y_{i-1} + U_r s_{i-1} + C_r c_i)
-        s~_i = tanh(W E y_{i-1} + U (r_i * s_{i-1}) + C c_i)
+        z_i  = σ(y_{i-1} E W_z + s_{i-1} U_z + c_i C_z)
+        r_i  = σ(y_{i-1} E W_r + s_{i-1} U_r + c_i C_r)
+        s~_i = tanh(y_{i-1} E W + (r_i * s_{i-1}) U + c_i C)
         s_i  = (1 - z_i) * s_{i-1} + z_i * s~_i
-        t_i  = maxout(U_o s_{i-1} + V_o E y_{i-1} + C_o c_i)
-        p(y_i) = softmax(W_o t_i)
+        t_i  = maxout(s_{i-1} U_o + y_{i-1} E V_o + c_i C_o)
+        p(y_i) = softmax(t_i W_o)
 
     The source carries no end token. The first step reads the start token's vector,
     where the authors' code has zeros. The readout takes s_{i-1}, as the appendix and
@@ -206,7 +206,7 @@ class Bahdanau(Seq2SeqBackbone):
     def step(
         self, token_ids: Tensor, state: Tensor, memory: Tensor
     ) -> tuple[Tensor, list[Tensor], Tensor]:
-        words = self.token_embedding(token_ids)  # E y_{i-1}
+        words = self.token_embedding(token_ids)  # y_{i-1} E
         output, context, weights, new_state = self.decoder.cell(  # s_i, c_i, α_i
             words,
             state,
@@ -216,7 +216,7 @@ class Bahdanau(Seq2SeqBackbone):
         )
         read = state[0] if self.readout == "previous" else output
         features = self.deep_output(read, words, context)  # t_i
-        return self.logits(features), new_state, weights  # W_o t_i
+        return self.logits(features), new_state, weights  # t_i W_o
 
     def _decode(self, inputs, training=False, return_alignments=False):
         """t_1 … t_T, or the alignments."""
@@ -262,7 +262,7 @@ class RNNencdec(RNNEncoderDecoder):
 
     It is Cho et al. 2014's model as in the authors' code: `RNNEncoderDecoder` with
     `variant="groundhog"`, of RNNsearch's sizes and without a factorised softmax. c is
-    the last state of a forward encoder at every step, and s_0 = tanh(W_s c). Unlike
+    the last state of a forward encoder at every step, and s_0 = tanh(c W_s). Unlike
     `Bahdanau` it reads zeros for the start token, e(y_0) = 0.
 
     It takes the arguments of `RNNEncoderDecoder`; these have other defaults.

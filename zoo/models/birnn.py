@@ -19,8 +19,8 @@ DIRECTIONS = ("both", "forward", "backward")
 class BiRNN(Backbone):
     """Two chains of states that never feed each other, and one output layer for both.
 
-        hf_t = tanh(W_f x_t + U_f hf_{t-1} + b_f)      t = 1 … T, from hf_0 = 0.5
-        hb_t = tanh(W_b x_t + U_b hb_{t+1} + b_b)      t = T … 1, from hb_{T+1} = 0.5
+        hf_t = tanh(x_t W_f + hf_{t-1} U_f + b_f)      t = 1 … T, from hf_0 = 0.5
+        hb_t = tanh(x_t W_b + hb_{t+1} U_b + b_b)      t = T … 1, from hb_{T+1} = 0.5
         y_t  = g(V_f hf_t + V_b hb_t + c)
 
     So y_t sees the whole sequence, and the weights of both chains are trained for it

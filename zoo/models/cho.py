@@ -32,24 +32,24 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
     Equations 5 to 8 of the paper, and of its appendix the rest, for source position i
     and target step t (` marks the decoder's own matrices):
 
-        r_i  = σ(W_r e(x_i) + U_r h_{i-1})
-        z_i  = σ(W_z e(x_i) + U_z h_{i-1})
-        h~_i = tanh(W e(x_i) + U (r_i * h_{i-1}))
+        r_i  = σ(e(x_i) W_r + h_{i-1} U_r)
+        z_i  = σ(e(x_i) W_z + h_{i-1} U_z)
+        h~_i = tanh(e(x_i) W + (r_i * h_{i-1}) U)
         h_i  = z_i * h_{i-1} + (1 - z_i) * h~_i
-        c    = tanh(V h_S),  h`_0 = tanh(V` c)
+        c    = tanh(h_S V),  h`_0 = tanh(c V`)
 
-        z_t  = σ(W`_z e(y_{t-1}) + U`_z h`_{t-1} + C_z c)
-        r_t  = σ(W`_r e(y_{t-1}) + U`_r h`_{t-1} + C_r c)
-        h~_t = tanh(W` e(y_{t-1}) + r_t * (U` h`_{t-1} + C c))
+        z_t  = σ(e(y_{t-1}) W`_z + h`_{t-1} U`_z + c C_z)
+        r_t  = σ(e(y_{t-1}) W`_r + h`_{t-1} U`_r + c C_r)
+        h~_t = tanh(e(y_{t-1}) W` + r_t * (h`_{t-1} U` + c C))
         h`_t = z_t * h`_{t-1} + (1 - z_t) * h~_t
-        s_t  = maxout(O_h h`_t + O_y e(y_{t-1}) + O_c c)
-        p(y_t) = softmax(G s_t),  G = G_l G_r
+        s_t  = maxout(h`_t O_h + e(y_{t-1}) O_y + c O_c)
+        p(y_t) = softmax(s_t G),  G = G_r G_l
 
     c enters both gates, the candidate and the output at every step, and e(y_0) = 0. In
-    the decoder the reset gate stands after the product and scales C c too.
+    the decoder the reset gate stands after the product and scales c C too.
 
     `variant="groundhog"` is the authors' code, which differs in four places: the reset
-    gate stands before the product and leaves C c alone; the update gate takes the new
+    gate stands before the product and leaves c C alone; the update gate takes the new
     state, (1 - z) * h + z * h~; the output reads h`_{t-1}; c is h_S itself.
 
     The input matrices of rank 100 of section 4.1 are word vectors of that size,

@@ -46,7 +46,7 @@ class RecurrentLM(Backbone):
     """A recurrent language model over words w_1 … w_T (Mikolov et al. 2010).
 
         h_t          = cell(E w_t, h_{t-1})      `num_layers` of them, one on another
-        p(w_{t+1})   = softmax(W h_t + b)
+        p(w_{t+1})   = softmax(h_t W + b)
 
     Input and output words have matrices of their own. Dropout is on the inputs of the
     recurrent layers and of the softmax alone (Zaremba et al. 2014). All weights start

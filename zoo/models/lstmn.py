@@ -26,7 +26,7 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
     decoder's through a gate of its own) or shallow fusion (the attended hidden state is
     one more input). Its tapes begin with the encoder's last h and c, and
 
-        p(y_t) = softmax(W h_t)
+        p(y_t) = softmax(h_t W)
 
     The paper describes this for two given sequences and evaluates it on inference
     between sentences: it has no translator. The default sizes are those of its largest

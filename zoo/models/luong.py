@@ -34,11 +34,11 @@ class Luong(Seq2SeqBackbone):
 
     Equations, for target step t:
 
-        h_t  = LSTM stack([E y_{t-1}; h~_{t-1}], h_{t-1})    section 3.3, input feeding
+        h_t  = LSTM stack([y_{t-1} E; h~_{t-1}], h_{t-1})    section 3.3, input feeding
         a_t  = align(h_t, memory)                            equations 7 to 10
         c_t  = sum_s a_t(s) hbar_s
-        h~_t = tanh(W_c [c_t; h_t])                          equation 5
-        p(y_t) = softmax(W_s h~_t)                           equation 6
+        h~_t = tanh([c_t; h_t] W_c)                          equation 5
+        p(y_t) = softmax(h~_t W_s)                           equation 6
 
     The memory hbar is the top layer of an encoder of the decoder's depth, whose final
     states start the decoder. The source is read from its last word to its first; the
@@ -253,7 +253,7 @@ class Luong(Seq2SeqBackbone):
     def step(
         self, token_ids: Tensor, state: Tensor, memory: Tensor
     ) -> tuple[Tensor, list[Tensor], Tensor]:
-        words = self.token_embedding(token_ids)  # E y_{t-1}
+        words = self.token_embedding(token_ids)  # y_{t-1} E
         output, alignment, state = self.decoder.cell(  # h_t, a_t, c_t, h~_t
             words,
             state,
@@ -261,7 +261,7 @@ class Luong(Seq2SeqBackbone):
             mask=memory["mask"],
             keys=memory["keys"],
         )
-        return self.logits(output), state, alignment  # W_s h~_t, equation 6
+        return self.logits(output), state, alignment  # h~_t W_s, equation 6
 
     def _decode(self, inputs, training, return_alignments):
         memory = self.encode(inputs["source_ids"], training=training)

@@ -24,7 +24,7 @@ class RecurrentClassifier(Backbone):
 
         h_t      = cell(E w_t, h_{t-1})      `num_layers` of them, one on another
         v        = 1/T Σ_t h_t
-        p(class) = softmax(W_2 relu(W_1 v + b_1) + b_2)
+        p(class) = softmax(relu(v W_1 + b_1) W_2 + b_2)
 
     (The mean is that of the paper's classifier of sentence pairs.) Dropout is on the
     inputs of all layers but the word vectors. Word vectors and recurrent matrices start

@@ -21,8 +21,8 @@ class Seq2Seq(Seq2SeqBackbone):
     Section 2, for source x_1 … x_S and target y_1 … y_T:
 
         v      = the final (h, c) of all layers of an LSTM that reads x_S, …, x_1
-        h_t    = LSTM stack(E y_{t-1}, h_{t-1}), started from v
-        p(y_t) = softmax(W h_t)                                  equation 1
+        h_t    = LSTM stack(y_{t-1} E, h_{t-1}), started from v
+        p(y_t) = softmax(h_t W)                                  equation 1
 
     The source is read backwards (section 3.3), the target forwards. Encoder and decoder
     have weights of their own. The paper takes its LSTM from Graves (2013), whose

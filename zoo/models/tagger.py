@@ -19,7 +19,7 @@ from zoo.text.tokenizer import PAD_ID, UNKNOWN_ID
 class BiRNNWords(Backbone):
     """Words, by their vectors and their letters, read by a `BiRNN`.
 
-        e_t = [E w_t; max_j tanh(K c_{j..j+k})]        the word's vector and letters
+        e_t = [w_t E; max_j tanh(K c_{j..j+k})]        the word's vector and letters
         y_t = BiRNN(e_1 … e_T)                          logits of the tags
 
     None of this but the `BiRNN` is in the paper, which tags frames of speech. The

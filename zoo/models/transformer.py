@@ -21,7 +21,7 @@ class Transformer(Seq2SeqBackbone):
         x = LayerNorm(x + Dropout(Sublayer(x)))                        sections 3.1, 5.4
         PE(p, 2i) = sin(p / 10000^(2i/d)),  PE(p, 2i+1) = cos(…)       section 3.5
         the first layer's input: Dropout(sqrt(d) E x + PE)             sections 3.4, 5.4
-        p(y_t) = softmax(E^T x_t), one E for both sides and the output
+        p(y_t) = softmax(x_t E^T), one E for both sides and the output
 
     `norm="pre"` is The Annotated Transformer's form, x + Dropout(Sublayer(
     LayerNorm(x))), with one more LayerNorm at the end of each stack; the authors' later

@@ -33,9 +33,9 @@ class ShowAttendTell(Seq2SeqBackbone):
         e_ti = f_att(a_i, h_{t-1}),  α_t = softmax(e_t)          equations 4 and 5
         soft:  z_t = β_t Σ_i α_ti a_i,  β_t = σ(f_β(h_{t-1}))    section 4.2.1
         hard:  s_t ~ Multinoulli(α_t),  z_t = β_t Σ_i s_ti a_i   equations 8 and 9
-        h_t, c_t = LSTM([E y_{t-1}; z_t], h_{t-1}, c_{t-1})      equations 1 to 3
+        h_t, c_t = LSTM([y_{t-1} E; z_t], h_{t-1}, c_{t-1})      equations 1 to 3
         c_0 = f_c(mean_i a_i),  h_0 = f_h(mean_i a_i)            section 3.1.2
-        p(y_t) ∝ exp(L_o (E y_{t-1} + L_h h_t + L_z z_t))        equation 7
+        p(y_t) ∝ exp((y_{t-1} E + h_t L_h + z_t L_z) L_o)        equation 7
 
     With `image_shape` the annotations a_i are the places of a convolutional net's map
     of an image, as in the paper. Its net is VGG's, trained before and fixed: 196
@@ -271,7 +271,7 @@ class ShowAttendTell(Seq2SeqBackbone):
     def step(
         self, token_ids: Tensor, state: Tensor, memory: Tensor
     ) -> tuple[Tensor, list[Tensor], Tensor]:
-        words = self.token_embedding(token_ids)  # E y_{t-1}
+        words = self.token_embedding(token_ids)  # y_{t-1} E
         output, context, weights, state = self.decoder.cell(  # h_t, z_t, α_t
             words,
             state,
@@ -282,7 +282,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         return self.logits(self._readout(words, output, context)), state, weights
 
     def _readout(self, words, states, contexts, training=False):
-        """The factor of L_o in equation 7: E y_{t-1} + L_h h_t + L_z z_t."""
+        """The factor of L_o in equation 7: y_{t-1} E + h_t L_h + z_t L_z."""
         features = words + self.L_h(states) + self.L_z(contexts)
         features = ops.tanh(features) if self.output_tanh else features
         return self.drop(features, training=training)
