@@ -1,9 +1,10 @@
-# Ray Serve with ONNX exports, without TensorFlow and Keras:
+# Ray Serve with ONNX exports. Without tensorflow-serving-api, which brings TensorFlow,
+# there is REST alone:
 #   docker build -f deploy/ray.Dockerfile -t REGISTRY/zoo-ray:0.1.0 .
 FROM rayproject/ray:2.60.0-py312
 RUN pip install --no-cache-dir \
     "ray[serve-grpc]==2.60.0" "onnxruntime>=1.32" "sentencepiece>=0.2" \
-    "regex>=2024.11.6" "lazy-loader>=0.4" "pillow>=12"
+    "regex>=2024.11.6" "lazy-loader>=0.4" "pillow>=12" "tensorflow-serving-api>=2.21"
 COPY zoo /app/zoo
 # The last two are read by Ray's proxies: errors as the REST API has them, and the most
 # bytes of a message. `python -m zoo.servers.ray` sets them where it starts Ray itself.

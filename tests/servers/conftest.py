@@ -1,10 +1,11 @@
 """Fakes of served models, and the export that the real servers serve."""
 
+import asyncio
+
 import pytest
 
 from tests.runtime.conftest import export  # noqa: F401
 from zoo.runtime import onnx
-from zoo.servers.batching import Batcher
 from zoo.servers.models import ServedModel
 from zoo.servers.signatures import DEFAULT, Signature
 
@@ -43,11 +44,9 @@ def fake_signatures(folder):
     }
 
 
-@pytest.fixture
-def batcher():
-    batcher = Batcher(timeout=5.0)
-    yield batcher
-    batcher.close()
+async def run(request):
+    """Runs a request by itself, in the place of Ray's batches."""
+    return await asyncio.to_thread(request.signature.run, request.inputs)
 
 
 @pytest.fixture
@@ -59,8 +58,8 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def model(folder, batcher):
-    model = ServedModel("made", folder, batcher, fake_signatures)
+def model(folder):
+    model = ServedModel("made", folder, run, fake_signatures)
     assert model.refresh()
     return model
 

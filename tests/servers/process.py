@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import httpx2
 import numpy as np
 import pytest
 
@@ -47,7 +48,7 @@ class Server:
             )
         deadline = time.monotonic() + 120
         while True:
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, httpx2.TransportError):
                 socket.create_connection(("localhost", port), 1).close()
                 if self.ask(f"/v1/models/{name}")[0] == 200:
                     break
@@ -62,8 +63,6 @@ class Server:
 
     def ask(self, path, body=None, **options):
         """The status and the JSON that answer a request."""
-        import httpx2
-
         method = "GET" if body is None else "POST"
         if not isinstance(body, bytes | None):
             body = json.dumps(body)

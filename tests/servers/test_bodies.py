@@ -59,17 +59,3 @@ def test_a_slow_one_is_refused():
 
 def test_one_that_breaks_off_is_not_answered():
     assert ask([b"a", None, b"b"]) == (None, None, [])
-
-
-@pytest.mark.parametrize(
-    ("given", "wanted"),
-    [
-        (None, b"application/json"),
-        (b"application/x-www-form-urlencoded", b"application/json"),
-        (b"application/octet-stream", b"application/octet-stream"),
-    ],
-)
-def test_what_curl_sends_is_json(given, wanted):
-    headers = [(b"host", b"x"), *([(b"content-type", given)] if given else [])]
-    [got] = ask([b"{}"], headers)[2]
-    assert got[2] == {b"host": b"x", b"content-type": wanted}

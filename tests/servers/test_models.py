@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tests.servers.conftest import fake_signatures
+from tests.servers.conftest import fake_signatures, run
 from zoo.servers import models
-from zoo.servers.batching import Batcher, Refusal
 from zoo.servers.models import ServedModel, open_models, watch
-from zoo.servers.signatures import Signature
+from zoo.servers.signatures import Refusal, Signature
 
 pytestmark = pytest.mark.backend_free
 BEST = {"upper": ("text", 1)}
@@ -39,9 +38,9 @@ def test_the_newest_three_are_served(model, folder):
     assert refused.value.code == "NOT_FOUND"
 
 
-def test_a_label_needs_a_version(folder, batcher):
+def test_a_label_needs_a_version(folder):
     (folder / "2").rmdir()
-    model = ServedModel("made", folder, batcher, fake_signatures)
+    model = ServedModel("made", folder, run, fake_signatures)
     model.refresh()
     assert model.find(label="stable") == 1
     with pytest.raises(Refusal, match="'previous'") as refused:
@@ -49,8 +48,8 @@ def test_a_label_needs_a_version(folder, batcher):
     assert refused.value.code == "INVALID_ARGUMENT"
 
 
-def test_without_a_version_nothing_is_found(tmp_path, batcher):
-    model = ServedModel("made", tmp_path / "none", batcher, fake_signatures)
+def test_without_a_version_nothing_is_found(tmp_path):
+    model = ServedModel("made", tmp_path / "none", run, fake_signatures)
     assert not model.refresh()
     for given in ({}, {"version": 1}):
         with pytest.raises(Refusal, match=r"versions \[\]") as refused:
@@ -58,7 +57,7 @@ def test_without_a_version_nothing_is_found(tmp_path, batcher):
         assert refused.value.code == "NOT_FOUND"
 
 
-def test_models_are_opened_with_a_version_each(folder, tmp_path, batcher, monkeypatch):
+def test_models_are_opened_with_a_version_each(folder, tmp_path, monkeypatch):
     threads = []
 
     def load(folder, threads_):
@@ -66,18 +65,18 @@ def test_models_are_opened_with_a_version_each(folder, tmp_path, batcher, monkey
         return fake_signatures(folder)
 
     monkeypatch.setattr(models, "load_version", lambda f, threads: load(f, threads))
-    found = open_models({"a": folder, "b": str(folder)}, batcher, threads=3)
+    found = open_models({"a": folder, "b": str(folder)}, run, threads=3)
     assert {name: model.versions for name, model in found.items()} == {
         "a": [1, 2],
         "b": [1, 2],
     }
     assert set(threads) == {3}
     with pytest.raises(ValueError, match="c cannot be served: there is no version in"):
-        open_models({"a": folder, "c": tmp_path / "none"}, batcher)
+        open_models({"a": folder, "c": tmp_path / "none"}, run)
     for number in (1, 2):
         (folder / str(number) / "broken").touch()
     with pytest.raises(ValueError, match="a cannot be served: .*broken"):
-        open_models({"a": folder}, batcher)
+        open_models({"a": folder}, run)
 
 
 def test_a_folder_that_is_away_takes_nothing_down(model, folder):
@@ -107,7 +106,7 @@ def test_a_broken_version_is_passed_over_until_it_changes(model, folder):
     assert model.versions == [1, 2, 3] and not model.failures()
 
 
-def test_an_unloaded_version_leaves_memory(folder, batcher):
+def test_an_unloaded_version_leaves_memory(folder):
     class Weights:
         pass
 
@@ -116,10 +115,10 @@ def test_an_unloaded_version_leaves_memory(folder, batcher):
     def load(path):
         weights = Weights()
         kept.append(weakref.ref(weights))
-        run = lambda inputs, weights=weights: {"upper": inputs["text"]}  # noqa: E731
-        return {"serving_default": Signature(run, ("text",), BEST)}
+        upper = lambda inputs, weights=weights: {"upper": inputs["text"]}  # noqa: E731
+        return {"serving_default": Signature(upper, ("text",), BEST)}
 
-    model = ServedModel("made", folder, batcher, load)
+    model = ServedModel("made", folder, run, load)
     model.refresh()
     asyncio.run(model.answer(model.signature(None, 1), {"text": ["a"]}))
     for number in (3, 4):
@@ -162,7 +161,7 @@ def test_the_watch_takes_over_under_load_without_a_lost_request(model, folder):
     assert set(found) == set(range(2, 8))
 
 
-def test_answers_are_padded_arrays(folder, batcher):
+def test_answers_are_padded_arrays(folder):
     def pieces(inputs):
         return {
             "pieces": [text.split() for text in inputs["text"]],
@@ -171,7 +170,7 @@ def test_answers_are_padded_arrays(folder, batcher):
 
     like = {"pieces": ("text", 2), "weights": ("number", 3)}
     signature = Signature(pieces, ("text",), like)
-    model = ServedModel("made", folder, batcher)
+    model = ServedModel("made", folder, run)
     found = asyncio.run(model.answer(signature, {"text": ["a bc", "", "d e f"]}))
     assert found["pieces"].tolist() == [["a", "bc", ""], [""] * 3, ["d", "e", "f"]]
     assert found["weights"].shape == (3, 5, 2)
@@ -180,25 +179,15 @@ def test_answers_are_padded_arrays(folder, batcher):
     assert (none["pieces"].shape, none["weights"].shape) == ((0, 0), (0, 0, 0))
 
 
-def test_what_takes_too_long_is_given_up(folder):
-    batcher = Batcher(timeout=1.0)
-    gate = threading.Event()
-
-    def run(inputs):
-        gate.wait(10)
-        return {"upper": inputs["text"]}
-
-    model = ServedModel("made", folder, batcher)
-    with pytest.raises(Refusal, match="not answered within 1 s") as refused:
-        asyncio.run(model.answer(Signature(run, ("text",), BEST), {"text": ["a"]}))
-    assert refused.value.code == "DEADLINE_EXCEEDED"
-    gate.set()
-    batcher.close()
-
-
 def test_other_inputs_are_refused(model):
     signature = model.signature("score", 2)
-    for inputs in ({"text": ["a"]}, {"source": ["a"], "target": ["a", "b"]}, {}):
-        with pytest.raises(Refusal, match="equally many rows") as refused:
+    many = {"source": ["a"] * 513, "target": ["b"] * 513}
+    for inputs, message in (
+        ({"text": ["a"]}, "equally many rows"),
+        ({"source": ["a"], "target": ["a", "b"]}, "equally many rows"),
+        ({}, "equally many rows"),
+        (many, "may have 512 rows, received 513"),
+    ):
+        with pytest.raises(Refusal, match=message) as refused:
             asyncio.run(model.answer(signature, inputs))
         assert refused.value.code == "INVALID_ARGUMENT"

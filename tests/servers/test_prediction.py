@@ -1,13 +1,14 @@
 import asyncio
+import sys
 import time
 
 import numpy as np
 import pytest
 
-from zoo.servers.batching import Refusal
-from zoo.servers.messages import message
-from zoo.servers.prediction import PredictionAPI, check_size, cut_details
+from zoo.servers.prediction import PredictionAPI, check_size, cut_details, message
+from zoo.servers.signatures import Refusal
 
+pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
 pytestmark = pytest.mark.backend_free
 
 
@@ -137,10 +138,18 @@ def test_a_shape_of_many_dimensions_is_refused_at_once(ask):
     assert time.process_time() - begin < 2  # the product of the sizes takes longer
 
 
-def test_what_goes_wrong_beside_the_batcher_is_internal(ask, model, monkeypatch):
+def test_what_goes_wrong_is_internal(ask, model, monkeypatch):
     monkeypatch.setattr(model, "find", lambda *_: 1 // 0)
     code, text = ask("Predict", predict())
     assert code == "INTERNAL" and text.startswith("ZeroDivisionError: ")
+
+
+def test_without_the_messages_the_error_names_the_extra(ask, monkeypatch):
+    request = predict()
+    message.cache_clear()
+    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
+    code, text = ask("Predict", request)
+    assert code == "UNIMPLEMENTED" and 'pip install "attention-zoo[ray]"' in text
 
 
 def test_details_have_room_in_a_header():

@@ -200,6 +200,11 @@ def test_bad_requests_are_refused(ask, number):
     assert list(answer) == ["error"] and len(answer["error"]) < 300
 
 
+def test_no_instances_are_said_to_be_none(ask):
+    answer = {"error": "'instances' must not be empty"}
+    assert ask(PREDICT, {"instances": []}) == (400, answer)
+
+
 @pytest.mark.parametrize(
     ("path", "method", "status", "message"),
     [

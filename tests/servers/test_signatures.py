@@ -16,8 +16,7 @@ from tests.serving.conftest import exported as saved  # noqa: F401
 from tests.test_images import header
 from zoo.images import encode_images
 from zoo.run.captions import draw_tests
-from zoo.servers.batching import Refusal
-from zoo.servers.signatures import load_version, stack
+from zoo.servers.signatures import Refusal, load_version, stack
 from zoo.serving.protocol import takes_bytes
 
 TEXTS = ["A dog runs.", "", "qwxz 日本 dog", "Two men sit at a table."]
@@ -47,7 +46,7 @@ def test_a_folder_without_a_model(tmp_path):
 
 @pytest.mark.backend_free
 def test_the_servers_parts_import_no_keras():
-    code = "import sys, zoo.servers.rest, zoo.servers.bodies, zoo.servers.launch\n"
+    code = "import sys, zoo.servers.rest, zoo.servers.bodies, zoo.servers.options\n"
     code += "print({'keras', 'tensorflow', 'jax', 'torch', 'ray'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code]) == b"set()\n"
 

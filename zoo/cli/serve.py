@@ -18,7 +18,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.export import FOLDERS, export_onnx_preset, export_preset, model_name
 from zoo.cli.presets import find_preset
-from zoo.servers.ray_options import read_replicas
+from zoo.servers.options import read_replicas
 
 HELP = "run a model server"
 EXAMPLE = "zoo serve luong_local"
@@ -185,7 +185,7 @@ def _command(arguments, folder, names):
     }
     threads = arguments.intra_op_threads
     if arguments.engine == "ray":
-        from zoo.servers.launch import ray_command
+        from zoo.servers.options import ray_command
 
         own = [name for name, engine in OWN.items() if engine == "ray"]
         options = {name: getattr(arguments, name) for name in own}

@@ -5,16 +5,13 @@ import json
 from typing import Any
 
 MOST_REQUEST_BYTES = 8 * 2**20  # of a request
-_TYPE, _JSON = b"content-type", b"application/json"
-_FORM = b"application/x-www-form-urlencoded"  # what curl calls any body
 
 
 class BoundedBodies:
     """ASGI middleware that gives an application whole bodies only.
 
     A larger body is answered with the status 400, one that does not arrive in time with
-    408, both with `{"error": …}`. A body without a content type, or that of a form, is
-    said to be JSON.
+    408, both with `{"error": …}`.
 
     Args:
         app: the application.
@@ -50,12 +47,7 @@ class BoundedBodies:
         async def replay():
             return messages.pop() if messages else await receive()
 
-        headers = [
-            h for h in scope["headers"] if h[0] != b"content-type" or h[1] != _FORM
-        ]
-        if not any(name == b"content-type" for name, _ in headers):
-            headers.append((b"content-type", b"application/json"))
-        await self.app({**scope, "headers": headers}, replay, send)
+        await self.app(scope, replay, send)
 
     async def _read(self, receive):
         """Returns the body, or None if it is too large."""
@@ -76,7 +68,7 @@ async def send_error(send: Any, status: int, text: str) -> None:
     """Answers an ASGI request by an error of the REST API, and ends the connection."""
     body = json.dumps({"error": text}).encode()
     headers = [
-        (_TYPE, _JSON),
+        (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
     ]

@@ -1,22 +1,30 @@
 """Served models: folders of versions that are loaded, labelled and replaced."""
 
-import asyncio
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from zoo.files import StrPath
-from zoo.servers.batching import Batcher, Inputs, Refusal
-from zoo.servers.signatures import DEFAULT, Signature, load_version, stack
+from zoo.servers.batching import Request
+from zoo.servers.signatures import (
+    DEFAULT,
+    Inputs,
+    Refusal,
+    Rows,
+    Signature,
+    load_version,
+    stack,
+)
 from zoo.serving.folder import versions
-from zoo.serving.server import LABELS, VERSIONS
+from zoo.serving.server import LABELS, MAX_BATCH_SIZE, VERSIONS
 
 logger = logging.getLogger("zoo.servers")
+Run = Callable[[Request], Awaitable[Rows]]
 
 
 class ServedModel:
@@ -29,14 +37,14 @@ class ServedModel:
     Args:
         name: the name of the model.
         folder: its folder.
-        batcher: what runs the requests.
+        run: what runs requests.
         load: function of a version's folder that returns its signatures by name.
 
     Example:
         ```python
-        model = ServedModel("luong_local", "exports/onnx/luong_local", Batcher())
+        model = ServedModel("luong_local", "exports/onnx/luong_local", run)
         model.refresh()
-        await model.answer("translate", {"text": ["A dog runs."]})
+        await model.answer(model.signature("translate", 1), {"text": ["A dog runs."]})
         ```
     """
 
@@ -44,11 +52,11 @@ class ServedModel:
         self,
         name: str,
         folder: StrPath,
-        batcher: Batcher,
+        run: Run,
         load: Callable[[Path], dict[str, Signature]] = load_version,
     ) -> None:
         self.name, self.folder = name, Path(folder)
-        self._batcher, self._load = batcher, load
+        self._run, self._load = run, load
         # Replaced as a whole, since other threads read it.
         self._loaded: dict[int, dict[str, Signature]] = {}
         self._failed: dict[int, tuple[Any, str]] = {}  # its files, and what was wrong
@@ -147,7 +155,7 @@ class ServedModel:
     async def answer(
         self, signature: Signature, inputs: Inputs
     ) -> dict[str, np.ndarray]:
-        """Runs a request in the batcher.
+        """Runs a request.
 
         Args:
             signature: one of this model's.
@@ -157,9 +165,8 @@ class ServedModel:
             Output name -> array, text as str objects, numbers as float32.
 
         Raises:
-            Refusal: INVALID_ARGUMENT for other inputs than the signature's, or of
-                unequal length; RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED from the batcher;
-                INTERNAL for anything else that goes wrong.
+            Refusal: INVALID_ARGUMENT for other inputs than the signature's, of unequal
+                length, or too long; INTERNAL for anything else that goes wrong.
         """
         counts = {name: len(texts) for name, texts in inputs.items()}
         if set(counts) != set(signature.inputs) or len(set(counts.values())) != 1:
@@ -168,14 +175,14 @@ class ServedModel:
                 f"there must be equally many rows of {list(signature.inputs)}, "
                 f"received {counts}",
             )
-        future = asyncio.wrap_future(self._batcher.submit(signature.run, inputs))
-        try:
-            rows = await asyncio.wait_for(future, self._batcher.timeout)
-        except TimeoutError:
-            seconds = f"{self._batcher.timeout:g}"
+        request = Request(signature, inputs)
+        if request.count > MAX_BATCH_SIZE:
             raise Refusal(
-                "DEADLINE_EXCEEDED", f"not answered within {seconds} s"
-            ) from None
+                "INVALID_ARGUMENT",
+                f"a request may have {MAX_BATCH_SIZE} rows, received {request.count}",
+            )
+        try:
+            rows = await self._run(request)
         except Refusal:
             raise
         except Exception as error:
@@ -187,20 +194,20 @@ class ServedModel:
 
 
 def open_models(
-    folders: Mapping[str, StrPath], batcher: Batcher, threads: int = 1
+    folders: Mapping[str, StrPath], run: Run, threads: int = 1
 ) -> dict[str, ServedModel]:
     """Loads models.
 
     Args:
         folders: name -> folder of versions.
-        batcher: what runs the requests.
+        run: what runs requests.
         threads: threads that one operation may use.
 
     Raises:
         ValueError: if no version of one can be loaded.
     """
     load = functools.partial(load_version, threads=threads)
-    models = {name: ServedModel(name, f, batcher, load) for name, f in folders.items()}
+    models = {name: ServedModel(name, f, run, load) for name, f in folders.items()}
     for model in models.values():
         model.refresh()
         if not model.versions:

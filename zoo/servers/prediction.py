@@ -1,5 +1,6 @@
 """TensorFlow Serving's gRPC API: what its methods answer, for any gRPC server."""
 
+import functools
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -8,11 +9,11 @@ import numpy as np
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
-from zoo.servers.batching import Refusal
 from zoo.servers.bodies import MOST_REQUEST_BYTES
-from zoo.servers.messages import message
 from zoo.servers.models import ServedModel
+from zoo.servers.options import INSTALL
 from zoo.servers.rest import model_metadata, model_status, read_values, served_model
+from zoo.servers.signatures import Refusal
 from zoo.serving.server import MAX_BATCH_SIZE
 from zoo.strings import describe
 
@@ -28,6 +29,23 @@ _SIGNATURES = "signature_def"  # the only metadata that there is
 _MOST_DETAILS = 4096 // 3
 
 logger = logging.getLogger("zoo.servers")
+
+
+@functools.cache
+def message(name: str) -> Any:
+    """Returns the class of a message of TensorFlow Serving's, such as "PredictRequest".
+
+    Raises:
+        ModuleNotFoundError: without tensorflow-serving-api.
+    """
+    from tensorflow_serving.apis import (
+        get_model_metadata_pb2,
+        get_model_status_pb2,
+        predict_pb2,
+    )
+
+    modules = predict_pb2, get_model_metadata_pb2, get_model_status_pb2
+    return next(vars(module)[name] for module in modules if name in vars(module))
 
 
 class PredictionAPI:
@@ -54,13 +72,16 @@ class PredictionAPI:
 
         Raises:
             Refusal: RESOURCE_EXHAUSTED for too many bytes, INVALID_ARGUMENT if they are
-                not the message, what the model refuses, and INTERNAL for anything else
-                that goes wrong.
+                not the message, UNIMPLEMENTED without tensorflow-serving-api, what the
+                model refuses, and INTERNAL for anything else that goes wrong.
         """
         try:
             return await self._answer(method, data)
         except Refusal:
             raise
+        except ModuleNotFoundError as error:
+            text = f"gRPC needs {error.name} on the server: {INSTALL}"
+            raise Refusal("UNIMPLEMENTED", text) from None
         except Exception as error:
             logger.exception("%s failed", method)
             raise Refusal("INTERNAL", f"{type(error).__name__}: {error}") from error

@@ -2,9 +2,10 @@
 
     python -m zoo.servers.ray luong_local=exports/onnx/luong_local
 
-It has TensorFlow Serving's gRPC API, and its REST API. Folders of ONNX graphs need
-ray[serve-grpc], onnxruntime, sentencepiece, regex, lazy-loader and NumPy, captioners
-Pillow as well; SavedModels need TensorFlow and tensorflow_text, too.
+It has TensorFlow Serving's REST API, and its gRPC API where tensorflow-serving-api is
+installed. Folders of ONNX graphs need ray[serve-grpc], onnxruntime, sentencepiece,
+regex, lazy-loader and NumPy, captioners Pillow as well; SavedModels need TensorFlow and
+tensorflow_text, too.
 """
 
 import contextlib
@@ -17,8 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo.backend import usable_cores
-from zoo.servers.options import make_parser
-from zoo.servers.ray_options import OPTIONS, most_processors, read_options
+from zoo.servers.options import make_parser, most_processors, read_options
 from zoo.serving.folder import versions
 from zoo.serving.protocol import MAX_ANSWER_BYTES
 
@@ -43,14 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     Args:
         argv: the arguments. Default: those of the process.
     """
-    own = {
-        "host": (
-            "127.0.0.1",
-            "REST's address; Ray's gRPC always listens on all interfaces",
-        ),
-        "address": ("local", "of a Ray cluster; local: one for this process alone"),
-    }
-    parser = make_parser("zoo.servers.ray", __doc__, {**OPTIONS, **own})
+    parser = make_parser((__doc__ or "").partition("\n")[0])
     given = vars(parser.parse_args(argv))
     given["models"] = folders = dict(given["models"])
     host, port, rest_port = (given.pop(x) for x in ("host", "port", "rest_port"))

@@ -1,23 +1,27 @@
 """The Ray Serve application: a deployment whose replicas serve exported models."""
 
+import asyncio
+import contextlib
+import logging
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import grpc
 from ray import serve
-from starlette.requests import Request
+from starlette.requests import Request as HTTPRequest
 from starlette.responses import JSONResponse
 
-from zoo.servers.batching import Batcher, Refusal
+from zoo.servers.batching import Request, joined, run_together
 from zoo.servers.models import open_models, watch
-from zoo.servers.options import set_up_logging
-from zoo.servers.prediction import PredictionAPI, check_size, cut_details
-from zoo.servers.ray_options import (
+from zoo.servers.options import (
     deployment_options,
     read_options,
     replica_arguments,
 )
+from zoo.servers.prediction import PredictionAPI, check_size, cut_details, message
 from zoo.servers.rest import RESTAPI
+from zoo.servers.signatures import Refusal, Rows
 
 
 class Replica:
@@ -26,28 +30,47 @@ class Replica:
     Args:
         models: name -> folder of versions.
         threads: threads of one operation.
-        batching: further arguments of `Batcher`.
+        batch_size: texts that run together; a larger request runs in parts.
+        wait: seconds that a batch waits for more texts.
 
     Raises:
         ValueError: if no version of a model can be loaded.
     """
 
     def __init__(
-        self, models: Mapping[str, str], threads: int = 1, **batching: Any
+        self,
+        models: Mapping[str, str],
+        threads: int = 1,
+        batch_size: int = 64,
+        wait: float = 0.01,
     ) -> None:
-        set_up_logging()
-        self._batcher = Batcher(**batching)
-        served = open_models(models, self._batcher, threads)
+        _set_up_logging()
+        batch: Any = self._batch
+        batch.set_max_batch_size(batch_size)
+        batch.set_batch_wait_timeout_s(wait)
+        self._batch_size = batch_size
+        with contextlib.suppress(ModuleNotFoundError):
+            message("PredictRequest")  # imports TensorFlow, before a client waits
+        served = open_models(models, self._run, threads)
         self._rest, self._grpc = RESTAPI(served), PredictionAPI(served)
         watch(served.values())  # as long as the process lives
 
-    def check_health(self) -> None:
-        """Raises a RuntimeError when nothing runs requests any more."""
-        if not self._batcher.alive:
-            raise RuntimeError("a thread that runs requests has ended")
+    async def _run(self, request: Request) -> Rows:
+        """Runs a request with others that wait."""
+        parts = request.parts(self._batch_size)
+        results = await asyncio.gather(*map(self._batch, parts))
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return results[0] if len(results) == 1 else joined(results)
+
+    @serve.batch(batch_size_fn=lambda requests: sum(max(r.count, 1) for r in requests))
+    async def _batch(self, requests: list[Request]) -> list[Any]:
+        """Ray's batching: called with a request each, it runs with a list of them."""
+        return await asyncio.to_thread(run_together, requests)
 
     # === REST ===
-    async def __call__(self, request: Request) -> JSONResponse:
+    async def __call__(self, request: HTTPRequest) -> JSONResponse:
         """Answers a request of the REST API."""
         body = await request.body()
         status, answer = await self._rest.answer(request.method, request.url.path, body)
@@ -84,11 +107,18 @@ class _Nothing:
         return b""
 
 
+def _set_up_logging():
+    """Makes the process log what it loads, and no warning of each text."""
+    warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
+    logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("zoo.servers").setLevel(logging.INFO)
+
+
 def build(args: Mapping[str, Any]) -> serve.Application:
     """Returns the application, as the `import_path` of a Serve config may name it.
 
     Args:
-        args: see `zoo.servers.ray_options.read_options`.
+        args: see `zoo.servers.options.read_options`.
 
     Raises:
         ValueError: for arguments that are not the application's.

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from zoo.servers.batching import Inputs, Refusal
 from zoo.servers.models import ServedModel
+from zoo.servers.signatures import Inputs, Refusal
 from zoo.serving.protocol import CODES, takes_bytes
 from zoo.strings import describe, replace_surrogates
 
@@ -163,7 +163,9 @@ def read_values(values: Any, name: str) -> list[Any]:
 
 def _columns(instances, names):
     """Returns the values of each input, from a list of values or of objects."""
-    if not isinstance(instances, list) or not instances:
+    if instances == []:
+        raise Refusal("INVALID_ARGUMENT", "'instances' must not be empty")
+    if not isinstance(instances, list):
         raise Refusal(
             "INVALID_ARGUMENT",
             f"'instances' must be a list of values, received {describe(instances)}",

@@ -5,7 +5,7 @@ They are functions of texts, a captioner's of the contents of image files.
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from zoo.decoding.translation import search_ids
 from zoo.files import StrPath
 from zoo.images import MAX_PIXELS, check_shape, count_pixels, decode_image
 from zoo.runtime import onnx
-from zoo.servers.batching import Inputs, Refusal, Rows
 from zoo.serving.folder import SERVED_GRAPHS
 from zoo.serving.manifest import MANIFEST
 from zoo.serving.warmup import warmup_inputs
@@ -25,6 +24,22 @@ from zoo.serving.warmup import warmup_inputs
 DEFAULT = "serving_default"  # TensorFlow's name for the first signature
 BEAM_SIZE = 5  # of a folder of ONNX graphs, which sets no limits
 _NO_SCORE = -1e9  # of a missing hypothesis, as in a SavedModel
+
+Inputs = dict[str, list[Any]]  # texts, or bytes
+Rows = Mapping[str, Sequence[Any]]
+
+
+class Refusal(Exception):
+    """A request that is not answered.
+
+    Args:
+        code: gRPC's name of the error, such as "NOT_FOUND".
+        message: what the client is told.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Signature(NamedTuple):
@@ -60,7 +75,7 @@ def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
     """
     folder = Path(folder)
     if (folder / MANIFEST).is_file():
-        model = onnx.load(folder, threads, workers=1)  # the batcher has its own
+        model = onnx.load(folder, threads, workers=1)  # Ray has replicas
         if model.task_name not in SERVED_GRAPHS:
             raise ValueError(
                 "translators and captioners are served; export language models, "
