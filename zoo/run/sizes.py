@@ -198,5 +198,5 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
         pieces = vocabulary_size(text.words, len(text.characters), chosen.vocabulary)
         changes |= {"model": model, "vocabulary_size": pieces}
     if chosen is not None:
-        changes["buckets"] = max(4, round(chosen.buckets * narrow))
+        changes["buckets"] = max(3, round(chosen.buckets * narrow**2))
     return dataclasses.replace(scale, **changes)

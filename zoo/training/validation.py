@@ -53,7 +53,8 @@ class Validation(keras.callbacks.Callback):
         labels = [
             t for name in sets for t in preprocessor.encode_targets(targets[name])
         ]
-        self.batches = PairBatches(sources, labels, batch_size=64)
+        # Few shapes: the first validation compiles each of them.
+        self.batches = PairBatches(sources, labels, batch_size=64, buckets=4)
         # Another task, so that the training step computes no metric.
         self.evaluator = type(translator)(translator.backbone)
         self.evaluator.compile(
