@@ -342,7 +342,9 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
     ) -> tuple[Tensor, Tensor]:
         """Attention to the tape: h~_t and c~_t `(R, 2 units)`, and `(R, L)`."""
         n = self.units
-        return attend_row(query, tape[..., 2 * n :], v, seen, tape[..., : 2 * n])
+        keys, values = tape[..., 2 * n :], tape[..., : 2 * n]
+        read, weights = attend(query[:, None], keys, v, seen, values)
+        return read[:, 0], weights[:, 0]
 
     def read(self, query: Tensor, source: Any, u: Tensor) -> tuple[Tensor, Tensor]:
         """Attention to the source: `(R, 2 units)` and `(R, S)`."""
@@ -377,14 +379,6 @@ def attend(
     scores = linear(hidden, vector[:, None])[..., 0]
     weights = masked_softmax(scores, mask[:, None])
     return mix(weights, values), weights
-
-
-def attend_row(
-    query: Tensor, keys: Tensor, vector: Tensor, mask: Tensor, values: Tensor
-) -> tuple[Tensor, Tensor]:
-    """`attend` with one query a row, `(B, a)`: `(B, d)` and `(B, S)`."""
-    read, weights = attend(query[:, None], keys, vector, mask, values)
-    return read[:, 0], weights[:, 0]
 
 
 def _as_column(initializer):
