@@ -15,11 +15,9 @@ import {
   decode,
   edit,
   encode,
-  isOwn,
 } from "./state";
 import { TEXTS, TextContext, languageOf, useText } from "./text";
 import { markScrolling, useMedia } from "./ui";
-import { Chooser } from "./views/chooser";
 import { Column } from "./views/column";
 import { Failed } from "./views/failed";
 import { headWeights } from "./views/heads";
@@ -44,7 +42,7 @@ function shown(state: State, session: Session): State {
   const wanted = state.models.filter((name) => known.includes(name));
   const first = [...FIRST.filter((name) => known.includes(name)), ...known];
   const models = wanted.length ? wanted : [...new Set(first)].slice(0, 2);
-  return change(state, { models, head: state.head }, session.reads);
+  return change(state, { models, head: state.head });
 }
 
 export function App(props: { engine: Engine }) {
@@ -58,10 +56,7 @@ export function App(props: { engine: Engine }) {
   const language = state.language ?? languageOf(navigator.languages ?? []);
   const t = TEXTS[language];
 
-  const onChange = useCallback(
-    (part: Partial<State>) => setState((old) => change(old, part, session.reads)),
-    [session],
-  );
+  const onChange = useCallback((part: Partial<State>) => setState((old) => change(old, part)), []);
 
   useEffect(() => {
     void session.start().then(() => setState((old) => shown(old, session)));
@@ -92,10 +87,6 @@ export function App(props: { engine: Engine }) {
 
   const entries = state.models.flatMap((name) => session.entries?.get(name) ?? []);
   const chosen = entries[state.selected];
-  const pictures = [chosen, ...entries].find((entry) => entry?.model?.pictures)?.model?.pictures;
-  // It can be chosen again after an example, as long as the page is open.
-  const own = useRef<string | null>(null);
-  if (isOwn(state.picture)) own.current = state.picture;
   const result = chosen?.run?.result;
   const weights = useMemo(
     () => (result && state.head && headWeights(result, ...state.head)) || undefined,
@@ -106,7 +97,7 @@ export function App(props: { engine: Engine }) {
     0,
     ...entries.map(({ info, run }) => {
       const best = run?.result.translations[0];
-      return best && info.task === "translate" && info.attention !== "none" ? roomOfThreads(best, state.unit) : 0;
+      return best && info.attention !== "none" ? roomOfThreads(best, state.unit) : 0;
     }),
   );
   return (
@@ -122,14 +113,11 @@ export function App(props: { engine: Engine }) {
         <Settings state={state} language={language} onChange={onChange} />
       </header>
       <main>
-        {(!entries.length || entries.some(({ info }) => info.task !== "caption")) && (
-          <Sentence
-            state={state}
-            examples={entries.some(({ info }) => info.name.includes("dates")) ? [...DATES, EXAMPLES[0]!] : EXAMPLES}
-            onChange={onChange}
-          />
-        )}
-        {pictures && <Chooser picture={state.picture} own={own.current} pictures={pictures} onChange={onChange} />}
+        <Sentence
+          state={state}
+          examples={entries.some(({ info }) => info.name.includes("dates")) ? [...DATES, EXAMPLES[0]!] : EXAMPLES}
+          onChange={onChange}
+        />
         {session.error !== null && <Failed what={t.failedList} error={session.error} />}
         {!session.entries && session.error === null && <p class="quiet">{t.loadingList}</p>}
         {session.entries && (
@@ -142,7 +130,6 @@ export function App(props: { engine: Engine }) {
               <Column
                 key={entry.info.name}
                 entry={entry}
-                engine={engine.kind}
                 state={state}
                 selected={selected}
                 dark={dark}
@@ -161,7 +148,7 @@ export function App(props: { engine: Engine }) {
             );
           })}
         </div>
-        {entries.some(({ run, info }) => run?.result.translations.length && info.task === "translate" && info.attention !== "none") && (
+        {entries.some(({ run, info }) => run?.result.translations.length && info.attention !== "none") && (
           <p class="below quiet">{t.explain.threads}</p>
         )}
         {session.entries && !entries.length && <p class="quiet">{t.noPresets}</p>}
@@ -192,35 +179,30 @@ function skip(event: Event): void {
 function Settings(props: { state: State; language: Language; onChange: (part: Partial<State>) => void }) {
   const t = useText();
   const id = useId();
+  const choice = (key: string, name: string, value: string, texts: [string, string, string?][], onValue: (value: string) => void) => (
+    <>
+      <label for={id + key}>{name}</label>
+      <select id={id + key} value={value} onChange={(event) => onValue((event.target as HTMLSelectElement).value)}>
+        {texts.map(([key, text, lang]) => (
+          <option key={key} value={key} lang={lang}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </>
+  );
   return (
     <div class="settings">
-      <label for={`${id}l`}>{t.language}</label>
-      <select
-        id={`${id}l`}
-        value={props.language}
-        onChange={(event) => props.onChange({ language: (event.target as HTMLSelectElement).value as Language })}
-      >
-        {LANGUAGES.map((language) => (
-          <option key={language} value={language} lang={TEXTS[language].tag}>
-            {TEXTS[language].name}
-          </option>
-        ))}
-      </select>
-      <label for={`${id}t`}>{t.theme}</label>
-      <select
-        id={`${id}t`}
-        value={props.state.theme ?? "system"}
-        onChange={(event) => {
-          const { value } = event.target as HTMLSelectElement;
-          props.onChange({ theme: value === "system" ? null : (value as Theme) });
-        }}
-      >
-        {(["system", "light", "dark"] as const).map((theme) => (
-          <option key={theme} value={theme}>
-            {t.themes[theme]}
-          </option>
-        ))}
-      </select>
+      {choice(
+        "l",
+        t.language,
+        props.language,
+        LANGUAGES.map((language) => [language, TEXTS[language].name, TEXTS[language].tag]),
+        (value) => props.onChange({ language: value as Language }),
+      )}
+      {choice("t", t.theme, props.state.theme ?? "system", Object.entries(t.themes), (value) =>
+        props.onChange({ theme: value === "system" ? null : (value as Theme) }),
+      )}
     </div>
   );
 }

@@ -3,10 +3,9 @@ import katex from "katex";
 import { expect, test } from "vitest";
 import { INFOS } from "./engine/fake";
 import type { ModelInfo, Step } from "./engine/types";
-import { equationsOf, readingEquation, word } from "./equations";
+import { equationsOf, word } from "./equations";
 
 const STEP: Step = {
-  previous: "▁ein",
   candidates: [],
   chosen: { id: 7, piece: "▁Hund", probability: 0.8125 },
   weights: [0.125, 0.625, 0.25, 0],
@@ -34,14 +33,6 @@ test.each(KEYS)("%s: KaTeX reads every line, and the step's word and probability
   expect(lines.at(-1)).toContain("p(\\text{Hund}) = 0.81");
   const attended = lines.some((line) => line.includes("0.63") || line.includes("0.62"));
   expect(attended).toBe(attention !== "none");
-});
-
-test.each(["tag", "classify", "generate"] as const)("%s: KaTeX reads the output's equation", (task) => {
-  const info = { ...INFOS[0]!, task };
-  const candidates = [{ id: 1, piece: "NOUN", probability: 0.75 }];
-  const latex = readingEquation(info, { text: "dog", candidates, probability: task === "generate" ? 0.125 : null, memory: null });
-  expect(() => katex.renderToString(latex, { strict: "error" })).not.toThrow();
-  expect(latex).toContain(task === "generate" ? "p(\\text{dog}) = 0.125" : "p(\\text{NOUN}) = 0.750");
 });
 
 test("local-p: p_t = S sigma, and the weight is the softmax's times the Gaussian", () => {

@@ -1,6 +1,6 @@
 /** The papers' equations with the numbers of a decoding step, as LaTeX. */
 
-import type { ModelInfo, Reading, Step } from "./engine/types";
+import type { ModelInfo, Step } from "./engine/types";
 import { gaussian } from "./draw/threads";
 import { sum } from "./draw/words";
 
@@ -132,21 +132,6 @@ function xu(n: Numbers): string[] {
       String.raw`p(y_t \mid \mathbf{a}, y_1, \dots, y_{t-1}) \propto \exp(L_o (E\,y_{t-1} + L_h h_t + L_z \hat z_t))`,
     ),
   ];
-}
-
-/** The output of a tagger, classifier or language model with the numbers of a reading. */
-export function readingEquation(info: ModelInfo, reading: Reading): string {
-  const best = reading.candidates[0]!;
-  const asked = reading.probability === null ? word(best.piece) : word(reading.text);
-  const result = `= ${fixed(reading.probability ?? best.probability, 3)}`;
-  const output = {
-    tag: String.raw`p(y_t \mid x_1, \dots, x_T) = \mathrm{softmax}(W [\overrightarrow{h}_t; \overleftarrow{h}_t] + b)`,
-    classify: String.raw`v = \tfrac{1}{T} \sum_t h_t, \quad p(y) = \mathrm{softmax}(W_2\, \mathrm{relu}(W_1 v + b_1) + b_2)`,
-    generate: String.raw`p(w_t \mid w_1, \dots, w_{t-1}) = \mathrm{softmax}(W h_{t-1} + b)`,
-    translate: "",
-    caption: "",
-  }[info.task];
-  return String.raw`${output}, \quad p(${asked}) ${result}`;
 }
 
 function transformer(n: Numbers): string[] {

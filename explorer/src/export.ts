@@ -28,24 +28,22 @@ export interface Sheet {
 /** Drawings below each other as one SVG file that looks as they do on the page. */
 export function sheetOf(drawings: SVGSVGElement[], background: string): Sheet {
   const sheet = document.createElementNS(SVG, "svg");
-  const paper = sheet.appendChild(document.createElementNS(SVG, "rect"));
-  for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: background })) {
-    paper.setAttribute(name, value);
-  }
+  set(sheet.appendChild(document.createElementNS(SVG, "rect")), { width: "100%", height: "100%", fill: background });
   let [width, height] = [0, -GAP];
   for (const drawing of drawings) {
     const copy = sheet.appendChild(styled(drawing));
     height += GAP;
-    copy.setAttribute("y", String(height));
+    set(copy, { y: height });
     const box = drawing.viewBox.baseVal;
     height += box.height;
     width = Math.max(width, box.width);
   }
-  sheet.setAttribute("xmlns", SVG);
-  sheet.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  sheet.setAttribute("width", String(width));
-  sheet.setAttribute("height", String(height));
+  set(sheet, { xmlns: SVG, viewBox: `0 0 ${width} ${height}`, width, height });
   return { svg: new XMLSerializer().serializeToString(sheet), width, height };
+}
+
+function set(element: Element, attributes: Record<string, string | number>): void {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
 /** A copy of a drawing that needs no style sheet. */

@@ -8,7 +8,6 @@ const STATE: State = { ...DEFAULTS, models: ["bahdanau", "luong_local"], text: "
 
 /** An engine whose translations end when the test says so. */
 class Slow implements Engine {
-  kind = "local" as const;
   calls: { name: string; text: string; options: Options; signal: AbortSignal; end: (error?: Error) => void }[] = [];
   loads: string[] = [];
   failing = false;
@@ -30,7 +29,7 @@ class Slow implements Engine {
           error ? reject(error) : resolve({ translations: [record], steps: [], tree: [], milliseconds: 1 });
         this.calls.push({ name, text, options, signal: signal!, end });
       });
-    return { info, run, pieces: async () => ({ ids: [], pieces: [] }), id: () => undefined };
+    return { info, run, id: () => undefined };
   }
 }
 
@@ -123,44 +122,6 @@ test("edits are translated beside the untouched sentence", async () => {
   expect(session.entries!.get("bahdanau")!.run!.untouched).not.toBeNull();
 });
 
-test("a captioner reads the picture of the state, whatever is typed", async () => {
-  const load = engine.load.bind(engine);
-  const pictures = { grid: [1, 1] as [number, number], size: [1, 1] as [number, number], examples: ["data:a", "data:b"], read: async () => "" };
-  engine.load = async (name, progress) => ({ ...(await load(name, progress)), pictures });
-  const state = { ...STATE, models: ["show_attend_tell"] };
-  for (const picture of ["1", "99", "data:own"]) {
-    session.follow({ ...state, picture });
-    await settle();
-    engine.calls.at(-1)!.end();
-    await settle();
-  }
-  expect(engine.calls.map((call) => call.text)).toEqual(["data:b", "data:a", "data:own"]);
-  session.follow({ ...state, picture: "data:own", text: "another" });
-  await settle();
-  expect(engine.calls).toHaveLength(3);
-  expect(session.entries!.get("show_attend_tell")!.run!.source).toBe("data:own");
-});
-
-test("a captioner without examples runs when there is a picture, and no longer", async () => {
-  const load = engine.load.bind(engine);
-  const pictures = { grid: [1, 1] as [number, number], size: [1, 1] as [number, number], examples: [], read: async () => "" };
-  engine.load = async (name, progress) => ({ ...(await load(name, progress)), pictures });
-  const state = { ...STATE, models: ["show_attend_tell"] };
-  session.follow({ ...state, picture: "0" });
-  await settle();
-  expect(engine.calls).toHaveLength(0);
-  session.follow({ ...state, picture: "data:own" });
-  await settle();
-  engine.calls[0]!.end();
-  await settle();
-  const entry = session.entries!.get("show_attend_tell")!;
-  expect(entry).toMatchObject({ run: { source: "data:own" }, stale: false });
-  session.follow({ ...state, picture: "1" });
-  expect(entry).toMatchObject({ run: null, error: null, stale: false });
-  await settle();
-  expect(engine.calls).toHaveLength(1);
-});
-
 test("a failed sentence is said once, and the next one is translated", async () => {
   session.follow({ ...STATE, models: ["bahdanau"] });
   await settle();
@@ -195,12 +156,4 @@ test("titles leave out the languages, which stand beside them", async () => {
   const other = new Session(engine, () => {});
   await other.start();
   expect(other.entries!.get("bahdanau")!.info.title).toBe("Luong et al. 2015, local-p, the general score");
-});
-
-test("without a list of models there is an error", async () => {
-  engine.models = () => Promise.reject(new Error("no such file"));
-  const other = new Session(engine, () => {});
-  await other.start();
-  expect(other.entries).toBeNull();
-  expect(other.error!.message).toBe("no such file");
 });

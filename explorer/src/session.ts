@@ -1,7 +1,7 @@
 /** What is loaded and run: follows the state, a little later than it changes. */
 
 import type { Engine, Model, ModelInfo, Options, Result } from "./engine/types";
-import { type Edits, type Source, type State, isEdited, isOwn } from "./state";
+import { type Edits, type State, isEdited } from "./state";
 
 const TYPING = 120; // milliseconds without a key before a text is read
 const SLIDING = 40; // the same for everything else
@@ -10,8 +10,7 @@ const KEPT = 80; // results
 /** The result of one model, and of the same model left as it is. */
 export interface Run {
   key: string;
-  /** The text, or a captioner's picture as a data URL. */
-  source: string;
+  text: string;
   result: Result;
   /** Without a visitor's edits; null where there are none. */
   untouched: Result | null;
@@ -41,8 +40,6 @@ export class Session {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private running: { name: string; key: string; abort: AbortController } | null = null;
   private failed = new Map<string, string>(); // model to the key that failed
-  /** The part of the state that a model reads. */
-  readonly reads = (name: string): Source => (this.entries?.get(name)?.info.task === "caption" ? "picture" : "text");
 
   constructor(
     readonly engine: Engine,
@@ -55,7 +52,7 @@ export class Session {
       const models = await this.engine.models();
       this.entries = new Map(models.map((info) => [info.name, entryOf(info)]));
     } catch (error) {
-      this.error = errorOf(error);
+      this.error = error as Error;
     } finally {
       this.changed();
     }
@@ -69,7 +66,6 @@ export class Session {
       if (this.entries?.get(name)?.status === "new") void this.load(name);
     }
     for (const [name, entry] of this.entries ?? []) {
-      if (entry.model && sourceOf(entry, state) === null) Object.assign(entry, { run: null, error: null });
       entry.stale = entry.run !== null && entry.run.key !== this.key(name);
     }
     this.changed();
@@ -108,7 +104,7 @@ export class Session {
       });
       entry.status = "ready";
     } catch (error) {
-      Object.assign(entry, { status: "failed", error: errorOf(error) });
+      Object.assign(entry, { status: "failed", error: error as Error });
     }
     this.changed();
     void this.run();
@@ -121,21 +117,19 @@ export class Session {
       const entry = this.entries!.get(name)!;
       const state = this.state!;
       const key = this.key(name);
-      const source = sourceOf(entry, state)!;
       const abort = new AbortController();
       this.running = { name, key, abort };
       try {
-        const plain = optionsOf(state, undefined);
         const edits = state.edits[name];
-        const result = await this.result(entry, source, optionsOf(state, edits), abort.signal);
+        const result = await this.result(entry, state.text, optionsOf(state, edits), abort.signal);
         const untouched = isEdited(edits)
-          ? await this.result(entry, source, plain, abort.signal)
+          ? await this.result(entry, state.text, optionsOf(state, undefined), abort.signal)
           : null;
-        entry.run = { key, source, result, untouched };
+        entry.run = { key, text: state.text, result, untouched };
         entry.error = null;
       } catch (error) {
         if (!abort.signal.aborted) {
-          entry.error = errorOf(error);
+          entry.error = error as Error;
           this.failed.set(name, key);
         }
       }
@@ -147,14 +141,14 @@ export class Session {
 
   private async result(
     entry: Entry,
-    source: string,
+    text: string,
     options: Options,
     signal: AbortSignal,
   ): Promise<Result> {
-    const key = JSON.stringify([entry.info.name, source, options]);
+    const key = JSON.stringify([entry.info.name, text, options]);
     const known = this.results.get(key);
     if (known) return known;
-    const result = await entry.model!.run(source, options, signal);
+    const result = await entry.model!.run(text, options, signal);
     signal.throwIfAborted();
     for (const { candidates, chosen } of result.steps) {
       for (const { id, piece } of [...candidates, chosen]) entry.pieces.set(id, piece);
@@ -171,7 +165,7 @@ export class Session {
     for (const name of inOrder(state)) {
       const entry = this.entries?.get(name);
       const key = this.key(name);
-      if (!entry?.model || sourceOf(entry, state) === null) continue;
+      if (!entry?.model) continue;
       if (entry.run?.key !== key && this.failed.get(name) !== key) return name;
     }
     return null;
@@ -179,18 +173,8 @@ export class Session {
 
   private key(name: string): string {
     const state = this.state!;
-    return JSON.stringify([state[this.reads(name)], optionsOf(state, state.edits[name])]);
+    return JSON.stringify([state.text, optionsOf(state, state.edits[name])]);
   }
-}
-
-/**
- * What a loaded model reads of a state: the text, or a captioner's picture as a data URL; null
- * where an example is asked for and the captioner has none.
- */
-export function sourceOf({ model }: Entry, state: State): string | null {
-  if (!model?.pictures) return state.text;
-  const { examples } = model.pictures;
-  return isOwn(state.picture) ? state.picture : (examples[Number(state.picture)] ?? examples[0] ?? null);
 }
 
 /** The models of a state, the selected one first. */
@@ -227,8 +211,4 @@ function entryOf(info: ModelInfo): Entry {
     pieces: new Map(),
     stale: false,
   };
-}
-
-function errorOf(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
-import * as states from "./state";
-import { DEFAULTS, MOST_PICTURE, MOST_TEXT, type State, decode, edit, encode, isEdited } from "./state";
+import { DEFAULTS, MOST_TEXT, type State, change, decode, edit, encode, isEdited } from "./state";
 
 const FULL: State = {
   text: "كلب & #%=+ 🐕 <script>",
-  picture: "data:image/png;base64,iVBORw0KGgo+/A==",
   models: ["luong_local", "runs/my model"],
   selected: 1,
   tab: "steps",
@@ -21,9 +19,6 @@ const FULL: State = {
   language: "zh",
   theme: "dark",
 };
-
-const change = (state: State, part: Partial<State>) =>
-  states.change(state, part, (model) => (model === "captioner" ? "picture" : "text"));
 
 test("the address has the whole state", () => {
   expect(decode(`#${encode(FULL)}`)).toEqual(FULL);
@@ -70,33 +65,11 @@ test("texts have a bound, and no half character", () => {
   expect(decode(`text=${"y".repeat(100_000)}`).text).toHaveLength(MOST_TEXT);
 });
 
-test.each([
-  "data:image/svg+xml;base64,AAAA",
-  "data:text/html,<script>",
-  "https://a.example/x.png",
-  "data:image/png;base64,AA\"onload=",
-  `data:image/png;base64,${"A".repeat(MOST_PICTURE + 1)}`,
-  "-1",
-  "123",
-])("from an address a PNG or an example is taken, and nothing else: %.40s", (picture) => {
-  expect(decode(new URLSearchParams({ picture }).toString()).picture).toBe("0");
-});
-
-test("a picture too large for an address is left out of it", () => {
-  const picture = `data:image/png;base64,${"A".repeat(MOST_PICTURE)}`;
-  expect(encode({ ...DEFAULTS, picture })).toBe("");
-});
-
-test("another text or picture drops what belonged to the old one", () => {
-  const whole = FULL.edits.luong_local!;
+test("another text drops what belonged to the old one", () => {
   const kept = { prefix: [], banned: [9], attention: {}, window: 4 };
-  const edits = { ...FULL.edits, captioner: whole };
-  const state = { ...FULL, models: ["luong_local", "captioner"], edits };
-  expect(change(state, { text: "A dog." })).toEqual({ ...state, text: "A dog.", edits: { ...edits, luong_local: kept } });
-  expect(change(state, { picture: "1" })).toEqual({ ...state, picture: "1", step: 0, edits: { ...edits, captioner: kept } });
-  expect(change({ ...state, selected: 0 }, { text: "A dog." }).step).toBe(0);
-  expect(change({ ...state, selected: 0 }, { picture: "1" }).step).toBe(4);
-  expect(change(state, { text: FULL.text, picture: FULL.picture })).toEqual(state);
+  const edits = { ...FULL.edits, luong_local: kept };
+  expect(change(FULL, { text: "A dog." })).toEqual({ ...FULL, text: "A dog.", step: 0, edits });
+  expect(change(FULL, { text: FULL.text })).toEqual(FULL);
 });
 
 test("a model's edits go with it", () => {

@@ -4,8 +4,6 @@ export const MOST_MODELS = 4;
 /** Characters of a sentence. */
 export const MOST_TEXT = 1000;
 export const MOST_BEAM = 8;
-/** Characters of a picture's data URL in the address. */
-export const MOST_PICTURE = 60_000;
 
 export type Tab = "attention" | "steps" | "beam";
 export type Unit = "words" | "pieces";
@@ -14,9 +12,6 @@ export type Theme = "light" | "dark";
 
 export const TABS: readonly Tab[] = ["attention", "steps", "beam"];
 export const LANGUAGES: readonly Language[] = ["en", "de", "zh"];
-
-/** The part of the state that a model reads. */
-export type Source = "text" | "picture";
 
 /** What a visitor changed in a model's search. */
 export interface Edits {
@@ -31,8 +26,6 @@ export interface Edits {
 
 export interface State {
   text: string;
-  /** Of captioners: the index of an example, each model's own, or a PNG's data URL. */
-  picture: string;
   /** Names of the presets side by side. */
   models: string[];
   /** Index of the one in the panel. */
@@ -55,7 +48,6 @@ export const NO_EDITS: Edits = { prefix: [], banned: [], attention: {}, window: 
 
 export const DEFAULTS: State = {
   text: "A little girl is playing with a ball in the park.",
-  picture: "0",
   models: [],
   selected: 0,
   tab: "attention",
@@ -83,21 +75,20 @@ export function isEdited(edits: Edits | undefined): boolean {
 /**
  * The state after a change.
  *
- * Another source drops the forced beginnings and the moved attention of the models that
- * read it, which were of the old one, and the step of the selected model. The edits of a
- * model that is removed go with it. The tree of a beam of one is a line, so that its tab
+ * Another text drops the step, and the forced beginnings and the moved attention, which
+ * were of the old one. The edits of a model that is removed go with it. The tree of a beam of one is a line, so that its tab
  * opens with a beam of four.
  */
-export function change(state: State, part: Partial<State>, reads: (model: string) => Source): State {
+export function change(state: State, part: Partial<State>): State {
   const next = { ...state, ...part };
   next.text = cut(next.text);
   next.selected = Math.max(0, Math.min(next.selected, next.models.length - 1));
-  const another = (name: string) => next[reads(name)] !== state[reads(name)];
-  if (another(next.models[next.selected] ?? "")) next.step = 0;
+  const another = next.text !== state.text;
+  if (another) next.step = 0;
   next.edits = Object.fromEntries(
     Object.entries(next.edits)
       .filter(([name]) => !part.models || part.models.includes(name))
-      .map(([name, edits]): [string, Edits] => [name, another(name) ? { ...edits, prefix: [], attention: {} } : edits])
+      .map(([name, edits]): [string, Edits] => [name, another ? { ...edits, prefix: [], attention: {} } : edits])
       .filter(([, edits]) => isEdited(edits)),
   );
   if (part.tab === "beam" && state.tab !== "beam" && state.beam === 1) next.beam = 4;
@@ -117,11 +108,6 @@ export function placeOf(step: number, head: State["head"]): string {
   return [step, ...(head ?? [])].join(".");
 }
 
-/** Whether a picture is a visitor's own, and no example. */
-export function isOwn(picture: string): boolean {
-  return picture.startsWith("data:");
-}
-
 /** A text of `MOST_TEXT` characters at most, none of them cut in half. */
 export function cut(text: string): string {
   return text.length <= MOST_TEXT ? text : text.slice(0, MOST_TEXT).replace(/[\ud800-\udbff]$/, "");
@@ -136,16 +122,11 @@ export function encode(state: State): string {
     if (value !== usual && value !== null) query.set(key, String(value));
   };
   put("text", state.text, DEFAULTS.text);
-  if (state.picture.length <= MOST_PICTURE) put("picture", state.picture, DEFAULTS.picture);
   if (state.models.length) query.set("models", state.models.join(","));
-  put("selected", state.selected, DEFAULTS.selected);
-  put("tab", state.tab, DEFAULTS.tab);
-  put("step", state.step, DEFAULTS.step);
-  put("unit", state.unit, DEFAULTS.unit);
   put("head", state.head && state.head.join("."), null);
-  put("beam", state.beam, DEFAULTS.beam);
-  put("length", state.length, DEFAULTS.length);
-  put("coverage", state.coverage, DEFAULTS.coverage);
+  for (const key of ["selected", "tab", "step", "unit", "beam", "length", "coverage"] as const) {
+    put(key, state[key], DEFAULTS[key]);
+  }
   for (const [name, edits] of Object.entries(state.edits)) {
     query.set(`edit.${name}`, encodeEdits(edits));
   }
@@ -182,9 +163,8 @@ export function decode(hash: string): State {
     const read = decodeEdits(value);
     if (isEdited(read)) edits[key.slice(5)] = read;
   }
-  const state: State = {
+  return {
     text: cut(query.get("text") ?? DEFAULTS.text),
-    picture: query.get("picture")?.match(PICTURE)?.[0] ?? DEFAULTS.picture,
     models: models.slice(0, MOST_MODELS),
     selected: Math.round(number("selected", 0, 0, MOST_MODELS - 1)),
     tab: oneOf("tab", TABS) ?? DEFAULTS.tab,
@@ -198,7 +178,6 @@ export function decode(hash: string): State {
     language: oneOf("lang", LANGUAGES),
     theme: oneOf("theme", ["light", "dark"] as const),
   };
-  return state;
 }
 
 function decodeEdits(text: string): Edits {
@@ -221,8 +200,6 @@ function decodeEdits(text: string): Edits {
   return edits;
 }
 
-// Nothing but a PNG is taken from an address.
-const PICTURE = /^(\d{1,2}|data:image\/png;base64,[A-Za-z0-9+/]{1,60000}={0,2})$/;
 const PLACE = /^\d{1,6}(\.\d{1,3}\.\d{1,3})?$/;
 
 function isCount(value: number): boolean {

@@ -64,22 +64,22 @@ export function useMedia(query: string): boolean {
   return matches;
 }
 
-/** Dragging cells up and down: which one is dragged and its weight, and what listens to it. */
-export function useDrag<Cell>(onMove: ((cell: Cell, value: number) => void) | null) {
-  const [drag, setDrag] = useState<{ cell: Cell; from: number; start: number; value: number } | null>(null);
-  const draggable = (cell: Cell, weight: number) => ({
+/** Dragging cells up and down: which one is dragged and its weight, and what listens to it. `tall` pixels are a weight of 1. */
+export function useDrag(onMove: (cell: string, value: number) => void, tall = 120) {
+  const [drag, setDrag] = useState<{ cell: string; from: number; start: number; value: number } | null>(null);
+  const draggable = (cell: string, weight: number) => ({
     onPointerDown: (event: PointerEvent) => {
-      if (!onMove || event.button !== 0) return;
+      if (event.button !== 0) return;
       (event.currentTarget as Element).setPointerCapture?.(event.pointerId);
       setDrag({ cell, from: event.clientY, start: weight, value: weight });
     },
     onPointerMove: (event: PointerEvent) => {
       if (!drag || drag.cell !== cell) return;
-      const value = drag.start + (drag.from - event.clientY) / 120;
+      const value = drag.start + (drag.from - event.clientY) / tall;
       setDrag({ ...drag, value: Math.min(1, Math.max(0, value)) });
     },
     onPointerUp: () => {
-      if (drag && Math.abs(drag.value - drag.start) > 0.01) onMove?.(drag.cell, drag.value);
+      if (drag && Math.abs(drag.value - drag.start) > 0.01) onMove(drag.cell, drag.value);
       setDrag(null);
     },
     onPointerCancel: () => setDrag(null),

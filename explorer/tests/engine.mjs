@@ -2,7 +2,7 @@
 //
 //     node tests/engine.mjs ADDRESS < jobs.json > results.json
 //
-// A job is {name, text, options}; {name, pieces: [texts]}; or {name, aborted: text, options}.
+// A job is {name, text, options}, or {name, aborted: text, options}.
 // The result has one entry a job, all that the browser fetched, and what it complained of.
 // $CHROMIUM is the browser's path.
 
@@ -29,17 +29,13 @@ const results = await page.evaluate(async (jobs) => {
   const models = {};
   const progress = {};
   const results = [];
-  for (const { name, text, options, pieces, aborted } of jobs) {
+  for (const { name, text, options, aborted } of jobs) {
     try {
       models[name] ??= await engine.load(name, (done, total) => {
         (progress[name] ??= []).push([done, total]);
       });
       const model = models[name];
-      if (pieces) {
-        const ids = [];
-        for (const text of pieces) ids.push((await model.pieces(text)).ids);
-        results.push(ids);
-      } else if (aborted !== undefined) {
+      if (aborted !== undefined) {
         const controller = new AbortController();
         const waiting = model.run(aborted, options, controller.signal);
         setTimeout(() => controller.abort(), 1);
@@ -52,7 +48,7 @@ const results = await page.evaluate(async (jobs) => {
       results.push({ error: String(error) });
     }
   }
-  return { kind: engine.kind, models: await engine.models(), progress, results };
+  return { models: await engine.models(), progress, results };
 }, jobs);
 await browser.close();
 process.stdout.write(JSON.stringify({ ...results, fetched, complaints }));

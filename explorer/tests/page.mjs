@@ -13,7 +13,6 @@ import "./page/attention.mjs";
 import "./page/decoding.mjs";
 import "./page/what_if.mjs";
 import "./page/sharing.mjs";
-import "./page/other_models.mjs";
 import "./page/good_to_use.mjs";
 
 process.stdout.write(JSON.stringify(await runChecks(...process.argv.slice(2))));

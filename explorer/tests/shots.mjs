@@ -25,17 +25,7 @@ const VIEWS = [
   ["right_to_left", `models=bahdanau,luong_local&${ARABIC}`, {}],
   ["right_to_left_steps_dark", `models=luong_local&tab=steps&step=2&${ARABIC}`, DARK],
   ["right_to_left_phone", `models=bahdanau&${ARABIC}`, PHONE],
-  ["tagger", "models=birnn,lstmn_lm&step=3", {}],
-  ["tagger_dark", "models=lstmn_lm,birnn&step=3", DARK],
-  ["tagger_phone", "models=birnn&lang=zh&step=3", PHONE],
-  ["caption", "models=show_attend_tell&step=2", {}],
-  ["caption_dark", "models=show_attend_tell,luong_local&step=4&picture=1", DARK],
-  ["caption_phone", "models=show_attend_tell&step=1&lang=de", PHONE],
-  ["caption_steps", "models=show_attend_tell&tab=steps&step=2&picture=1&lang=zh", {}],
-  ["caption_steps_dark", "models=show_attend_tell&tab=steps&step=3&picture=1", DARK],
-  ["caption_steps_phone", "models=show_attend_tell&tab=steps&step=1&picture=2&lang=zh", { ...PHONE, ...DARK }],
   ["bahdanau_steps", "models=bahdanau&tab=steps&step=3", {}],
-  ["caption_beam", "models=show_attend_tell&tab=beam&beam=3&lang=de", {}],
 ];
 for (const language of ["en", "de", "zh"]) {
   for (const tab of ["attention", "steps", "beam"]) {

@@ -2,13 +2,14 @@ import json
 import os
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 
 import pytest
 
 from zoo.cli import explore, main
 from zoo.explorer import folder as folders
-from zoo.presets import list_presets, pending
+from zoo.explorer import static_server
 
 pytestmark = pytest.mark.backend_free
 
@@ -16,63 +17,74 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def served(monkeypatch):
-    """Records the arguments of the server, which is not started."""
-    pytest.importorskip("uvicorn", reason="needs the extra `explore`")
-    from zoo.explorer import server
+def cache(monkeypatch, tmp_path):
+    """An empty cache folder; models are exported to it without being computed."""
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("zoo.serving.folder.require_onnx", lambda: None)
+    monkeypatch.setattr(explore, "needs_process", lambda: False)
 
+    def export(preset, home, info):
+        home.mkdir(parents=True)
+        manifest = {"files": {"step.onnx": {"bytes": 1_230_000}}, "dtype": "float16"}
+        (home / "manifest.json").write_text(json.dumps(manifest))
+
+    monkeypatch.setattr(folders, "require_onnx", lambda: None)
+    monkeypatch.setattr(folders, "_export", export)
+    return tmp_path / "cache" / "explorer"
+
+
+@pytest.fixture
+def served(monkeypatch, cache):
+    """Records what is served and where, by a server that stops at once."""
     calls = []
-    monkeypatch.setattr(server, "serve", lambda *arguments: calls.append(arguments))
-    monkeypatch.setattr(explore, "start_keras", lambda: None)
-    monkeypatch.setattr(explore, "choose_backend", lambda backend: None)
+
+    class Server(static_server.StaticServer):
+        def __init__(self, folder, host, port):
+            super().__init__(folder, port=0)
+            self.call = folder, host, port
+
+        def serve_forever(self):
+            folder, *address = self.call
+            calls.append((json.loads((folder / "models.json").read_text()), *address))
+            assert (folder / "index.html").is_file()
+
+    monkeypatch.setattr(static_server, "StaticServer", Server)
     return calls
 
 
-def test_every_bundled_preset_is_served_by_default(served, capsys):
+def names(listed):
+    return [model["info"]["name"] for model in listed["models"]]
+
+
+def test_three_presets_are_served_by_default(served, capsys):
     assert main(["explore"]) == 0
-    [(presets, host, port, site)] = served
-    assert (host, port, site) == ("127.0.0.1", 8650, None)
-    names = [name for name, _ in presets]
-    assert names == [c.name for c in list_presets() if not pending(c.name)]
-    assert {"luong_local", "dates", "birnn", "lstmn_lm", "show_attend_tell"} <= set(
-        names
-    )
+    [(listed, host, port)] = served
+    assert names(listed) == list(explore.EXPLORED)
+    assert (host, port) == ("127.0.0.1", 8650)
+    captured = capsys.readouterr()
+    assert "http://127.0.0.1:8650" in captured.err and captured.out == ""
+
+
+def test_a_model_is_exported_once(served, cache, capsys):
+    assert main(["explore", "dates"]) == 0
+    assert "exporting dates" in capsys.readouterr().err
+    site = ["--site", "https://example.org"]
+    options = ["--host", "::1", "--port", "9", *site]
+    assert main(["explore", "dates", "luong_local", *options]) == 0
     errors = capsys.readouterr().err
-    assert "http://127.0.0.1:8650" in errors and "left out" not in errors
-
-
-def test_presets_that_are_not_downloaded_are_left_out(served, capsys, monkeypatch):
-    later = ["bahdanau", "transformer"]
-    monkeypatch.setattr("zoo.presets.pending", lambda name: name in later)
-    assert main(["explore"]) == 0
-    [(presets, *_)] = served
-    names = [card.name for card in list_presets()]
-    assert [name for name, _ in presets] == [n for n in names if n not in later]
-    errors = " ".join(capsys.readouterr().err.split())
-    assert "not downloaded yet: bahdanau, transformer; zoo explore NAME" in errors
-
-
-def test_chosen_presets_are_served(served, capsys):
-    options = ["--host", "::1", "--port", "9", "--site", "https://example.org"]
-    assert main(["explore", "dates", "bahdanau", *options]) == 0
-    [(presets, *others)] = served
-    assert [name for name, _ in presets] == ["dates", "bahdanau"]
-    assert others == ["::1", 9, "https://example.org"]
-    errors = capsys.readouterr().err
+    assert "exporting luong_local" in errors and "dates: 1.2 MB" not in errors
     assert "http://[::1]:9" in errors and "warning" not in errors
+    listed, *address = served[1]
+    assert names(listed) == ["dates", "luong_local"] and address == ["::1", 9]
+    assert listed["models"][1]["info"]["page"].startswith("https://example.org/")
+    models = cache.glob("*/*/*/manifest.json")
+    assert sorted(path.parent.name for path in models) == ["dates", "luong_local"]
+    assert not list(cache.glob("*/.export-*"))
 
 
 def test_the_page_is_opened_if_asked_for(served, monkeypatch):
     opened = []
-
-    class Timer:
-        def __init__(self, seconds, function, arguments):
-            function(*arguments)
-
-        start = staticmethod(lambda: None)
-
-    monkeypatch.setattr("threading.Timer", Timer)
-    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
     assert main(["explore", "dates"]) == 0 and not opened
     assert main(["explore", "dates", "--open", "--port", "9"]) == 0
     assert opened == ["http://127.0.0.1:9"]
@@ -80,18 +92,23 @@ def test_the_page_is_opened_if_asked_for(served, monkeypatch):
 
 def test_another_host_is_warned_of(served, capsys):
     assert main(["explore", "dates", "--host", "0.0.0.0"]) == 0
-    assert "whoever can reach 0.0.0.0 can use" in " ".join(
-        capsys.readouterr().err.split()
-    )
+    errors = " ".join(capsys.readouterr().err.split())
+    assert "whoever can reach 0.0.0.0 can fetch" in errors
+
+
+def test_a_port_in_use_is_named_before_anything_is_exported(cache, capsys):
+    with static_server.StaticServer(ROOT, port=0) as server:
+        port = str(server.server_port)
+        assert main(["explore", "dates", "--port", port]) == 2
+    errors = " ".join(capsys.readouterr().err.split())
+    assert f":{port} cannot be served, choose another by --port" in errors
+    assert not cache.exists()
 
 
 def test_names_are_checked_before_keras_starts():
-    """Under any backend, and with the backend still to be chosen."""
-    pytest.importorskip("uvicorn", reason="needs the extra `explore`")
     code = (
         "import sys\nfrom zoo.cli import main\n"
-        "code = main(['explore', 'none', '--backend', 'jax'])\n"
-        "print(code, 'keras' in sys.modules)"
+        "print(main(['explore', 'none']), 'keras' in sys.modules)"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -103,7 +120,8 @@ def test_names_are_checked_before_keras_starts():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["birnn", "--export", "x"], "birnn cannot translate"),
+        (["birnn"], "birnn cannot translate; the presets for it are"),
+        (["lstmn_lm"], "lstmn_lm cannot translate"),
         (["show_attend_tell", "--export", "x"], "show_attend_tell cannot translate"),
         (["dates", "dates"], "model names must be unique"),
         (["dates", "--site", "javascript:x"], "--site should be an address"),
@@ -117,31 +135,28 @@ def test_bad_input_is_named(served, capsys, words, message):
     assert not served
 
 
-def test_an_export_runs_under_tensorflow(tmp_path, monkeypatch, capsys):
+def test_an_export_runs_under_tensorflow(cache, tmp_path, monkeypatch, capsys):
     """In this process if that is its backend, else in another with the same words."""
+    assert main(["explore", "--export", str(tmp_path / "b")]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"{tmp_path / 'b'}\n"
+    assert "luong_local: 1.2 MB (float16)" in captured.err
+    listed = json.loads((tmp_path / "b" / "models.json").read_text("utf-8"))
+    assert names(listed) == list(explore.EXPLORED)
     calls = []
-    monkeypatch.setattr("zoo.serving.folder.require_onnx", lambda: None)
     monkeypatch.setattr(explore, "needs_process", lambda: True)
     monkeypatch.setattr(
-        explore, "run_under_tensorflow", lambda words: calls.append(words) or 5
+        explore,
+        "run_under_tensorflow",
+        lambda words, stdout: calls.append(words) or 5,
     )
     site = ["--site", "https://example.org"]
     assert main(["explore", "dates", "--export", str(tmp_path / "a"), *site]) == 5
     [words] = calls
-    assert words[:-1] == ["explore", "--export", str(tmp_path / "a"), *site]
-    assert Path(words[-1]).name == "dates"
-
-    def write_folder(path, presets, site):
-        calls.append((path, [name for name, _ in presets], site))
-        return [{"name": "dates", "bytes": 1_230_000, "dtype": "float16"}]
-
-    monkeypatch.setattr(explore, "needs_process", lambda: False)
-    monkeypatch.setattr(folders, "write_folder", write_folder)
-    assert main(["explore", "--export", str(tmp_path / "b")]) == 0
-    assert calls[1] == (str(tmp_path / "b"), list(explore.EXPORTED), None)
-    captured = capsys.readouterr()
-    assert captured.out == f"{tmp_path / 'b'}\n"
-    assert "dates: 1.2 MB (float16)" in captured.err
+    assert words[:3] == ["explore", "--export", str(tmp_path / "a")]
+    assert Path(words[3]).name == "dates" and words[4:] == site
+    assert main(["explore", "dates"]) == 2
+    assert "dates cannot be exported" in capsys.readouterr().err
 
 
 @pytest.mark.long

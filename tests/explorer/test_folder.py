@@ -19,7 +19,6 @@ from tests.marks import proved_under
 from tests.presets_for_tests import WORDS, save_translator
 from tests.serving.conftest import needs_tensorflow
 from zoo.data.dates import date_pairs
-from zoo.explorer import folder as folders
 from zoo.explorer.folder import MODELS, STATIC, write_folder
 from zoo.presets import find, list_presets
 
@@ -75,7 +74,6 @@ def test_a_folder_has_the_page_and_what_it_fetches(tiny):
     for path in STATIC.rglob("*"):
         assert path.is_dir() or (page / path.relative_to(STATIC)).is_file()
     listed = json.loads((page / MODELS).read_text("utf-8"))
-    assert listed["engine"] == "browser"
     [entry] = listed["models"]
     home = page / entry["folder"]
     files = {path.name: path.stat().st_size for path in home.iterdir()}
@@ -116,14 +114,13 @@ def test_a_small_model_writes_in_the_browser_what_it_writes_in_python(tiny, serv
     count = len(model.preprocessor.encode([TEXTS[0]])[0])
     given["attention"] = {1: [0] * (count - 1) + [2]}
     jobs += [
-        {"name": "tiny", "pieces": TEXTS},
         {"name": "tiny", "text": TEXTS[0], "options": given},
         {"name": "tiny", "text": TEXTS[0], "options": options(1, nBest=2)},
         {"name": "tiny", "aborted": "a dog " * 500, "options": options(5)},
         {"name": "none", "text": "a", "options": options(1)},
     ]
     found = run_engine(address, jobs)
-    *results, pieces, changed, refused, aborted, missing = found["results"]
+    *results, changed, refused, aborted, missing = found["results"]
     for (text, wanted), result in zip(asked, results, strict=True):
         if not text:
             assert [x["text"] for x in result["translations"]] == [""]
@@ -143,7 +140,6 @@ def test_a_small_model_writes_in_the_browser_what_it_writes_in_python(tiny, serv
         best = result["translations"][0]
         chosen = [step["chosen"]["piece"] for step in result["steps"]]
         assert chosen[: len(best["tokens"])] == best["tokens"]
-    assert pieces == model.preprocessor.encode(TEXTS)
     assert changed["steps"][1]["weights"] == [0.0] * (count - 1) + [1.0]
     assert changed["steps"][0]["window"] != results[0]["steps"][0]["window"]
     assert "nBest must not exceed beamSize" in refused["error"]
@@ -183,7 +179,7 @@ def test_a_file_that_is_not_the_exported_one_is_refused(tiny, served, tmp_path, 
 @pytest.mark.backend_free
 @pytest.mark.parametrize("name", ["birnn", "show_attend_tell"])
 def test_what_does_not_translate_is_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=f"must translate; .* Received: {name}, which"):
+    with pytest.raises(ValueError, match=f"shows translators. Received: {name}, which"):
         write_folder(tmp_path / "page", [(name, find(name))])
     assert not list(tmp_path.iterdir())
 
@@ -192,8 +188,22 @@ def test_what_does_not_translate_is_refused(tmp_path, name):
 def test_packages_that_are_missing_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="an export to ONNX needs .*pip install"):
-        write_folder(tmp_path / "page", [])
-    assert not list(tmp_path.iterdir()) and folders.MODELS
+        write_folder(tmp_path / "page", [("luong_local", find("luong_local"))])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.backend_free
+def test_what_was_exported_before_is_copied(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    before = tmp_path / "before"
+    before.mkdir()
+    manifest = {"files": {"step.onnx": {"bytes": 7}}, "dtype": "float16"}
+    (before / "manifest.json").write_text(json.dumps(manifest))
+    page, preset = tmp_path / "page", find("luong_local")
+    [info] = write_folder(page, [("mine", preset)], exported={"mine": before})
+    assert (info["name"], info["bytes"], info["window"]) == ("mine", 7, 10)
+    copied = page / "models" / "mine" / "manifest.json"
+    assert json.loads(copied.read_text()) == manifest
 
 
 # === Bundled presets ===

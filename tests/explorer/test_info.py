@@ -11,7 +11,7 @@ from zoo.presets import find, list_presets
 pytestmark = pytest.mark.backend_free
 
 CARDS = list_presets()
-NAMES = [card.name for card in CARDS if card.task in ("translate", "caption")]
+NAMES = [card.name for card in CARDS if card.task == "translate"]
 # Keys of the equations that explorer/src/equations.ts draws.
 EQUATIONS = {
     *("bahdanau", "luong_dot", "luong_general", "luong_concat", "luong_location"),
@@ -21,7 +21,7 @@ EQUATIONS = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_writes_has_its_paper_lesson_and_equation(name):
+def test_a_translator_has_its_paper_lesson_and_equation(name):
     info = model_info(find(name), name, "https://example.org/")
     assert info["name"] == name
     assert info["equation"] in EQUATIONS
@@ -43,7 +43,6 @@ def test_what_writes_has_its_paper_lesson_and_equation(name):
         ("transformer", "multi_head", None, [3, 4], False),
         ("seq2seq", "none", None, None, False),
         ("lstmn", "memory", None, None, False),
-        ("show_attend_tell", "global", None, None, False),
     ],
 )
 def test_what_can_be_drawn(name, attention, window, heads, feeding):
@@ -54,35 +53,19 @@ def test_what_can_be_drawn(name, attention, window, heads, feeding):
 
 
 @pytest.mark.parametrize(
-    ("name", "task", "attention", "page", "lesson"),
-    [
-        ("birnn", "tag", "none", "papers/birnn.html", None),
-        ("gru", "generate", "none", "", None),
-        (
-            *("lstmn_lm", "generate", "memory"),
-            "papers/lstmn.html",
-            "lessons/06_lstmn.html",
-        ),
-    ],
+    ("name", "task"),
+    [(card.name, card.task) for card in CARDS if card.task != "translate"],
 )
-def test_what_reads(name, task, attention, page, lesson):
-    info = model_info(find(name), name, "https://example.org")
-    assert (info["task"], info["attention"]) == (task, attention)
-    assert info["page"].removeprefix("https://example.org/") == page
-    assert info["lesson"] == (lesson and f"https://example.org/{lesson}")
-
-
-def test_tasks_are_those_of_the_cards():
-    for card in CARDS:
-        assert model_info(find(card.name), card.name)["task"] == card.task
+def test_what_does_not_translate_is_refused(name, task):
+    message = f"shows translators. Received: {name}, which can {task}"
+    with pytest.raises(ValueError, match=message):
+        model_info(find(name), name)
 
 
 def test_hard_attention_has_an_equation_of_its_own(tmp_path):
-    config = {"attention": "hard", "image_shape": [16, 16, 3]}
-    content = {"class_name": "ShowAttendTell", "config": config}
+    content = {"class_name": "ShowAttendTell", "config": {"attention": "hard"}}
     (tmp_path / "config.json").write_text(json.dumps(content))
-    info = model_info(tmp_path, "mine")
-    assert (info["equation"], info["task"]) == ("show_attend_tell_hard", "caption")
+    assert model_info(tmp_path, "mine")["equation"] == "show_attend_tell_hard"
 
 
 def test_of_another_class_nothing_is_known(tmp_path):

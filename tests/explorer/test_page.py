@@ -10,7 +10,7 @@ import pytest
 from tests.explorer.node import CHROMIUM, EXPLORER, need_node
 from tests.serving.conftest import needs_tensorflow
 from zoo.cli import main
-from zoo.cli.explore import EXPORTED
+from zoo.cli.explore import EXPLORED
 from zoo.decoding import Translation
 from zoo.presets import find
 
@@ -63,7 +63,7 @@ def test_the_page_with_the_exported_presets(tmp_path):
 
     write_folder(
         tmp_path / "page",
-        [(name, find(name)) for name in EXPORTED],
+        [(name, find(name)) for name in EXPLORED],
         "https://a.example",
     )
     visit(tmp_path / "page", tmp_path / "saved")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tests.explorer.node import EXPLORER, need_node
-from zoo.explorer.tracing import TracingSearch
+from zoo.decoding.beam_state import LOW, candidates, extend, step
 from zoo.presets import find
+from zoo.runtime.arrays import ArraySearch, log_sum_exp
 from zoo.runtime.pieces import Pieces
 from zoo.text import train_tokenizer
 from zoo.text.rows import pad_rows
@@ -130,8 +131,57 @@ class Table:
 
     def step(self, token_ids, state, memory):
         place = int(state[0][0]) % len(self.logits)
-        details = {"weights": self.weights[place][token_ids]}
-        return self.logits[place][token_ids], (state[0] + 1,), details
+        self.last = self.logits[place][token_ids]
+        return self.last, (state[0] + 1,), self.weights[place][token_ids]
+
+
+class TracingSearch(ArraySearch):
+    """A search of one sentence by a `Table` that keeps its tree.
+
+    Attributes:
+        tree: the best 2 K extensions of each step: lists of the parent's place, the id,
+            "live", "finished" or "dropped", and whether it is of the best hypothesis.
+    """
+
+    def run(self, model, initial, sentences, steps):
+        beam, self.tree = initial, []
+        nodes, done = [-1] * self.beam_size, []  # of the live and finished hypotheses
+        while beam.step < steps and (beam.live > LOW / 2).any():
+            before, beam = beam, step(self, model, beam, sentences)
+            scores, words, parents, _ = extend(self, model.last, before, sentences)
+            parents = np.zeros((1, 1), int) if self.beam_size == 1 else parents
+            first = len(self.tree)
+            self.grow(model.last, before, sentences, nodes)
+            live = [-1] * self.beam_size
+            free = self.beam_size - len(done)
+            for place, word in enumerate(words[0].tolist()[:free]):
+                if not scores[0, place] > LOW / 2:
+                    break
+                node, parent = first + place, nodes[int(parents[0, place])]
+                if parent >= 0:
+                    self.tree[parent][2] = "live"
+                if word == self.end_id:
+                    self.tree[node][2] = "finished"
+                    done.append(node)
+                else:
+                    live[place] = node
+            nodes = live
+        order = np.argsort(-beam.done[0, : len(done)], kind="stable")
+        node = done[order[0]] if done else -1
+        while node >= 0:
+            self.tree[node][3] = True
+            node = self.tree[node][0]
+        return beam
+
+    def grow(self, logits, beam, sentences, nodes):
+        best, words = candidates(self, logits, beam, sentences)
+        own = best - log_sum_exp(logits, keepdims=True)  # (K, k)
+        sums = (own + beam.live[0][:, None]).reshape(-1)
+        for pick in np.argsort(-sums, kind="stable")[: 2 * self.beam_size].tolist():
+            if not sums[pick] > LOW / 2:
+                break
+            word = int(words.reshape(-1)[pick])
+            self.tree.append([nodes[pick // own.shape[1]], word, "dropped", False])
 
 
 def searches():
@@ -179,18 +229,13 @@ def searched(table, model, source, given):
     best = given["nBest"]
     found = [row[: 1 + row.index(3)] if 3 in row else row for row in ids[0].tolist()]
     kept = [k for k in range(best) if scores[0, k] > -5e8]
-    # The links that the search kept are those ids.
-    assert [[x.id for x in link.chain()] for _, link in search.finished[:best]] == [
-        found[k] for k in kept
-    ]
-    names = ("parent", "id", "state", "best")
     return {
         "model": model,
         "source": source,
         "options": given,
         "ids": [found[k] for k in kept],
         "scores": [float(scores[0, k]) for k in kept],
-        "tree": [[node[name] for name in names] for node in search.tree],
+        "tree": search.tree,
     }
 
 

@@ -1,11 +1,13 @@
 """The command `zoo explore`: a page in which models show what they look at."""
 
 import argparse
-import threading
+import subprocess
+import tempfile
 import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
 
-from zoo import presets
-from zoo.backend import BACKENDS
+import zoo
 from zoo.cli.common import (
     BadInput,
     add_presets,
@@ -16,12 +18,16 @@ from zoo.cli.common import (
     progress,
 )
 from zoo.cli.export import model_name, needs_process, run_under_tensorflow
-from zoo.cli.presets import choose_backend, find_preset, start_keras
+from zoo.cli.presets import find_preset
+from zoo.files import cache_folder
+from zoo.presets.card import digest
+from zoo.serving.manifest import MANIFEST
 
-HELP = "see models at work, in the browser"
+HELP = "see translators at work, in the browser"
 EXAMPLE = "zoo explore luong_local"
 
-EXPORTED = ("luong_local", "bahdanau", "transformer")
+EXPLORED = ("luong_local", "bahdanau", "transformer")
+Presets = Sequence[tuple[str, Path]]  # names and folders
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -32,10 +38,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         f"       {command.prog} [PRESET ...] --export FOLDER"
     )
     command.description = (
-        f"{HELP}:\nserves the page, whose models run in this process (default: all "
-        "bundled\npresets), or writes it as a folder of plain files, whose models "
-        "translate in\nthe browser (default: "
-        f"{' '.join(EXPORTED)})"
+        f"{HELP}:\nserves a page whose models run in the browser, or writes it as a "
+        f"folder of plain\nfiles (default: {' '.join(EXPLORED)}).\n"
+        "A model is exported to the cache folder when it is first served."
     )
     text = "write the page with its models, for any web server"
     command.add_argument("--export", metavar="FOLDER", help=text)
@@ -46,8 +51,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=count, help="(default 8650)")
     text = "open the page in the browser"
     command.add_argument("--open", action="store_true", help=text)
-    text = "of the served models (default: Keras's own)"
-    command.add_argument("--backend", choices=BACKENDS, help=text)
 
 
 def run(arguments: argparse.Namespace) -> int | None:
@@ -57,81 +60,97 @@ def run(arguments: argparse.Namespace) -> int | None:
         The exit code of the process that exported, or None.
 
     Raises:
-        BadInput: if there is no such preset, it is to be exported and doesn't
-            translate, or an option doesn't go with `--export`.
+        BadInput: if there is no such preset, it doesn't translate, the address cannot
+            be served at, or an option doesn't go with `--export`.
         ImportError: if a package is missing; the message names the extra.
     """
     site = arguments.site
     if site and not site.startswith(("https://", "http://")):
         raise BadInput(f"--site should be an address, as https://…, received {site}")
-    if arguments.export:
-        return _export(arguments)
-    return _serve(arguments)
-
-
-def _export(arguments):
-    given = ("host", "port", "open", "backend")
-    if wrong := [name for name in given if getattr(arguments, name)]:
+    given = ("host", "port", "open")
+    if arguments.export and (wrong := [x for x in given if getattr(arguments, x)]):
         raise BadInput(f"--export serves nothing, received also {as_options(wrong)}")
-    chosen = _named(_given(arguments) or EXPORTED, "translate")
+    named = bool(arguments.preset or arguments.words)
+    chosen = _found(every_preset(arguments) if named else EXPLORED)
+    if not arguments.export:
+        return _serve(chosen, arguments)
+    code = _export(arguments.export, chosen, site)
+    if not code:
+        print(arguments.export)
+    return code
+
+
+def _export(folder: str, presets: Presets, site: str | None = None) -> int | None:
     from zoo.serving.folder import require_onnx
 
     require_onnx()
     if needs_process():
-        words = ["explore", "--export", arguments.export]
-        words += ["--site", arguments.site] * bool(arguments.site)
-        return run_under_tensorflow([*words, *(str(path) for _, path in chosen)])
+        words = ["explore", "--export", folder, *(str(path) for _, path in presets)]
+        words += ["--site", site] if site else []
+        return run_under_tensorflow(words, stdout=subprocess.DEVNULL)
     from zoo.explorer.folder import write_folder
 
-    progress(f"exporting {' '.join(name for name, _ in chosen)}")
+    progress(f"exporting {' '.join(name for name, _ in presets)}")
     with bad_input():
-        infos = write_folder(arguments.export, chosen, arguments.site)
+        infos = write_folder(folder, presets, site)
     for info in infos:
         progress(f"{info['name']}: {info['bytes'] / 1e6:.1f} MB ({info['dtype']})")
-    print(arguments.export)
     return None
 
 
-def _serve(arguments):
-    from zoo.explorer import server
+def _serve(presets: Presets, arguments: argparse.Namespace) -> int | None:
+    from zoo.explorer.folder import write_folder
+    from zoo.explorer.static_server import StaticServer, is_loopback
 
-    server.require_server()
-    chosen = _named(_given(arguments) or _here())
     host, port = arguments.host or "127.0.0.1", arguments.port or 8650
-    choose_backend(arguments.backend)
-    start_keras()
-    if not server.is_loopback(host):
-        progress(
-            f"warning: whoever can reach {host} can use these models; there is no "
-            "password and no encryption"
-        )
-    shown = f"[{host}]" if ":" in host else host
-    progress(f"http://{shown}:{port} (Ctrl-C ends it)")
-    if arguments.open:  # when it has started
-        opening = threading.Timer(1.0, webbrowser.open, [f"http://{shown}:{port}"])
-        opening.daemon = True
-        opening.start()
-    server.serve(chosen, host, port, arguments.site)
+    shown = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    with tempfile.TemporaryDirectory() as temporary:
+        page = Path(temporary) / "page"
+        # What makes an address unusable comes before the work.
+        with bad_input(OSError, f"{shown} cannot be served, choose another by --port"):
+            server = StaticServer(page, host, port)
+        with server:
+            models = _exported(presets)
+            with bad_input():
+                write_folder(page, presets, arguments.site, models)
+            if not is_loopback(host):
+                progress(
+                    f"warning: whoever can reach {host} can fetch these models; there "
+                    "is no password and no encryption"
+                )
+            progress(f"{shown} (Ctrl-C ends it)")
+            if arguments.open:
+                webbrowser.open(shown)
+            server.serve_forever()
+    return None
 
 
-def _here():
-    """Returns the presets that need no download, and tells which others there are."""
-    names = [card.name for card in presets.list_presets()]
-    if later := [name for name in names if presets.pending(name)]:
-        progress(
-            f"left out, since not downloaded yet: {', '.join(later)}; zoo explore NAME "
-            "downloads those that it names"
-        )
-    return [name for name in names if name not in later]
+def _exported(presets: Presets) -> dict[str, Path]:
+    """Names of models and their folders in the cache, exported if they are new."""
+    cache = cache_folder() / "explorer" / zoo.__version__
+    models = {name: cache / digest(path)[:16] / name for name, path in presets}
+    new = [x for x in presets if not (models[x[0]] / MANIFEST).is_file()]
+    if not new:
+        return models
+    progress(f"exporting to {cache}, once")
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=cache) as temporary:
+        page = Path(temporary) / "page"
+        if _export(str(page), new):
+            raise BadInput(f"{' '.join(name for name, _ in new)} cannot be exported")
+        for name, _ in new:
+            models[name].parent.mkdir(exist_ok=True)
+            try:
+                (page / "models" / name).rename(models[name])
+            except OSError:  # another process was faster
+                if not models[name].is_dir():
+                    raise
+    return models
 
 
-def _given(arguments):
-    return every_preset(arguments) if arguments.preset or arguments.words else []
-
-
-def _named(names, task=None):
-    """Names and folders of presets; see `find_preset` for the task."""
-    found = [(name, find_preset(name, task)) for name in names]
+def _found(names):
+    """Names and folders of presets that translate."""
+    found = [(name, find_preset(name, "translate")) for name in names]
     named = [(model_name(name, folder), folder) for name, folder in found]
     if len(dict(named)) < len(named):
         raise BadInput(f"model names must be unique, received {' '.join(names)}")

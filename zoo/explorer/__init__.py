@@ -1,8 +1,8 @@
 """The attention explorer: a page in which models show what they look at.
 
-`zoo explore` serves it, and `zoo explore --export FOLDER` writes it as plain files
-whose models run in the browser. The page's sources are in explorer/ of the repository;
-`static/` is what is built of them.
+It is a folder of plain files, whose models run in the browser: `zoo explore` serves it,
+`zoo explore --export FOLDER` writes it. `static/` is built of the sources in explorer/
+of the repository.
 """
 
 from pathlib import Path

@@ -3,12 +3,12 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from zoo.explorer import STATIC
-from zoo.explorer.graphs import write_model
 from zoo.explorer.info import model_info
 from zoo.files import StrPath, sha256
 from zoo.serving.folder import require_onnx
@@ -18,7 +18,10 @@ MODELS = "models.json"
 
 
 def write_folder(
-    path: StrPath, presets: Sequence[tuple[str, Path]], site: str | None = None
+    path: StrPath,
+    presets: Sequence[tuple[str, Path]],
+    site: str | None = None,
+    exported: Mapping[str, Path] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Writes the page, ONNX Runtime Web's files and the models of presets.
 
@@ -30,6 +33,8 @@ def write_folder(
         path: the folder.
         presets: names that the page shows and folders of presets of translators.
         site: see `zoo.explorer.info.model_info`.
+        exported: names of models that were written before, and their folders, which are
+            copied.
 
     Returns:
         The `ModelInfo` of each model.
@@ -37,26 +42,19 @@ def write_folder(
     Raises:
         ValueError: for a folder that has other files, the same name twice, a preset
             that doesn't translate, or a model that ONNX cannot express.
-        RuntimeError: under another backend than TensorFlow.
-        ImportError: if a package is missing; the message names the extra.
+        RuntimeError: for a model to export under another backend than TensorFlow.
+        ImportError: if a package to export is missing; the message names the extra.
     """
     path, names = Path(path), [name for name, _ in presets]
     if len(set(names)) < len(names):
         raise ValueError(f"model names must be unique. Received: {' '.join(names)}")
     infos = [model_info(folder, name, site) for name, folder in presets]
-    for info in infos:
-        if info["task"] != "translate":
-            raise ValueError(
-                "The folder's models must translate; `zoo explore` serves others. "
-                f"Received: {info['name']}, which can {info['task']}"
-            )
     if path.exists() and not (path / MODELS).is_file() and any(path.iterdir()):
         raise ValueError(
             f"The folder must be new, empty or an earlier export. Received: {path}"
         )
-    require_onnx()
-    import zoo
-
+    if not set(names) <= set(exported):
+        require_onnx()
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".explore-", dir=path.parent) as temporary:
         part = Path(temporary) / "page"
@@ -64,12 +62,12 @@ def write_folder(
         entries = []
         for (name, folder), info in zip(presets, infos, strict=True):
             home = part / "models" / name
-            home.mkdir(parents=True)
-            task = zoo.load(folder)
-            write_model(task, home, {"task": "translate", "name": name, **_sizes(info)})
+            if name in exported:
+                shutil.copytree(exported[name], home)
+            else:
+                _export(folder, home, info)
             entries.append(_entry(info, home, f"models/{name}"))
-        content = {"engine": "browser", "models": entries}
-        text = json.dumps(content, indent=1, ensure_ascii=False)
+        text = json.dumps({"models": entries}, indent=1, ensure_ascii=False)
         (part / MODELS).write_text(text, encoding="utf-8")
         _put(part, path)
     return [entry["info"] for entry in entries]
@@ -84,8 +82,13 @@ def _put(part, path):
         new.rename(path / new.name)
 
 
-def _sizes(info):
-    return {key: info[key] for key in ("heads", "window")}
+def _export(preset, home, info):
+    import zoo
+    from zoo.explorer.graphs import write_model
+
+    home.mkdir(parents=True)
+    described = {key: info[key] for key in ("name", "heads", "window")}
+    write_model(zoo.load(preset), home, {"task": "translate", **described})
 
 
 def _entry(info, home, folder):

@@ -42,8 +42,8 @@ def write_model(task: Any, folder: Path, info: dict[str, Any]) -> None:
     """
     if keras.backend.backend() != "tensorflow":
         raise RuntimeError(
-            "ONNX graphs are written under the TensorFlow backend; `zoo explore "
-            "--export` selects it itself. Received: KERAS_BACKEND="
+            "ONNX graphs are written under the TensorFlow backend; `zoo explore` "
+            "selects it itself. Received: KERAS_BACKEND="
             f"{keras.backend.backend()}"
         )
     model = _Functions(task)

@@ -9,7 +9,6 @@ from zoo.presets.card import CARD_FILE, CONFIG_FILE
 # Class of a backbone -> its page among docs/papers, its lesson, the kind of its
 # attention, and the equation that the page shows.
 _PAPERS = {
-    "BiRNNWords": ("birnn", "", "none", "birnn"),
     "Bahdanau": ("bahdanau", "02_additive_attention", "global", "bahdanau"),
     "LSTMNEncoderDecoder": ("lstmn", "06_lstmn", "memory", "lstmn"),
     "RNNEncoderDecoder": ("cho", "01_fixed_vector", "none", "rnn_encoder_decoder"),
@@ -18,8 +17,12 @@ _PAPERS = {
     "ShowAttendTell": ("xu", "07_hard_and_soft", "global", "show_attend_tell"),
     "Transformer": ("transformer", "08_transformer", "multi_head", "transformer"),
 }
-_WORDS = {"RecurrentClassifier": "classify", "RecurrentLM": "generate"}
-_TASKS = {"BiRNNWords": "tag", **_WORDS}  # of the classes that don't translate
+# What other classes can do.
+_TASKS = {
+    "BiRNNWords": "tag",
+    "RecurrentClassifier": "classify",
+    "RecurrentLM": "generate",
+}
 _LUONG = {  # attention -> lesson, kind, equation
     "global": ("03_luong_scores", "global", "luong_{score}"),
     "location": ("03_luong_scores", "global", "luong_location"),
@@ -37,7 +40,10 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
         site: address of the documentation; None for no links to it.
 
     Returns:
-        A dict. Its `bytes` are 0, as for a server that sends no model.
+        A dict, without the size of what is exported.
+
+    Raises:
+        ValueError: for a preset that doesn't translate.
 
     Example:
         >>> import zoo
@@ -49,40 +55,33 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
     card = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     backbone = json.loads((folder / CONFIG_FILE).read_text("utf-8"))
     kind, config = backbone["class_name"], backbone["config"]
+    task = "caption" if config.get("image_shape") else _TASKS.get(kind)
+    if task:
+        raise ValueError(
+            f"The explorer shows translators. Received: {name}, which can {task}"
+        )
     if kind == "Luong":
         lesson, attention, equation = _LUONG[config["attention"]]
         page, equation = "luong", equation.format(score=config["score"])
-    elif kind in _WORDS:
-        page, lesson, attention = "", "", "none"
-        if config["cell"] == "lstmn":
-            page, lesson = "lstmn", "06_lstmn"
-            if _TASKS.get(kind) == "generate":
-                attention = "memory"  # which the page draws, word by word
-        equation = _WORDS[kind]
     else:
         # Of a class of one's own nothing is known.
         page, lesson, attention, equation = _PAPERS.get(kind, ("", "", "none", ""))
     if equation == "show_attend_tell" and config["attention"] == "hard":
         equation = "show_attend_tell_hard"
-    task = "caption" if config.get("image_shape") else _TASKS.get(kind, "translate")
     base = site and site.rstrip("/")
     heads = None
     if attention == "multi_head":
         heads = [config["num_layers"], config["num_heads"]]
     return {
         "name": name,
-        "task": task,
         "title": card.get("title", name),
         "paper": card.get("paper", {}).get("url", ""),
         "lesson": f"{base}/lessons/{lesson}.html" if base and lesson else None,
         "page": f"{base}/papers/{page}.html" if base and page else "",
         "languages": card.get("languages"),
-        "bytes": 0,
-        "dtype": "float32",
         "attention": attention,
         "heads": heads,
         "window": config["window"] if attention == "local" else None,
         "inputFeeding": bool(config.get("input_feeding")),
         "equation": equation,
-        "card": card,
     }

@@ -97,26 +97,6 @@ def heads_of(backbone: Any) -> tuple[int, ...]:
     return (len(layers), layers[0].num_heads) if layers else ()
 
 
-def read(backbone: Any, token_ids: Tensor, states: Any) -> tuple[Tensor, Any, Any]:
-    """The `step` of a `zoo.models.RecurrentLM`, with an LSTMN's intra-attention.
-
-    Args:
-        backbone: the language model.
-        token_ids: as in its `step`.
-        states: as in its `step`.
-
-    Returns:
-        `(logits, states, recalled)`; `recalled` is as in `Details`.
-    """
-    recalled: list[Tensor] = []
-    with contextlib.ExitStack() as stack:
-        for cell in getattr(backbone.recurrent, "cells", ()):
-            if hasattr(cell, "recall"):
-                stack.enter_context(_kept_recall(cell, recalled))
-        logits, states = backbone.step(token_ids, states)
-    return logits, states, recalled[-1] if recalled else None
-
-
 # === Where attention is ===
 
 
@@ -165,14 +145,19 @@ def _details(backbone, attention, state, new_state, memory):
 # === Other attention ===
 
 
+def _given(attention, weights):
+    """Weights `(B, ..., T, S)`, those that are given in place; and which rows are."""
+    given = ops.cast(attention, weights.dtype)[..., None, :]
+    is_given = ops.any(given > 0, axis=-1, keepdims=True)
+    return ops.where(is_given, given, weights), is_given
+
+
 def _given_weights(layer, attention):
     own = layer.attend
 
     def attend(query, memory, mask, keys, position):
         context, weights = own(query, memory, mask, keys, position)
-        given = ops.cast(attention, weights.dtype)[:, None]  # (B, 1, S)
-        is_given = ops.any(given > 0, axis=-1, keepdims=True)
-        weights = ops.where(is_given, given, weights)
+        weights, is_given = _given(attention, weights)
         return ops.where(is_given, mix(weights, memory), context), weights
 
     return _replaced(layer, attend=attend)
@@ -183,9 +168,7 @@ def _given_heads(layer, attention, heads):
 
     def attend(query, keys, mask=None):
         output, weights = own(query, keys, mask)  # (B, T, d) and (B, h, T, S)
-        given = ops.cast(attention, weights.dtype)[:, :, None]  # (B, h, 1, S)
-        is_given = ops.any(given > 0, axis=-1, keepdims=True)
-        weights = ops.where(is_given, given, weights)
+        weights, is_given = _given(attention, weights)
         changed = ops.any(is_given, axis=1)  # (B, 1, 1)
         output = ops.where(changed, layer.combine(weights, keys[1]), output)
         # Rows are B sentences of T hypotheses: (R, h, S).
@@ -203,9 +186,7 @@ def _given_reading(cell, attention):
     def read(query, source, u):
         found, weights = own(query, source, u)  # (R, d) and (R, S)
         shape = (ops.shape(attention)[0], -1, ops.shape(weights)[-1])
-        given = ops.cast(attention, weights.dtype)[:, None]  # (B, 1, S)
-        is_given = ops.any(given > 0, axis=-1, keepdims=True)
-        weights = ops.where(is_given, given, ops.reshape(weights, shape))
+        weights, is_given = _given(attention, ops.reshape(weights, shape))
         size = found.shape[-1]
         found = ops.reshape(found, (*shape[:2], size))
         found = ops.where(is_given, mix(weights, source["values"]), found)

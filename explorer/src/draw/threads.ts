@@ -141,13 +141,11 @@ export function short(word: string): string {
 
 /** Heights of exp(-(s - p_t)² / 2σ²), σ = D / 2, over positions (Luong et al. 2015, equation 10). */
 export function bell(focus: number, window: number, from: number, to: number): [number, number][] {
-  const points: [number, number][] = [];
   const steps = 96;
-  for (let i = 0; i <= steps; i++) {
+  return Array.from({ length: steps + 1 }, (_, i) => {
     const place = from + ((to - from) * i) / steps;
-    points.push([place, gaussian(place, focus, window)]);
-  }
-  return points;
+    return [place, gaussian(place, focus, window)];
+  });
 }
 
 export function gaussian(place: number, focus: number, window: number): number {

@@ -80,27 +80,16 @@ export function gridOf(
   unit: "words" | "pieces",
   weights: number[][] = record.alignment,
 ): Grid {
-  if (unit === "pieces" || !record.tokens.length || !record.source_tokens.length) {
-    return {
-      rows: labels(record.tokens),
-      columns: labels(record.source_tokens),
-      weights,
-      rowSpans: spans(record.tokens.map((_, i) => i), record.tokens.length),
-      columnSpans: spans(record.source_tokens.map((_, i) => i), record.source_tokens.length),
-      focus: record.focus,
-      windows: record.windows,
-      place: (piece) => piece,
-    };
-  }
-  const { words: rows, starts } = wordsOf(record.tokens);
-  const source = wordsOf(record.source_tokens);
-  const rowSpans = spans(starts, record.tokens.length);
+  const [target, source] = [record.tokens, record.source_tokens].map((tokens) =>
+    unit === "words" ? wordsOf(tokens) : { words: labels(tokens), starts: [...tokens.keys()] },
+  ) as [ReturnType<typeof wordsOf>, ReturnType<typeof wordsOf>];
+  const rowSpans = spans(target.starts, record.tokens.length);
   const columnSpans = spans(source.starts, record.source_tokens.length);
   const place = axis(columnSpans);
   const home = columnSpans.flatMap(([first, end], k) => Array(end - first).fill(k) as number[]);
   const mean = (values: number[]) => sum(values) / values.length;
   return {
-    rows,
+    rows: target.words,
     columns: source.words,
     weights: weights.length
       ? rowSpans.map(([top, bottom]) =>

@@ -1,13 +1,12 @@
 /** The engine that runs exported models in the page's own worker. */
 
-import type { Engine, Model, ModelInfo, Options, Pieces, Result } from "./types";
+import type { Engine, Model, ModelInfo, Options, Result } from "./types";
 import { type Listed, named } from "./files";
 import type { Reply, Request } from "./worker";
 
 /** The content of models.json. */
 export interface Models {
-  engine: "browser" | "local";
-  /** What the page knows of each model and, in the browser, where its files are. */
+  /** What the page knows of each model, and where its files are. */
   models: { info: ModelInfo; folder: string; manifest: Listed }[];
 }
 
@@ -20,7 +19,6 @@ interface Waiting {
 }
 
 export class BrowserEngine implements Engine {
-  readonly kind = "browser";
   private readonly waiting = new Map<number, Waiting>();
   private worker: Worker | undefined;
   private count = 0;
@@ -35,11 +33,7 @@ export class BrowserEngine implements Engine {
     return this.list.models.map((entry) => entry.info);
   }
 
-  async load(
-    name: string,
-    progress: (done: number, total: number) => void,
-    signal?: AbortSignal,
-  ): Promise<Model> {
+  async load(name: string, progress: (done: number, total: number) => void): Promise<Model> {
     const entry = this.list.models.find(({ info }) => info.name === name);
     if (!entry) throw new RangeError(`no model is called ${name}`);
     const { info } = entry;
@@ -50,46 +44,28 @@ export class BrowserEngine implements Engine {
       listed: entry.manifest,
       runtime: named(new URL("assets/ort.wasm.gz", this.base).href, __RUNTIME_SHA256__),
     };
-    const pieces = await this.ask<string[]>(load, signal, (bytes) => {
-      progress(bytes, info.bytes);
-    });
+    const pieces = await this.ask<string[]>(load, undefined, (bytes) => progress(bytes, info.bytes));
     const ids = new Map(pieces.map((piece, id) => [piece, id]));
     return {
       info,
-      pieces: (text: string) => this.ask<Pieces>({ call: "pieces", name, text }),
       run: (text: string, options: Options, signal?: AbortSignal) =>
         this.ask<Result>({ call: "translate", name, text, options }, signal),
       id: (piece: string) => ids.get(piece),
     };
   }
 
-  private ask<T>(
-    request: Ask,
-    signal?: AbortSignal,
-    progress?: (bytes: number) => void,
-  ): Promise<T> {
+  private ask<T>(request: Ask, signal?: AbortSignal, progress?: Waiting["progress"]): Promise<T> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const id = this.count++;
     this.worker ??= this.start();
     return new Promise<T>((resolve, reject) => {
+      this.waiting.set(id, { resolve: resolve as Waiting["resolve"], reject, progress });
       const abort = (): void => {
         this.waiting.delete(id);
         this.worker?.postMessage({ id, call: "abort" });
         reject(signal!.reason);
       };
-      const end = (): void => signal?.removeEventListener("abort", abort);
       signal?.addEventListener("abort", abort, { once: true });
-      this.waiting.set(id, {
-        resolve(result) {
-          end();
-          resolve(result as T);
-        },
-        reject(error) {
-          end();
-          reject(error);
-        },
-        progress,
-      });
       this.worker!.postMessage({ ...request, id });
     });
   }

@@ -11,8 +11,6 @@ import type {
   Model,
   ModelInfo,
   Options,
-  Pictures,
-  Reading,
   Result,
   Step,
   Translation,
@@ -26,17 +24,7 @@ const WORDS: Record<string, string> = {
   riding: "fährt", bike: "Fahr|rad", black: "schwarz|er", dog: "Hund", jumps: "springt",
   over: "über", fence: "Zaun", into: "ins", water: "Wasser",
 };
-const TAGS = ["NOUN", "VERB", "ADJ", "DET", "ADP", "PRON", "PUNCT", "ADV", "NUM", "X"];
 const OTHERS = ["und", "auf", "eine", "den", "einem", "dem", "Katze", "Kind", "von", "läuft", "Haus"];
-
-// Pictures of 60 by 40 pixels, and what the captioner says of each.
-const EXAMPLES = [
-  "iVBORw0KGgoAAAANSUhEUgAAADwAAAAoBAMAAABQlYTMAAAAJFBMVEXf+Pfe9/bd9vXc9fTb9PPa8/LZ8vHY8fDl7sTl6rXx11b2zihCUcApAAAATElEQVR42mNk4GhgYGBgqGDAClgYmI0ZGBj+Y5dlYGLACwhIswhyMTAwMDAI0sJwSp3GSYHTWBj+3cMjzahEU5cPXKiNOm3U5YPEaQBhHgVAovCySQAAAABJRU5ErkJggg==",
-  "iVBORw0KGgoAAAANSUhEUgAAADwAAAAoBAMAAABQlYTMAAAAJFBMVEXp9PfZ6PS60O/xrsbxrcahvevEoMx1m+P0j7FWg949cNkrYtaY211VAAAAnElEQVR42mNgoCJQnzUVhc+IwmPfwsBwLR9JgAlFuoSBgUFTAJc0kwPDngeMCUgiLMjSrAzfOzk3GeDUzbCP4SeDIE67MVyLIv2PwYCBleEfLrv/MUgqRTIcwCX9+4HCTAaGDTjtrmNgYPj1AEmAGUX6i6zin6wPeAJdkGEUjAJcACULsjgwMDD834srpbK4MDAw/N6LP5cwDA1pAOcwHGPJHxMiAAAAAElFTkSuQmCC",
-].map((content) => `data:image/png;base64,${content}`);
-const CAPTIONS = ["a yellow square in the top left", "a small pink square below a small blue ring", "a picture of one's own"];
-const PICTURES: Omit<Pictures, "read"> = { grid: [4, 6], size: [40, 60], examples: EXAMPLES };
-const PLACES = Array.from({ length: 24 }, (_, place) => `${Math.floor(place / 6) + 1},${(place % 6) + 1}`);
 
 const vocabulary: string[] = ["<pad>", "<s>", "</s>", "<unk>"];
 
@@ -48,7 +36,6 @@ function idOf(piece: string): number {
 function info(name: string, title: string, part: Partial<ModelInfo>): ModelInfo {
   return {
     name,
-    task: "translate",
     title,
     paper: "https://arxiv.org/abs/1508.04025",
     lesson: "https://zoo.example/lessons/03_luong_scores.html",
@@ -61,7 +48,6 @@ function info(name: string, title: string, part: Partial<ModelInfo>): ModelInfo 
     window: null,
     inputFeeding: false,
     equation: name,
-    card: {},
     ...part,
   };
 }
@@ -73,9 +59,6 @@ export const INFOS: ModelInfo[] = [
   info("lstmn", "Cheng et al. 2016, LSTMN", { attention: "memory", page: "", lesson: null }),
   info("transformer", "Vaswani et al. 2017, Transformer", { attention: "multi_head", heads: [3, 4] }),
   info("seq2seq", "Sutskever et al. 2014", { attention: "none" }),
-  info("birnn", "Schuster & Paliwal 1997, BiRNN", { task: "tag", languages: ["en"], attention: "none" }),
-  info("lstmn_lm", "LSTMN, a word language model", { task: "generate", languages: ["en"], attention: "memory" }),
-  info("show_attend_tell", "Xu et al. 2015, Show, Attend and Tell", { task: "caption", languages: ["en"] }),
 ];
 
 function piecesOf(text: string): string[] {
@@ -105,24 +88,17 @@ function attention(about: number, length: number, sharpness: number): number[] {
   );
 }
 
-/** A translation word by word, or a given caption, each word of which looks at another place. */
-function run(
-  info: ModelInfo,
-  source: string[],
-  options: Options,
-  caption?: string[],
-): { record: Translation; steps: Step[] } {
+/** A translation word by word. */
+function run(info: ModelInfo, source: string[], options: Options): { record: Translation; steps: Step[] } {
   const steps: Step[] = [];
   const tokens: string[] = [];
-  const focus: number[] = [];
-  const windows: [number, number][] = [];
   const window = options.window ?? info.window ?? 0;
   const banned = new Set(options.banned ?? []);
   let rest: string[] = [];
   let about = 0;
   let score = 0;
   for (let t = 0; t < 2 * source.length + 10; t++) {
-    const done = !rest.length && about >= (caption ?? source).length;
+    const done = !rest.length && about >= source.length;
     const heads = info.heads && Array.from({ length: info.heads[0] }, (_, layer) =>
       Array.from({ length: info.heads![1] }, (_, head) =>
         attention(Math.min(source.length - 1, Math.max(0, about + head - 1 - (layer % 2))), source.length, 0.4 + layer),
@@ -133,14 +109,14 @@ function run(
       if (at === t && head !== undefined && heads) heads[layer!]![head] = normalise(given);
     }
     const replaced = options.attention?.[t];
-    const home = caption ? (7 * about + 2) % source.length : Math.min(rest.length ? about - 1 : about, source.length - 1);
+    const home = Math.min(rest.length ? about - 1 : about, source.length - 1);
     let weights = attention(home, source.length, info.name === "bahdanau" ? 1.1 : 1.8);
     if (info.attention === "local") {
       weights = normalise(weights.map((w, s) => (Math.abs(s - home) <= window ? w * gaussian(s, home + 0.3, window) : 0)));
     }
     if (replaced) weights = normalise(replaced);
     const most = weights.indexOf(Math.max(...weights));
-    const meant = done ? ["</s>"] : rest.length ? rest : caption ? [`▁${replaced ? source[most] : caption[about]}`] : dictionary(source[replaced ? most : home]!);
+    const meant = done ? ["</s>"] : rest.length ? rest : dictionary(source[replaced ? most : home]!);
     const list = [meant[0]!, ...OTHERS.map((word) => `▁${word}`), ...(done ? [] : ["</s>"])];
     const unique = [...new Set(list)].slice(0, 10);
     const masses = normalise(unique.map((_, k) => 0.55 ** (k * (k ? 1 : 0) + (k ? 2 : 0)) + ((t * 3 + k) % 4) * 0.004));
@@ -153,7 +129,6 @@ function run(
         ? candidates.find(({ id }) => !banned.has(id))!
         : (candidates.find(({ id }) => id === forced) ?? { id: forced, piece: vocabulary[forced] ?? "<unk>", probability: 1e-4 });
     steps.push({
-      previous: steps[t - 1]?.chosen.piece ?? "<s>",
       candidates,
       chosen,
       weights: info.attention === "none" ? [] : weights,
@@ -166,8 +141,6 @@ function run(
     score += Math.log(chosen.probability);
     if (chosen.piece === "</s>") break;
     tokens.push(chosen.piece);
-    focus.push(steps[t]!.focus ?? 0);
-    windows.push(steps[t]!.window ?? [0, 0]);
     if (chosen.piece === meant[0] && rest.length) rest = rest.slice(1);
     else {
       rest = chosen.piece === meant[0] ? meant.slice(1) : [];
@@ -175,6 +148,7 @@ function run(
     }
   }
   const local = info.attention === "local";
+  const written = steps.slice(0, tokens.length);
   return {
     steps,
     record: {
@@ -182,29 +156,12 @@ function run(
       score,
       tokens,
       source_tokens: source,
-      alignment: steps.slice(0, tokens.length).map((step) => step.weights),
-      focus: local ? focus : null,
-      windows: local ? windows : null,
+      alignment: written.map((step) => step.weights),
+      focus: local ? written.map((step) => step.focus!) : null,
+      windows: local ? written.map((step) => step.window!) : null,
       log_probs: null,
     },
   };
-}
-
-/** A word's tag is by its length; the words expected are those of `OTHERS`. */
-function readingsOf(info: ModelInfo, text: string): Reading[] {
-  const words = text.match(/[\p{L}\p{N}]+|[^\s\p{L}\p{N}]/gu) ?? [];
-  const reading = (word: string, index: number): Reading => {
-    const names = info.task === "tag" ? TAGS : OTHERS;
-    const candidates = names.slice(0, 10).map((_, k) => {
-      const id = (k + word.length) % names.length;
-      return { id, piece: names[id]!, probability: 0.5 ** (k + 1) };
-    });
-    const reads = info.task === "generate";
-    const probability = reads && word ? 1 / (1 + word.length) : null;
-    const memory = reads ? normalise(words.slice(0, index).map((_, k) => 1 + k)) : null;
-    return { text: word, candidates, probability, memory };
-  };
-  return [...words, ...(info.task === "generate" && words.length ? [""] : [])].map(reading);
 }
 
 function treeOf(steps: Step[], size: number): BeamNode[] {
@@ -233,16 +190,7 @@ function treeOf(steps: Step[], size: number): BeamNode[] {
 }
 
 class FakeModel implements Model {
-  readonly pictures: Pictures | undefined;
-
-  constructor(readonly info: ModelInfo) {
-    if (info.task === "caption") this.pictures = { ...PICTURES, read: readFile };
-  }
-
-  async pieces(text: string) {
-    const pieces = piecesOf(text);
-    return { ids: pieces.map(idOf), pieces };
-  }
+  constructor(readonly info: ModelInfo) {}
 
   id(piece: string) {
     const id = vocabulary.indexOf(piece);
@@ -254,18 +202,12 @@ class FakeModel implements Model {
     await new Promise((resolve) => setTimeout(resolve, 5));
     signal?.throwIfAborted();
     if (text.includes("break the engine")) throw new Error("the engine is broken");
-    if (this.info.task !== "translate" && !this.pictures) {
-      const milliseconds = performance.now() - began;
-      return { translations: [], steps: [], tree: [], milliseconds, readings: readingsOf(this.info, text) };
-    }
-    const example = EXAMPLES.indexOf(text);
-    const caption = this.pictures && CAPTIONS.at(example)!.split(" ");
-    const source = caption ? PLACES : piecesOf(text);
+    const source = piecesOf(text);
     if (!source.length) {
       const record = { text: "", score: 0, tokens: [], source_tokens: [], alignment: [], focus: null, windows: null, log_probs: null };
       return { translations: [record], steps: [], tree: [], milliseconds: 0.1 };
     }
-    const { record, steps } = run(this.info, source, options, caption);
+    const { record, steps } = run(this.info, source, options);
     const translations = Array.from({ length: options.nBest }, (_, rank) => ({
       ...record,
       text: rank ? record.text.replace(/\S+$/, `${OTHERS[rank]}.`) : record.text,
@@ -275,30 +217,17 @@ class FakeModel implements Model {
   }
 }
 
-async function readFile(file: Blob): Promise<string> {
-  if (file.type !== "image/png") throw new Error("the picture is no PNG, JPEG or WebP, or damaged");
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  return `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}`;
-}
-
-class FakeEngine implements Engine {
-  kind = "browser" as const;
-
-  async models() {
-    return INFOS;
-  }
-
-  async load(name: string, progress: (done: number, total: number) => void) {
-    const found = INFOS.find((one) => one.name === name);
-    if (!found) throw new Error(`no model ${name}`);
-    for (let k = 0; k <= 4; k++) {
-      progress((k * found.bytes) / 4, found.bytes);
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
-    return new FakeModel(found);
-  }
-}
-
 export async function createEngine(): Promise<Engine> {
-  return new FakeEngine();
+  return {
+    models: async () => INFOS,
+    load: async (name, progress) => {
+      const found = INFOS.find((one) => one.name === name);
+      if (!found) throw new Error(`no model ${name}`);
+      for (let k = 0; k <= 4; k++) {
+        progress((k * found.bytes) / 4, found.bytes);
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+      return new FakeModel(found);
+    },
+  };
 }

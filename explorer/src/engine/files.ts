@@ -35,7 +35,7 @@ export async function fetchListed(
   signal?: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const key = new URL(`kept-${listed.sha256}`, url).href;
-  const cache = await openCache();
+  const cache = await globalThis.caches?.open(CACHE).catch(() => undefined); // none in some windows
   const kept = await cache?.match(key);
   if (kept) {
     const bytes = new Uint8Array(await kept.arrayBuffer());
@@ -97,14 +97,6 @@ export async function hex(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
     ? new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))
     : sha256(bytes);
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-async function openCache(): Promise<Cache | undefined> {
-  try {
-    return await caches.open(CACHE);
-  } catch {
-    return undefined; // none in this window
-  }
 }
 
 /** The content of a gzip file; what a server has unpacked already is left as it is. */

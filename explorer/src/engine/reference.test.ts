@@ -3,8 +3,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
-import { search, type Decoder, type Output, type SearchOptions, type WhatIf } from "./search";
+import { search, type Decoder, type Output, type WhatIf } from "./search";
 import { Tokenizer } from "./tokenizer";
+import type { Options } from "./types";
 
 const folder = process.env.ZOO_REFERENCE;
 const read = (name: string) => JSON.parse(readFileSync(`${folder}/${name}`, "utf8"));
@@ -38,7 +39,7 @@ describe.skipIf(!folder)("as Python (pytest tests/explorer gives $ZOO_REFERENCE)
   test("a coverage penalty sees the attention that was given", async () => {
     const { models, cases } = read("searches.json");
     const { model, source } = cases[0];
-    const options: SearchOptions = {
+    const options: Options = {
       ...{ beamSize: 2, nBest: 1, lengthPenalty: 1, coveragePenalty: 0.5 },
       attention: { 0: source.map((_: number, i: number) => (i === 0 ? 3 : 0)) },
     };

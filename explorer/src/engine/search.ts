@@ -7,7 +7,7 @@
  * among equal finished hypotheses the one that finished first.
  */
 
-import type { BeamNode } from "./types";
+import type { BeamNode, Options } from "./types";
 
 export const PAD_ID = 0;
 export const START_ID = 2;
@@ -46,19 +46,6 @@ export interface Decoder<State> {
   pick(state: State, rows: readonly number[]): State;
 }
 
-export interface SearchOptions {
-  beamSize: number;
-  nBest: number;
-  lengthPenalty: number;
-  coveragePenalty: number;
-  maxLength?: number;
-  prefix?: readonly number[];
-  banned?: readonly number[];
-  attention?: Readonly<Record<string, readonly number[]>>;
-  window?: number;
-  trace?: boolean;
-}
-
 /** A word of a hypothesis and what the model said when it was taken. */
 export interface Link {
   before: Link | null;
@@ -86,8 +73,8 @@ interface Hypothesis {
   node: number; // of the tree
 }
 
-/** Reads `SearchOptions` as Python does. Throws a RangeError for one that is out of range. */
-export function checkOptions(options: SearchOptions): void {
+/** Reads `Options` as Python does. Throws a RangeError for one that is out of range. */
+export function checkOptions(options: Options): void {
   const whole = (name: "beamSize" | "nBest" | "maxLength" | "window", value: number) => {
     if (!Number.isSafeInteger(value) || value < 1) {
       throw new RangeError(`${name} must be a positive integer. Received: ${value}`);
@@ -119,11 +106,6 @@ export function checkOptions(options: SearchOptions): void {
   }
 }
 
-/** The default maximum length of a translation, end token included. */
-export function longestTranslation(sourceLength: number): number {
-  return 2 * sourceLength + 10;
-}
-
 /**
  * The n best translations of a source, best first, and the search's tree (with `trace`).
  *
@@ -132,13 +114,13 @@ export function longestTranslation(sourceLength: number): number {
 export async function search<State>(
   decoder: Decoder<State>,
   sourceIds: readonly number[],
-  options: SearchOptions,
+  options: Options,
   between: () => Promise<void> = async () => {},
-): Promise<{ found: Found[]; tree: BeamNode[]; limit: number }> {
+): Promise<{ found: Found[]; tree: BeamNode[] }> {
   checkOptions(options);
   const { beamSize, nBest, trace } = options;
   const prefix = options.prefix ?? [];
-  const limit = options.maxLength ?? longestTranslation(sourceIds.length) + prefix.length;
+  const limit = options.maxLength ?? 2 * sourceIds.length + 10 + prefix.length;
   const banned = new Set(options.banned);
   const penalties = new Penalties(options, sourceIds);
   const mildest = penalties.lengthNorm(limit);
@@ -216,7 +198,7 @@ export async function search<State>(
         "must not be banned",
     );
   }
-  return { found, tree, limit };
+  return { found, tree };
 }
 
 // === Extensions ===
@@ -236,9 +218,8 @@ function extensions(
   banned: Set<number>,
   forced: number | undefined,
 ): Extension[] {
-  const size = output.logits.length / live.length;
   const flat = live.flatMap(({ logProbability }, row) => {
-    const logits = output.logits.subarray(row * size, (row + 1) * size);
+    const logits = rowOf(output.logits, row, live.length);
     const total = logSumExp(logits);
     // Other words do not get the probability of words that are ruled out.
     const ids = forced === undefined ? largest(logits, beamSize, banned) : [forced];
@@ -271,6 +252,12 @@ export function largest(
   return found;
 }
 
+/** One of so many rows. */
+function rowOf(values: Float32Array, row: number, rows: number): Float32Array {
+  const size = values.length / rows;
+  return values.subarray(row * size, (row + 1) * size);
+}
+
 function logSumExp(values: Float32Array): number {
   let most = -Infinity;
   for (const value of values) if (value > most) most = value;
@@ -287,7 +274,7 @@ class Penalties {
   private readonly beta: number;
 
   constructor(
-    options: SearchOptions,
+    options: Options,
     private readonly sourceIds: readonly number[],
   ) {
     this.alpha = Math.fround(options.lengthPenalty);
@@ -335,8 +322,7 @@ type Shown = Link["candidates"];
 
 /** A row's likeliest words. */
 function shown(output: Output, row: number): Shown {
-  const size = output.logits.length / output.rows;
-  const logits = output.logits.subarray(row * size, (row + 1) * size);
+  const logits = rowOf(output.logits, row, output.rows);
   const total = logSumExp(logits);
   return largest(logits, SHOWN).map((id) => ({
     id,
@@ -351,10 +337,7 @@ function makeLink(
   step: number,
   candidates: Shown = [],
 ): Link {
-  const part = (values: Float32Array): Float32Array => {
-    const size = values.length / output.rows;
-    return values.slice(row * size, (row + 1) * size);
-  };
+  const part = (values: Float32Array) => rowOf(values, row, output.rows).slice();
   const { focus, windows, heads, recalled, norms } = output;
   return {
     before,
@@ -377,7 +360,7 @@ function chain(link: Link): Link[] {
 }
 
 /** The weights that are given at a step for S source pieces, each with the sum 1. */
-function givenAt(step: number, attention: SearchOptions["attention"], size: number): Given[] {
+function givenAt(step: number, attention: Options["attention"], size: number): Given[] {
   const found: Given[] = [];
   for (const [place, given] of Object.entries(attention ?? {})) {
     const [at, layer, head] = place.split(".").map(Number);

@@ -1,15 +1,8 @@
 /** A translator: text to ids, the search, ids to records, as zoo/decoding/translation.py. */
 
-import type { Step, Translation, Options, Result, Pieces } from "./types";
-import {
-  END_ID,
-  PAD_ID,
-  START_ID,
-  checkOptions,
-  search,
-  type Decoder,
-  type Link,
-} from "./search";
+import type { Options, Result, Step, Translation } from "./types";
+import { END_ID, PAD_ID, START_ID, checkOptions, search } from "./search";
+import type { Decoder, Link } from "./search";
 import type { Tokenizer } from "./tokenizer";
 
 const CHARACTERS_PER_PIECE = 64; // of zoo/text/graph.py
@@ -39,7 +32,7 @@ export class Translator<State> {
   ) {}
 
   /** The source's pieces, cut to the model's longest source. */
-  pieces(text: string): Pieces {
+  private read(text: string): { ids: number[]; pieces: string[] } {
     const { source_length: length, source_end: end } = this.settings;
     const most = end ? length - 1 : length;
     const inner = text.replace(OUTER_SPACE, "");
@@ -49,34 +42,17 @@ export class Translator<State> {
   }
 
   /** See `Model.run`. `between` is awaited before each step, and may throw. */
-  async translate(
-    text: string,
-    options: Options,
-    between?: () => Promise<void>,
-  ): Promise<Result> {
+  async translate(text: string, options: Options, between?: () => Promise<void>): Promise<Result> {
     const begun = performance.now();
     checkOptions(options);
-    const { ids, pieces } = this.pieces(text);
+    const { ids, pieces } = this.read(text);
     if (!ids.length) {
-      const empty: Translation = {
-        text: "",
-        score: 0,
-        tokens: [],
-        source_tokens: [],
-        alignment: [],
-        focus: null,
-        windows: null,
-        log_probs: null,
-      };
+      const empty = this.record([], 0, []);
       return { translations: [empty], steps: [], tree: [], milliseconds: elapsed(begun) };
     }
     const { found, tree } = await search(this.decoder, ids, options, between);
-    const translations = found.map(({ links, score }) =>
-      this.record(links, score, pieces),
-    );
-    const steps = options.trace
-      ? found[0].links.map((link) => this.step(link, options))
-      : [];
+    const translations = found.map(({ links, score }) => this.record(links, score, pieces));
+    const steps = options.trace ? found[0].links.map((link) => this.step(link, options)) : [];
     for (const node of tree) node.piece = this.tokenizer.piece(node.id);
     return { translations, steps, tree, milliseconds: elapsed(begun) };
   }
@@ -114,7 +90,6 @@ export class Translator<State> {
       values.sigma = values.D / 2;
     }
     return {
-      previous: this.tokenizer.piece(link.before?.id ?? START_ID),
       candidates: link.candidates.map(({ id, probability }) => candidate(id, probability)),
       chosen: candidate(link.id, link.probability),
       weights,

@@ -1,9 +1,8 @@
-/** The contract between the page and its engines: the browser, or a local server. */
+/** The contract between the page and the engine that runs models. */
 
-/** What the page knows of a preset before it is loaded. From `models.json` (static) or GET api/models (local). */
+/** What the page knows of a preset before it is loaded, from `models.json`. */
 export interface ModelInfo {
   name: string;
-  task: "translate" | "tag" | "classify" | "generate" | "caption"; // as in cards
   title: string;            // "Luong et al. 2015, local-p"
   paper: string;            // link to the paper
   lesson: string | null;    // link to the lesson
@@ -16,7 +15,6 @@ export interface ModelInfo {
   window: number | null;    // D of local attention
   inputFeeding: boolean;
   equation: string;         // key of the equation shown in the step view, e.g. "luong_local"
-  card: Record<string, unknown>;
 }
 
 /** The record that zoo's Python `Translation` is: `zoo plot --json FILE` draws it. */
@@ -33,7 +31,6 @@ export interface Candidate { id: number; piece: string; probability: number }
 
 /** One decoding step of a hypothesis. */
 export interface Step {
-  previous: string;                      // piece that was read
   candidates: Candidate[];               // the ten likeliest, best first
   chosen: Candidate;
   weights: number[];                     // over source pieces
@@ -62,43 +59,20 @@ export interface Options {
   trace?: boolean;                       // fill steps and tree
 }
 
-/** What a tagger or language model says of a word, or a classifier of a text. */
-export interface Reading {
-  text: string;                          // "" behind the last word
-  candidates: Candidate[];               // tags, classes, or words in this place; the likeliest first
-  probability: number | null;            // that a language model gave the word that is there
-  memory: number[] | null;               // of an LSTMN: over the start and the words read before
-}
-
 export interface Result {
   translations: Translation[];           // n best
   steps: Step[];                         // of the best
   tree: BeamNode[];
   milliseconds: number;
-  readings?: Reading[];                  // where nothing is translated
-}
-
-export interface Pieces { ids: number[]; pieces: string[] }
-
-/** What a captioner reads. Its result's source pieces are places, "row,column" from 1. */
-export interface Pictures {
-  grid: [rows: number, columns: number];
-  size: [height: number, width: number]; // of a picture as the model reads it
-  examples: string[];                    // data URLs; empty where it is unknown what the model was trained on
-  read(file: Blob): Promise<string>;     // a file's picture as the model reads it, a PNG's data URL
 }
 
 export interface Model {
   info: ModelInfo;
-  pieces(text: string): Promise<Pieces>;
-  /** The source is a text, or a captioner's picture as a data URL. */
-  run(source: string, options: Options, signal?: AbortSignal): Promise<Result>;
+  run(text: string, options: Options, signal?: AbortSignal): Promise<Result>;
   id(piece: string): number | undefined; // for forcing a word typed by hand
-  pictures?: Pictures;                   // of a captioner
 }
 
 export interface Engine {
-  kind: "browser" | "local";
   models(): Promise<ModelInfo[]>;
-  load(name: string, progress: (done: number, total: number) => void, signal?: AbortSignal): Promise<Model>;
+  load(name: string, progress: (done: number, total: number) => void): Promise<Model>;
 }

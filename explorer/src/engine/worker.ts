@@ -18,7 +18,6 @@ interface Manifest extends Graphs {
 
 export type Request =
   | { id: number; call: "load"; name: string; url: string; listed: Listed; runtime: string }
-  | { id: number; call: "pieces"; name: string; text: string }
   | { id: number; call: "translate"; name: string; text: string; options: Options }
   | { id: number; call: "abort" };
 
@@ -56,7 +55,6 @@ async function answer(
 ): Promise<unknown> {
   if (request.call === "load") return load(request, signal);
   const model = models.get(request.name)!;
-  if (request.call === "pieces") return model.pieces(request.text);
   return model.translate(request.text, request.options, async () => {
     await turn();
     signal.throwIfAborted();

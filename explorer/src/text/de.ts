@@ -15,15 +15,7 @@ export const de: Texts = {
   sentenceHint: (most) => `Höchstens ${most} Zeichen. Übersetzt wird beim Tippen.`,
   tooLong: (most) => `Nur die ersten ${most} Zeichen werden übersetzt.`,
   examples: "Beispiele",
-  picture: "Bild zum Beschreiben",
-  pictureHint: (size) => `Ein PNG, JPEG oder WebP von höchstens 10 MB, gewählt, hierher gezogen oder eingefügt. Das Modell liest seine Mitte, ${size} Pixel.`,
-  choosePicture: "Bild wählen",
-  examplePicture: (number) => `Beispielbild ${number}`,
-  ownPicture: "Ihr Bild",
-  failedPicture: "Dieses Bild ließ sich nicht lesen.",
-  notShared: "Für den Link ist es zu groß.",
 
-  presets: "Modelle",
   addPreset: "Modell hinzufügen",
   removePreset: (name) => `${name} entfernen`,
   mostPresets: (most) => `Höchstens ${most} Modelle nebeneinander.`,
@@ -40,10 +32,8 @@ export const de: Texts = {
   retry: "Noch einmal versuchen",
   waiting: "Arbeitet …",
   empty: "Schreiben Sie oben einen Satz.",
-  emptyPicture: "Wählen Sie oben ein Bild.",
   noTranslation: "(leerer Text)",
-  measured: (milliseconds, engine) =>
-    `${milliseconds} ms ${engine === "browser" ? "in diesem Browser" : "auf diesem Rechner, in Python"}`,
+  measured: (milliseconds) => `${milliseconds} ms in diesem Browser`,
   greedy: "greedy",
   beamOf: (size) => `Beam ${size}`,
   translation: "Übersetzung",
@@ -67,17 +57,6 @@ export const de: Texts = {
   cell: (target, source, percent) => `${target} achtet auf ${source}: ${percent}`,
   cellHint: "Zeigen Sie auf eine Zelle, oder gehen Sie mit den Pfeiltasten durch die Tabelle.",
   cellEdit: "Ziehen Sie eine Zelle nach oben oder unten, oder drücken Sie + und −, um Attention zu verschieben. Auf einem Touchscreen tippen Sie die Zelle zuerst an.",
-  pictured: (model) => `Attention von ${model} über dem Bild, als Gitter von Stellen`,
-  place: (row, column) => `Zeile ${row}, Spalte ${column}`,
-  placeWeight: (place, percent) => `${place}: ${percent}`,
-  placeWords: (place, words) => `${place}. Am meisten achten darauf: ${words}`,
-  placeHint: "Zeigen Sie auf ein Wort oder eine Stelle, oder gehen Sie mit den Pfeiltasten hindurch.",
-  placeEdit: "Ziehen Sie eine Stelle nach oben oder unten, oder drücken Sie + und −, um Attention zu verschieben. Auf einem Touchscreen tippen Sie die Stelle zuerst an.",
-  captionWords: "Die Wörter der Bildbeschreibung",
-  captionWord: (word, places) => `${word}. Achtet am meisten auf: ${places}`,
-  film: "Das Bild bei jedem Wort",
-  numbersOver: "Zahlen über dem Bild",
-  attentionOf: (word) => `Attention von „${word}“ in %, nach Zeile und Spalte`,
   asTable: "Dasselbe als Tabelle von Zahlen",
   attentionIn: "Attention in %",
   legend: "Attention",
@@ -86,12 +65,6 @@ export const de: Texts = {
   meanHead: "Mittel über alle Köpfe",
   headOf: (layer, head) => `Schicht ${layer}, Kopf ${head}`,
   lookBack: "Rückblick auf frühere Wörter",
-  expected: "(weiter)",
-  readingOf: {
-    tag: (word) => `Wortart von „${word}“`,
-    classify: () => "Klassen dieses Textes",
-    generate: (word) => (word ? `Erwartete Wörter an der Stelle von „${word}“` : "Erwartete nächste Wörter"),
-  },
 
   step: "Schritt",
   stepOf: (step, most, word) => `Schritt ${step} von ${most}: ${word}`,
@@ -174,12 +147,6 @@ export const de: Texts = {
     memory:
       "Das LSTMN behält seine früheren Zustände auf einem Band und achtet auf sie, statt alles in eine Speicherzelle zu zwängen.",
     none: "Ein Encoder-Decoder ohne Attention übergibt für den ganzen Satz einen einzigen Vektor. Lange Sätze leiden darunter, und deshalb wurde Attention erfunden.",
-    caption:
-      "Ein Faltungsnetz beschreibt jede Stelle eines Gitters über dem Bild, und der Decoder achtet auf diese Stellen wie ein Übersetzer auf Wörter. Zeigen Sie auf ein Wort: Das Bild bleibt hell, wo das Modell dabei hinsah. Zeigen Sie auf eine Stelle: Die Wörter, die auf sie achteten, sind markiert.",
-    tag: "Das Modell liest den Satz von beiden Enden und gibt jedem Wort die Wortart, die hier zu ihm passt. Wählen Sie ein Wort und sehen Sie, was es sonst hätte sein können.",
-    classify: "Das Modell liest den Text Wort für Wort und urteilt nach dem Mittel seiner Zustände.",
-    generate:
-      "Ein Sprachmodell rät jedes Wort aus denen davor. Die Zahl unter einem Wort ist seine Wahrscheinlichkeit; wählen Sie ein Wort und sehen Sie, was das Modell an seiner Stelle erwartet hat.",
     steps:
       "Der Text entsteht Stück für Stück. In jedem Schritt gibt das Modell jedem Stück seines Vokabulars eine Wahrscheinlichkeit; das hier sind die zehn wahrscheinlichsten. Wählen Sie ein anderes und sehen Sie, wie der Text weitergeht.",
     inputFeeding:

@@ -14,15 +14,7 @@ export const en = {
   sentenceHint: (most: number) => `At most ${most} characters. It is translated as you type.`,
   tooLong: (most: number) => `Only the first ${most} characters are translated.`,
   examples: "Examples",
-  picture: "Picture to describe",
-  pictureHint: (size: string) => `A PNG, JPEG or WebP of at most 10 MB, chosen, dropped here or pasted. The model reads its middle, ${size} pixels.`,
-  choosePicture: "Choose a picture",
-  examplePicture: (number: number) => `Example picture ${number}`,
-  ownPicture: "Your picture",
-  failedPicture: "This picture could not be read.",
-  notShared: "It is too large to be part of the link.",
 
-  presets: "Models",
   addPreset: "Add a model",
   removePreset: (name: string) => `Remove ${name}`,
   mostPresets: (most: number) => `Up to ${most} models beside each other.`,
@@ -39,10 +31,8 @@ export const en = {
   retry: "Try again",
   waiting: "Working …",
   empty: "Type a sentence above.",
-  emptyPicture: "Choose a picture above.",
   noTranslation: "(an empty text)",
-  measured: (milliseconds: string, engine: "browser" | "local") =>
-    `${milliseconds} ms ${engine === "browser" ? "in this browser" : "on this computer, in Python"}`,
+  measured: (milliseconds: string) => `${milliseconds} ms in this browser`,
   greedy: "greedy",
   beamOf: (size: number) => `beam ${size}`,
   translation: "Translation",
@@ -66,17 +56,6 @@ export const en = {
   cell: (target: string, source: string, percent: string) => `${target} attends to ${source}: ${percent}`,
   cellHint: "Point at a cell, or walk through the table with the arrow keys.",
   cellEdit: "Drag a cell up or down, or press + and −, to move attention. On a touch screen, tap the cell first.",
-  pictured: (model: string) => `Attention of ${model} over the picture, as a grid of places`,
-  place: (row: number, column: number) => `row ${row}, column ${column}`,
-  placeWeight: (place: string, percent: string) => `${place}: ${percent}`,
-  placeWords: (place: string, words: string) => `${place}. Looked at most by: ${words}`,
-  placeHint: "Point at a word or a place, or walk through them with the arrow keys.",
-  placeEdit: "Drag a place up or down, or press + and −, to move attention. On a touch screen, tap the place first.",
-  captionWords: "The caption's words",
-  captionWord: (word: string, places: string) => `${word}. Looks most at: ${places}`,
-  film: "The picture at each word",
-  numbersOver: "Numbers over the picture",
-  attentionOf: (word: string) => `Attention of “${word}” in %, by row and column`,
   asTable: "The same as a table of numbers",
   attentionIn: "Attention in %",
   legend: "Attention",
@@ -85,12 +64,6 @@ export const en = {
   meanHead: "Mean over all heads",
   headOf: (layer: number, head: number) => `Layer ${layer}, head ${head}`,
   lookBack: "Looking back at earlier words",
-  expected: "(next)",
-  readingOf: {
-    tag: (word: string) => `Part of speech of “${word}”`,
-    classify: () => "Classes of this text",
-    generate: (word: string) => (word ? `Words expected in place of “${word}”` : "Words expected next"),
-  },
 
   step: "Step",
   stepOf: (step: number, most: number, word: string) => `Step ${step} of ${most}: ${word}`,
@@ -174,12 +147,6 @@ export const en = {
     memory:
       "The LSTMN keeps its earlier states on a tape and attends to them instead of squeezing everything into one memory cell.",
     none: "An encoder-decoder without attention hands over one vector for the whole sentence. Long sentences suffer from it, and that is why attention was invented.",
-    caption:
-      "A convolutional net describes each place of a grid over the picture, and the decoder attends to these places as a translator does to words. Point at a word: the picture stays clear where the model looked while writing it. Point at a place: the words that looked at it are marked.",
-    tag: "The model reads the sentence from both ends and gives each word the part of speech that fits it here. Choose a word to see what else it might have been.",
-    classify: "The model reads the text word by word and judges it by the mean of its states.",
-    generate:
-      "A language model guesses each word from those before it. The number below a word is the probability that it had; choose a word to see what the model expected in its place.",
     steps:
       "The text is written one piece at a time. At each step the model gives every piece of its vocabulary a probability; these are the ten likeliest. Choose another one and see how the text goes on.",
     inputFeeding:

@@ -2,7 +2,7 @@
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Language } from "../state";
+import { LANGUAGES, type Language } from "../state";
 import { de } from "./de";
 import { type Texts, en } from "./en";
 import { zh } from "./zh";
@@ -13,11 +13,8 @@ export const TEXTS: Record<Language, Texts> = { en, de, zh };
 
 /** The first of a browser's languages that the page speaks, or English. */
 export function languageOf(preferred: readonly string[]): Language {
-  for (const tag of preferred) {
-    const language = tag.slice(0, 2).toLowerCase();
-    if (language === "en" || language === "de" || language === "zh") return language;
-  }
-  return "en";
+  const spoken = preferred.map((tag) => LANGUAGES.find((language) => tag.toLowerCase().startsWith(language)));
+  return spoken.find(Boolean) ?? "en";
 }
 
 export const TextContext = createContext<Texts>(en);

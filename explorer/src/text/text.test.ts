@@ -16,7 +16,7 @@ test.each(["de", "zh"] as const)("%s: every entry has a text of its own language
       if (!same.has(path)) expect(text, path).not.toBe(english.get(path));
     } else {
       const call = (f: unknown) => (f as (...args: unknown[]) => string)("11", "22", "33", "44");
-      if (![".node", ".placeWeight"].includes(path)) expect(call(text), path).not.toBe(call(english.get(path)));
+      if (path !== ".node") expect(call(text), path).not.toBe(call(english.get(path)));
       for (const given of ["11", "22", "33", "44"]) {
         expect(call(text).includes(given), path).toBe(call(english.get(path)).includes(given));
       }

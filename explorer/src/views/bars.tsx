@@ -1,14 +1,14 @@
 /** The source with a bar of attention for each piece, and the curve of p_t. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { colour, ink } from "../draw/colour";
 import { short } from "../draw/threads";
 import type { Step } from "../engine/types";
 import { useText } from "../text";
-import { measurer, percent, useWidth } from "../ui";
+import { measurer, percent, useDrag, useWidth } from "../ui";
 import { BELL, Bell } from "./bell";
 
-/** The source with a bar for each piece, to be dragged where attention can be moved. */
+/** The source with a bar for each piece, to be dragged. */
 export function SourceBars(props: {
   title: string;
   step: Step;
@@ -18,18 +18,18 @@ export function SourceBars(props: {
   dark: boolean;
   /** D of a Gaussian; null without one. */
   deviation: number | null;
-  onMove: ((index: number, value: number) => void) | null;
+  onMove: (index: number, value: number) => void;
 }) {
   const t = useText();
   const { step, source, dark, onMove } = props;
   const [box, width] = useWidth<HTMLDivElement>(640);
   const measure = useMemo(() => measurer(13), []);
-  const [drag, setDrag] = useState<{ index: number; value: number } | null>(null);
   const count = source.length;
   const room = Math.max(26, ...source.map((word) => measure(short(word)) + 12));
   const slot = Math.max(26, Math.min(room, Math.floor(width / Math.max(count, 1))));
   const lean = room > slot;
   const tall = 90;
+  const { drag, draggable } = useDrag((index, value) => onMove(Number(index), value), tall);
   const top = step.focus !== null ? BELL : 8;
   const foot = lean ? Math.ceil(Math.max(...source.map((word) => measure(short(word)))) * 0.87) + 14 : 24;
   const total = count * slot + (lean ? 24 : 0);
@@ -37,12 +37,7 @@ export function SourceBars(props: {
     const at = (position + 0.5) * slot;
     return props.flipped ? count * slot - at : at;
   };
-  const value = (index: number) => (drag?.index === index ? drag.value : (props.weights[index] ?? 0));
-  const heightAt = (event: PointerEvent) => {
-    const svg = (event.currentTarget as SVGElement).ownerSVGElement!;
-    const y = event.clientY - svg.getBoundingClientRect().top;
-    return Math.min(1, Math.max(0, (top + tall - y) / tall));
-  };
+  const value = (index: number) => (drag?.cell === String(index) ? drag.value : (props.weights[index] ?? 0));
   return (
     <section class="source-bars" aria-label={props.title} ref={box}>
       <h3>{props.title}</h3>
@@ -66,39 +61,23 @@ export function SourceBars(props: {
             return (
               <g
                 key={index}
-                class={`source-bar${onMove ? " movable" : ""}`}
-                {...(onMove
-                  ? {
-                      role: "slider",
-                      tabindex: 0,
-                      "aria-label": t.slider(word),
-                      "aria-valuemin": 0,
-                      "aria-valuemax": 100,
-                      "aria-valuenow": Math.round(100 * w),
-                      "aria-valuetext": percent(w),
-                      "aria-orientation": "vertical",
-                      onKeyDown: (event: KeyboardEvent) => {
-                        const by = { ArrowUp: 0.05, ArrowRight: 0.05, ArrowDown: -0.05, ArrowLeft: -0.05, PageUp: 0.2, PageDown: -0.2 }[event.key];
-                        const to = event.key === "Home" ? 0 : event.key === "End" ? 1 : by === undefined ? null : w + by;
-                        if (to === null) return;
-                        event.preventDefault();
-                        onMove(index, Math.min(1, Math.max(0, to)));
-                      },
-                      onPointerDown: (event: PointerEvent) => {
-                        if (event.button !== 0) return;
-                        (event.currentTarget as Element).setPointerCapture?.(event.pointerId);
-                        setDrag({ index, value: heightAt(event) });
-                      },
-                      onPointerMove: (event: PointerEvent) => {
-                        if (drag?.index === index) setDrag({ index, value: heightAt(event) });
-                      },
-                      onPointerUp: () => {
-                        if (drag) onMove(index, drag.value);
-                        setDrag(null);
-                      },
-                      onPointerCancel: () => setDrag(null),
-                    }
-                  : {})}
+                class="source-bar movable"
+                role="slider"
+                tabindex={0}
+                aria-label={t.slider(word)}
+                aria-valuemin={0}
+                aria-valuemax={100}
+                aria-valuenow={Math.round(100 * w)}
+                aria-valuetext={percent(w)}
+                aria-orientation="vertical"
+                onKeyDown={(event) => {
+                  const by = { ArrowUp: 0.05, ArrowRight: 0.05, ArrowDown: -0.05, ArrowLeft: -0.05, PageUp: 0.2, PageDown: -0.2 }[event.key];
+                  const to = event.key === "Home" ? 0 : event.key === "End" ? 1 : by === undefined ? null : w + by;
+                  if (to === null) return;
+                  event.preventDefault();
+                  onMove(index, Math.min(1, Math.max(0, to)));
+                }}
+                {...draggable(String(index), w)}
               >
                 <rect class="bar-room" x={middle - slot / 2 + 1} y={top} width={slot - 2} height={tall} rx="3" />
                 <rect

@@ -21,9 +21,7 @@ export function Beam(props: {
       <div class="sliders">
         <Slider label={t.beamSize} min={1} max={MOST_BEAM} step={1} value={state.beam} onValue={(beam) => onChange({ beam })} />
         <Slider label={t.lengthPenalty} min={0} max={2} step={0.1} value={state.length} onValue={(length) => onChange({ length })} />
-        {props.info.task === "translate" && (
-          <Slider label={t.coveragePenalty} min={0} max={2} step={0.1} value={state.coverage} onValue={(coverage) => onChange({ coverage })} />
-        )}
+        <Slider label={t.coveragePenalty} min={0} max={2} step={0.1} value={state.coverage} onValue={(coverage) => onChange({ coverage })} />
       </div>
       {result.tree.length ? <Tree name={props.info.title} result={result} /> : <p class="quiet">{t.noTree}</p>}
       <Best result={result} />
@@ -63,7 +61,7 @@ function Tree(props: { name: string; result: Result }) {
   const { tree } = props.result;
   const [dropped, setDropped] = useState(true);
   const [current, setCurrent] = useState<number | null>(null);
-  const [pointed, setPointed] = useState<number | null>(null);
+  const [shown, setShown] = useState<number | null>(null); // that is pointed at
   const box = useRef<SVGSVGElement>(null);
   const measure = useMemo(() => measurer(14), []);
   const names = useMemo(() => labels(tree.map((node) => node.piece)).map((name) => (name === "</s>" ? t.end : name)), [tree, t]);
@@ -72,7 +70,6 @@ function Tree(props: { name: string; result: Result }) {
     [tree, names, dropped, measure],
   );
   const active = current !== null && layout.places.has(current) ? current : (layout.nodes[0]?.index ?? 0);
-  const shown = pointed;
   const line = new Set(shown === null ? [] : lineOf(tree, shown));
   const text = (index: number) =>
     lineOf(tree, index)
@@ -163,13 +160,13 @@ function Tree(props: { name: string; result: Result }) {
               data-node={index}
               tabindex={index === active ? 0 : -1}
               class={`hypothesis ${node.state}${node.best ? " best" : ""}${line.has(index) ? " on" : ""}`}
-              onMouseEnter={() => setPointed(index)}
-              onMouseLeave={() => setPointed(null)}
+              onMouseEnter={() => setShown(index)}
+              onMouseLeave={() => setShown(null)}
               onFocus={() => {
                 setCurrent(index);
-                setPointed(index);
+                setShown(index);
               }}
-              onBlur={() => setPointed(null)}
+              onBlur={() => setShown(null)}
             >
               <rect x={x - 5} y={y - 15} width={measure(node.piece) + 12} height="27" rx="5" />
               <text x={x} y={y}>

@@ -87,7 +87,7 @@ function Row(props: {
 }
 
 /** A name with its probability as a bar, of a width from 0 to 1, and in figures. */
-export function Bar(props: { name: string; share: string; width: number; colour: string }) {
+function Bar(props: { name: string; share: string; width: number; colour: string }) {
   return (
     <>
       <span class="candidate-word" dir="auto">

@@ -2,19 +2,15 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { gridOf, unitOf } from "../draw/words";
-import type { Engine } from "../engine/types";
-import { type Entry, sourceOf } from "../session";
+import type { Entry } from "../session";
 import type { State } from "../state";
 import { useText } from "../text";
 import { unbroken } from "../ui";
-import { Caption } from "./caption";
 import { Failed } from "./failed";
-import { Readings } from "./readings";
 import { type Highlight, Threads } from "./threads";
 
 export function Column(props: {
   entry: Entry;
-  engine: Engine["kind"];
   state: State;
   selected: boolean;
   dark: boolean;
@@ -39,7 +35,6 @@ export function Column(props: {
     [best, state.unit, props.weights],
   );
   const milliseconds = run?.result.milliseconds ?? 0;
-  const measured = t.measured(milliseconds.toFixed(milliseconds < 10 ? 1 : 0), props.engine);
   return (
     <section class={`column${selected ? " selected" : ""}`} aria-label={info.title}>
       <header>
@@ -59,50 +54,26 @@ export function Column(props: {
       {run && best && (
         <>
           <p class={`translation${entry.stale ? " stale" : ""}`} dir="auto" lang={info.languages?.at(-1)} aria-live={selected ? "polite" : "off"}>
-            {best.text || <span class="quiet">{run.source.trim() ? t.noTranslation : t.empty}</span>}
+            {best.text || <span class="quiet">{run.text.trim() ? t.noTranslation : t.empty}</span>}
           </p>
           <p class="measure">
-            {measured}
+            {t.measured(milliseconds.toFixed(milliseconds < 10 ? 1 : 0))}
             {" · "}
             {state.beam === 1 ? t.greedy : t.beamOf(state.beam)}
             {run.untouched && <strong class="changed"> · {t.changed}</strong>}
           </p>
         </>
       )}
-      {run?.result.readings && (
-        <div class={entry.stale ? "stale" : ""}>
-          {run.result.readings.length ? (
-            <Readings readings={run.result.readings} at={selected ? Math.min(state.step, run.result.readings.length - 1) : -1} dark={props.dark} onChoose={props.onStep} />
-          ) : (
-            <p class="quiet">{t.empty}</p>
-          )}
-          <p class="measure">{measured}</p>
-        </div>
-      )}
-      {!run && entry.status === "ready" && entry.error === null && (
-        <p class="quiet">{sourceOf(entry, state) === null ? t.emptyPicture : t.waiting}</p>
-      )}
+      {!run && entry.status === "ready" && entry.error === null && <p class="quiet">{t.waiting}</p>}
       {run && grid && best && (
         <div class={entry.stale ? "stale" : ""}>
-          {entry.model?.pictures ? (
-            <Caption
-              name={info.title}
-              pictures={entry.model.pictures}
-              picture={run.source}
-              grid={grid}
-              dark={props.dark}
-              highlight={props.onHighlight ? (props.highlight ?? null) : own}
-              onHighlight={props.onHighlight ?? setOwn}
-              row={-1}
-              onChoose={(row) => props.onStep(grid.rowSpans[row]![0])}
-            />
-          ) : info.attention === "none" ? (
+          {info.attention === "none" ? (
             <p class="quiet">{t.noAttention}</p>
           ) : grid.rows.length && grid.columns.length ? (
             <Threads
               name={info.title}
               grid={grid}
-              text={run.source}
+              text={run.text}
               dark={props.dark}
               room={props.room}
               highlight={props.onHighlight ? (props.highlight ?? null) : own}
@@ -122,15 +93,11 @@ export function Column(props: {
 function Loading(props: { entry: Entry }) {
   const t = useText();
   const { done, total, info } = props.entry;
-  const text = total ? t.loading(megabytes(done), megabytes(total)) : t.loadingShort;
+  const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
   return (
     <div class="loading">
-      <progress aria-label={`${info.title}: ${t.loadingShort}`} value={total ? done : undefined} max={total || 1} />
-      <span class="quiet">{text}</span>
+      <progress aria-label={`${info.title}: ${t.loadingShort}`} value={done} max={total} />
+      <span class="quiet">{t.loading(megabytes(done), megabytes(total))}</span>
     </div>
   );
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
 }

@@ -1,6 +1,5 @@
 /** The decoder's step as boxes and arrows. */
 
-import { colour, ink } from "../draw/colour";
 import { short } from "../draw/threads";
 import type { ModelInfo, Step } from "../engine/types";
 import { useText } from "../text";
@@ -12,21 +11,20 @@ export function Diagram(props: {
   chosen: string;
   source: string[];
   step: Step;
-  dark: boolean;
 }) {
   const t = useText();
-  const { info, step, dark } = props;
+  const { info, step } = props;
   const still = useMedia("(prefers-reduced-motion: reduce)");
   const attends = info.attention !== "none" && step.weights.length > 0;
   const best = attends ? step.weights.indexOf(Math.max(...step.weights)) : -1;
   const vector = info.equation.startsWith("luong");
-  const box = (x: number, y: number, symbol: string, label: string, w: number) => (
+  const box = (x: number, y: number, symbol: string, label: string) => (
     <g>
-      <rect x={x} y={y} width="92" height="40" rx="8" class="node" {...(w ? { style: { fill: colour(w, dark), stroke: colour(w, dark) } } : {})} />
-      <text x={x + 46} y={y + 18} text-anchor="middle" class="symbol" {...(w ? { style: { fill: ink(w, dark) } } : {})}>
+      <rect x={x} y={y} width="92" height="40" rx="8" class="node" />
+      <text x={x + 46} y={y + 18} text-anchor="middle" class="symbol">
         {symbol}
       </text>
-      <text x={x + 46} y={y + 33} text-anchor="middle" class="caption" {...(w ? { style: { fill: ink(w, dark) } } : {})}>
+      <text x={x + 46} y={y + 33} text-anchor="middle" class="caption">
         {label}
       </text>
     </g>
@@ -83,10 +81,10 @@ export function Diagram(props: {
         <text x="14" y="169" class="symbol">
           {state.replace("ₜ", "ₜ₋₁").replace("ᵢ", "ᵢ₋₁")}
         </text>
-        {box(120, 144, state, t.state, 0)}
-        {vector && box(120, 66, "h̃ₜ", t.readout, 0)}
-        {!vector && !attends && box(120, 66, "p(y)", t.readout, 0)}
-        {attends && box(244, 126, context, t.context, 0)}
+        {box(120, 144, state, t.state)}
+        {vector && box(120, 66, "h̃ₜ", t.readout)}
+        {!vector && !attends && box(120, 66, "p(y)", t.readout)}
+        {attends && box(244, 126, context, t.context)}
         {attends && (
           <g>
             <path d="M290,214V170" class="arrows" fill="none" marker-end="url(#tip)" />

@@ -51,8 +51,7 @@ function sectionOf(t: Texts, info: ModelInfo, topics: readonly Topic[]): string 
   const paper = info.title.split(",")[0]!;
   if (topics.includes("local") || topics.includes("monotonic")) return `${paper}, ${t.sections.local}`;
   if (topics.includes("inputFeeding")) return `${paper}, ${t.sections.inputFeeding}`;
-  const attends = info.task === "translate" || info.task === "caption";
-  if (topics.includes("beam") || topics.includes("none") || !attends) return paper;
+  if (topics.includes("beam") || topics.includes("none")) return paper;
   const family = info.equation.split("_")[0]!;
   const sections: Record<string, string> = t.sections.attention;
   return family in sections ? `${paper}, ${sections[family]}` : paper;

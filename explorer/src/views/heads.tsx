@@ -26,16 +26,13 @@ export function Heads(props: {
   const group = useRef<HTMLDivElement>(null);
   const [layers, heads] = props.info.heads ?? [0, 0];
   const choices: ([number, number] | null)[] = [null];
-  for (let layer = 0; layer < layers; layer++) {
-    for (let head = 0; head < heads; head++) choices.push([layer, head]);
-  }
+  for (let i = 0; i < layers * heads; i++) choices.push([Math.floor(i / heads), i % heads]);
   const same = (a: [number, number] | null) => String(a) === String(props.head);
   const at = Math.max(0, choices.findIndex(same));
   const onKeyDown = (event: KeyboardEvent) => {
-    const across = moved(event.key, at, choices.length);
-    const down = moved(event.key, 0, 3, true) !== null && { ArrowUp: at - heads, ArrowDown: at + heads }[event.key];
-    const to = across ?? (typeof down === "number" ? Math.max(0, Math.min(choices.length - 1, down)) : null);
-    if (to === null) return;
+    const below = { ArrowUp: Math.max(0, at - heads), ArrowDown: Math.min(choices.length - 1, at + heads) };
+    const to = moved(event.key, at, choices.length) ?? below[event.key as keyof typeof below];
+    if (to === undefined) return;
     event.preventDefault();
     props.onHead(choices[to]!);
     group.current?.querySelectorAll<HTMLElement>("[role=radio]")[to]?.focus();

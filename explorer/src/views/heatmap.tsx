@@ -21,8 +21,8 @@ export function Heatmap(props: {
   highlight: Highlight | null;
   onHighlight: (highlight: Highlight | null) => void;
   onChoose: (row: number) => void;
-  /** Called with a cell's new weight; null where attention cannot be moved. */
-  onMove: ((row: number, column: number, value: number) => void) | null;
+  /** Called with a cell's new weight. */
+  onMove: (row: number, column: number, value: number) => void;
   /** The row whose local attention is drawn while none is pointed at. */
   row: number;
   /** D of a Gaussian; null without one. */
@@ -35,8 +35,8 @@ export function Heatmap(props: {
   const [box, width] = useWidth<HTMLDivElement>(640);
   const measure = useMemo(() => measurer(SIZE), []);
   const [current, setCurrent] = useState<[number, number]>([0, 0]);
-  const { drag, draggable } = useDrag<string>(
-    props.onMove && ((cell, value) => props.onMove!(...(cell.split(".").map(Number) as [number, number]), value)),
+  const { drag, draggable } = useDrag((cell, value) =>
+    props.onMove(...(cell.split(".").map(Number) as [number, number]), value),
   );
   const [pointed, setPointed] = useState<[number, number] | null>(null);
   const svg = useRef<SVGSVGElement>(null);
@@ -76,7 +76,7 @@ export function Heatmap(props: {
     if (across !== null) focusCell(row, across);
     else if (down !== null) focusCell(down, column);
     else if (event.key === "Enter" || event.key === " ") props.onChoose(row);
-    else if (props.onMove && "+=-−".includes(event.key)) {
+    else if ("+=-−".includes(event.key)) {
       const by = "+=".includes(event.key) ? 0.1 : -0.1;
       props.onMove(row, column, Math.min(1, Math.max(0, weight(row, column) + by)));
     } else return;
@@ -166,7 +166,7 @@ export function Heatmap(props: {
                     role="gridcell"
                     data-cell={`${row}.${column}`}
                     tabindex={focusable ? 0 : -1}
-                    class={`cell${faded ? " faded" : ""}${props.onMove ? " movable" : ""}${focusable ? " current" : ""}`}
+                    class={`cell movable${faded ? " faded" : ""}${focusable ? " current" : ""}`}
                     aria-label={describe([row, column])}
                     onMouseEnter={() => {
                       setPointed([row, column]);
@@ -221,9 +221,7 @@ export function Heatmap(props: {
       <p class="readout">
         {pointed && pointed[0] < rows && pointed[1] < columns && describe(pointed)}
       </p>
-      <p class="quiet hint">
-        {[t.cellHint, props.onMove && t.cellEdit].filter(Boolean).join(t.space)}
-      </p>
+      <p class="quiet hint">{[t.cellHint, t.cellEdit].join(t.space)}</p>
     </div>
   );
 }

@@ -1,20 +1,18 @@
 /** The inside of the selected model: its attention, its steps, its beam. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { ModelInfo, Pictures } from "../engine/types";
+import type { ModelInfo } from "../engine/types";
 import { gridOf, moveWeight, unitOf } from "../draw/words";
 import { download, jsonOf, pngOf, sheetOf } from "../export";
-import type { Entry, Run } from "../session";
+import type { Entry } from "../session";
 import { type Edits, NO_EDITS, type State, TABS, placeOf } from "../state";
 import { useText } from "../text";
 import { moved, unbroken } from "../ui";
 import { Beam, Slider } from "./beam";
-import { Caption, Film, PlaceTable } from "./caption";
 import { Explain } from "./explain";
 import { Heads } from "./heads";
 import { Heatmap, Legend } from "./heatmap";
-import { ReadingPanel } from "./readings";
-import { Steps, movable } from "./steps";
+import { Steps } from "./steps";
 import { WeightTable } from "./table";
 import type { Highlight } from "./threads";
 import { WhatIf } from "./whatif";
@@ -32,10 +30,18 @@ export interface PanelProps {
 
 export function Panel(props: PanelProps) {
   const t = useText();
-  const { entry, state } = props;
+  const { entry, state, onEdit } = props;
   const { info, run } = entry;
+  const tabs = useRef<HTMLDivElement>(null);
+  const edits = state.edits[info.name] ?? NO_EDITS;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const to = moved(event.key, TABS.indexOf(state.tab), TABS.length);
+    if (to === null) return;
+    event.preventDefault();
+    props.onChange({ tab: TABS[to]! });
+    tabs.current?.querySelectorAll<HTMLElement>("[role=tab]")[to]?.focus();
+  };
   if (!run) return null;
-  const { readings } = run.result;
   return (
     <section class="panel" aria-label={t.panel(info.title)}>
       <header>
@@ -46,35 +52,6 @@ export function Panel(props: PanelProps) {
           {info.page && <a href={info.page}>{t.about.page}</a>}
         </p>
       </header>
-      {readings ? (
-        <div class={`tabpanel${entry.stale ? " stale" : ""}`}>
-          <Explain info={info} topics={topicsOf(info)} />
-          <ReadingPanel info={info} readings={readings} at={Math.min(state.step, readings.length - 1)} dark={props.dark} />
-          <Share {...props} />
-        </div>
-      ) : (
-        <Searched {...props} run={run} />
-      )}
-    </section>
-  );
-}
-
-/** The tabs of a translator or a captioner. */
-function Searched(props: PanelProps & { run: Run }) {
-  const t = useText();
-  const { entry, state, run, onEdit } = props;
-  const { info } = entry;
-  const tabs = useRef<HTMLDivElement>(null);
-  const edits = state.edits[info.name] ?? NO_EDITS;
-  const onKeyDown = (event: KeyboardEvent) => {
-    const to = moved(event.key, TABS.indexOf(state.tab), TABS.length);
-    if (to === null) return;
-    event.preventDefault();
-    props.onChange({ tab: TABS[to]! });
-    tabs.current?.querySelectorAll<HTMLElement>("[role=tab]")[to]?.focus();
-  };
-  return (
-    <>
       <div class="tabs" role="tablist" aria-label={t.panel(info.title)} ref={tabs} onKeyDown={onKeyDown}>
         {TABS.map((tab) => (
           <button
@@ -102,11 +79,7 @@ function Searched(props: PanelProps & { run: Run }) {
           />
         )}
         {state.tab === "attention" &&
-          (entry.model?.pictures ? (
-            <Pictured {...props} run={run} pictures={entry.model.pictures} edits={edits} />
-          ) : (
-            <Attention {...props} edits={edits} />
-          ))}
+          <Attention {...props} edits={edits} />}
         {state.tab === "steps" && (
           <>
             <Explain info={info} topics={info.inputFeeding ? ["steps", "inputFeeding"] : ["steps"]} />
@@ -114,7 +87,7 @@ function Searched(props: PanelProps & { run: Run }) {
               info={info}
               model={entry.model}
               result={run.result}
-              source={run.source}
+              text={run.text}
               dark={props.dark}
               step={state.step}
               head={props.weights ? state.head : null}
@@ -126,67 +99,13 @@ function Searched(props: PanelProps & { run: Run }) {
         )}
         {state.tab === "beam" && (
           <>
-            <Explain info={info} topics={info.task === "translate" ? ["beam", "coverage"] : ["beam"]} />
+            <Explain info={info} topics={["beam", "coverage"]} />
             <Beam info={info} result={run.result} state={state} onChange={props.onChange} />
           </>
         )}
         <Share {...props} />
       </div>
-    </>
-  );
-}
-
-/** A captioner's attention, over its picture. */
-function Pictured(props: PanelProps & { run: Run; pictures: Pictures; edits: Edits }) {
-  const t = useText();
-  const { entry, state, run, pictures, edits, onChange } = props;
-  const { info } = entry;
-  const best = run.result.translations[0];
-  const [numbers, setNumbers] = useState(false);
-  const grid = useMemo(() => best && gridOf(best, unitOf(best, state.unit)), [best, state.unit]);
-  if (!best || !grid?.rows.length) return <p class="quiet">{t.noTranslation}</p>;
-  const found = grid.rowSpans.findIndex(([first, end]) => state.step >= first && state.step < end);
-  const row = found < 0 ? grid.rows.length - 1 : found;
-  const choose = (at: number) => onChange({ step: grid.rowSpans[at]![0] });
-  const move = (at: number, place: number, value: number) => {
-    const [first, end] = grid.rowSpans[at]!;
-    const attention = { ...edits.attention };
-    for (let step = first; step < end; step++) {
-      attention[step] = moveWeight(best.alignment[step]!, [place, place + 1], value);
-    }
-    props.onEdit({ attention });
-  };
-  return (
-    <div class="attention">
-      <div class="beside">
-        <Explain info={info} topics={["caption"]} />
-        <div class="options">
-          <Units state={state} onChange={onChange} />
-          <label class="check">
-            <input type="checkbox" checked={numbers} onChange={() => setNumbers(!numbers)} /> {t.numbersOver}
-          </label>
-        </div>
-      </div>
-      <div class="drawing">
-        <Caption
-          name={info.title}
-          pictures={pictures}
-          picture={run.source}
-          grid={grid}
-          dark={props.dark}
-          numbers={numbers}
-          highlight={props.highlight}
-          onHighlight={props.onHighlight}
-          row={row}
-          onChoose={choose}
-          onMove={move}
-        />
-        <p class="quiet hint">{[t.placeHint, t.placeEdit].join(t.space)}</p>
-        <h3>{t.film}</h3>
-        <Film pictures={pictures} picture={run.source} grid={grid} row={row} onChoose={choose} />
-        <PlaceTable word={grid.rows[row]!} weights={grid.weights[row]!} grid={pictures.grid} />
-      </div>
-    </div>
+    </section>
   );
 }
 
@@ -271,7 +190,7 @@ function Attention(props: PanelProps & { edits: Edits }) {
           highlight={props.highlight}
           onHighlight={props.onHighlight}
           onChoose={choose}
-          onMove={movable(info) ? move : null}
+          onMove={move}
           row={Math.max(0, row)}
           deviation={info.equation === "luong_local" ? (edits.window ?? info.window) : null}
           pieces={pieces}
@@ -283,9 +202,6 @@ function Attention(props: PanelProps & { edits: Edits }) {
 }
 
 function topicsOf(info: ModelInfo) {
-  if (info.task !== "translate") {
-    return info.attention === "memory" ? [info.task, "memory" as const] : [info.task];
-  }
   if (info.attention === "local") {
     return [info.equation === "luong_local" ? ("local" as const) : ("monotonic" as const)];
   }

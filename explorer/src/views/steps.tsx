@@ -3,16 +3,15 @@
 import { useEffect, useState } from "preact/hooks";
 import { colour, ink } from "../draw/colour";
 import { labels, moveWeight, rightToLeft } from "../draw/words";
-import type { Model, ModelInfo, Pictures, Result } from "../engine/types";
+import type { Model, ModelInfo, Result } from "../engine/types";
 import { equationsOf } from "../equations";
 import { type Edits, type State, placeOf } from "../state";
 import { useText } from "../text";
-import { percent, percentOf, shown, useWidth } from "../ui";
+import { percent, shown } from "../ui";
 import { SourceBars } from "./bars";
 import { Candidates } from "./candidates";
 import { Diagram } from "./diagram";
 import { Formula } from "./math";
-import { Picture, usePlaces } from "./picture";
 
 const PACE = 900; // milliseconds a step while playing
 
@@ -20,8 +19,8 @@ export function Steps(props: {
   info: ModelInfo;
   model: Model | null;
   result: Result;
-  /** The sentence, whose direction is that of the source's words, or the picture. */
-  source: string;
+  /** The sentence, whose direction is that of the source's words. */
+  text: string;
   dark: boolean;
   step: number;
   onStep: (step: number) => void;
@@ -33,8 +32,7 @@ export function Steps(props: {
   const t = useText();
   const { result, info, head } = props;
   const steps = result.steps;
-  const read = labels(result.translations[0]?.source_tokens ?? []);
-  const source = props.model?.pictures ? read.map((place) => `(${place})`) : read;
+  const source = labels(result.translations[0]?.source_tokens ?? []);
   const pieces = labels(steps.map((step) => step.chosen.piece)).map((piece) => shown(piece, t));
   const at = Math.min(props.step, steps.length - 1);
   const step = steps[at];
@@ -54,7 +52,7 @@ export function Steps(props: {
       <Scrubber at={at} pieces={pieces} onStep={props.onStep} />
       <Written pieces={steps.map((past) => past.chosen.piece)} at={at} onStep={props.onStep} />
       <div class="steps-grid">
-        <Diagram info={info} previous={previous} chosen={pieces[at]!} source={source} step={step} dark={props.dark} />
+        <Diagram info={info} previous={previous} chosen={pieces[at]!} source={source} step={step} />
         <Candidates
           step={step}
           dark={props.dark}
@@ -66,19 +64,16 @@ export function Steps(props: {
           onBan={(id) => props.onEdit(ban(props.edits, id))}
         />
       </div>
-      {props.model?.pictures && (
-        <StepPicture pictures={props.model.pictures} picture={props.source} name={info.title} weights={weights} onMove={move} />
-      )}
-      {info.attention !== "none" && !props.model?.pictures && step.weights.length > 0 && (
+      {info.attention !== "none" && step.weights.length > 0 && (
         <SourceBars
           title={head ? `${t.sourceAt} (${t.headOf(head[0] + 1, head[1] + 1)})` : t.sourceAt}
           step={step}
           weights={weights}
           source={source}
-          flipped={rightToLeft(props.source.split(/\s+/))}
+          flipped={rightToLeft(props.text.split(/\s+/))}
           dark={props.dark}
           deviation={info.equation === "luong_local" ? window : null}
-          onMove={movable(info) ? move : null}
+          onMove={move}
         />
       )}
       {step.memory && step.memory.length > 0 && (
@@ -95,42 +90,6 @@ export function Steps(props: {
   );
 }
 
-/** The picture under a step's attention. */
-function StepPicture(props: {
-  pictures: Pictures;
-  picture: string;
-  name: string;
-  weights: number[];
-  onMove: (place: number, value: number) => void;
-}) {
-  const t = useText();
-  const [box, width] = useWidth<HTMLElement>(280);
-  const [place, setPlace] = useState<number | null>(null);
-  const { grid, size } = props.pictures;
-  const name = usePlaces(grid);
-  const describe = (at: number) => t.placeWeight(name(at), percentOf(props.weights[at] ?? 0));
-  return (
-    <section class="step-picture" ref={box}>
-      <h3>{t.sourceAt}</h3>
-      <Picture
-        label={t.pictured(props.name)}
-        picture={props.picture}
-        grid={grid}
-        size={size}
-        weights={props.weights}
-        numbers={false}
-        place={place}
-        onPlace={setPlace}
-        describe={describe}
-        onMove={props.onMove}
-        width={Math.min(width, 320)}
-      />
-      <p class="readout">{place !== null && describe(place)}</p>
-      <p class="quiet hint">{t.placeEdit}</p>
-    </section>
-  );
-}
-
 /** Bans a piece, which a forced beginning then can't have; or allows it again. */
 function ban(edits: Edits, id: number): Partial<Edits> {
   if (edits.banned.includes(id)) return { banned: edits.banned.filter((other) => other !== id) };
@@ -139,11 +98,6 @@ function ban(edits: Edits, id: number): Partial<Edits> {
     banned: [...edits.banned, id],
     prefix: at < 0 ? edits.prefix : edits.prefix.slice(0, at),
   };
-}
-
-/** Whether a model's attention can be replaced. */
-export function movable(info: ModelInfo): boolean {
-  return info.attention !== "none";
 }
 
 function Scrubber(props: { at: number; pieces: string[]; onStep: (step: number) => void }) {
@@ -232,7 +186,7 @@ function Written(props: { pieces: string[]; at: number; onStep: (step: number) =
 }
 
 /** Words in the colours of their weights. */
-export function Strip(props: { title: string; words: string[]; weights: number[]; dark: boolean }) {
+function Strip(props: { title: string; words: string[]; weights: number[]; dark: boolean }) {
   return (
     <section class="strip">
       <h3>{props.title}</h3>

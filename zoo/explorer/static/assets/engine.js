@@ -1,1 +1,1 @@
-export{t as createEngine}from"./engine-D4E5_3HF.js";
+export{t as createEngine}from"./engine-C2z5bXF3.js";
