@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo.decoding.captions import search_images
-from zoo.decoding.forced import align_ids, score_ids
 from zoo.decoding.translation import search_ids
 from zoo.files import StrPath
 from zoo.images import MAX_PIXELS, check_shape, count_pixels, decode_image
@@ -82,9 +81,8 @@ def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
                 "taggers and classifiers as SavedModels instead. Received: an ONNX "
                 f"export, {folder} ({model.task_name})"
             )
-        if model.task_name == "caption":
-            return captioner_signatures(model)
-        return translator_signatures(model)
+        kind = _Captioner if model.task_name == "caption" else _Translator
+        return kind(model).signatures()
     if (folder / "saved_model.pb").is_file():
         return _saved_model_signatures(folder, threads)
     raise ValueError(
@@ -115,157 +113,144 @@ def stack(rows: Any, kind: str, rank: int) -> np.ndarray:
 
 
 # === ONNX ===
-def _signatures(model, beam_size, functions, names, details):
-    """Returns the signatures of a model that writes by beam search.
+class _Writer:
+    """The signatures of a model of ONNX graphs that writes by beam search.
 
     Args:
-        model: the model.
-        beam_size: the beam size.
-        functions: of the best text, of several, of its alignment, and of scores.
-        names: the default signature, the text in outputs, the inputs, those of scores.
-        details: the outputs of `align` beyond the text and its score.
+        model: a `zoo.runtime.onnx.Translator` or `Captioner`.
     """
-    find, find_several, align, score = (functools.partial(f, model) for f in functions)
-    default, written, inputs, pair = names
-    best = {written: ("text", 1), "score": ("number", 1)}
-    several = {f"{written}s": ("text", 2), "scores": ("number", 2)}
-    run = functools.partial
-    signatures = {
-        default: Signature(run(find, beam_size), inputs, best),
-        "greedy": Signature(run(find, 1), inputs, best),
-        f"{default}_n_best": Signature(run(find_several, beam_size), inputs, several),
-        "align": Signature(run(align, beam_size), inputs, {**best, **details}),
-        "score": Signature(score, pair, {"log_probability": ("number", 1)}),
-    }
-    return {DEFAULT: signatures[default], **signatures}
 
+    default: str  # the name of the first signature, and of the model's method
+    written: str  # the text in the outputs
+    source: str  # the name of what is read
+    pair: tuple[str, str]  # the inputs of `score`
+    details: dict[str, tuple[str, int]]  # outputs of `align` beyond the best text
 
-def translator_signatures(
-    model: Any, beam_size: int = BEAM_SIZE
-) -> dict[str, Signature]:
-    """Returns the signatures of a translator, those of `zoo.serving`'s SavedModels.
+    def __init__(self, model: Any) -> None:
+        self.model = model
 
-    Args:
-        model: a `zoo.runtime.onnx.Translator`.
-        beam_size: of `translate`, `align` and `translate_n_best`, which returns as many
-            translations.
-    """
-    functions = _translate, _translate_n_best, _align, _score
-    details = {"tokens": ("text", 2), "source_tokens": ("text", 2)}
-    details["alignment"] = ("number", 3)
-    names = "translate", "translation", ("text",), ("source", "target")
-    return _signatures(model, beam_size, functions, names, details)
+    def signatures(self) -> dict[str, Signature]:
+        """Returns the signatures, those of `zoo.serving`'s SavedModels."""
+        best = {self.written: ("text", 1), "score": ("number", 1)}
+        several = {f"{self.written}s": ("text", 2), "scores": ("number", 2)}
+        given = (self.source,)
+        find = functools.partial(self.best, BEAM_SIZE)
+        greedy = functools.partial(self.best, 1)
+        scores = {"log_probability": ("number", 1)}
+        first = Signature(find, given, best)
+        return {
+            DEFAULT: first,
+            self.default: first,
+            "greedy": Signature(greedy, given, best),
+            f"{self.default}_n_best": Signature(self.several, given, several),
+            "align": Signature(self.align, given, {**best, **self.details}),
+            "score": Signature(self.score, self.pair, scores),
+        }
 
+    def read(self, values: list[Any]) -> Any:
+        """Returns what the model reads."""
+        return values
 
-def _search(model, texts, beam_size, n_best=1):
-    """Returns the source ids of each text, and its hypotheses: (ids, score)."""
-    sources = model.preprocessor.encode(texts)
-    search = model.engine.search(beam_size, n_best=n_best)
-    return sources, search_ids(model, sources, search)
+    def find(self, values: list[Any], beam_size: int, n_best: int) -> list[Any]:
+        """Returns the hypotheses of each row: (ids, score)."""
+        raise NotImplementedError
 
-
-def _translate(model, beam_size, inputs):
-    _, found = _search(model, inputs["text"], beam_size)
-    return _best(model, "translation", found)
-
-
-def _translate_n_best(model, n_best, inputs):
-    sources, found = _search(model, inputs["text"], n_best, n_best)
-    rows = zip(sources, found, strict=True)
-    found = [best if source else best[:1] for source, best in rows]  # of nothing one
-    return _several(model, "translations", found, n_best)
-
-
-def _align(model, beam_size, inputs):
-    sources, found = _search(model, inputs["text"], beam_size)
-    ids = [best[0][0] for best in found]
-    preprocessor = model.preprocessor
-    return {
-        **_best(model, "translation", found),
-        "tokens": [preprocessor.pieces(row) for row in ids],
-        "source_tokens": [preprocessor.pieces(row) for row in sources],
-        "alignment": [weights[0] for weights in align_ids(model, sources, ids)],
-    }
-
-
-def _score(model, inputs):
-    sources = model.preprocessor.encode(inputs["source"])
-    if blank := [place for place, ids in enumerate(sources) if not ids]:
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"a source must not be blank, received {inputs['source'][blank[0]]!r}",
+    def best(self, beam_size: int, inputs: Inputs) -> Rows:
+        """Returns the best text of each row, and its score."""
+        found = self.find(inputs[self.source], beam_size, 1)
+        ids, scores = (
+            zip(*(best[0] for best in found), strict=True) if found else ((), ())
         )
-    targets = model.preprocessor.encode_targets(inputs["target"])
-    log_probs = score_ids(model, sources, targets)
-    return {"log_probability": [float(row.sum()) for row in log_probs]}
+        return {self.written: self.model.preprocessor.decode(ids), "score": scores}
+
+    def several(self, inputs: Inputs) -> Rows:
+        """Returns the best texts of each row, as many as the beam has, and scores."""
+        texts, scores = [], []
+        for best in self.find(inputs[self.source], BEAM_SIZE, BEAM_SIZE):
+            missing = BEAM_SIZE - len(best)
+            written = self.model.preprocessor.decode([ids for ids, _ in best])
+            texts.append([*written, *[""] * missing])
+            scores.append([*[score for _, score in best], *[_NO_SCORE] * missing])
+        return {f"{self.written}s": texts, "scores": scores}
+
+    def align(self, inputs: Inputs) -> Rows:
+        """Returns the best text of each row with its attention weights."""
+        read = self.read(inputs[self.source])
+        write = getattr(self.model, self.default)
+        records = write(read, beam_size=BEAM_SIZE, return_details=True)
+        return {
+            self.written: [record.text for record in records],
+            "score": [record.score for record in records],
+            **{name: [getattr(x, name) for x in records] for name in self.details},
+        }
+
+    def score(self, inputs: Inputs) -> Rows:
+        """Returns the log-probability of each given text."""
+        source, written = (inputs[name] for name in self.pair)
+        return {"log_probability": self.model.score(self.read(source), written)}
 
 
-def _best(model, name, found):
-    """Returns the first text of each row of hypotheses, and its score."""
-    return {
-        name: model.preprocessor.decode([best[0][0] for best in found]),
-        "score": [best[0][1] for best in found],
+class _Translator(_Writer):
+    default, written, source = "translate", "translation", "text"
+    pair = "source", "target"
+    details = {
+        "tokens": ("text", 2),
+        "source_tokens": ("text", 2),
+        "alignment": ("number", 3),
     }
 
+    def find(self, values, beam_size, n_best):
+        sources = self.model.preprocessor.encode(values)
+        search = self.model.engine.search(beam_size, n_best=n_best)
+        rows = zip(sources, search_ids(self.model, sources, search), strict=True)
+        return [best if source else best[:1] for source, best in rows]  # of nothing one
 
-def _several(model, name, found, n_best):
-    """Returns the texts of each row of hypotheses, and their scores."""
-    texts, scores = [], []
-    for best in found:
-        missing = n_best - len(best)
-        written = model.preprocessor.decode([ids for ids, _ in best])
-        texts.append([*written, *[""] * missing])
-        scores.append([*[score for _, score in best], *[_NO_SCORE] * missing])
-    return {name: texts, "scores": scores}
+    def score(self, inputs):
+        sources = inputs["source"]
+        for text, ids in zip(
+            sources, self.model.preprocessor.encode(sources), strict=True
+        ):
+            if not ids:
+                raise Refusal(
+                    "INVALID_ARGUMENT", f"a source must not be blank, received {text!r}"
+                )
+        return super().score(inputs)
 
 
-def captioner_signatures(
-    model: Any, beam_size: int = BEAM_SIZE
-) -> dict[str, Signature]:
-    """Returns the signatures of a captioner, those of `zoo.serving`'s SavedModels.
-
-    Args:
-        model: a `zoo.runtime.onnx.Captioner`.
-        beam_size: of `caption`, `align` and `caption_n_best`, which returns as many
-            captions.
-
-    Raises:
-        ValueError: if its images are neither grey nor RGB.
-        ImportError: without Pillow.
-    """
-    check_shape(model.preprocessor.image_shape)
-    _images(model, next(warmup_inputs(["image_bytes"]))["image_bytes"])  # by Pillow
-    functions = _caption, _caption_n_best, _align_captions, _score_captions
+class _Captioner(_Writer):
+    default, written, source = "caption", "caption", "image_bytes"
+    pair = "image_bytes", "caption"
     details = {"tokens": ("text", 2), "alignment": ("number", 4)}
-    names = "caption", "caption", ("image_bytes",), ("image_bytes", "caption")
-    return _signatures(model, beam_size, functions, names, details)
 
+    def __init__(self, model):
+        super().__init__(model)
+        check_shape(model.preprocessor.image_shape)
+        self.read(next(warmup_inputs(["image_bytes"]))["image_bytes"])  # by Pillow
 
-def _search_images(model, contents, beam_size, n_best=1):
-    """Returns the hypotheses of each image: (ids, score)."""
-    search = model.engine.search(beam_size, n_best=n_best)
-    longest = model.preprocessor.target_length
-    return search_images(model, _images(model, contents), search, longest)
+    def find(self, values, beam_size, n_best):
+        search = self.model.engine.search(beam_size, n_best=n_best)
+        longest = self.model.preprocessor.target_length
+        return search_images(self.model, self.read(values), search, longest)
 
+    def read(self, values):
+        """Returns the images in files as one array.
 
-def _images(model, contents):
-    """Returns the images in files as one array.
-
-    All headers are looked at first, which takes no time: what would take long is
-    refused, so that the batcher runs the other requests without it.
-    """
-    pixels = sum(_each(count_pixels, contents))
-    if pixels > MAX_PIXELS:
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"the images of a request have at most {MAX_PIXELS:,} pixels, received "
-            f"{pixels:,}",
-        )
-    images = np.zeros((len(contents), *model.preprocessor.image_shape), "uint8")
-    for place, image in enumerate(_each(decode_image, contents)):
-        # Scaled at once: as they are sent, 64 may take gigabytes.
-        images[place : place + 1], _ = model.preprocessor.images(image)
-    return images
+        All headers are looked at first, which takes no time: what would take long is
+        refused, so that the other requests run without it.
+        """
+        pixels = sum(_each(count_pixels, values))
+        if pixels > MAX_PIXELS:
+            raise Refusal(
+                "INVALID_ARGUMENT",
+                f"the images of a request have at most {MAX_PIXELS:,} pixels, received "
+                f"{pixels:,}",
+            )
+        shape = self.model.preprocessor.image_shape
+        images = np.zeros((len(values), *shape), "uint8")
+        for place, image in enumerate(_each(decode_image, values)):
+            # Scaled at once: as they are sent, 64 may take gigabytes.
+            images[place : place + 1], _ = self.model.preprocessor.images(image)
+        return images
 
 
 def _each(function, contents):
@@ -277,32 +262,6 @@ def _each(function, contents):
             text = f"image_bytes[{place}]: {error}"
             raise Refusal("INVALID_ARGUMENT", text) from None
         yield result
-
-
-def _caption(model, beam_size, inputs):
-    found = _search_images(model, inputs["image_bytes"], beam_size)
-    return _best(model, "caption", found)
-
-
-def _caption_n_best(model, n_best, inputs):
-    found = _search_images(model, inputs["image_bytes"], n_best, n_best)
-    return _several(model, "captions", found, n_best)
-
-
-def _align_captions(model, beam_size, inputs):
-    images = _images(model, inputs["image_bytes"])
-    records = model.caption(images, beam_size, return_details=True)
-    return {
-        "caption": [record.text for record in records],
-        "score": [record.score for record in records],
-        "tokens": [record.tokens for record in records],
-        "alignment": [record.alignment for record in records],
-    }
-
-
-def _score_captions(model, inputs):
-    images = _images(model, inputs["image_bytes"])
-    return {"log_probability": model.score(images, inputs["caption"])}
 
 
 # === SavedModel ===
