@@ -298,7 +298,7 @@ def test_what_is_no_list_of_texts_is_refused(translator, given):
 
 
 def test_without_a_preprocessor_there_is_nothing_to_read_text(translator):
-    with pytest.raises(ValueError, match="preprocessor"):
+    with pytest.raises(ValueError, match="preprocessor=None"):
         LuongTranslator(translator.backbone).translate("a dog")
 
 

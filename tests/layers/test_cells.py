@@ -96,17 +96,6 @@ def test_config():
     assert (copy.update, copy.reset_after) == ("replace", True)
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match='"keep" or "replace".*update=.forget'):
-        GRUCell(4, update="forget")
-    with pytest.raises(ValueError, match="GRUCell leaves dropout.*dropout=0.1"):
-        GRUCell(4, dropout=0.1)
-    with pytest.raises(ValueError, match="one of.*lstm.*gru.*rnn.*cell=.elman"):
-        RecurrentStack(4, cell="elman")
-    with pytest.raises(ValueError, match="alone.*update=.keep., cell=.lstm"):
-        RecurrentStack(4, update="keep")
-
-
 def of_1997(use_bias=True, size=5):
     cell = LSTMCell(
         4,

@@ -18,8 +18,6 @@ RNG = np.random.default_rng(4)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
 MEMORY = RNG.normal(size=(3, 7, 6)).astype("float32")
 MASK = np.arange(7)[None] < np.array([7, 3, 0])[:, None]
-CONTEXT = RNG.normal(size=(3, 6)).astype("float32")
-START = RNG.normal(size=(3, 4)).astype("float32")
 
 
 def built(cell=None, attention=None, gate=False):
@@ -97,15 +95,6 @@ def test_decoder_is_a_keras_layer():
         {"inputs": INPUTS, "memory": MEMORY},
         [*names, "w_beta", "b_beta"],
     )
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="attention layer of zoo.layers.*None"):
-        ContextCell(GRUCell(4), None)
-    with pytest.raises(ValueError, match="`cell` must be a ContextCell"):
-        ContextDecoder(GRUCell(4))
-    with pytest.raises(ValueError, match="GRUCell or LSTMCell.*SimpleRNNCell"):
-        ContextCell(keras.layers.SimpleRNNCell(4), AdditiveAttention(8))
 
 
 def test_a_mask_of_either_form_gives_the_same_penalty():

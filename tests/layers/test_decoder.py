@@ -185,9 +185,7 @@ def test_other_vectors_than_equation_5(vector, units, feeding):
 
 
 @pytest.mark.once
-def test_vectors_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="one of.*'context'.*vector='relu'"):
-        make("gru", "general", True, vector="relu")
+def test_a_context_as_vector_has_the_memorys_size():
     with pytest.raises(ValueError, match="units=10, a memory of size 8"):
         make("gru", "general", True, vector="context", units=10)
 
@@ -253,19 +251,6 @@ def test_mixed_precision(policy, feeding):
 def test_units_default_to_the_last_cells_size():
     cell = AttentionCell([LSTMCell(6)], MultiplicativeAttention())
     assert cell.units == 6
-
-
-def test_what_is_not_a_cell_is_refused():
-    with pytest.raises(ValueError, match="recurrent cell.*Dense"):
-        AttentionCell(keras.layers.Dense(3), MultiplicativeAttention())
-    with pytest.raises(ValueError, match="recurrent cell"):
-        AttentionCell([], MultiplicativeAttention())
-    with pytest.raises(ValueError, match="no `dropout` of their own.*dropout=0.3"):
-        AttentionCell(keras.layers.GRUCell(4, dropout=0.3), MultiplicativeAttention())
-    with pytest.raises(ValueError, match="units=0"):
-        AttentionCell(keras.layers.GRUCell(4), MultiplicativeAttention(), units=0)
-    with pytest.raises(ValueError, match="units=True"):
-        AttentionCell(keras.layers.GRUCell(4), MultiplicativeAttention(), units=True)
 
 
 def test_stacked_cells_are_a_list_of_cells():

@@ -1,11 +1,10 @@
 import keras
 import numpy as np
-import pytest
 from keras import ops
 
 from tests.harness import close, randomize, same_config
 from tests.layers import reference
-from zoo.layers import FixedContextDecoder, GRUCell, LSTMCell
+from zoo.layers import FixedContextDecoder, GRUCell
 
 RNG = np.random.default_rng(4)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
@@ -60,10 +59,3 @@ def test_reset_context():
             )
             close(outputs[b, t], s)
     assert same_config(decoder).reset_context
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="needs a cell with reset_after=True"):
-        FixedContextDecoder(GRUCell(4), reset_context=True)
-    with pytest.raises(ValueError, match="must be a zoo.layers.GRUCell.*LSTMCell"):
-        FixedContextDecoder(LSTMCell(4))

@@ -2,7 +2,6 @@ import itertools
 
 import keras
 import numpy as np
-import pytest
 from keras import ops
 
 from tests.harness import (
@@ -114,10 +113,3 @@ def test_in_a_decoder_each_step_has_its_own_draw():
         states = to_numpy(outputs)[:, t]
     assert (choices.sum(-1)[:2] == 1).all() and not choices[2].any()
     assert not choices[~MASK[:, None].repeat(4, 1)].any()
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="attention layer of zoo.layers.*'x'"):
-        HardAttention("x")
-    with pytest.raises(ValueError, match=r"in \[0, 1\].*soft_share=2"):
-        HardAttention(AdditiveAttention(2), soft_share=2)

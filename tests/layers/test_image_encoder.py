@@ -1,6 +1,5 @@
 import keras
 import numpy as np
-import pytest
 
 from tests.harness import close, randomize, same_config, to_numpy
 from tests.layers.reference import named
@@ -49,16 +48,3 @@ def test_config_and_half_precision():
     again = same_config(encoder)
     assert again.filters == (3, 4)
     assert {v.dtype for v in encoder.weights} == {"float32"}
-
-
-@pytest.mark.parametrize("shape", [(None, None, None, 3), (None, 3, 16, 3)])
-def test_an_image_must_have_a_size_and_room(shape):
-    with pytest.raises(ValueError, match="known size, of 4 pixels or more.*Received"):
-        ImageEncoder((2, 2)).build(shape)
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="must not be empty"):
-        ImageEncoder(())
-    with pytest.raises(ValueError, match="`filters` must be"):
-        ImageEncoder((4, 0))

@@ -30,8 +30,3 @@ def test_a_seed_repeats_the_kernel_and_not_the_gate():
     gates = np.split(kernel, 3, axis=1)
     for a, b in ((0, 1), (0, 2), (1, 2)):
         assert np.abs(gates[a] - gates[b]).max() > 0.1
-
-
-def test_bad_shape():
-    with pytest.raises(ValueError, match=r"3 equal parts.*shape=\(4, 10\)"):
-        PerGate()((4, 10))

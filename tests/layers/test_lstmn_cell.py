@@ -124,10 +124,6 @@ def test_starts_may_be_a_list():
     close(found, wanted)
 
 
-def test_config_and_bad_arguments():
+def test_config():
     copy = same_config(LSTMNCell(4, 3, "deep"))
     assert (copy.attention_units, copy.fusion) == (3, "deep")
-    with pytest.raises(ValueError, match="one of.*Received: fusion='middle'"):
-        LSTMNCell(4, fusion="middle")
-    with pytest.raises(ValueError, match="attention_units=0"):
-        LSTMNCell(4, 0)

@@ -30,8 +30,3 @@ def test_maxout_is_a_keras_layer():
         ["C_o", "U_o", "V_o", "b_o"],
         first=lambda output: output,
     )
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="units=0"):
-        MaxoutReadout(0)

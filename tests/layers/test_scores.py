@@ -5,7 +5,7 @@ from tests.harness import close, randomize, same_config, to_numpy
 from tests.layers import reference
 from zoo import layers
 from zoo.layers import AdditiveAttention, ConcatAttention
-from zoo.layers.scores import SCORES, ConcatScore, DotScore, make_score
+from zoo.layers.scores import SCORES, ConcatScore, make_score
 
 RNG = np.random.default_rng(7)
 QUERY = RNG.normal(size=(2, 3, 4)).astype("float32")
@@ -125,12 +125,3 @@ def _built(layer):
 def test_a_layer_passes_through():
     score = ConcatScore(3)
     assert make_score(score) is score
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="one of.*Received: score='cosine'"):
-        make_score("cosine")
-    with pytest.raises(ValueError, match="units=0"):
-        ConcatScore(0)
-    with pytest.raises(ValueError, match="query size 4.*memory size 5"):
-        DotScore().build((None, 4), (None, None, 5))

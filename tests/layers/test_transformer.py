@@ -126,17 +126,6 @@ def test_decoder_layer_is_torchs_and_its_own_steps(norm):
         close(own, to_numpy(weights)[:, t])
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="above 0.*epsilon=-1"):
-        TransformerEncoderLayer(**SIZES, epsilon=-1)
-    with pytest.raises(ValueError, match="one of.*Received: norm='both'"):
-        TransformerEncoderLayer(**SIZES, norm="both")
-    with pytest.raises(ValueError, match="ff_dim=0"):
-        TransformerDecoderLayer(2, 0)
-    with pytest.raises(ValueError, match=r"in \[0, 1\).*dropout=1"):
-        TransformerDecoderLayer(2, 4, dropout=1)
-
-
 @pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="looks at the graph of JAX's gradient"
 )

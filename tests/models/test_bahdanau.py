@@ -111,21 +111,6 @@ def test_the_papers_size():
     assert count(*sizes) == 80_401_000
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"hidden_dim": 0}, "hidden_dim=0"),
-        ({"maxout_dim": -1}, "maxout_dim=-1"),
-        ({"readout": "next"}, "one of.*Received: readout='next'"),
-        ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\)"),
-        ({"initializer_range": 0}, "above 0"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        Bahdanau(VOCABULARY, **{**SMALL, **options})
-
-
 @pytest.mark.once
 def test_rnnencdec():
     """The authors' code for Cho et al. 2014, of this paper's sizes."""

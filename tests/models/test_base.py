@@ -14,23 +14,6 @@ def test_the_config_has_every_argument_as_it_was_given():
     assert Seq2Seq(9, **SMALL).get_config()["target_vocabulary_size"] is None
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "allowed"),
-    [
-        ("vocabulary_size", 0, "a positive integer"),
-        ("hidden_dim", 1.5, "a positive integer"),
-        ("num_layers", True, "a positive integer"),
-        ("target_vocabulary_size", -1, "a positive integer"),
-        ("dropout", 1.0, r"in \[0, 1\)"),
-        ("initializer_range", float("inf"), "above 0"),
-    ],
-)
-def test_bad_arguments_are_refused(name, value, allowed):
-    options = {"vocabulary_size": 9, **SMALL, name: value}
-    with pytest.raises(ValueError, match=f"`{name}` must be {allowed}.*{name}={value}"):
-        Seq2Seq(**options)
-
-
 def test_a_task_that_cannot_says_who_can():
     task = Seq2SeqTranslator(Seq2Seq(9, **SMALL))
     with pytest.raises(AttributeError, match="a Seq2SeqTranslator cannot tag; .*birnn"):

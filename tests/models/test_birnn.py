@@ -139,20 +139,3 @@ def test_precision_and_symbolic_calls():
         kind = keras.backend.standardize_dtype(output.dtype)
         assert kind == policy.removeprefix("mixed_")
         close(ops.cast(output, "float32"), whole, atol=0.1)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"hidden_dim": 0}, "`hidden_dim` must be a positive integer"),
-        ({"cell": "elman"}, "`cell` must be one of .*'rnn'.*'elman'"),
-        ({"direction": "left"}, "`direction` must be one of .*'both'.*'left'"),
-        ({"delay": -1, "direction": "forward"}, "`delay` must be an integer from 0"),
-        ({"delay": 2}, "has no delay. Received: delay=2, direction='both'"),
-        ({"dropout": 1.0}, "`dropout` must be"),
-        ({"initializer_range": 0}, "`initializer_range` must be above 0"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        BiRNN(**{**SIZES, **options})

@@ -98,15 +98,3 @@ def test_the_papers_size():
     known = inspect.signature(RNNEncoderDecoder).parameters
     sizes = [known[name].default for name in (*names, "output_rank")]
     assert count(*sizes) == 18_250_000
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"output_rank": 0}, "output_rank=0"),
-        ({"variant": "theano"}, "one of.*Received: variant='theano'"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        RNNEncoderDecoder(VOCABULARY, **{**SMALL, **options})

@@ -280,9 +280,6 @@ def test_steps_of_an_epoch(tasks):
     assert int(to_numpy(task.optimizer.iterations.value)) == 6
 
 
-IDS = {"source_ids": np.ones((2, 3), "int32"), "target_ids": np.ones((2, 3), "int32")}
-
-
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("kind", "args", "message"),
@@ -308,7 +305,8 @@ IDS = {"source_ids": np.ones((2, 3), "int32"), "target_ids": np.ones((2, 3), "in
         ("translator", [(text for text in SOURCES)], "second column is missing"),
         ("tagger", [WORDS], r"\(words, tags\) .*x\[1\] is not a pair: \['cat'\]"),
         ("classifier", [SOURCES], "'text' and 'label'.* is not a pair"),
-        ("classifier", [SOURCES, ["good", "bad", "none", "so"]], "class numbers or of"),
+        ("classifier", [SOURCES, ["good", "a", "b", "so"]], "class numbers or of"
+         " .'bad'.*Received: .'good', 'a', 'b'"),
         ("language_model", [SOURCES, TARGETS], "Here there must be text alone"),
         ("language_model", ["a dog"], "text must be a list or an array"),
     ],

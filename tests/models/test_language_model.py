@@ -1,7 +1,6 @@
 import math
 
 import keras
-import keras_hub
 import numpy as np
 import pytest
 
@@ -253,22 +252,6 @@ def test_scores_of_a_document_by_segment_and_stream(task):
         np.testing.assert_allclose(found[:, stream], expected, rtol=1e-5)
 
 
-def test_fit_takes_strings(task):
-    new = task_of()
-    new.compile("sgd")
-    history = new.fit(TEXTS, batch_size=2, epochs=1, verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
-    assert new.predict(TEXTS[:2], verbose=0).shape == (2, 12, 9)
-
-
-def test_a_preset_is_as_it_was(task, tmp_path):
-    task.save_to_preset(str(tmp_path / "preset"))
-    with pytest.warns(UserWarning, match="cannot be verified"):
-        copy = RecurrentCausalLM.from_preset(tmp_path / "preset")
-    assert copy.perplexity(TEXTS) == pytest.approx(task.perplexity(TEXTS), rel=1e-6)
-    assert isinstance(copy, keras_hub.models.CausalLM)
-
-
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_a_vocabulary_of_another_model_is_refused(task, tmp_path):
     task.save_to_preset(str(tmp_path))
@@ -282,21 +265,6 @@ def test_a_vocabulary_of_another_model_is_refused(task, tmp_path):
         path.write_text(broken)
         with pytest.raises(ValueError, match=message):
             RecurrentCausalLM.from_preset(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"hidden_dim": 0}, "hidden_dim=0"),
-        ({"cell": "lstmn2"}, "one of.*lstm.*cell='lstmn2'"),
-        ({"tapes": "text"}, "one of.*sentence.*tapes='text'"),
-        ({"dropout": 1.0}, r"in \[0, 1\)"),
-        ({"initializer_range": 0}, "above 0"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        RecurrentLM(9, **{**SMALL, **options})
 
 
 def test_text_needs_a_preprocessor_and_its_vocabulary(task):

@@ -80,19 +80,6 @@ def test_the_papers_sizes():
     assert count(*sizes) == 15_172_900
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"fusion": "none"}, "one of.*Received: fusion='none'"),
-        ({"embedding_dim": 0}, "embedding_dim=0"),
-        ({"initializer_range": 0.0}, "initializer_range=0.0"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        LSTMNEncoderDecoder(VOCABULARY, **{**SMALL, **options})
-
-
 @pytest.mark.once
 def test_start_has_room_for_two_and_a_half_sources():
     model = LSTMNEncoderDecoder(VOCABULARY, **SMALL)

@@ -1,5 +1,4 @@
 import h5py
-import keras
 import numpy as np
 import pytest
 
@@ -216,57 +215,3 @@ def test_the_source_is_read_backwards():
             weights["recurrent_kernel"],
         )
     close(state[0], stepwise[0])
-
-
-@pytest.mark.once
-def test_preset_round_trip(tokenizer, tmp_path):
-    import keras_hub
-
-    backbone = randomize(Luong(VOCABULARY, **SMALL))
-    task = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
-    task.save_to_preset(str(tmp_path / "preset"))
-    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    wanted = to_numpy(compiled(backbone)(inputs))
-    for load in (
-        keras_hub.models.Seq2SeqLM.from_preset,
-        LuongTranslator.from_preset,
-    ):
-        loaded = load(str(tmp_path / "preset"))
-        assert type(loaded) is LuongTranslator
-        close(compiled(loaded.backbone)(inputs), wanted, atol=1e-7)
-        words = loaded.preprocessor.tokenizer.get_vocabulary()
-        assert words == tokenizer.get_vocabulary()
-    assert loaded.translate("ab cd") == task.translate("ab cd")
-    half = Luong.from_preset(str(tmp_path / "preset"), dtype="mixed_float16")
-    assert half.compute_dtype == "float16"
-    task.save(tmp_path / "task.keras")
-    loaded = keras.models.load_model(tmp_path / "task.keras")
-    close(compiled(loaded.backbone)(inputs), wanted, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"attention": "local"}, "one of.*'local_m'.*Received: attention='local'"),
-        ({"score": "cosine"}, "one of.*'general'.*Received: score='cosine'"),
-        ({"num_layers": 0}, "`num_layers` must be a positive integer.*0"),
-        ({"target_vocabulary_size": 0}, "`target_vocabulary_size` must be a positive"),
-        ({"initializer_range": -1.0}, "`initializer_range` must be above 0.*-1.0"),
-        ({"hidden_dim": 2.5}, "`hidden_dim`.*2.5"),
-        ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\).*1.0"),
-        ({"tie_embeddings": "source"}, "one of.*'all'.*tie_embeddings='source'"),
-        ({"tie_embeddings": "all"}, "embedding_dim=6, hidden_dim=8"),
-        (
-            {
-                "tie_embeddings": "all",
-                "embedding_dim": 8,
-                "target_vocabulary_size": 9,
-            },
-            "one vocabulary.*target_vocabulary_size=9",
-        ),
-        ({"bidirectional": True, "hidden_dim": 5}, "even number of units.*5"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        Luong(VOCABULARY, **{**SMALL, **options})

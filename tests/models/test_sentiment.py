@@ -90,25 +90,3 @@ def test_fit_takes_strings_and_every_variable_learns():
     for old, variable in zip(before, task.trainable_variables, strict=True):
         assert np.abs(to_numpy(variable.value) - old).max() > 0, variable.path
     assert task.predict(TEXTS[:2], verbose=0).shape == (2, 3)
-
-
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
-def test_a_preset_is_as_it_was(tmp_path):
-    task = task_of("lstmn")
-    task.save_to_preset(str(tmp_path / "preset"))
-    copy = SentimentClassifier.from_preset(tmp_path / "preset")
-    assert copy.classify(TEXTS) == task.classify(TEXTS)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"classes": ["one"]}, "two different names"),
-        ({"classes": ["one", "one"]}, "two different names"),
-        ({"cell": "tree"}, "one of.*lstmn.*cell='tree'"),
-        ({"hidden_dim": 0}, "hidden_dim=0"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        RecurrentClassifier(9, **{**SMALL, **options})

@@ -34,17 +34,6 @@ def test_the_task_offers_the_backbones_methods(task):
 
 
 @pytest.mark.once
-def test_fit_takes_raw_strings(tokenizer):
-    backbone = Luong(VOCABULARY, **SMALL)
-    task = LuongTranslator(
-        backbone, LuongPreprocessor(tokenizer, source_length=6, target_length=6)
-    )
-    texts = np.array(["ab cd", "ba", "dad cab", "bad"])
-    history = task.fit({"source": texts, "target": texts}, batch_size=2, verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
-
-
-@pytest.mark.once
 def test_fit_takes_ids_with_a_preprocessor_too(tokenizer):
     preprocessor = LuongPreprocessor(tokenizer, source_length=6, target_length=6)
     task = LuongTranslator(Luong(VOCABULARY, **SMALL), preprocessor)
@@ -219,9 +208,3 @@ def test_functional_models_of_kerashub_do_no_harm(task, tokenizer):
     assert len(new.backbone.layers) == len(task.backbone.layers)
     assert isinstance(new, keras_hub.models.Task)
     assert isinstance(new.backbone, keras_hub.models.Backbone)
-
-
-def test_translate_needs_a_preprocessor():
-    task = LuongTranslator(Luong(VOCABULARY, **SMALL))
-    with pytest.raises(ValueError, match="preprocessor=None"):
-        task.translate("ab")

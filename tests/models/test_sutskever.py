@@ -80,18 +80,3 @@ def test_the_papers_size():
     sizes = {"num_layers": 3, "hidden_dim": 8, "embedding_dim": 6}
     model = Seq2Seq(VOCABULARY, 9, **sizes)
     assert model.count_params() == sum(count(VOCABULARY, 9, 8, 6, 3))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_layers": 0}, "num_layers=0"),
-        ({"hidden_dim": 1.5}, "hidden_dim=1.5"),
-        ({"dropout": -0.1}, r"`dropout` must be in \[0, 1\)"),
-        ({"initializer_range": -1}, "above 0"),
-        ({"unit_forget_bias": True}, "needs biases .* use_bias=False"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        Seq2Seq(VOCABULARY, **{**SMALL, **options})

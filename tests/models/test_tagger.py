@@ -119,11 +119,7 @@ def test_words_are_forgotten_in_training_alone():
     close(model(INPUTS), model(INPUTS))
 
 
-def test_bad_arguments(backbone):
-    with pytest.raises(ValueError, match="`window` must be odd. Received: window=4"):
-        BiRNNWords(**{**SIZES, "window": 4})
-    with pytest.raises(ValueError, match="`word_dropout` must be .*1.0"):
-        BiRNNWords(**SIZES, word_dropout=1.0)
+def test_a_preprocessor_that_does_not_fit(backbone):
     preprocessor = TaggerPreprocessor(["a"], ["a"], ["X"])
     with pytest.raises(ValueError, match="`vocabulary_size` must be .* 3. Received: "):
         BiRNNTagger(backbone, preprocessor)
@@ -164,19 +160,6 @@ def test_it_tags(tagger):
     alone = [tagger.tag([row])[0] for row in many]
     assert tagger.tag(many) == alone == tagger.tag(many, batch_size=7)
     assert len({tag for row in alone for _, tag in row}) > 1
-
-
-def test_a_preset_tags_alike(tagger, tmp_path):
-    folder = tmp_path / "preset"
-    tagger.save_to_preset(folder)
-    wanted = tagger.tag(["A dog runs."])
-    with pytest.warns(UserWarning, match="has no card"):
-        copy = zoo.load(folder)
-    assert type(copy) is BiRNNTagger and copy.tag(["A dog runs."]) == wanted
-    inputs = tagger.preprocessor([["A", "dog"]])
-    close(compiled(copy)(inputs), compiled(tagger)(inputs))
-    with pytest.warns(UserWarning, match="has no card"):
-        assert BiRNNTagger.from_preset(folder).tag(["A dog runs."]) == wanted
 
 
 @pytest.mark.filterwarnings("ignore:.*has no card")

@@ -106,17 +106,3 @@ def test_the_papers_sizes():
     big = count(known["vocabulary_size"].default, 6, 1024, 4096)
     assert (base, big) == (63_045_632, 214_171_648)
     assert abs(base / 65e6 - 1) < 0.031 and abs(big / 213e6 - 1) < 0.03
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"norm": "none"}, "one of.*Received: norm='none'"),
-        ({"hidden_dim": 9}, "even and a multiple.*hidden_dim=9, num_heads=2"),
-        ({"num_heads": 3}, "hidden_dim=8, num_heads=3"),
-        ({"target_vocabulary_size": 9}, "one vocabulary for both sides"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        Transformer(VOCABULARY, **{**SMALL, **options})

@@ -212,15 +212,6 @@ def test_the_papers_sizes():
     assert model.count_params() == 2 * v * m + encoder + start + decoder + readout
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="`reward` must be 0 or above.*reward=-1"):
-        ShowAttendTellTranslator(ShowAttendTell(**WORDS, **HARD), reward=-1)
-    with pytest.raises(ValueError, match="one of.*Received: attention='medium'"):
-        ShowAttendTell(**WORDS, **{**SMALL, "attention": "medium"})
-    with pytest.raises(ValueError, match="0 or above.*doubly_stochastic=-1"):
-        ShowAttendTell(**WORDS, **{**SMALL, "doubly_stochastic": -1})
-
-
 @pytest.mark.once
 def test_alpha_and_draws_of_hard_attention_leave_pads_out():
     model = randomize(ShowAttendTell(**WORDS, **HARD))

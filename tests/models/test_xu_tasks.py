@@ -138,29 +138,6 @@ def test_mixed_precision_computes_in_half(tokenizer):
     assert model.encoder.compute_dtype == "bfloat16"
 
 
-@pytest.mark.once
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"image_shape": (16, 24)}, "must be .height, width, channels.*24"),
-        ({"image_shape": (16, 0, 3)}, "`image_shape` must be"),
-        ({"image_shape": (4, 4, 3)}, "of 8 pixels or more"),
-        (
-            {"image_shape": None, "image_encoder": ImageEncoder((4,))},
-            "`image_encoder` needs `image_shape`",
-        ),
-        (
-            {"image_encoder": ImageEncoder((4, 5))},
-            r"`annotation_dim` numbers.*Received: one of output shape .None, 4, 6, 5",
-        ),
-        ({"image_encoder": keras.layers.Flatten()}, "must give grids of known size"),
-    ],
-)
-def test_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
-        ShowAttendTell(10, **{**SMALL, **changes})
-
-
 def test_images_of_another_shape_are_refused(tokenizer):
     model = task_of(tokenizer).backbone
     with pytest.raises(ValueError, match=r"must have the shape \(None, 16, 24, 3\)"):

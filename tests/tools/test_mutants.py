@@ -48,6 +48,7 @@ def project(tmp_path):
         "tests/layers/test_a.py": "from zoo.layers.a import f\n\n\n"
         "def test_f():\n    assert f(2) == 3\n",
         "tests/layers/test_everyday.py": "def test():\n    pass\n",
+        "tests/test_refusals.py": "",
     }.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +79,8 @@ def test_what_is_caught_and_what_survives(project, tmp_path, capsys):
 
 def test_without_a_mirror_the_folder_counts(project):
     tests_of = mutants.tests_of
-    all_of_it = ["tests/layers/test_a.py", "tests/layers/test_everyday.py"]
+    files = ("layers/test_a.py", "layers/test_everyday.py", "test_refusals.py")
+    all_of_it = [f"tests/{file}" for file in files]
     assert tests_of(project, "zoo/layers/a.py") == all_of_it
     assert tests_of(project, "zoo/layers/b.py") == all_of_it
 

@@ -1,0 +1,216 @@
+"""Arguments that layers and models refuse, with the messages."""
+
+from functools import partial
+
+import keras
+import numpy as np
+import pytest
+
+from zoo import layers, models
+from zoo.layers.hard_attention import HardAttention
+from zoo.layers.scores import ConcatScore, DotScore, make_score
+
+GENERAL = layers.MultiplicativeAttention()
+TASK = models.ShowAttendTell(9, attention="hard", hidden_dim=2, attention_dim=2)
+IMAGES = {"annotation_dim": 4, "image_shape": (16, 24, 3)}
+
+# By what is called: keyword arguments, and a pattern of the message.
+REFUSED = {
+    # === Layers ===
+    partial(layers.GRUCell, 4): [
+        ({"update": "forget"}, '"keep" or "replace".*update=.forget'),
+        ({"dropout": 0.1}, "GRUCell leaves dropout.*dropout=0.1"),
+    ],
+    partial(layers.RecurrentStack, 4): [
+        ({"cell": "elman"}, "one of.*lstm.*gru.*rnn.*cell=.elman"),
+        ({"update": "keep"}, "alone.*update=.keep., cell=.lstm"),
+    ],
+    partial(layers.ContextCell, layers.GRUCell(4)): [
+        ({"attention": None}, "attention layer of zoo.layers.*None"),
+    ],
+    partial(layers.ContextCell, attention=GENERAL): [
+        ({"cell": keras.layers.SimpleRNNCell(4)}, "GRUCell or LSTMCell.*SimpleRNNCell"),
+    ],
+    layers.ContextDecoder: [
+        ({"cell": layers.GRUCell(4)}, "`cell` must be a ContextCell"),
+    ],
+    partial(layers.AttentionCell, attention=GENERAL): [
+        ({"cells": keras.layers.Dense(3)}, "recurrent cell.*Dense"),
+        ({"cells": []}, "recurrent cell"),
+        (
+            {"cells": keras.layers.GRUCell(4, dropout=0.3)},
+            "no `dropout` of their own.*dropout=0.3",
+        ),
+        ({"cells": keras.layers.GRUCell(4), "units": 0}, "units=0"),
+        ({"cells": keras.layers.GRUCell(4), "units": True}, "units=True"),
+        (
+            {"cells": keras.layers.GRUCell(4), "vector": "relu"},
+            "one of.*'context'.*vector='relu'",
+        ),
+    ],
+    layers.FixedContextDecoder: [
+        (
+            {"cell": layers.GRUCell(4), "reset_context": True},
+            "needs a cell with reset_after=True",
+        ),
+        ({"cell": layers.LSTMCell(4)}, "must be a zoo.layers.GRUCell.*LSTMCell"),
+    ],
+    partial(HardAttention, attention=GENERAL): [
+        ({"soft_share": 2}, r"in \[0, 1\].*soft_share=2"),
+    ],
+    HardAttention: [({"attention": "x"}, "attention layer of zoo.layers.*'x'")],
+    layers.ImageEncoder: [
+        ({"filters": ()}, "must not be empty"),
+        ({"filters": (4, 0)}, "`filters` must be"),
+    ],
+    layers.ImageEncoder((2, 2)).build: [
+        ({"input_shape": (None, None, None, 3)}, "known size, of 4 pixels or more"),
+        ({"input_shape": (None, 3, 16, 3)}, "of 4 pixels or more.*Received"),
+    ],
+    layers.PerGate(): [({"shape": (4, 10)}, r"3 equal parts.*shape=\(4, 10\)")],
+    partial(layers.LSTMNCell, 4): [
+        ({"fusion": "middle"}, "one of.*Received: fusion='middle'"),
+        ({"attention_units": 0}, "attention_units=0"),
+    ],
+    layers.MultiHeadAttention: [({"num_heads": 0}, "num_heads=0")],
+    layers.MultiHeadAttention(4).build: [
+        (
+            {"query_shape": (3, 5, 6), "memory_shape": (3, 7, 6)},
+            "must divide.*num_heads=4, size=6",
+        ),
+    ],
+    partial(layers.sinusoids, np.arange(3)): [({"size": 7}, "must be even.*size=7")],
+    layers.MaxoutReadout: [({"units": 0}, "units=0")],
+    make_score: [({"score": "cosine"}, "one of.*Received: score='cosine'")],
+    ConcatScore: [({"units": 0}, "units=0")],
+    DotScore().build: [
+        (
+            {"query_shape": (None, 4), "memory_shape": (None, None, 5)},
+            "query size 4.*memory size 5",
+        ),
+    ],
+    partial(layers.TransformerEncoderLayer, 2, 10): [
+        ({"epsilon": -1}, "above 0.*epsilon=-1"),
+        ({"norm": "both"}, "one of.*Received: norm='both'"),
+    ],
+    partial(layers.TransformerDecoderLayer, 2): [
+        ({"ff_dim": 0}, "ff_dim=0"),
+        ({"ff_dim": 4, "dropout": 1}, r"in \[0, 1\).*dropout=1"),
+    ],
+    # === Models ===
+    models.Seq2Seq: [
+        ({"vocabulary_size": 0}, "`vocabulary_size` must be a positive integer.*=0"),
+        ({"hidden_dim": 1.5}, "`hidden_dim` must be a positive integer.*dim=1.5"),
+        ({"num_layers": True}, "`num_layers` must be a positive integer.*=True"),
+        ({"num_layers": 0}, "num_layers=0"),
+        (
+            {"target_vocabulary_size": -1},
+            "`target_vocabulary_size` must be a positive integer.*_size=-1",
+        ),
+        ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\).*dropout=1.0"),
+        ({"dropout": -0.1}, r"`dropout` must be in \[0, 1\)"),
+        ({"initializer_range": float("inf")}, "`initializer_range` .* above 0.*=inf"),
+        ({"initializer_range": -1}, "above 0"),
+        ({"unit_forget_bias": True}, "needs biases .* use_bias=False"),
+    ],
+    models.Bahdanau: [
+        ({"hidden_dim": 0}, "hidden_dim=0"),
+        ({"maxout_dim": -1}, "maxout_dim=-1"),
+        ({"readout": "next"}, "one of.*Received: readout='next'"),
+        ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\)"),
+        ({"initializer_range": 0}, "above 0"),
+    ],
+    models.BiRNN: [
+        ({"hidden_dim": 0}, "`hidden_dim` must be a positive integer"),
+        ({"cell": "elman"}, "`cell` must be one of .*'rnn'.*'elman'"),
+        ({"direction": "left"}, "`direction` must be one of .*'both'.*'left'"),
+        ({"delay": -1, "direction": "forward"}, "`delay` must be an integer from 0"),
+        ({"delay": 2}, "has no delay. Received: delay=2, direction='both'"),
+        ({"dropout": 1.0}, "`dropout` must be"),
+        ({"initializer_range": 0}, "`initializer_range` must be above 0"),
+    ],
+    partial(models.BiRNNWords, 9, 7, 4): [
+        ({"window": 4}, "`window` must be odd. Received: window=4"),
+        ({"word_dropout": 1.0}, "`word_dropout` must be .*1.0"),
+    ],
+    models.RNNEncoderDecoder: [
+        ({"output_rank": 0}, "output_rank=0"),
+        ({"variant": "theano"}, "one of.*Received: variant='theano'"),
+    ],
+    models.RecurrentLM: [
+        ({"hidden_dim": 0}, "hidden_dim=0"),
+        ({"cell": "lstmn2"}, "one of.*lstm.*cell='lstmn2'"),
+        ({"tapes": "text"}, "one of.*sentence.*tapes='text'"),
+        ({"dropout": 1.0}, r"in \[0, 1\)"),
+        ({"initializer_range": 0}, "above 0"),
+    ],
+    models.LSTMNEncoderDecoder: [
+        ({"fusion": "none"}, "one of.*Received: fusion='none'"),
+        ({"embedding_dim": 0}, "embedding_dim=0"),
+        ({"initializer_range": 0.0}, "initializer_range=0.0"),
+    ],
+    models.Luong: [
+        ({"attention": "local"}, "one of.*'local_m'.*Received: attention='local'"),
+        ({"score": "cosine"}, "one of.*'general'.*Received: score='cosine'"),
+        ({"num_layers": 0}, "`num_layers` must be a positive integer.*0"),
+        ({"target_vocabulary_size": 0}, "`target_vocabulary_size` must be a positive"),
+        ({"initializer_range": -1.0}, "`initializer_range` must be above 0.*-1.0"),
+        ({"hidden_dim": 2.5}, "`hidden_dim`.*2.5"),
+        ({"dropout": 1.0}, r"`dropout` must be in \[0, 1\).*1.0"),
+        ({"tie_embeddings": "source"}, "one of.*'all'.*tie_embeddings='source'"),
+        (
+            {"tie_embeddings": "all", "embedding_dim": 6, "hidden_dim": 8},
+            "embedding_dim=6, hidden_dim=8",
+        ),
+        (
+            {"tie_embeddings": "all", "target_vocabulary_size": 9},
+            "one vocabulary.*target_vocabulary_size=9",
+        ),
+        ({"bidirectional": True, "hidden_dim": 5}, "even number of units.*5"),
+    ],
+    partial(models.RecurrentClassifier, 9): [
+        ({"classes": ["one"]}, "two different names"),
+        ({"classes": ["one", "one"]}, "two different names"),
+        ({"cell": "tree"}, "one of.*lstmn.*cell='tree'"),
+        ({"hidden_dim": 0}, "hidden_dim=0"),
+    ],
+    models.Transformer: [
+        ({"norm": "none"}, "one of.*Received: norm='none'"),
+        (
+            {"hidden_dim": 9, "num_heads": 2},
+            "even and a multiple.*hidden_dim=9, num_heads=2",
+        ),
+        ({"hidden_dim": 8, "num_heads": 3}, "hidden_dim=8, num_heads=3"),
+        ({"target_vocabulary_size": 9}, "one vocabulary for both sides"),
+    ],
+    models.ShowAttendTell: [
+        ({"attention": "medium"}, "one of.*Received: attention='medium'"),
+        ({"doubly_stochastic": -1}, "0 or above.*doubly_stochastic=-1"),
+    ],
+    partial(models.ShowAttendTell, annotation_dim=4): [
+        ({"image_shape": (16, 24)}, "must be .height, width, channels.*24"),
+        ({"image_shape": (16, 0, 3)}, "`image_shape` must be"),
+        ({"image_shape": (4, 4, 3)}, "of 8 pixels or more"),
+        (
+            {"image_encoder": layers.ImageEncoder((4,))},
+            "`image_encoder` needs `image_shape`",
+        ),
+    ],
+    partial(models.ShowAttendTell, **IMAGES): [
+        (
+            {"image_encoder": layers.ImageEncoder((4, 5))},
+            r"`annotation_dim` numbers.*Received: one of output shape .None, 4, 6, 5",
+        ),
+        ({"image_encoder": keras.layers.Flatten()}, "must give grids of known size"),
+    ],
+    partial(models.ShowAttendTellTranslator, TASK): [
+        ({"reward": -1}, "`reward` must be 0 or above.*reward=-1"),
+    ],
+}
+CASES = [(make, *row) for make, rows in REFUSED.items() for row in rows]
+
+
+@pytest.mark.parametrize(("make", "arguments", "message"), CASES)
+def test_bad_arguments(make, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make(**arguments)
