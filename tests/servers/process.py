@@ -46,11 +46,15 @@ class Server:
             self.process = subprocess.Popen(
                 command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=log
             )
+
+    def wait(self):
+        """Waits until both ports answer."""
+        port = int(self.address.rpartition(":")[2])
         deadline = time.monotonic() + 120
         while True:
             with contextlib.suppress(OSError, ValueError, httpx2.TransportError):
                 socket.create_connection(("localhost", port), 1).close()
-                if self.ask(f"/v1/models/{name}")[0] == 200:
+                if self.ask(f"/v1/models/{self.name}")[0] == 200:
                     break
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline, self.log.read_text()
@@ -86,6 +90,7 @@ def serving(exported, folder, *options, name="luong_local", **choice):
     shutil.copytree(exported / "1", folder / name / "1")
     server = Server(folder, *options, name=name, **choice)
     try:
+        server.wait()
         yield server
     finally:
         code = server.stop()

@@ -9,6 +9,7 @@ import numpy as np
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
+from zoo.backend import quiet_start
 from zoo.servers.bodies import MOST_REQUEST_BYTES
 from zoo.servers.models import ServedModel
 from zoo.servers.options import INSTALL
@@ -38,11 +39,12 @@ def message(name: str) -> Any:
     Raises:
         ModuleNotFoundError: without tensorflow-serving-api.
     """
-    from tensorflow_serving.apis import (
-        get_model_metadata_pb2,
-        get_model_status_pb2,
-        predict_pb2,
-    )
+    with quiet_start():
+        from tensorflow_serving.apis import (
+            get_model_metadata_pb2,
+            get_model_status_pb2,
+            predict_pb2,
+        )
 
     modules = predict_pb2, get_model_metadata_pb2, get_model_status_pb2
     return next(vars(module)[name] for module in modules if name in vars(module))
