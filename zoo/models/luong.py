@@ -312,15 +312,9 @@ class Luong(Seq2SeqBackbone):
         local = self.attention in ("local_m", "local_p")
         return sum(self.decoder.cell.counts[:-1]) if local else None
 
-    def attention_window(
-        self, hidden: Tensor, mask: Tensor, position: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Returns p_t `(B, T)` and windows `(B, T, 2)` for h_t `(B, T, d)`.
-
-        `position`: target positions as the attention layer takes them; 0, 1, … T - 1
-        if None.
-        """
-        return self.decoder.cell.attention.attention_window(hidden, mask, position)
+    def attention_window(self, hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns p_t `(B, T)` and windows `(B, T, 2)` for h_t `(B, T, d)`."""
+        return self.decoder.cell.attention.attention_window(hidden, mask)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
