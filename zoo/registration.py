@@ -6,12 +6,11 @@ class has a stand-in until then.
 """
 
 import importlib
-import importlib.abc
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from typing import Any
+
+import wrapt
 
 _CLASS = re.compile(
     r'^@keras\.saving\.register_keras_serializable\(package="zoo"\)\nclass (\w+)', re.M
@@ -20,15 +19,10 @@ _CLASS = re.compile(
 
 def register_with_keras() -> None:
     """Registers the stand-ins: now, or as soon as Keras has been imported."""
-    if "keras" in sys.modules:
-        _register()
-    else:
-        sys.meta_path.insert(0, _KerasFinder())
+    wrapt.register_post_import_hook(_register, "keras")
 
 
-def _register():
-    import keras
-
+def _register(keras):
     importlib.import_module("zoo.layers")  # functions among them; light beside Keras
     registered = keras.saving.get_custom_objects()
     for path in sorted(Path(__file__).parent.glob("*/*.py")):
@@ -54,22 +48,3 @@ class _StandIn:
 
     def __hash__(self) -> int:
         return hash(self._name)
-
-
-class _KerasFinder(importlib.abc.MetaPathFinder):
-    """Finds Keras as others do, and registers the stand-ins once it is imported."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "keras":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
-
-            def exec_module(module):
-                run(module)
-                _register()
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
