@@ -4,7 +4,7 @@ import pytest
 import zoo
 from tests.harness import randomize
 from tests.presets_for_tests import FACTS
-from tests.runtime.conftest import needs_extra
+from tests.runtime.conftest import needs_onnx
 from zoo.cli import main
 from zoo.models import (
     ShowAttendTell,
@@ -75,7 +75,7 @@ def test_attention_is_drawn(preset, images, tmp_path, capsys):
 
 @pytest.mark.long
 def test_an_engine_tells_the_same(preset, images, tmp_path, monkeypatch, capfd):
-    needs_extra("onnx")
+    needs_onnx()
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     expected = zoo.load(preset).caption(images)
     for _ in range(2):
