@@ -11,12 +11,43 @@ from typing import Any
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def plain_texts(texts: Any) -> Any:
+    """Returns texts as a str or as lists of them, whatever holds them.
+
+    Args:
+        texts: a str, or a list, an array, an eager tensor, a column of a table or a
+            generator of texts. An array or tensor without axes is one text.
+
+    Returns:
+        A str or a list; anything that is none of these as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> plain_texts(np.array([b"A dog runs."])), plain_texts(np.array("A dog."))
+        (['A dog runs.'], 'A dog.')
+    """
+    if hasattr(texts, "numpy"):  # TensorFlow's
+        texts = texts.numpy()
+        texts = _decoded(texts) if isinstance(texts, bytes) else texts
+    if hasattr(texts, "tolist"):
+        return _decoded(texts.tolist())
+    if isinstance(texts, (list, collections.abc.Iterator)):
+        return [plain_texts(text) for text in texts]
+    return texts
+
+
+def _decoded(values):
+    if isinstance(values, list):
+        return [_decoded(plain_texts(value)) for value in values]
+    return values.decode("utf-8", "replace") if isinstance(values, bytes) else values
+
+
 def check_texts(texts: Any, name: str = "texts") -> list[str]:
     """Returns strings as a list.
 
     Args:
-        texts: a str, or a list or other ordered iterable of str, such as a column of a
-            table. It is iterated once.
+        texts: a str or another form that `plain_texts` knows, or any ordered iterable
+            of str. It is iterated once.
         name: what an error calls it.
 
     Returns:
@@ -34,12 +65,13 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
         Traceback (most recent call last):
         TypeError: texts[1] must be a str. Received: None (NoneType)
     """
+    table = getattr(texts, "ndim", 1) > 1  # iterated, it gives columns or rows
+    texts = texts if table else plain_texts(texts)
     if isinstance(texts, str):
         return [texts]
     # These can be iterated, but hold no ordered texts.
     unsuitable = (bytes, bytearray, collections.abc.Mapping, collections.abc.Set)
     try:
-        table = getattr(texts, "ndim", 1) != 1  # iterated, it gives columns or rows
         items = None if table or isinstance(texts, unsuitable) else list(texts)
     except TypeError:
         items = None

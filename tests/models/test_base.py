@@ -14,10 +14,11 @@ def test_the_config_has_every_argument_as_it_was_given():
     assert Seq2Seq(9, **SMALL).get_config()["target_vocabulary_size"] is None
 
 
-def test_a_task_that_cannot_says_who_can():
+def test_a_task_that_cannot_says_who_can(monkeypatch):
     task = Seq2SeqTranslator(Seq2Seq(9, **SMALL))
     with pytest.raises(AttributeError, match="a Seq2SeqTranslator cannot tag; .*birnn"):
         task.tag("a dog")
     with pytest.raises(AttributeError, match="cannot classify; .*lstmn_sentiment"):
         task.classify("a dog")
+    monkeypatch.setattr("zoo.models.base.cannot", None)  # it would read every card
     assert not hasattr(task, "tag") and not hasattr(task, "nothing")

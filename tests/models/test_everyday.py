@@ -288,6 +288,30 @@ def test_a_task_is_copied_with_all_that_it_knows(kind, tokenizer, tmp_path):
 
 # === Text ===
 @pytest.mark.once
+@pytest.mark.parametrize(
+    "kind", ["translator", "language_model", "classifier", "tagger"]
+)
+@pytest.mark.parametrize("form", [np.array, iter, "tensor"])
+def test_texts_come_in_any_form(kind, form, tokenizer):
+    if form == "tensor":
+        form = pytest.importorskip("tensorflow").constant
+    task, _ = tasks(tokenizer)[kind]
+    texts = ["a dog", "cat"]
+    methods = {
+        "translator": [lambda x: task.translate(x, max_length=4)],
+        "language_model": [lambda x: task.score(x)],
+        "classifier": [lambda x: task.classify(x)],
+        "tagger": [lambda x: task.tag(x)],
+    }[kind]
+    if hasattr(task, "generate"):
+        methods.append(lambda x: task.generate(x, max_length=4))
+    for method in methods:
+        assert method(form(texts)) == method(texts)
+        if form is not iter:
+            assert method(form(texts[0])) == method(texts[0])
+
+
+@pytest.mark.once
 def test_a_classifier_takes_class_numbers_and_ids():
     task, texts = test_sentiment.task_of("lstm"), test_sentiment.TEXTS
     labels, arrays = [0, 1, 2, 1], task.preprocessor(texts)

@@ -212,6 +212,37 @@ def test_texts_have_weights(kind, tasks):
     assert wanted != pytest.approx(keras.Model.test_on_batch(task, x, y, *made)[0])
 
 
+@pytest.mark.parametrize("kind", ["tagger", once("classifier")])
+def test_classes_have_weights(kind, tasks):
+    """They multiply those of texts and of real words, and leave validation alone."""
+    task, columns = tasks[kind], [column for _, column in COLUMNS[kind]]
+    x, y, *made = arrays_of(task, kind, columns)
+    heavy = np.where(y == 1, 3.0, 1.0).astype("float32")
+    weights = made[0] * heavy if made else heavy
+    wanted = keras.Model.test_on_batch(task, x, y, weights)[0]
+    plain = keras.Model.test_on_batch(task, x, y, *made)[0]
+    assert wanted != pytest.approx(plain)
+    ones = {"sample_weight": [1.0] * len(y), "verbose": 0}
+    for key in (1, task.class_names[1]):
+        options = {"class_weight": {key: 3.0}, "validation_data": tuple(columns)}
+        history = task.fit(*columns, **ones, **options).history
+        assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
+        assert history["val_loss"][0] == pytest.approx(plain, rel=1e-5)
+    tensorflow = pytest.importorskip("tensorflow")
+    ids = tensorflow.data.Dataset.from_tensors((x, y, *made))
+    history = task.fit(ids, class_weight={1: 3.0}, verbose=0).history
+    assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
+    with pytest.raises(ValueError, match="Received: the class 'none', not one of"):
+        task.fit(*columns, class_weight={"none": 1.0})
+
+
+@pytest.mark.once
+def test_weights_in_float16_are_not_trained(tokenizer):
+    task = translator(tokenizer=tokenizer, dtype="float16")
+    with pytest.raises(ValueError, match="mixed_float16.*Received: weights in float16"):
+        task.fit(SOURCES, TARGETS, verbose=0)
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_one_batch(kind, tasks):
@@ -280,6 +311,12 @@ def test_steps_of_an_epoch(tasks):
     assert int(to_numpy(task.optimizer.iterations.value)) == 6
 
 
+class DataLoader:
+    """As torch's."""
+
+    collate_fn = None
+
+
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("kind", "args", "message"),
@@ -290,6 +327,7 @@ def test_steps_of_an_epoch(tasks):
         ("translator", ["ab cd", "ba"], "source must be a list or an array.*x='ab cd'"),
         ("translator", [None], r"Received: x=None \(NoneType\)"),
         ("translator", [object()], "Received: x=<object"),
+        ("translator", [DataLoader()], "Here a DataLoader's batches can't be"),
         ("translator", [[]], r"Received: x=\[\]"),
         ("translator", [[], []], "at least one. Received: 0 of source, 0 of target"),
         ("translator", [SOURCES, TARGETS[:3]], "4 of source, 3 of target"),

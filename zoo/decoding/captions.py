@@ -12,7 +12,7 @@ from zoo.decoding.records import Record
 from zoo.decoding.search import Search
 from zoo.decoding.translating import Engine, Stepping
 from zoo.plots.images import plot_caption
-from zoo.strings import check_texts
+from zoo.strings import check_texts, plain_texts
 from zoo.text.pieces import words_of
 from zoo.text.rows import END_ID, START_ID, bucket
 from zoo.text.translation import needed_preprocessor
@@ -215,6 +215,7 @@ class Captioning(Stepping):
     def _given(self, images, captions):
         preprocessor = needed_preprocessor(self, "Reading a caption")
         arrays, single = preprocessor.images(images)
+        captions = plain_texts(captions)
         texts = check_texts(captions, "captions")
         if len(texts) != len(arrays) or single != isinstance(captions, str):
             raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, Rows, batches, pad_batch
 from zoo.decoding.records import Translation
-from zoo.strings import check_texts
+from zoo.strings import check_texts, plain_texts
 from zoo.text.rows import END_ID, START_ID, bucket, cut_rows
 from zoo.text.translation import needed_preprocessor
 
@@ -21,6 +21,7 @@ def score(
     batch_size: int = 64,
 ) -> Any:
     """See `zoo.models.Translator.score`."""
+    sources = plain_texts(sources)
     _, source_ids, target_ids = _read_pairs(model, sources, targets, batch_size)
     log_probs = score_ids(model, source_ids, target_ids, batch_size)
     scores = log_probs if per_token else [_total(row) for row in log_probs]
@@ -29,6 +30,7 @@ def score(
 
 def align(model: Any, sources: Any, targets: Any, batch_size: int = 64) -> Any:
     """See `zoo.models.Translator.align`."""
+    sources = plain_texts(sources)
     texts, *pairs = _read_pairs(model, sources, targets, batch_size)
     log_probs = score_ids(model, pairs[0], pairs[1], batch_size)
     alignments = align_ids(model, pairs[0], pairs[1], batch_size)
@@ -132,6 +134,7 @@ def _read_pairs(model, sources, targets, batch_size):
     """Returns the texts of the targets, and the ids of sources and targets."""
     positive("batch_size", batch_size)
     preprocessor = needed_preprocessor(model, "Reading a translation")
+    targets = plain_texts(targets)
     single = isinstance(targets, (str, Translation))
     if isinstance(sources, str) != single:
         raise ValueError(

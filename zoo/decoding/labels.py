@@ -17,6 +17,7 @@ from zoo.decoding.batches import (
 )
 from zoo.decoding.records import Translation
 from zoo.plots.alignment import plot_alignment
+from zoo.strings import plain_texts
 from zoo.text.rows import cut_rows
 from zoo.text.translation import needed_preprocessor
 
@@ -107,6 +108,7 @@ class Classifying(Labelling):
             TypeError: for a text that is not a str.
             ValueError: without a preprocessor.
         """
+        texts = plain_texts(texts)
         rows = needed_preprocessor(self, "Reading text").encode(texts)
         logits = class_logits(self, rows, batch_size)
         names = [self.backbone.classes[index] for index in logits.argmax(-1)]
@@ -162,6 +164,7 @@ class Tagging(Labelling):
                 positive integer.
         """
         positive("batch_size", batch_size)
+        sentences = plain_texts(sentences)
         single = isinstance(sentences, str)
         rows = needed_preprocessor(self, "`tag`").split(
             [sentences] if single else sentences

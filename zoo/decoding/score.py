@@ -7,6 +7,7 @@ import numpy as np
 from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch, warn_of_parts
 from zoo.decoding.forced import perplexity_from
+from zoo.strings import plain_texts
 from zoo.text.prompts import lay_out
 from zoo.text.rows import END_ID
 from zoo.text.translation import needed_preprocessor
@@ -56,6 +57,7 @@ class Scoring:
             TypeError: for a text that is not a str.
             ValueError: without a preprocessor.
         """
+        texts = plain_texts(texts)
         rows = needed_preprocessor(self, "Reading text").encode(texts)
         totals = [float(x) for x in score_rows(self, rows, batch_size)]
         return totals[0] if isinstance(texts, str) else totals

@@ -19,7 +19,7 @@ from zoo.decoding.constraints import (
 from zoo.decoding.forced import align_ids
 from zoo.decoding.records import Translation
 from zoo.decoding.search import Search, check_found, longest_translation
-from zoo.strings import check_texts
+from zoo.strings import check_texts, plain_texts
 from zoo.text.rows import UNKNOWN_ID, bucket
 from zoo.text.translation import needed_preprocessor
 
@@ -53,6 +53,7 @@ def translate(
             "`min_length` must not exceed `max_length`. "
             f"Received: min_length={search.min_length}, max_length={max_length}"
         )
+    texts = plain_texts(texts)
     single = isinstance(texts, str)
     texts = check_texts([texts] if single else texts)
     if prefix is not None and not isinstance(prefix, str):

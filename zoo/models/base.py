@@ -20,6 +20,7 @@ from zoo.presets.build import build
 from zoo.presets.card import TASKS
 from zoo.presets.registry import cannot, locate
 from zoo.serving.export import export_savedmodel
+from zoo.strings import plain_texts
 
 
 class SubclassedModel(type):
@@ -75,8 +76,15 @@ class KeptValues:
         no optimizer has a place for variables that it was not made for.
 
         Raises:
-            ValueError: if layers have been frozen or freed since.
+            ValueError: if layers have been frozen or freed since, or for weights in
+                float16, whose updates vanish or overflow.
         """
+        if any(variable.dtype == "float16" for variable in self.trainable_variables):
+            raise ValueError(
+                "Weights in float16 can't be trained: their updates vanish or overflow."
+                ' Load the model with dtype="mixed_float16", which computes in float16 '
+                "and keeps weights in float32. Received: weights in float16"
+            )
         paths = tuple(variable.path for variable in self.trainable_variables)
         trained = getattr(self.optimizer, "trained_paths", paths)
         if trained != paths:
@@ -190,70 +198,27 @@ def until_stop(
     return ops.equal(ops.cumsum(stopped, axis=1) - stopped, 0)
 
 
+class _NoTextMethod(AttributeError):
+    """Names the presets that have a method, but only where the message is shown.
+
+    `hasattr` then reads no preset's card.
+    """
+
+    def __str__(self):
+        return cannot(*self.args)
+
+
 class TaskMethods(Fitting):
     """The methods that all tasks have."""
 
     def __getattr__(self, name):
         if name in TASKS:
-            raise AttributeError(cannot(f"a {type(self).__name__}", name))
+            raise _NoTextMethod(f"a {type(self).__name__}", name)
         # Under PyTorch a layer's parts are found this way; elsewhere the error is that
         # of the attribute, or of the property, that was asked for.
         if getter := getattr(super(), "__getattr__", None):
             return getter(name)
         return object.__getattribute__(self, name)
-
-    def compile(self, optimizer: Any = "auto", *args: Any, **kwargs: Any) -> None:
-        """KerasHub's `compile`, which a new task has been called with.
-
-        None for metrics means none, where Keras would keep those of the last
-        compilation.
-
-        Args:
-            optimizer: "auto", the default, for Adam with a rate of 1e-3 (KerasHub's
-                2e-5 is made for larger models).
-            *args: further arguments.
-            **kwargs: further arguments.
-        """
-        if isinstance(optimizer, str) and optimizer == "auto":
-            optimizer = keras.optimizers.Adam(1e-3)
-        for name in ("metrics", "weighted_metrics"):
-            if name in kwargs and kwargs[name] is None:
-                kwargs[name] = []
-        super().compile(optimizer, *args, **kwargs)
-
-    def get_compile_config(self) -> dict[str, Any]:
-        """Returns `compile`'s arguments, which a `.keras` file keeps.
-
-        With them go the states of the random generators, of dropout for instance, so
-        that a loaded task trains on exactly as the saved one would.
-        """
-        config = super().get_compile_config()
-        if config:
-            if hasattr(self, "sampler"):
-                config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
-            states = self._random_states()
-            config["random_states"] = [ops.convert_to_numpy(s).tolist() for s in states]
-            config["trained"] = bool(self.optimizer and self.optimizer.built)
-        return config
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles a loaded task as the saved one was, ready for its optimizer's state.
-
-        Args:
-            config: what `get_compile_config` returned.
-        """
-        config = keras.saving.deserialize_keras_object(config)
-        saved = config.pop("random_states", [])  # older files have none
-        for state, value in zip(self._random_states(), saved, strict=False):
-            state.assign(value)
-        trained = config.pop("trained", False)
-        self.compile(**config)
-        if trained:
-            self.optimizer.build(self.trainable_variables)
-
-    def _random_states(self):
-        weights = {id(weight) for weight in self.weights}
-        return [v for v in self.variables if id(v) not in weights]
 
     def export_savedmodel(self, path: str, warmup: bool = True, **limits: Any) -> Path:
         """Writes the next version of this model for TensorFlow Serving.
@@ -276,6 +241,16 @@ class TaskMethods(Fitting):
             ImportError: if a package is missing.
         """
         return export_savedmodel(self, path, warmup=warmup, **limits)
+
+
+class Generating:
+    """`generate` of a task of text."""
+
+    def generate(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """KerasHub's `generate`, of texts in any form that `translate` takes."""
+        if self.preprocessor is not None:
+            inputs = plain_texts(inputs)
+        return super().generate(inputs, *args, **kwargs)
 
 
 class Configured:

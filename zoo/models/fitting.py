@@ -5,6 +5,7 @@ import inspect
 from typing import Any
 
 import keras
+from keras import ops
 
 from zoo.models.inputs import Reader, are_batches, weighted
 
@@ -30,11 +31,19 @@ class Fitting:
     Ids, a dict of integer arrays or batches of them, are left as they are; a task
     without a preprocessor takes nothing else.
 
+    `class_weight` is Keras's, a dict of class numbers or names (of classes or tags) to
+    weights; it multiplies all other weights, those of real words included.
+
     A `ValueError` tells what can't be taken, before any step.
     """
 
     text_columns: tuple[str, ...] = ("text",)
     text_inputs = 1
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names that `class_weight` may have; none for models of text."""
+        return []
 
     def preprocess_samples(
         self, x: Any, y: Any = None, sample_weight: Any = None
@@ -49,6 +58,59 @@ class Fitting:
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
         return weighted(self.preprocessor(x, y=y), sample_weight)
 
+    def compile(self, optimizer: Any = "auto", *args: Any, **kwargs: Any) -> None:
+        """KerasHub's `compile`, which a new task has been called with.
+
+        None for metrics means none, where Keras would keep those of the last
+        compilation.
+
+        Args:
+            optimizer: "auto", the default, for Adam with a rate of 1e-3 (KerasHub's
+                2e-5 is made for larger models).
+            *args: further arguments.
+            **kwargs: further arguments.
+        """
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3)
+        for name in ("metrics", "weighted_metrics"):
+            if name in kwargs and kwargs[name] is None:
+                kwargs[name] = []
+        super().compile(optimizer, *args, **kwargs)
+
+    def get_compile_config(self) -> dict[str, Any]:
+        """Returns `compile`'s arguments, which a `.keras` file keeps.
+
+        With them go the states of the random generators, of dropout for instance, so
+        that a loaded task trains on exactly as the saved one would.
+        """
+        config = super().get_compile_config()
+        if config:
+            if hasattr(self, "sampler"):
+                config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
+            states = self._random_states()
+            config["random_states"] = [ops.convert_to_numpy(s).tolist() for s in states]
+            config["trained"] = bool(self.optimizer and self.optimizer.built)
+        return config
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles a loaded task as the saved one was, ready for its optimizer's state.
+
+        Args:
+            config: what `get_compile_config` returned.
+        """
+        config = keras.saving.deserialize_keras_object(config)
+        saved = config.pop("random_states", [])  # older files have none
+        for state, value in zip(self._random_states(), saved, strict=False):
+            state.assign(value)
+        trained = config.pop("trained", False)
+        self.compile(**config)
+        if trained:
+            self.optimizer.build(self.trainable_variables)
+
+    def _random_states(self):
+        weights = {id(weight) for weight in self.weights}
+        return [v for v in self.variables if id(v) not in weights]
+
     def fit(self, *args: Any, **kwargs: Any) -> Any:
         """`keras.Model.fit`; see `zoo.models.fitting.Fitting` for what it takes.
 
@@ -61,7 +123,13 @@ class Fitting:
         return self._run("fit", args, kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.evaluate`, of what `fit` takes."""
+        """`keras.Model.evaluate`, of what `fit` takes.
+
+        As in Keras, the loss is a mean over batches, each weighted by its rows. Where
+        it is a mean over real words in a batch, as by default, it depends on the
+        batches; the accuracy does not, nor does a translator's or language model's
+        `perplexity`.
+        """
         return self._run("evaluate", args, kwargs)
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +154,8 @@ class Fitting:
         signature = inspect.signature(method)
         given = signature.bind(self, *args, **kwargs).arguments
         given |= given.pop("kwargs", {})  # Keras's own
-        reader = Reader(self, labelled="y" in signature.parameters)
+        labelled = "y" in signature.parameters
+        reader = Reader(self, labelled, given.pop("class_weight", None))
         data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
         read = reader.read(**data, batch_size=given.get("batch_size"))
         if are_batches(read[0]):
@@ -98,7 +167,7 @@ class Fitting:
         }
         if (held_out := given.get("validation_data")) is not None:
             size = given.get("validation_batch_size")
-            read = reader.read(held_out, batch_size=size)
+            read = Reader(self).read(held_out, batch_size=size)
             given["validation_data"] = read[0] if are_batches(read[0]) else read
         kept = name in ("evaluate", "predict")
         with self.values_kept() if kept else contextlib.nullcontext():

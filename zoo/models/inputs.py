@@ -1,5 +1,6 @@
 """Data of `fit` and its like, in any form, turned into what Keras's trainer takes."""
 
+import reprlib
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,10 +27,22 @@ class Reader:
         task: a task with `text_columns`, of which the first `text_inputs` are inputs
             and the other one the labels.
         labelled: whether labels are needed.
+        class_weight: dict of class numbers or names to weights, or None.
+
+    Raises:
+        ValueError: for a class that there isn't.
     """
 
-    def __init__(self, task: Any, labelled: bool = True) -> None:
+    def __init__(
+        self,
+        task: Any,
+        labelled: bool = True,
+        class_weight: Mapping[Any, float] | None = None,
+    ) -> None:
         self.task, self.labelled = task, labelled
+        self.class_weight = None
+        if class_weight is not None:
+            self.class_weight = _class_table(class_weight, task.class_names)
         self.names = task.text_columns
         if not labelled:
             self.names = self.names[: task.text_inputs]
@@ -62,7 +75,7 @@ class Reader:
         if self.task.preprocessor is None or holds_ids(x):
             if any(map(_is_text, keras.tree.flatten(x))):
                 self._refuse(x, y, "without a preprocessor a task takes ids alone")
-            return x, y, sample_weight
+            return x, y, self._by_class(y, sample_weight)
         if not self.labelled and len(self.names) == 1:
             y = sample_weight = None  # which prediction has no use for
         columns = self._columns(x, y)
@@ -71,12 +84,29 @@ class Reader:
         else:
             self._check(columns, sample_weight)
         arrays = self.task.preprocess_samples(*columns, sample_weight=sample_weight)
-        arrays = keras.utils.unpack_x_y_sample_weight(arrays)
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(arrays)
+        arrays = x, y, self._by_class(y, weights)
         return trimmed(*arrays) if tight else arrays
+
+    def _by_class(self, y, weights):
+        """The weights, multiplied by those of the labels' classes."""
+        if self.class_weight is None or y is None:
+            return weights
+        if graph.in_graph():
+            return graph.class_weights(self.class_weight, y, weights)
+        labels = np.asarray(y)
+        spare = max(0, 1 + int(labels.max()) - len(self.class_weight))
+        given = np.pad(self.class_weight, (0, spare), constant_values=1.0)[labels]
+        if weights is None:
+            return given
+        weights = np.asarray(weights, "float32")
+        return given * weights.reshape(weights.shape + (1,) * (y.ndim - weights.ndim))
 
     # === Columns ===
     def _columns(self, x, y):
         """Texts, and targets or labels: a list or an array each."""
+        if hasattr(x, "collate_fn"):
+            self._refuse(x, y, "a DataLoader's batches can't be preprocessed")
         table = _table(x)  # AutoGraph can't read an assignment in a condition
         if table is not None:
             columns = self._of_table(table, y)
@@ -128,11 +158,11 @@ class Reader:
         single = spec is not None and _is_single(spec)
         if single:
             x = x.batch(batch_size or BATCH_SIZE)
-        if self.task.preprocessor is None:
+        if self.task.preprocessor is None and self.class_weight is None:
             return x
         if spec is not None:
             strings = (part.dtype == "string" for part in keras.tree.flatten(spec))
-            if not any(strings):
+            if not any(strings) and self.class_weight is None:
                 return x
             return x.map(self._of_elements, num_parallel_calls=-1).prefetch(-1)
         if isinstance(x, keras.utils.PyDataset):
@@ -183,6 +213,22 @@ class _Preprocessed(keras.utils.PyDataset):
 
     def on_epoch_end(self) -> None:
         self.batches.on_epoch_end()
+
+
+def _class_table(weights, names):
+    """The weights of the classes by number, float32; 1 where none is given."""
+    numbers = {}
+    for key, weight in dict(weights).items():
+        number = names.index(key) if key in names else key
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            raise ValueError(
+                "`class_weight` must be a dict of class numbers or names to weights. "
+                f"Received: the class {key!r}, not one of {reprlib.repr(names)}"
+            )
+        numbers[int(number)] = float(weight)
+    table = np.ones(1 + max(numbers, default=0), "float32")
+    table[[*numbers]] = [*numbers.values()]
+    return table
 
 
 def holds_ids(x: Any) -> bool:

@@ -16,7 +16,7 @@ from zoo.decoding.compiled import compiled
 from zoo.decoding.keras_engine import label_log_probs
 from zoo.decoding.score import Scoring
 from zoo.layers import LSTMN, RecurrentStack, recurrent
-from zoo.models.base import Backbone, until_stop
+from zoo.models.base import Backbone, Generating, until_stop
 from zoo.models.words import WordTask
 from zoo.text.generation import WordPreprocessor
 from zoo.text.tokenizer import END_ID, PAD_ID
@@ -227,7 +227,7 @@ class RecurrentLMPreprocessor(WordPreprocessor):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentCausalLM(Scoring, WordTask, keras_hub.models.CausalLM):
+class RecurrentCausalLM(Generating, Scoring, WordTask, keras_hub.models.CausalLM):
     """Continues and scores text with a `RecurrentLM`.
 
     A sentence begins behind the end token of the one before, which is what the model

@@ -24,6 +24,7 @@ from zoo.decoding.keras_engine import KERAS
 from zoo.decoding.translating import Translating
 from zoo.models.base import (
     Backbone,
+    Generating,
     Presets,
     TaskMethods,
     until_stop,
@@ -250,7 +251,7 @@ class Seq2SeqTask(TaskMethods, Presets):
         return super().from_config({**config, "augmentation": layers})
 
 
-class Translator(Translating, Seq2SeqTask, keras_hub.models.Seq2SeqLM):
+class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqLM):
     """A task that translates text: a backbone, and a preprocessor for its strings.
 
     Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.

@@ -237,6 +237,11 @@ class BiRNNTagger(Tagging, TextTask, keras_hub.models.Task):
             weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
         super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
 
+    @property
+    def class_names(self) -> list[str]:
+        """The tags, which `fit`'s `class_weight` may name."""
+        return self.preprocessor.get_vocabularies()["tags"] if self.preprocessor else []
+
     @classmethod
     def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:
         task = super()._from_folder(folder, **kwargs)

@@ -51,6 +51,28 @@ def by_python(
     return tf.nest.pack_sequence_as(shapes, outputs)
 
 
+def class_weights(table: Any, labels: Tensor, weights: Tensor | None) -> Tensor:
+    """Multiplies weights by those of their labels' classes.
+
+    Args:
+        table: float32 `(C,)`, the weights of the first classes; others have 1.
+        labels: int `(B,)` or `(B, T)`.
+        weights: of the same shape, or `(B,)`; None for 1.
+    """
+    import tensorflow as tf
+
+    known = labels < len(table)
+    found = tf.gather(tf.constant(table), tf.where(known, labels, 0))
+    found = tf.where(known, found, 1.0)
+    if weights is None:
+        return found
+    return (
+        found * weights
+        if weights.shape.rank == found.shape.rank
+        else (times_rows(found, weights))
+    )
+
+
 def valid_text(text: Tensor) -> Tensor:
     """Replaces invalid UTF-8 in tf.string `(B,)` by U+FFFD, as Python does."""
     import tensorflow as tf

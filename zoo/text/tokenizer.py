@@ -7,11 +7,10 @@ from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 import sentencepiece
 
 from zoo.checks import one_of
-from zoo.strings import check_texts, replace_surrogates
+from zoo.strings import check_texts, plain_texts, replace_surrogates
 from zoo.text import graph, unigram
 from zoo.text.normalization import NORMALIZATIONS, train_nfc
 from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
@@ -21,15 +20,12 @@ LONGEST_LINE = 16_384  # bytes; SentencePiece's training time is quadratic in it
 
 
 def read_texts(texts: Any, name: str = "texts") -> tuple[list[str], bool]:
-    """`check_texts` that also accepts arrays and tensors of strings, as of `tf.data`.
+    """`check_texts` that tells whether there was a single text.
 
     Returns:
         The strings, and whether `texts` was a single one.
     """
-    if hasattr(texts, "numpy"):  # a tensor of TensorFlow's
-        texts = np.asarray(texts.numpy())
-    if isinstance(texts, np.ndarray):  # its strings may be bytes
-        texts = np.vectorize(_decode, otypes=[object])(texts).tolist()
+    texts = plain_texts(texts)
     return check_texts(texts, name), isinstance(texts, str)
 
 
@@ -264,10 +260,6 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         model = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
         texts = [replace_surrogates(text) for text in texts]
         return model.encode(texts, out_type=str)
-
-
-def _decode(value):
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _explain(message, vocabulary_size, texts):
