@@ -126,6 +126,7 @@ sys.exit(main(["translate", "fake", "--batch-size", "1", *sys.argv[1:]]))
 _WITHOUT_KERAS = """
 import sys
 from unittest import mock
+import zoo  # before the stand-in, with which nothing could be registered
 keras = sys.modules["keras"] = sys.modules["keras_hub"] = mock.MagicMock()
 keras.config.backend.return_value = "jax"  # any that zoo knows
 """
