@@ -1,4 +1,4 @@
-"""Arguments that layers and models refuse, with the messages."""
+"""Arguments that constructors and functions refuse, with the messages."""
 
 from functools import partial
 
@@ -6,12 +6,16 @@ import keras
 import numpy as np
 import pytest
 
-from zoo import layers, models
+from zoo import layers, models, text, training
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.scores import ConcatScore, DotScore, make_score
+from zoo.training.drawn import DrawnBatches
+from zoo.training.streams import StreamBatches
 
 GENERAL = layers.MultiplicativeAttention()
 TASK = models.ShowAttendTell(9, attention="hard", hidden_dim=2, attention_dim=2)
+WORDS = text.WordTokenizer(["a"])
+NO_TEXTS = ([], [""], ["", " \n\t"])
 IMAGES = {"annotation_dim": 4, "image_shape": (16, 24, 3)}
 
 # By what is called: keyword arguments, and a pattern of the message.
@@ -205,6 +209,119 @@ REFUSED = {
     ],
     partial(models.ShowAttendTellTranslator, TASK): [
         ({"reward": -1}, "`reward` must be 0 or above.*reward=-1"),
+    ],
+    # === Text ===
+    partial(text.WordPreprocessor, WORDS): [
+        ({"sequence_length": 1}, "`sequence_length` must be an integer from 2"),
+    ],
+    partial(text.SentimentPreprocessor, WORDS): [
+        ({"sequence_length": 0}, "positive integer. Received: .*=0"),
+    ],
+    text.WordTokenizer: [
+        ({"vocabulary": words}, "different words without white space")
+        for words in (["a", "a"], ["a", ""], ["a b"], ["a", "<s>"])
+    ],
+    partial(text.TaggerPreprocessor, words=["a"], characters=["a"], tags=["X"]): [
+        ({"words": ["a", "a"]}, "words must be a list of different strings"),
+        ({"words": []}, "words must be a list"),
+        ({"tags": ["", "b"]}, "tags must be .* none of them empty"),
+        ({"characters": "ab"}, "characters must be a list"),
+        ({"word_length": 1}, "`word_length` must be an integer from 2. .*_length=1"),
+        ({"word_length": 2.0}, "`word_length` must be an integer from 2. .*=2.0"),
+    ],
+    text.train_tokenizer: [
+        *(({"texts": x, "vocabulary_size": 50}, "Received: ") for x in NO_TEXTS),
+        *(
+            (
+                {"texts": ["a b c"], "vocabulary_size": size},
+                "vocabulary_size must be an int above 3",
+            )
+            for size in (0, -3, 3, 5.5, "50", None)
+        ),
+    ],
+    # === Training ===
+    training.WordDropout: [
+        ({"source": 1.0}, r"must be in \[0, 1\). Received"),
+        ({"target": -0.1}, r"must be in \[0, 1\). Received"),
+    ],
+    training.ScheduledSampling: [
+        (dict(zip("decay k c".split(), values, strict=False)), "must be .*: .*decay=")
+        for values in (
+            ("cosine", 0.5),
+            ("linear", 0.0),
+            ("linear", 1.5),
+            ("linear", 1.0, -0.1),
+            ("exponential", 1.0),
+            ("inverse_sigmoid", 0.5),
+        )
+    ],
+    partial(training.PairBatches, [[4]], [[4]]): [
+        ({}, "Received.*batch_tokens=None, batch_size=None"),
+        ({"batch_size": 2, "batch_tokens": 9}, "Received.*=9, batch_size=2"),
+        ({"batch_size": 0}, "Received.*batch_size=0"),
+        ({"batch_size": -1}, "Received.*batch_size=-1"),
+    ],
+    partial(training.PairBatches, batch_size=2, buckets=[(8, 8)]): [
+        ({"sources": [], "targets": []}, "Received.*0 sources and 0 targets"),
+        ({"sources": [[4]], "targets": [[4], [5]]}, "Received.*1 sources and 2 tar"),
+        ({"sources": [[4] * 9], "targets": [[4]]}, r"Received.*\(9, 2\)"),
+        ({"sources": [[4]], "targets": [[4] * 8]}, r"Received.*\(1, 9\)"),
+    ],
+    partial(training.ArrayBatches, batch_size=2): [
+        ({"parts": (np.zeros(3), np.zeros(2))}, "of equal length and not empty. Rec"),
+        ({"parts": (np.zeros(0), np.zeros(0))}, "of equal length and not empty. Rec"),
+    ],
+    partial(StreamBatches, length=4): [
+        ({"rows": [[4]], "batch_size": 0}, "batch_size=0"),
+        ({"rows": [], "batch_size": 2}, "no rows"),
+    ],
+    DrawnBatches: [
+        ({"draw": list, "count": 10, "batch_size": 4}, "count=10, batch_size=4"),
+    ],
+    training.choose_buckets: [({"sizes": []}, "empty")],
+    partial(training.Monitor, "loss"): [
+        ({"mode": "auto"}, "`mode` must be one of .*'auto'"),
+    ],
+    training.SmoothedCrossEntropy: [
+        ({"smoothing": 1.0}, "smoothing=1.0"),
+        ({"smoothing": -0.1}, "smoothing=-0.1"),
+        ({"smoothing": float("nan")}, "smoothing=nan"),
+        ({"normalize": "batch"}, "normalize='batch'"),
+    ],
+    partial(training.WarmupLinearDecay, 1.0): [
+        ({"warmup": warmup, "total": total}, f"warmup={warmup}, total={total}")
+        for warmup, total in ((-1, 10), (10, 10), (11, 10), (0, 0))
+    ],
+    partial(training.InverseSquareRoot, 1.0): [
+        ({"warmup": 0}, "`warmup` must be.*warmup=0"),
+    ],
+    partial(training.NoamSchedule, hidden_dim=512): [
+        ({"warmup": 0}, "`warmup` must be.*warmup=0"),
+        ({"hidden_dim": 0}, "`hidden_dim` must be.*hidden_dim=0"),
+    ],
+    partial(training.HalvingSchedule, 1.0, 8): [
+        ({"steps_per_epoch": 10, "every": 0}, "`every` must be.*every=0"),
+        ({"steps_per_epoch": 0}, "steps_per_epoch=0"),
+        ({"steps_per_epoch": -1}, "steps_per_epoch=-1"),
+    ],
+    partial(training.prepare_optimizer, keras.optimizers.SGD(0.1)): [
+        ({"accumulation": 0}, "`accumulation`.*accumulation=0"),
+        ({"accumulation": 1.5}, "`accumulation`.*accumulation=1.5"),
+        ({"ema": 1.0}, "`ema` must be between 0 and 1.*ema=1.0"),
+        ({"ema": 0}, "`ema` must be between 0 and 1.*ema=0"),
+    ],
+    partial(training.Optimizer, name="adam", learning_rate=1e-3): [
+        ({"name": "adamm"}, r"`name` must be one of \[.*'adam'.*: name='adamm'"),
+        ({"schedule": "cosinus"}, "`schedule` must be one of .*schedule='cosinus'"),
+        ({"learning_rate": 0.0}, "`learning_rate` must be above 0. Received: .*=0.0"),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be above 0"),
+        ({"learning_rate": float("inf")}, "`learning_rate` must be above 0"),
+        ({"clip": -1.0}, "`clip` must be above 0. Received: clip=-1.0"),
+        ({"warmup": -1}, "`warmup` must be an integer from 0. Received: warmup=-1"),
+        ({"schedule": "noam"}, '`warmup` must be at least 1 for "noam"'),
+        ({"halving_epochs": 0}, "`halving_epochs` must be above 0. Received: .*=0"),
+        ({"hidden_dim": 0}, "`hidden_dim` must be above 0. Received: hidden_dim=0"),
+        ({"constant_epochs": -2}, "`constant_epochs` must be an integer from 0"),
     ],
 }
 CASES = [(make, *row) for make, rows in REFUSED.items() for row in rows]

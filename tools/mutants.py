@@ -224,16 +224,15 @@ def _joins_a_path(node):
 
 
 def tests_of(root, file):
-    """The tests that mirror a file; those of its folder where there are none; and its
-    layers' or models' everyday contract and refusals."""
+    """The tests that mirror a file; those of its folder where there are none; its
+    layers' or models' everyday contract; and what all refuse."""
     path = Path(file)
     folder = root / "tests" / path.parent.relative_to("zoo")
     mirror = folder / f"test_{path.name}"
     found = [mirror] if mirror.is_file() else sorted(folder.glob("test_*.py"))
     everyday = folder / "test_everyday.py"
-    more = [everyday, root / "tests" / "test_refusals.py"] if everyday.is_file() else []
-    every = dict.fromkeys([*found, *more])
-    return [test.relative_to(root).as_posix() for test in every]
+    every = dict.fromkeys([*found, everyday, root / "tests" / "test_refusals.py"])
+    return [test.relative_to(root).as_posix() for test in every if test.is_file()]
 
 
 def try_all(root, mutants, found, record):

@@ -29,6 +29,14 @@ def change(folder, **facts):
     path.write_text(json.dumps({**json.loads(path.read_text()), **facts}))
 
 
+def refused(folder, match, **facts):
+    """A card with these facts is refused with a message."""
+    make_preset(folder)
+    change(folder, **facts)
+    with pytest.raises(PresetError, match=match):
+        read_card(folder)
+
+
 def test_card_is_read_as_it_was_written(tmp_path):
     written = make_preset(tmp_path)
     card = read_card(tmp_path)
@@ -58,10 +66,7 @@ def test_files_are_what_loading_reads(tmp_path):
 
 @pytest.mark.parametrize("field", FACTS)
 def test_every_field_is_needed(tmp_path, field):
-    make_preset(tmp_path)
-    change(tmp_path, **{field: None})
-    with pytest.raises(PresetError, match=field):
-        read_card(tmp_path)
+    refused(tmp_path, field, **{field: None})
 
 
 @pytest.mark.parametrize(
@@ -75,26 +80,17 @@ def test_every_field_is_needed(tmp_path, field):
     ],
 )
 def test_every_key_of_a_record_is_needed(tmp_path, field, key):
-    make_preset(tmp_path)
     record = copy.deepcopy(FACTS[field])
     del (record[0] if isinstance(record, list) else record)[key]
-    change(tmp_path, **{field: record})
-    with pytest.raises(PresetError, match=f"{field}.*{key}"):
-        read_card(tmp_path)
+    refused(tmp_path, f"{field}.*{key}", **{field: record})
 
 
 def test_records_must_be_records(tmp_path):
-    make_preset(tmp_path)
-    change(tmp_path, scores=[12.5])
-    with pytest.raises(PresetError, match="scores"):
-        read_card(tmp_path)
+    refused(tmp_path, "scores", scores=[12.5])
 
 
 def test_an_empty_record_is_none(tmp_path):
-    make_preset(tmp_path)
-    change(tmp_path, paper={})
-    with pytest.raises(PresetError, match="'paper' needs title"):
-        read_card(tmp_path)
+    refused(tmp_path, "'paper' needs title", paper={})
 
 
 def test_card_of_an_earlier_version_is_read(tmp_path):
@@ -128,10 +124,7 @@ def test_unknown_fact_is_refused_when_writing(tmp_path):
     "name", ["../../escaped", "/etc", "a/b", "..", ".x", "a b", ""]
 )
 def test_a_name_stays_in_its_folder(tmp_path, name):
-    make_preset(tmp_path)
-    change(tmp_path, name=name)
-    with pytest.raises(PresetError, match="'name' should be letters"):
-        read_card(tmp_path)
+    refused(tmp_path, "'name' should be letters", name=name)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +138,7 @@ def test_a_name_stays_in_its_folder(tmp_path, name):
     ],
 )
 def test_control_characters_reach_no_terminal(tmp_path, field, value):
-    make_preset(tmp_path)
-    change(tmp_path, **{field: value})
-    with pytest.raises(PresetError, match=f"'{field}' should hold no control char"):
-        read_card(tmp_path)
+    refused(tmp_path, f"'{field}' should hold no control char", **{field: value})
 
 
 @pytest.mark.parametrize("character", "\0\x0b\x0c\r\x1b\x7f\x85\x92\x93\udcff")

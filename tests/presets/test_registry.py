@@ -12,7 +12,10 @@ from zoo import presets
 from zoo.presets import PresetError, build, find, list_presets, registry, verify
 from zoo.presets.pages import write_card
 
-pytestmark = pytest.mark.once
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.filterwarnings("ignore:.*cannot be verified"),
+]
 
 WEIGHTS = "model.weights.h5"
 
@@ -278,7 +281,6 @@ def rewrite(path, **values):
     (path.parent / "card.json").unlink(missing_ok=True)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 @pytest.mark.parametrize("file", ["task.json", "config.json"])
 @pytest.mark.parametrize(
     "name", ["keras_hub>GPT2CausalLM", "zoo>NoSuchModel", "Functional", None, 3]
@@ -289,7 +291,6 @@ def test_foreign_class_is_refused(saved, file, name):
         zoo.load(saved)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_task_and_backbone_must_belong_together(saved):
     rewrite(saved / "task.json", registered_name="zoo>Luong")
     with pytest.raises(PresetError, match="task.json.*task"):
@@ -300,7 +301,6 @@ def test_task_and_backbone_must_belong_together(saved):
         zoo.load(saved)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_code_inside_a_configuration_is_refused(saved):
     task = json.loads((saved / "task.json").read_text())
     task["config"]["preprocessor"] = {
@@ -320,7 +320,6 @@ def test_code_inside_a_configuration_is_refused(saved):
         zoo.load(saved)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_weights_that_do_not_fit_are_refused(saved):
     for name in ("task.json", "config.json"):
         text = (saved / name).read_text()
@@ -330,7 +329,6 @@ def test_weights_that_do_not_fit_are_refused(saved):
         zoo.load(saved)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_weights_missing_from_a_list_of_layers_are_refused(saved):
     # Keras itself only warns, and leaves these layers with random weights.
     with h5py.File(saved / WEIGHTS, "a") as file:
@@ -340,7 +338,6 @@ def test_weights_missing_from_a_list_of_layers_are_refused(saved):
         zoo.load(saved)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_truncated_weights_without_a_card_are_refused(model, saved):
     (saved / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes()[:100])
     (saved / "card.json").unlink()
@@ -351,7 +348,6 @@ def test_truncated_weights_without_a_card_are_refused(model, saved):
         type(model.backbone).from_preset(saved)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_no_numbers_are_refused(model, saved, number):
     with h5py.File(saved / WEIGHTS, "a") as file:
@@ -365,7 +361,6 @@ def test_weights_that_are_no_numbers_are_refused(model, saved, number):
             load(saved)
 
 
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_a_folder_named_like_a_preset_of_kerashub_is_loaded(model, saved, places):
     (saved / "card.json").unlink()
     name = "bert_base_en"

@@ -250,18 +250,12 @@ def packed(change, how=zipfile.ZIP_STORED):
     return make
 
 
-def with_link(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as old:
-        members = {name: old.read(name) for name in old.namelist()}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as new:
-        for name, content in members.items():
-            member = zipfile.ZipInfo(name)
-            if name == "task.json":
-                member.create_system, member.external_attr = 3, 0o120777 << 16
-                content = "/etc/passwd"
-            new.writestr(member, content)
-    return buffer.getvalue()
+def with_link(members):
+    link = zipfile.ZipInfo("task.json")
+    link.create_system, link.external_attr = 3, 0o120777 << 16
+    return {name: c for name, c in members.items() if name != "task.json"} | {
+        link: "/etc/passwd"
+    }
 
 
 OUTSIDE = Path(tempfile.gettempdir(), "zoo-outside")
@@ -272,7 +266,7 @@ HOSTILE = {
     "backslashes": packed(lambda m: m | {"..\\outside": b"x"}),
     "one more": packed(lambda m: m | {"task.weights.h5": b"x"}),
     "one less": packed(lambda m: {n: c for n, c in m.items() if n != "task.json"}),
-    "link": with_link,
+    "link": packed(with_link),
     "bomb": packed(
         lambda m: m | {"README.md": bytes(10_000_000)}, zipfile.ZIP_DEFLATED
     ),

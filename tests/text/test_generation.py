@@ -52,8 +52,6 @@ def test_prompts():
 def test_bad_arguments():
     with pytest.raises(TypeError, match="WordTokenizer. Received: str"):
         WordPreprocessor("words")
-    with pytest.raises(ValueError, match="`sequence_length` must be an integer from 2"):
-        WordPreprocessor(TOKENIZER, sequence_length=1)
 
 
 @pytest.mark.parametrize(

@@ -17,5 +17,3 @@ def test_arrays():
 def test_bad_arguments():
     with pytest.raises(TypeError, match="WordTokenizer. Received: str"):
         SentimentPreprocessor("words")
-    with pytest.raises(ValueError, match="positive integer. Received: .*=0"):
-        SentimentPreprocessor(TOKENIZER, sequence_length=0)

@@ -103,29 +103,6 @@ def test_what_is_no_sentence_is_named():
         preprocessor([["a"]], y=[["X"]])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"words": ["a", "a"]}, "words must be a list of different strings"),
-        ({"words": []}, "words must be a list"),
-        ({"tags": ["", "b"]}, "tags must be .* none of them empty"),
-        ({"characters": "ab"}, "characters must be a list"),
-        (
-            {"word_length": 1},
-            "`word_length` must be an integer from 2. Received: word_length=1",
-        ),
-        (
-            {"word_length": 2.0},
-            "`word_length` must be an integer from 2. Received: word_length=2.0",
-        ),
-    ],
-)
-def test_bad_arguments(change, message):
-    good = {"words": ["a"], "characters": ["a"], "tags": ["X"]}
-    with pytest.raises(ValueError, match=message):
-        TaggerPreprocessor(**{**good, **change})
-
-
 def test_a_preset_keeps_the_vocabularies(tmp_path):
     preprocessor = TaggerPreprocessor.of(SENTENCES, TAGS, word_length=5)
     preprocessor.save_to_preset(tmp_path)

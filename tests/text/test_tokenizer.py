@@ -68,18 +68,6 @@ def test_too_small_a_vocabulary_is_refused_with_the_smallest_that_works():
     assert sorted(pieces[4:]) == ["a", "b", "c", "▁"]
 
 
-@pytest.mark.parametrize("texts", [[], [""], ["", " \n\t"]])
-def test_texts_without_a_word_are_refused(texts):
-    with pytest.raises(ValueError, match="Received: "):
-        train_tokenizer(texts, vocabulary_size=50)
-
-
-@pytest.mark.parametrize("size", [0, -3, 3, 5.5, "50", None])
-def test_a_vocabulary_size_that_is_none_is_refused(size):
-    with pytest.raises(ValueError, match="vocabulary_size must be an int above 3"):
-        train_tokenizer(["a b c"], vocabulary_size=size)
-
-
 def test_training_names_the_text_that_is_none():
     with pytest.raises(
         TypeError, match=r"texts\[1\] must be a str. Received: 7 \(int\)"

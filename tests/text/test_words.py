@@ -54,9 +54,3 @@ def test_the_vocabulary_is_a_file(tmp_path):
     (tmp_path / "vocabulary.txt").write_text("a\ndog\n")
     with pytest.raises(ValueError, match="must begin with the lines <pad>"):
         copy.load_assets(tmp_path)
-
-
-@pytest.mark.parametrize("words", [["a", "a"], ["a", ""], ["a b"], ["a", "<s>"]])
-def test_vocabularies_that_are_none(words):
-    with pytest.raises(ValueError, match="different words without white space"):
-        WordTokenizer(words)

@@ -273,27 +273,6 @@ def test_a_pair_goes_into_the_smallest_bucket_that_holds_it():
     assert shapes == {4, 8}
 
 
-# === What is refused ===
-
-
-@pytest.mark.parametrize(
-    ("sources", "targets", "options", "message"),
-    [
-        ([], [], {"batch_size": 2}, "0 sources and 0 targets"),
-        ([[4]], [[4], [5]], {"batch_size": 2}, "1 sources and 2 targets"),
-        ([[4]], [[4]], {}, "batch_tokens=None, batch_size=None"),
-        ([[4]], [[4]], {"batch_size": 2, "batch_tokens": 9}, "=9, batch_size=2"),
-        ([[4] * 9], [[4]], {"batch_size": 2, "buckets": [(8, 8)]}, r"\(9, 2\)"),
-        ([[4]], [[4] * 8], {"batch_size": 2, "buckets": [(8, 8)]}, r"\(1, 9\)"),
-        ([[4]], [[4]], {"batch_size": 0}, "batch_size=0"),
-        ([[4]], [[4]], {"batch_size": -1}, "batch_size=-1"),
-    ],
-)
-def test_what_makes_no_batches_is_refused(sources, targets, options, message):
-    with pytest.raises(ValueError, match=f"Received.*{message}"):
-        PairBatches(sources, targets, **options)
-
-
 # === Arrays ===
 
 
@@ -343,9 +322,3 @@ def test_weights_of_arrays_count_the_labels():
     assert ArrayBatches((x, y, weights), batch_size=2).tokens == 7
     assert ArrayBatches((x, y, np.array([1, 0, 1])), batch_size=2).tokens == 8
     assert ArrayBatches((x, y), batch_size=2).tokens == 12
-
-
-@pytest.mark.parametrize("lengths", [(3, 2), (0, 0)])
-def test_arrays_that_do_not_fit_are_refused(lengths):
-    with pytest.raises(ValueError, match="of equal length and not empty. Received"):
-        ArrayBatches((np.zeros(lengths[0]), np.zeros(lengths[1])), batch_size=2)

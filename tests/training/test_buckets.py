@@ -43,8 +43,3 @@ def test_a_padded_target_position_costs_more_than_a_source_position():
     # (5, 5) joins (9, 4): 4 positions of a source and 1 of a target are padded. With
     # (4, 8) it would be 1 of a source and 3 of a target, which are fewer.
     assert choose_buckets([(5, 5), (9, 4), (4, 8)], count=2) == [(4, 8), (9, 5)]
-
-
-def test_buckets_for_nothing_are_refused():
-    with pytest.raises(ValueError, match="empty"):
-        choose_buckets([])

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from zoo.training.drawn import DrawnBatches
 
@@ -21,8 +20,3 @@ def test_an_epochs_examples_are_drawn_anew_and_the_same_again():
     np.testing.assert_array_equal(batches[0][1], draw(12, 3)[1][4:8])
     batches.set_epoch(0)
     np.testing.assert_array_equal(batches[0][0]["x"], first[0])
-
-
-def test_a_count_that_leaves_a_batch_short_is_refused():
-    with pytest.raises(ValueError, match="count=10, batch_size=4"):
-        DrawnBatches(draw, count=10, batch_size=4)

@@ -150,20 +150,6 @@ def test_it_survives_serialization():
     assert copy.get_config() == loss.get_config()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"smoothing": 1.0}, "smoothing=1.0"),
-        ({"smoothing": -0.1}, "smoothing=-0.1"),
-        ({"smoothing": float("nan")}, "smoothing=nan"),
-        ({"normalize": "batch"}, "normalize='batch'"),
-    ],
-)
-def test_what_cannot_be_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        SmoothedCrossEntropy(**arguments)
-
-
 def test_perplexity_weighs_tokens_alike_in_batches_of_any_width():
     rng, metric, total, count = np.random.default_rng(2), Perplexity(), 0.0, 0
     for width in (2, 9, 5):

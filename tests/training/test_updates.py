@@ -261,17 +261,3 @@ def test_what_the_recipe_chose_stays():
     }
     rate = keras.optimizers.schedules.deserialize(config["learning_rate"])
     assert isinstance(rate, PerUpdate) and float(rate(3)) == pytest.approx(1e-3)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"accumulation": 0}, "`accumulation`.*accumulation=0"),
-        ({"accumulation": 1.5}, "`accumulation`.*accumulation=1.5"),
-        ({"ema": 1.0}, "`ema` must be between 0 and 1.*ema=1.0"),
-        ({"ema": 0}, "`ema` must be between 0 and 1.*ema=0"),
-    ],
-)
-def test_bad_arguments_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        prepare_optimizer(keras.optimizers.SGD(0.1), **options)
