@@ -242,6 +242,9 @@ def wrapper(**changed):
     }
 
 
+ONES = np.ones((12, 9), "float32")
+
+
 @pytest.mark.parametrize(
     "changed, match",
     [
@@ -255,23 +258,16 @@ def wrapper(**changed):
         ),
         ({"_attention_layers": [{}]}, "no 'kernel'"),
         (
-            {
-                "_attention_layers": [
-                    {
-                        "kernel": np.ones((12, 9), "float32"),
-                        "bias": np.ones(9, "float32"),
-                    }
-                ]
-            },
+            {"_attention_layers": [{"kernel": ONES, "bias": ONES[0]}]},
             "lacks: root/_attention_layers/0/bias",
         ),
         ({"_attention_layers": [{"kernel": {}}]}, "no variable at .*kernel"),
         (
-            {"_attention_layers": [{"kernel": np.ones((12, 9), "int32")}]},
+            {"_attention_layers": [{"kernel": ONES.astype("int32")}]},
             "must hold floats. Received: int32",
         ),
         (
-            {"_attention_layers": [{"kernel": np.full((12, 9), np.nan, "float32")}]},
+            {"_attention_layers": [{"kernel": ONES * np.nan}]},
             "kernel of .*finite in float32.* Received: 108 that",
         ),
     ],

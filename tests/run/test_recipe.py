@@ -150,39 +150,29 @@ def test_bad_arguments_are_refused(calls, tmp_path, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("error", "code"),
     [
-        CheckpointError("The checkpoint is of another run"),
-        FileNotFoundError("no such corpus"),
-        zoo.data.CorpusError("a corpus is damaged"),
-        zoo.data.DownloadError("no network"),
-        ImportError("Scores need sacrebleu"),
+        (CheckpointError("The checkpoint is of another run"), 2),
+        (FileNotFoundError("no such corpus"), 2),
+        (zoo.data.CorpusError("a corpus is damaged"), 2),
+        (zoo.data.DownloadError("no network"), 2),
+        (ImportError("Scores need sacrebleu"), 2),
+        (FloatingPointError("The loss is nan"), 1),
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_bad_input_is_one_line_and_code_2(calls, tmp_path, capsys, error):
+def test_an_error_is_one_line_and_a_code(calls, tmp_path, capsys, error, code):
     calls["error"] = error
-    assert run_recipe(make_recipe(), ["--output", str(tmp_path)]) == 2
+    assert run_recipe(make_recipe(), ["--output", str(tmp_path)]) == code
     assert capsys.readouterr().err == f"my_recipe: error: {error}\n"
 
 
-def test_a_loss_that_is_not_finite_is_code_1(calls, tmp_path, capsys):
-    calls["error"] = FloatingPointError("The loss is nan")
-    assert run_recipe(make_recipe(), ["--output", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == "my_recipe: error: The loss is nan\n"
-
-
-def test_an_output_that_is_a_file_is_bad_input(calls, tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    assert run_recipe(make_recipe(), ["--output", str(tmp_path / "file")]) == 2
-    assert capsys.readouterr().err.startswith("my_recipe: error: ")
-
-
-def test_a_folder_that_cannot_be_written_is_bad_input(capsys):
-    # Nobody can, not even root; and before anything is trained.
-    assert run_recipe(make_recipe(), ["--output", "/proc/self"]) == 2
+# A file is no folder; nobody can write in the other, not even root.
+@pytest.mark.parametrize("output", [__file__, "/proc/self"])
+def test_an_output_that_cannot_be_written_is_bad_input(capsys, output):
+    assert run_recipe(make_recipe(), ["--output", output]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("my_recipe: error: ") and "/proc/self" in error
+    assert error.startswith("my_recipe: error: ") and output in error
 
 
 def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, capsys):
