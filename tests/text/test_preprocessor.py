@@ -87,21 +87,20 @@ def test_too_long_a_pair_is_cut_and_still_ends(tokenizer):
 
 
 @pytest.mark.parametrize(
-    "x", ["a dog", ["a", "b"], {"source": ["a"]}, {"target": ["a"]}, ("a", "b")]
+    ("x", "weights", "message"),
+    [
+        ("a dog", None, "Received: "),
+        (["a", "b"], None, "Received: "),
+        ({"source": ["a"]}, None, "Received: "),
+        ({"target": ["a"]}, None, "Received: "),
+        (("a", "b"), None, "Received: "),
+        ({"source": ["a", "b"], "target": ["c"]}, None, "Received: 2 and 1"),
+        ({"source": ["a"], "target": ["b"]}, [1.0], "must be None"),
+    ],
 )
-def test_training_needs_source_and_target(preprocessor, x):
-    with pytest.raises(ValueError, match="Received: "):
-        preprocessor(x)
-
-
-def test_training_takes_no_labels_beside_them(preprocessor):
-    with pytest.raises(ValueError, match="must be None"):
-        preprocessor({"source": ["a"], "target": ["b"]}, sample_weight=[1.0])
-
-
-def test_training_needs_equally_many(preprocessor):
-    with pytest.raises(ValueError, match="Received: 2 and 1"):
-        preprocessor({"source": ["a", "b"], "target": ["c"]})
+def test_training_needs_sources_and_as_many_targets(preprocessor, x, weights, message):
+    with pytest.raises(ValueError, match=message):
+        preprocessor(x, sample_weight=weights)
 
 
 def test_kerashub_name_for_the_target_length(preprocessor):
