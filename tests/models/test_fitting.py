@@ -8,6 +8,7 @@ from tests.harness import close, to_numpy
 from tests.marks import once
 from tests.models import test_language_model, test_sentiment, test_tagger
 from tests.models.test_everyday import translator
+from zoo.models.inputs import ByLength
 
 SOURCES = ["ab cd", "ba", "dad cab", "bad"]
 TARGETS = ["ba", "cab dad", "c", "da da"]
@@ -300,6 +301,30 @@ def test_training_goes_on_from_a_saved_task(kind, tokenizer, tasks, tmp_path):
 
 
 @pytest.mark.once
+def test_batches_hold_rows_of_like_length(tasks):
+    """Each row is in one batch of an epoch, in few widths, and can be trained on."""
+    lengths = np.random.default_rng(0).permutation(19) + 1
+    ids = np.array([[4 + i % 3] * n + [0] * (40 - n) for i, n in enumerate(lengths)])
+    x = {"source_ids": ids[:, :30], "target_ids": ids[:, ::2]}
+    arrays = x, ids[:, ::2], (ids[:, ::2] != 0).astype("float32")
+    batches = ByLength(arrays, 4)
+    found = [batches[i] for i in range(batches.num_batches)]
+    batches.on_epoch_begin()
+    again = [batches[i] for i in range(batches.num_batches)]
+    assert sorted(len(y) for _, y, _ in found) == [3, 4, 4, 4, 4]
+    widths = [[part.shape[1] for part in (*x.values(), y, w)] for x, y, w in found]
+    # TensorFlow takes from the first two which axes vary.
+    assert all(a != b for a, b in zip(*widths[:2], strict=True))
+    assert widths[0] == [8, 8, 8, 8] and widths[1] == [24, 16, 16, 16]
+    rows = [
+        [np.count_nonzero(row) for x, _, _ in each for row in x["source_ids"]]
+        for each in (found, again)
+    ]
+    assert rows[0] != rows[1] and sorted(rows[0]) == sorted(rows[1]) == [*range(1, 20)]
+    loss = tasks["translator"].fit(batches, epochs=2, verbose=0).history["loss"]
+    assert np.isfinite(loss).all()
+
+
 def test_steps_of_an_epoch(tasks):
     def endless():
         while True:

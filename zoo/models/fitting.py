@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.models.inputs import Reader, are_batches, weighted
+from zoo.models.inputs import BATCH_SIZE, Reader, are_batches, weighted
 
 
 class Fitting:
@@ -24,9 +24,11 @@ class Fitting:
     - batches of any of these, from a `tf.data.Dataset` (whose single texts are batched
       by `batch_size`), a `keras.utils.PyDataset` or a generator.
 
-    `validation_data` is any of them. What is not batches is preprocessed at once, as
-    wide as its longest text, and all of Keras's arguments go with it; batches are
-    preprocessed one by one, to the preprocessor's lengths.
+    `validation_data` is any of them. What is not batches is preprocessed at once.
+    `fit` makes batches of texts of like length of it, in few widths, which it shuffles;
+    with `shuffle=False`, `validation_split` or `steps_per_epoch` all texts are as wide
+    as the longest, in the order given. Batches are preprocessed one by one, to the
+    preprocessor's lengths.
 
     Ids, a dict of integer arrays or batches of them, are left as they are; a task
     without a preprocessor takes nothing else.
@@ -157,7 +159,11 @@ class Fitting:
         labelled = "y" in signature.parameters
         reader = Reader(self, labelled, given.pop("class_weight", None))
         data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
-        read = reader.read(**data, batch_size=given.get("batch_size"))
+        size = given.get("batch_size")
+        read = reader.read(**data, batch_size=size)
+        whole = given.get("validation_split") or given.get("steps_per_epoch")
+        if name == "fit" and given.get("shuffle", True) and not whole:
+            read = reader.by_length(*read, size or BATCH_SIZE)
         if are_batches(read[0]):
             given.pop("batch_size", None)
         given |= {
