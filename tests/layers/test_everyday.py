@@ -215,8 +215,11 @@ def test_large_inputs_and_any_initializer_in_half_precision(name, dtype, options
         options = {}
     keras.utils.set_random_seed(1)
     for steps in (1, 3):
-        signs = {key: np.sign(x)[:, :steps] for key, x in inputs.items()}
-        large = {key: 1e4 * np.tile(x, (1, 1, 16)) for key, x in signs.items()}
+        large = {
+            key: 1e4 * np.tile(np.sign(x), (1, 1, 16)) for key, x in inputs.items()
+        }
+        for key, x in large.items():  # a memory longer than two windows
+            large[key] = np.tile(x, (1, 2, 1)) if key == "memory" else x[:, :steps]
         layer = getattr(layers, name)(**own, **options, dtype=dtype)
         for output in keras.tree.flatten(layer(**large)):
             output = keras.ops.convert_to_numpy(keras.ops.cast(output, "float32"))

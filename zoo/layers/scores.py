@@ -86,7 +86,8 @@ class DotScore(Score):
             return _with_queries(ops.cast(scores, query.dtype))
         if len(keys.shape) == 3:
             return ops.matmul(query, ops.transpose(keys, (0, 2, 1)))
-        return ops.einsum("btd,btwd->btw", query, keys)
+        scores = ops.einsum("btd,btwd->btw", wide(query), wide(keys))
+        return ops.cast(scores, query.dtype)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
