@@ -235,6 +235,9 @@ def test_classes_have_weights(kind, tasks):
     assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
     with pytest.raises(ValueError, match="Received: the class 'none', not one of"):
         task.fit(*columns, class_weight={"none": 1.0})
+    for number in -1, 99:
+        with pytest.raises(ValueError, match=f"the class {number}"):
+            task.fit(*columns, class_weight={number: 2.0})
 
 
 @pytest.mark.once

@@ -111,7 +111,7 @@ class BiRNN(Backbone):
             dtype=self.dtype_policy,
             name="V",
         )
-        self.build(None)
+        self.build((None, None, input_dim))
 
     def _uniform(self):
         limit = self.initializer_range
@@ -135,6 +135,9 @@ class BiRNN(Backbone):
         width = len(self.chains) * self.hidden_dim
         self.output_layer.build((None, None, width))
         self.built = True
+
+    def input_signature(self) -> Any:
+        return keras.InputSpec(self.compute_dtype, (None, None, self.input_dim))
 
     def call(
         self, inputs: Tensor, mask: Tensor | None = None, training: bool = False

@@ -82,8 +82,9 @@ class Fitting:
     def get_compile_config(self) -> dict[str, Any]:
         """Returns `compile`'s arguments, which a `.keras` file keeps.
 
-        With them go the states of the random generators, of dropout for instance, so
-        that a loaded task trains on exactly as the saved one would.
+        With them go the states of the task's random generators, so that a loaded task
+        trains on as the saved one would, dropout included. Under PyTorch Keras draws
+        dropout from torch's global generator, which no file keeps.
         """
         config = super().get_compile_config()
         if config:

@@ -284,7 +284,8 @@ def _class_table(weights, names):
     numbers = {}
     for key, weight in dict(weights).items():
         number = names.index(key) if key in names else key
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+        if not whole or number < 0 or (names and number >= len(names)):
             raise ValueError(
                 "`class_weight` must be a dict of class numbers or names to weights. "
                 f"Received: the class {key!r}, not one of {reprlib.repr(names)}"

@@ -51,6 +51,10 @@ class Seq2SeqBackbone(Backbone):
     window_state: int | None = None
     """For local attention, the leaf of the state that `attention_window` reads."""
 
+    def input_signature(self) -> Any:
+        names = self.source_name, "target_ids"
+        return {name: keras.InputSpec("int32", (None, None)) for name in names}
+
     def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         """Reads the source: `(B, S)` ids to a memory."""
         raise NotImplementedError

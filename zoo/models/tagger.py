@@ -141,6 +141,10 @@ class BiRNNWords(Backbone):
         self.convolution.build((None, None, self.window * self.character_dim))
         self.built = True
 
+    def input_signature(self) -> Any:
+        axes = {"word_ids": 2, "character_ids": 3}
+        return {x: keras.InputSpec("int32", (None,) * n) for x, n in axes.items()}
+
     def call(self, inputs: Tensor, training: bool = False) -> Any:
         word_ids = ops.cast(inputs["word_ids"], "int32")
         letters = self.read_letters(inputs["character_ids"])

@@ -70,7 +70,7 @@ class Translation:
         if run.start is not None:
             self._describe_start()
         if run.text:
-            self._tell_time()
+            self._print_time()
 
     def _check_vocabulary(self):
         """Compares vocabulary and checkpoint before the data are read."""
@@ -196,13 +196,13 @@ class Translation:
         if distribution.devices > 1:
             self.run.say(f"data parallelism over {distribution}")
 
-    def _tell_time(self):
+    def _print_time(self):
         """Tells how long training takes, before it begins."""
         size = self.batches.tokens * self.backbone.count_params()
         time = duration(size * self.scale.epochs / SPEED)
         self.run.say(
-            f"training takes about {time} on two CPU cores under JAX, less if it stops "
-            "early"
+            f"all epochs take about {time} on two CPU cores under JAX (measured with "
+            "luong_local); less if training stops early"
         )
 
     def _describe_start(self):

@@ -168,8 +168,8 @@ class Loop:
         """Describes a loss that is not finite."""
         found = read_statistics(self.model.optimizer, reset=False)
         numbers = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in found.items())
+        told = f" Of this epoch: {numbers}." if found else ""
         return (
-            f"{error}. Of this epoch: {numbers}. Training stops, and the last "
-            "checkpoint is as it was. A lower learning rate may help, or clipping at a "
-            "smaller norm"
+            f"{error}.{told} Training stops, and the last checkpoint is as it was. A "
+            "lower learning rate may help, or clipping at a smaller norm"
         )
