@@ -25,6 +25,7 @@ PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
         ("\n\n", ["", ""]),
         ("", []),
         ("a\ufeff", ["a\ufeff"]),
+        ("ab\x00cd", ["ab\x00cd"]),
     ],
 )
 def test_only_lf_and_crlf_end_lines(write, content, expected):
@@ -97,6 +98,8 @@ def test_an_encoding_is_told_by_its_mark_or_its_nulls(write, encoding):
     assert list(read_lines(marked)) == ["a\U0001f600", "", "ü"]
     with pytest.raises(CorpusError, match=f"like {encoding.upper()} without a byte o"):
         list(read_lines(write("ab\ncd".encode(encoding))))
+    with pytest.raises(CorpusError, match="like UTF-.* without a byte order mark"):
+        list(read_lines(write("да нет".encode(encoding))))
     with pytest.raises(CorpusError, match=r"a.txt: 'utf.*truncated data"):
         list(read_lines(write(f"\ufeff{text}".encode(encoding)[:-1])))
 
@@ -115,7 +118,8 @@ def test_a_line_without_end_is_refused(write, monkeypatch):
         (" a b\t", "a b", False),
         ("a\tb\nc\u2028d\xa0e\u200bf", "a\tb\nc\u2028d\xa0e\u200bf", False),
         ("\x00it\x92s\x0b\x7f", "it s", True),
-        ("\x85a\x0c", "a", False),
+        ("\x85a\x0c", "a", True),
+        ("a\r\n", "a", False),
         (" \u200b\ufeff\u2060\xad\u200e ", "", False),
     ],
 )

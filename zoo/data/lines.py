@@ -26,6 +26,7 @@ _MARKS = {  # UTF-32's begins with that of UTF-16
 }
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tab and line feed
+_LOW = re.compile(rb"[^\n\r -\xff]")  # half of UTF-16's bytes in most alphabets
 
 
 def check_file(path: Path) -> None:
@@ -66,8 +67,8 @@ def tidy(text: str) -> str:
 
 
 def has_control(text: str) -> bool:
-    """Returns whether `tidy` replaces characters within a text."""
-    return _CONTROL.search(text.strip()) is not None
+    """Returns whether `tidy` removes control characters other than line ends."""
+    return _CONTROL.search(text.strip(" \t\r\n")) is not None
 
 
 def read_lines(
@@ -128,7 +129,8 @@ def _format(start, name):
             break
     else:
         encoding, text = "utf-8-sig", start.decode("latin-1")
-        if nulls := start.count(0):
+        nulls = start.count(0)
+        if nulls and 4 * len(_LOW.findall(start)) >= len(start):
             size = 32 if nulls > 0.6 * len(start) else 16
             order = "LE" if start[1::2].count(0) > start[::2].count(0) else "BE"
             raise CorpusError(

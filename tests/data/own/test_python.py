@@ -42,6 +42,7 @@ SPLITS = types.SimpleNamespace(column_names={"train": ["en", "de"], "test": ["en
             {"languages": ("en", "de")},
         ),
         (Pairs("my", "train", "en", "de", *SIDES), {}),
+        ({"src": SIDES[0], "tgt": SIDES[1], "translation": [[]] * 3}, {}),
     ],
     ids=str,
 )
@@ -56,8 +57,9 @@ def test_a_data_frame():
     part = as_pairs(frame, columns=("en", "de"))
     assert list(part.read()) == ROWS and part.languages == ("en", "de")
     assert list(as_pairs((frame["en"], frame["de"])).read()) == ROWS
-    frame.loc[1, "de"] = None
-    assert list(as_pairs(frame, ("en", "de")).read())[1] == ("b", "")
+    for missing in (None, float("nan"), pandas.NA, pandas.NaT):
+        frame["de"] = ["x", missing, "z"]
+        assert list(as_pairs(frame, ("en", "de")).read())[1] == ("b", "")
 
 
 def test_languages_are_those_of_names():
@@ -70,8 +72,8 @@ def test_languages_are_those_of_names():
 
 
 def test_texts_are_composed_and_missing_ones_are_empty():
-    rows = [("cafe\u0301", None), (float("nan"), "a")]
-    assert list(as_pairs(rows).read()) == [("caf\xe9", ""), ("", "a")]
+    rows = [("cafe\u0301", None), (float("nan"), 2.0), (1.5, True)]
+    assert list(as_pairs(rows).read()) == [("caf\xe9", ""), ("", "2"), ("1.5", "True")]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +94,9 @@ def test_texts_are_composed_and_missing_ones_are_empty():
         ),
         ([("a", "b"), 3], {}, r"data\[1\] must be a pair of .*Received: 3"),
         (
-            [("a", "b"), ("a", 3)],
+            [("a", "b"), ("a", [3])],
             {},
-            r"targets\[1\] must be a str. Received: 3 \(int\)",
+            r"targets\[1\] must be a str or number. Received: \[3\] \(list\)",
         ),
         (("abc", ["x"]), {}, "sources must be a list. Received: 'abc'"),
         ((["x"], {"a"}), {}, "targets must be a list. Received: {'a'}"),

@@ -51,15 +51,12 @@ def clean(
         kept = tidy(item)
         reason = fault(kept) or (flaw and flaw(kept))
         if findings is not None and (reason or kept != item):
+            texts = [item] if isinstance(item, str) else map("".join, item)
             place = f"{part.unit} {number:,} of {part.name}"
             if reason:
                 findings.lost += 1
                 findings.add(f"left out {{:,}} {reason}", place)
-            elif any(
-                map(
-                    has_control, [item] if isinstance(item, str) else map("".join, item)
-                )
-            ):
+            elif any(map(has_control, texts)):
                 findings.add(_CONTROL, place)
         if not reason:
             yield kept

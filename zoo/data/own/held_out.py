@@ -84,7 +84,7 @@ class Choice(Smallest[T]):
 
 
 def choose_of_each(classes: Mapping[str, set[Any]], seed: int) -> set[str]:
-    """Chooses what is held out of texts in memory, evenly from each class.
+    """Chooses what is held out of texts in memory, in proportion to the classes.
 
     As many are chosen as `Choice` does, by their hashes within a class; at least one of
     each class is not.

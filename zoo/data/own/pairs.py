@@ -226,13 +226,13 @@ def as_pairs(
         data: a tuple of two sequences of str, sources and targets; a list of pairs of
             str, or of dicts; a dict of columns; a pandas DataFrame or a Hugging Face
             `Dataset`, neither of which zoo needs; or a `zoo.data.Pairs`. It is kept,
-            not copied, and must not change. None and NaN stand for an empty text.
+            not copied, and must not change. A missing cell stands for an empty text.
         columns: names of the columns of source and target in a dict or table. Default:
             the languages, "source" and "target", "src" and "tgt", or the only two.
         languages: codes of source and target.
 
     Raises:
-        TypeError: for anything else, or a text that is no str, with its place.
+        TypeError: for anything else, or a text that is neither a str nor a number.
         CorpusError: if the sides differ in length, or there are no such columns.
 
     Example:

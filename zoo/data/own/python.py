@@ -1,9 +1,8 @@
 """Text that a Python program has: lists, dicts and tables."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from numbers import Number
+from numbers import Integral, Number, Real
 from typing import Any
 
 from zoo.data.errors import CorpusError
@@ -38,7 +37,9 @@ def python_part(kind: Kind, data: Any) -> Part:
         data = data.sentences, data.tags
     chosen, names = list[Any](), column_names(data)
     if names and "translation" in names and not kind.chosen:
-        data, names = as_list(data["translation"], "translation"), None
+        cells = as_list(data["translation"], "translation")
+        if cells and isinstance(cells[0], Mapping):
+            data, names = cells, None
     if names:
         chosen = choose_columns(names, kind.chosen, kind.defaults, "the table")
         rows = _joined([data[name] for name in chosen], kind)
@@ -135,21 +136,29 @@ def _pairs(rows, kind):
 
 # === Cells ===
 def as_text(value: Any, place: str) -> str:
-    """Returns a str in Unicode's composed form; "" for a missing one: None or NaN.
+    """Returns a str, or a number's, in Unicode's composed form.
+
+    A missing one is "": None, NaN, or pandas's NA and NaT. Whole floats are spelled as
+    integers, since a column of integers becomes one of floats if a cell is missing.
 
     Raises:
         TypeError: for anything else, with its place.
     """
     if isinstance(value, str):
         return composed(value)
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if _missing(value):
         return ""
-    raise TypeError(f"{place} must be a str. Received: {describe(value)}")
+    if not isinstance(value, Number):
+        raise TypeError(f"{place} must be a str or number. Received: {describe(value)}")
+    if isinstance(value, Real) and not isinstance(value, Integral) and value % 1 == 0:
+        value = round(value)
+    return str(value)
 
 
-def as_label(value: Any, place: str) -> str:
-    """Returns a label or tag as a str, numbers included; "" for a missing one."""
-    number = isinstance(value, Number) and value == value
-    if number or value is None or isinstance(value, (str, float)):
-        return as_text(str(value) if number else value, place)
-    raise TypeError(f"{place} must be a str or number. Received: {describe(value)}")
+def _missing(value):
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas's NA: a comparison with it has no truth value
+        return True
+    except ValueError:  # an array
+        return False

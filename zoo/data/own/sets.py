@@ -109,8 +109,9 @@ def _hold_out(kind, items, seed, report):
         classes.setdefault(text, set()).add(kind.label(item))
     held = choose_of_each(classes, seed)
     if not held:
+        each = " of each label" * (kind.label(items[0]) is not None)
         raise CorpusError(
-            "no text can be held out for validation, since one of each label stays for "
+            f"no text can be held out for validation, since one{each} stays for "
             f"training, received {counted(len(classes), 'different text')}: give a "
             "validation set"
         )

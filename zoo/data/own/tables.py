@@ -30,9 +30,10 @@ def kind_of(path: Path) -> str:
 class Table:
     """Columns of a table in a file, read line by line.
 
-    Its first line names the columns; in JSON lines, each object does. A TSV's cells are
-    taken as they are; a CSV's may be quoted, its commas be semicolons or tabs, and a
-    line such as "sep=;" before its names. Blank lines are skipped.
+    Its first line names the columns; in JSON lines, each object does, and null stands
+    for a key it lacks. A TSV's cells are taken as they are; a CSV's may be quoted, its
+    commas be semicolons or tabs, and a line such as "sep=;" before its names. Blank
+    lines are skipped.
 
     Args:
         path: the file; a suffix that isn't known means TSV.
@@ -71,6 +72,9 @@ class Table:
         if first is None:
             raise CorpusError(f"there is no row in {path}")
         names = list(first[1])
+        wanted = [columns] if columns else defaults
+        if self._json and not any({*some} <= {*names} for some in wanted):
+            names = [*dict.fromkeys(name for _, row in self._lines() for name in row)]
         numbers = columns and all(re.fullmatch(r"\d+", str(c)) for c in columns)
         self.headless = bool(
             columns and numbers and not self._json and not {*columns} <= {*names}
@@ -80,8 +84,7 @@ class Table:
             columns = [str(int(column)) for column in columns or ()]
         self.columns = choose_columns(names, columns, defaults, str(path))
         self._places = [names.index(column) for column in self.columns]
-        self._names = self.columns if self._json else names
-        self._count = len(names)
+        self._names = names
         known = columns or self._json or self.columns in map(list, defaults)
         named = f"columns {' and '.join(self.columns)} of {path}"
         self.note = "" if known else f"{named}, its first line taken as their names"
@@ -90,16 +93,16 @@ class Table:
         """Yields the line and the cells of the chosen columns, row by row.
 
         Raises:
-            CorpusError: for a row that lacks a column or has others.
+            CorpusError: for a row of another number of columns, but in JSON lines.
         """
         for index, (number, row) in enumerate(self._lines()):
-            if {*self.columns} - {*row} if self._json else len(row) != self._count:
+            if self._json:
+                yield number, [row.get(column) for column in self.columns]
+            elif len(row) != len(self._names):
                 raise CorpusError(
                     f"{self.path}, line {number:,} should have the columns "
                     f"{', '.join(self._names)}, received {str(row)[:60]}"
                 )
-            if self._json:
-                yield number, [_plain(row[column]) for column in self.columns]
             elif index or self.headless:
                 yield number, [row[place] for place in self._places]
 
@@ -144,12 +147,6 @@ def _split(line, _):
     return line.split("\t")
 
 
-def _plain(value):
-    """A number of JSON as text; NaN stays what it is."""
-    number = isinstance(value, (bool, int, float)) and value == value
-    return str(value) if number else value
-
-
 def inner_columns(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the languages of Hugging Face's `{"translation": {"en": …, "de": …}}`."""
     inner = record.get("translation")
@@ -182,7 +179,8 @@ def choose_columns(
         if not all(map(_like_a_name, names)):
             raise CorpusError(
                 f"{place} should begin with its columns' names, received {there}; of "
-                "a table without them, say the columns by number, as 1 and 2"
+                "a table without them, say by number which to read, as "
+                + " and ".join(map(str, range(1, count + 1)))
             )
         columns = names
     if columns is None:

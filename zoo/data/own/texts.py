@@ -8,7 +8,7 @@ from zoo.checks import one_of
 from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines, tidy
 from zoo.data.own.part import Kind
-from zoo.data.own.python import as_label, as_list, as_text
+from zoo.data.own.python import as_list, as_text
 from zoo.data.own.sets import OwnTexts, read_sets
 from zoo.data.own.tables import JSON, TABLES, kind_of
 from zoo.data.tagged import Tagged, conllu_sentences
@@ -234,7 +234,7 @@ def _tagged_item(row, at):
         )
     return (
         [as_text(word, f"{names[0]}[{i}]") for i, word in enumerate(words)],
-        [as_label(tag, f"{names[1]}[{i}]") for i, tag in enumerate(tags)],
+        [as_text(tag, f"{names[1]}[{i}]") for i, tag in enumerate(tags)],
     )
 
 
@@ -249,7 +249,7 @@ def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
         LABEL_COLUMNS,
         item=lambda row, at: (
             as_text(row[0], f"texts{at}"),
-            as_label(row[1], f"labels{at}"),
+            as_text(row[1], f"labels{at}"),
         ),
         tidy=lambda item: (tidy(item[0]), tidy(item[1])),
         fault=lambda item: EMPTY if not item[0] else None if item[1] else NO_LABEL,
@@ -266,7 +266,8 @@ def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
 def _labelled_lines(path):
     for number, line in enumerate(read_lines(path, normalize=True), start=1):
         label, _, text = line.partition("\t" if "\t" in line else " ")
-        if tidy(line) and not (tidy(label) and tidy(text)):
+        # An empty cell is counted, as in a table; a line without cells is refused.
+        if "\t" not in line and tidy(line) and not (tidy(label) and tidy(text)):
             raise CorpusError(
                 f"{path}, line {number:,} should have a label, a tab or space, and a "
                 f"text, received {line[:40]!r}"
