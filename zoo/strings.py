@@ -15,8 +15,9 @@ def plain_texts(texts: Any) -> Any:
     """Returns texts as a str or as lists of them, whatever holds them.
 
     Args:
-        texts: a str, or a list, an array, an eager tensor, a column of a table or a
-            generator of texts. An array or tensor without axes is one text.
+        texts: a str, or a list, a tuple, an array, an eager tensor, a column of a table
+            or a generator of texts. An array or tensor without axes is one text, as are
+            bytes, in UTF-8.
 
     Returns:
         A str or a list; anything that is none of these as it is.
@@ -28,18 +29,13 @@ def plain_texts(texts: Any) -> Any:
     """
     if hasattr(texts, "numpy"):  # TensorFlow's
         texts = texts.numpy()
-        texts = _decoded(texts) if isinstance(texts, bytes) else texts
     if hasattr(texts, "tolist"):
-        return _decoded(texts.tolist())
-    if isinstance(texts, (list, collections.abc.Iterator)):
+        texts = texts.tolist()
+    if isinstance(texts, bytes):
+        return texts.decode("utf-8", "replace")
+    if isinstance(texts, (list, tuple, collections.abc.Iterator)):
         return [plain_texts(text) for text in texts]
     return texts
-
-
-def _decoded(values):
-    if isinstance(values, list):
-        return [_decoded(plain_texts(value)) for value in values]
-    return values.decode("utf-8", "replace") if isinstance(values, bytes) else values
 
 
 def check_texts(texts: Any, name: str = "texts") -> list[str]:
@@ -70,7 +66,7 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
     if isinstance(texts, str):
         return [texts]
     # These can be iterated, but hold no ordered texts.
-    unsuitable = (bytes, bytearray, collections.abc.Mapping, collections.abc.Set)
+    unsuitable = (bytearray, collections.abc.Mapping, collections.abc.Set)
     try:
         items = None if table or isinstance(texts, unsuitable) else list(texts)
     except TypeError:

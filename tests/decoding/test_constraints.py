@@ -5,7 +5,12 @@ import pytest
 
 from tests.harness import randomize
 from zoo.decoding import BeamSearch, search_ids
-from zoo.decoding.constraints import completions_of, put_words_in, source_words
+from zoo.decoding.constraints import (
+    completions_of,
+    put_words_in,
+    read_terms,
+    source_words,
+)
 from zoo.models import (
     Luong,
     LuongPreprocessor,
@@ -58,14 +63,18 @@ def test_a_translation_begins_with_its_prefix(terse, texts):
     )
 
 
+BEGIN = ["<unk>", "</s>", "▁Z", "▁a", "▁Zwei", "▁Zwerg", "▁"]
+
+
 @pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("prefix", "wanted"),
     [
-        ("Zw", {"▁Zwei": 0b10, "▁Zwerg": 0b10, "wei": 0b01}),
-        ("a Zw", {"▁Zwei": 0b10, "▁Zwerg": 0b10, "wei": 0b01}),  # its last word alone
+        ("Zw", {"▁Zwei": 0b100, "▁Zwerg": 0b100, "wei": 0b10}),
+        ("a Zw", {"▁Zwei": 0b100, "▁Zwerg": 0b100, "wei": 0b10}),  # its last word alone
         ("Zwei", {}),
-        ("Zw ", {}),  # after a space it is whole
+        ("Zw ", dict.fromkeys(BEGIN, 1)),  # after a space it is whole
+        ("Zw _ ", dict.fromkeys(BEGIN[2:6], 0b10)),  # the space is a piece
         ("<", {}),  # no byte, and no end token
     ],
 )
@@ -75,7 +84,8 @@ def test_the_last_word_of_a_prefix_goes_on(prefix, wanted):
     tokenizer = SimpleNamespace(
         id_to_token=pieces.__getitem__, vocabulary_size=lambda: len(pieces)
     )
-    spelled = {"Zw": ["▁Z", "w"], "Zwei": ["▁Zwei"], "a": ["▁a"], "<": ["▁", "<"]}
+    spelled = {"Zw": ["▁Z", "w"], "Zwei": ["▁Zwei"], "a": ["▁a"], "_": ["▁"]}
+    spelled["<"] = ["▁", "<"]
     row = [pieces.index(x) for word in prefix.split() for x in spelled[word]]
     found = completions_of(SimpleNamespace(tokenizer=tokenizer), prefix, [row])(0)
     assert {pieces[i]: found[i] for i in np.flatnonzero(found)} == wanted
@@ -150,6 +160,23 @@ def test_a_translation_holds_the_terms_of_its_source(terse, texts):
     ):
         wanted = with_terms if "dog" in text else without
         assert mixed.text == wanted.text
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("source", "text", "found"),
+    [
+        ("dog", "hotdogs", False),
+        ("犬", "その犬が走る", True),  # no spaces between words
+        ("cafe\u0301", "a caf\u00e9.", True),
+        ("caf\u00e9", "a cafe\u0301.", True),
+    ],
+)
+def test_terms_are_found_in_any_script_and_form(source, text, found):
+    preprocessor = SimpleNamespace(encode_targets=lambda texts: [[7]])
+    search = SimpleNamespace(banned_ids=())
+    terms = read_terms(preprocessor, {source: "x"}, [text], None, search)
+    assert terms == [[[7]] if found else []]
 
 
 # === Words of their own ===
@@ -291,6 +318,8 @@ def test_banned_lists_share_a_program(terse):
         ({"terms": [{}]}, ValueError, "Received: 1 dicts and 2 texts"),
         ({"terms": ["dog", "cat"]}, TypeError, "a list of such dicts. Received"),
         ({"terms": {"dog": 3}}, TypeError, r"terms\[0\] must be a str"),
+        ({"terms": {3: "hund"}}, TypeError, r"key of `terms` must be.*: 3 \(int\)"),
+        ({"terms": {" ": "hund"}}, ValueError, "must not be blank. Received: ' '"),
         ({"terms": {"cow": " "}}, ValueError, "must have pieces.*Received: ' '"),
         ({"terms": {"dog": "Uhu"}}, ValueError, "known to the vocabulary.*'Uhu'"),
         (

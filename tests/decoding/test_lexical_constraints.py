@@ -30,12 +30,11 @@ PREFIX = "prefix", "completions"
 
 def beginnings(hypothesis, begun, completions):
     """Where what a prefix gives ends: after it, or before a completion of it."""
-    if hypothesis[: len(begun)] == begun:
-        yield len(begun)
-    for bit in range(len(begun)):
-        kept = len(begun) - 1 - bit
+    for bit in range(len(begun) + 1):
+        kept = len(begun) - bit
         same = hypothesis[:kept] == begun[:kept]
-        if same and completions[hypothesis[kept]] >> bit & 1:
+        free = not bit and not (completions & 1).any()
+        if same and (free or completions[hypothesis[kept]] >> bit & 1):
             yield kept
 
 
@@ -45,7 +44,8 @@ def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
     prefix = np.zeros((SENTENCES, LIMIT), "int32")
     prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4  # room for 4 and 3
     completions = np.zeros((SENTENCES, VOCABULARY), "int32")
-    completions[0, [1, 2]], completions[1, [0, 4]] = [0b10, 0b01], 0b01
+    completions[0, [1, 2]], completions[1, [0, 4]] = [0b100, 0b010], 0b10
+    completions[4, [2, END]] = 1  # alone may follow the prefix
     search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL, min_length=2, banned_ids=banned)
     ids, scores = compile_search(table, search, LIMIT, PREFIX)(
         SOURCES, LIMITS, prefix, completions

@@ -355,7 +355,7 @@ class DataLoader:
         ("translator", ["ab cd", "ba"], "source must be a list or an array.*x='ab cd'"),
         ("translator", [None], r"Received: x=None \(NoneType\)"),
         ("translator", [object()], "Received: x=<object"),
-        ("translator", [DataLoader()], "Here a DataLoader's batches can't be"),
+        ("translator", [DataLoader()], "DataLoader: pass a generator over it or lists"),
         ("translator", [[]], r"Received: x=\[\]"),
         ("translator", [[], []], "at least one. Received: 0 of source, 0 of target"),
         ("translator", [SOURCES, TARGETS[:3]], "4 of source, 3 of target"),

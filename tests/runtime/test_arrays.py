@@ -115,7 +115,7 @@ def test_ties_prefixes_and_banned_words_are_those_of_beam_search(beams):
     prefix = np.zeros((SENTENCES, LIMIT), "int32")
     prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4
     completions = np.zeros((SENTENCES, VOCABULARY), "int32")
-    completions[0, 1:3], completions[4, 0] = 0b11, 0b01
+    completions[0, 1:3], completions[4, [0, END]] = 0b110, 0b11
     for options, given in (({}, []), ({"banned_ids": [1]}, [prefix, completions])):
         arguments = beams, 0.0, 0.0, beams
         search = BeamSearch(*arguments, **options)

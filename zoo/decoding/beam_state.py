@@ -61,8 +61,9 @@ class Sentences(NamedTuple):
         memory: the model's memory.
         limits: maximum length of each translation, int (B, 1).
         prefix: given tokens, 0 where a place is free, int (B, T); or None.
-        completions: for each word, bit i is set if it may follow the prefix without its
-            last i + 1 tokens, in their place, int (B, V or 1); None without a prefix.
+        completions: for each word, bit n is set if it may follow the prefix without its
+            last n tokens, in their place, int (B, V or 1); None without a prefix. Where
+            no word has bit 0, every word may follow the whole prefix.
         banned: ids that are never taken, -1 for none, int (n,); or None.
         terms: tokens of the terms that a translation must hold, one term after the
             other, 0 where there are no more, int (B, C); or None.

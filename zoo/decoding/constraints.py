@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from zoo.decoding.batches import LONGEST
-from zoo.strings import check_texts, describe
-from zoo.text.pieces import words_of
+from zoo.strings import check_texts, composed, describe
+from zoo.text.pieces import UNSPACED, words_of
 from zoo.text.rows import UNKNOWN_ID
 
 _UNKNOWN = "<unk>"
@@ -70,7 +70,8 @@ def completions_of(
 
     They are the pieces that begin with the last pieces of a prefix within its last
     word, as "▁Zwei" does with "▁Z", "w", and go on; see `BeamSearch`. A prefix that
-    ends in a space has none. `rows` is the result of `read_prefixes`.
+    ends in a space has none: after it a new word begins, or it ends. `rows` is the
+    result of `read_prefixes`.
     """
     if not rows or prefix is None:
         return None
@@ -85,13 +86,17 @@ def completions_of(
             rest = vocabulary[token_id] + rest
             for other, piece in enumerate(vocabulary):
                 if piece.startswith(rest) and piece != rest and not _SPECIAL(piece):
-                    found[other] |= 1 << bit
+                    found[other] |= 2 << bit
             if rest.startswith("▁"):
                 break
         return found
 
+    begins = [x.startswith("▁") or x in (_UNKNOWN, "</s>") for x in vocabulary]
+
     def of_text(i: int) -> np.ndarray:
-        return of_pieces(() if texts[i][-1:].isspace() else tuple(rows[i]))
+        if rows[i] and texts[i][-1:].isspace() and vocabulary[rows[i][-1]][-1] != "▁":
+            return np.array(begins, "int32")
+        return of_pieces(tuple(rows[i]))
 
     return of_text
 
@@ -161,8 +166,8 @@ def read_terms(
 
     Raises:
         TypeError: for terms that are no dicts of str.
-        ValueError: for a blank term, one with unknown or banned pieces, another number
-            of dicts than of texts, or terms that do not fit into `max_length`.
+        ValueError: for a blank key or term, one with unknown or banned pieces, another
+            number of dicts than of texts, or terms that do not fit into `max_length`.
     """
     if terms is None:
         return None
@@ -178,6 +183,15 @@ def read_terms(
                 "`terms` must be a dict of source words and what translates them, or a "
                 f"list of such dicts. Received: {describe(table)}"
             )
+        for source in table:
+            if not isinstance(source, str):
+                raise TypeError(
+                    f"A key of `terms` must be a str. Received: {describe(source)}"
+                )
+            if not source.strip():
+                raise ValueError(
+                    f"A key of `terms` must not be blank. Received: {source!r}"
+                )
     known: dict[str, list[int]] = {}
     for target in {target for table in tables for target in table.values()}:
         [ids] = preprocessor.encode_targets(check_texts([target], "terms"))
@@ -192,7 +206,7 @@ def read_terms(
         targets = [
             target
             for source, target in table.items()
-            if re.search(rf"(?<!\w){re.escape(source)}(?!\w)", text)
+            if re.search(_word(composed(source)), composed(text))
         ]
         found.append([known[target] for target in dict.fromkeys(targets)])
         size = sum(map(len, found[-1]))
@@ -203,6 +217,13 @@ def read_terms(
                 f"max_length={max_length}"
             )
     return found
+
+
+def _word(source):
+    """A pattern for it as whole words, where its script has spaces between words."""
+    before = "" if UNSPACED.match(source[0]) else r"(?<!\w)"
+    after = "" if UNSPACED.match(source[-1]) else r"(?!\w)"
+    return before + re.escape(source) + after
 
 
 def source_words(

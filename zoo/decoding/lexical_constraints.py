@@ -29,7 +29,8 @@ def within_prefix(
     """Returns `free` (B * K, V) with `LOW` for words that the prefix rules out.
 
     A hypothesis has the prefix's tokens one after another, or in the place of its last
-    ones a completion ("▁Zwei" in the place of "▁Z", "w"). What follows is free.
+    ones a completion ("▁Zwei" in the place of "▁Z", "w"). What follows is free, but for
+    the word after a prefix that only some may follow.
 
     Args:
         search: the `BeamSearch`.
@@ -43,15 +44,17 @@ def within_prefix(
     written = places < beam.step  # (1, 1, T)
     same = ops.logical_or(beam.ids == prefix, ops.logical_not(written))  # (B, K, T)
     given = ops.take(prefix, ops.reshape(beam.step, (1,)), axis=2)  # (B, 1, 1)
-    inside = ops.logical_and(ops.all(same, axis=2), given[..., 0] != PAD_ID)  # (B, K)
     left = ops.logical_and(prefix != PAD_ID, ops.logical_not(written))
-    left = ops.sum(ops.cast(left, "int32"), axis=2) - 1  # after this one (B, 1)
+    left = ops.sum(ops.cast(left, "int32"), axis=2)  # from this one on (B, 1)
     # A word of more tokens than an int has bits is completed at its end alone.
-    bits = ops.right_shift(sentences.completions, ops.clip(left, 0, 30))
-    completes = ops.logical_and(bits % 2 == 1, left < 30)[:, None]  # (B, 1, V)
+    bits = ops.right_shift(sentences.completions, ops.clip(left, 0, 31))
+    completes = (bits % 2 == 1)[:, None]  # (B, 1, V)
+    ruled = ops.logical_or(left > 0, ops.any(completes, axis=2))
+    inside = ops.logical_and(ops.all(same, axis=2), ruled)  # (B, K)
+    given = ops.logical_and(words == given, left[..., None] > 0)  # (B, 1, V)
     shape = (*ops.shape(beam.live), logits.shape[-1])
     logits, free = ops.reshape(logits, shape), ops.reshape(free, shape)
-    allowed = ops.where(words == given, logits, ops.where(completes, free, LOW))
+    allowed = ops.where(given, logits, ops.where(completes, free, LOW))
     return ops.reshape(ops.where(inside[..., None], allowed, free), (-1, shape[-1]))
 
 

@@ -144,7 +144,8 @@ class Search:
                 0 where it is free. Their log-probabilities count. At the limit the end
                 token is taken anyway.
             completions: int `(B, V)`: words that may stand in the place of the prefix's
-                last tokens: of the last i + 1, if bit i is set. Default: none.
+                last n tokens, if bit n is set, n > 0; bit 0 is set for words that may
+                follow the prefix, all if for none. Default: none.
             terms: int `(B, C)`: tokens of the terms that a hypothesis must hold, one
                 term after the other, then 0. The beam has C more places.
             firsts: int `(B, C)`: for each, the place of its term's first token.

@@ -114,7 +114,7 @@ class Reader:
     def _columns(self, x, y):
         """Texts, and targets or labels: a list or an array each."""
         if hasattr(x, "collate_fn"):
-            self._refuse(x, y, "a DataLoader's batches can't be preprocessed")
+            self._refuse(x, y, "x is a DataLoader: pass a generator over it or lists")
         table = _table(x)  # AutoGraph can't read an assignment in a condition
         if table is not None:
             columns = self._of_table(table, y)

@@ -69,7 +69,7 @@ def class_weights(table: Any, labels: Tensor, weights: Tensor | None) -> Tensor:
     return (
         found * weights
         if weights.shape.rank == found.shape.rank
-        else (times_rows(found, weights))
+        else times_rows(found, weights)
     )
 
 

@@ -45,10 +45,11 @@ def train_tokenizer(
     is printed.
 
     Any script will do, with spaces between words or without. The rule "nfc" keeps every
-    character but NUL: `detokenize(tokenize(text))` is the text, in Unicode's composed
-    form (NFC), if `texts` have its characters. White space that `texts` don't have,
-    such as a tab or the end of a line, is read as a space. SentencePiece's rules
-    rewrite characters ("™" becomes "TM") and join adjacent spaces.
+    character but NUL: `detokenize(tokenize(text))` is the text if it is in Unicode's
+    composed form (NFC) and `texts` have its characters. Decomposed text is composed,
+    except for rare stacks of marks. White space that `texts` don't have, such as a tab
+    or the end of a line, is read as a space. SentencePiece's rules rewrite characters
+    ("™" becomes "TM") and join adjacent spaces.
 
     Args:
         texts: sentences of both languages.

@@ -34,7 +34,7 @@ def train(texts: Sequence[str], **settings: Any) -> bytes:
         ChildProcessError: if the child ended otherwise, such as killed by the system.
     """
     # SentencePiece leaves out longer texts, by default those over 4192 bytes. The model
-    # contains the number, so it must not vary.
+    # contains the number, so it must depend on the texts alone.
     longest = max(10, max(len(text.encode()) for text in texts))
     settings = {"max_sentence_length": longest, **settings}
     if sum(map(len, texts)) <= _HERE:
