@@ -8,7 +8,7 @@ from tests.harness import close, to_numpy
 from tests.marks import once
 from tests.models import test_language_model, test_sentiment, test_tagger
 from tests.models.test_everyday import translator
-from zoo.models.inputs import ByLength
+from zoo.models.batches_by_length import ByLength
 
 SOURCES = ["ab cd", "ba", "dad cab", "bad"]
 TARGETS = ["ba", "cab dad", "c", "da da"]

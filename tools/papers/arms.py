@@ -259,14 +259,21 @@ def choices(name) -> Any:
     return arm.recipe().scales[arm.scale]
 
 
+LATER = {
+    "subword_regularization": None,
+    "tokenizer": {"normalization": "nmt_nfkc"},
+}
+
+
 def digest(name) -> str:
     """A digest of an arm's choices and of how it is measured: runs of one digest may
     stand together."""
     arm = ARMS[name]
     settings = plain(choices(name))
-    # It came later: while it is off, the digests of earlier runs hold.
-    if settings.get("subword_regularization") is None:
-        settings.pop("subword_regularization", None)
+    # They came later: while they change nothing, the digests of earlier runs hold.
+    for field, unchanged in LATER.items():
+        if settings.get(field) == unchanged:
+            settings.pop(field, None)
     parts = [arm.recipe().name, settings, arm.kind, arm.scale]
     parts += [arm.beams, arm.attends]
     if arm.kind == "language model":

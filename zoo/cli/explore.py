@@ -39,7 +39,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.description = (
         f"{HELP}:\nserves a page whose models run in the browser, or writes it as a "
-        f"folder of plain\nfiles (default: {' '.join(EXPLORED)}).\n"
+        f"folder of\nplain files (default: {' '.join(EXPLORED)}).\n"
         "A model is exported to the cache folder when it is first served."
     )
     text = "write the page with its models, for any web server"

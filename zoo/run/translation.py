@@ -201,8 +201,8 @@ class Translation:
         size = self.batches.tokens * self.backbone.count_params()
         time = duration(size * self.scale.epochs / SPEED)
         self.run.say(
-            f"all epochs take about {time} on two CPU cores under JAX (measured with "
-            "luong_local); less if training stops early"
+            f"training takes about {time} on two CPU cores under JAX, as measured with "
+            "luong_local, and less if it stops early"
         )
 
     def _describe_start(self):
