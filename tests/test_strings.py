@@ -18,7 +18,6 @@ pytestmark = pytest.mark.backend_free
         (np.array([b"a", "\u00e4".encode()], object), ["a", "\u00e4"]),
         (np.array("one"), ["one"]),
         ([np.array("a"), "b"], ["a", "b"]),
-        (b"ab", ["ab"]),
         (tuple(np.array([b"a", b"\xc3\xa4"])), ["a", "\u00e4"]),
     ],
 )
@@ -31,9 +30,11 @@ def test_check_texts_takes_strings_and_what_holds_them(texts, expected):
     [
         (3, r"^texts must be a str or a list of str. Received: 3 \(int\)$"),
         (None, r"^texts must be .* Received: None \(NoneType\)$"),
+        (b"ab", r"^texts must be .* Received: b'ab' \(bytes\)$"),
         ({"a": "b"}, r"\(dict\)$"),
         ({"a"}, r"\(set\)$"),
         (["a", "b", 3], r"^texts\[2\] must be a str. Received: 3 \(int\)$"),
+        (["a", b"b"], r"^texts\[1\] must be a str. Received: b'b' \(bytes\)$"),
         ([["a"]], r"^texts\[0\] must be a str. Received: \['a'\] \(list\)$"),
         ([None], r"^texts\[0\] must be a str. Received: None \(NoneType\)$"),
     ],

@@ -16,8 +16,8 @@ def plain_texts(texts: Any) -> Any:
 
     Args:
         texts: a str, or a list, a tuple, an array, an eager tensor, a column of a table
-            or a generator of texts. An array or tensor without axes is one text, as are
-            bytes, in UTF-8.
+            or a generator of texts. An array or tensor without axes is one text; bytes
+            in one are UTF-8. Other bytes are no text: their encoding is unknown.
 
     Returns:
         A str or a list; anything that is none of these as it is.
@@ -27,14 +27,18 @@ def plain_texts(texts: Any) -> Any:
         >>> plain_texts(np.array([b"A dog runs."])), plain_texts(np.array("A dog."))
         (['A dog runs.'], 'A dog.')
     """
-    if hasattr(texts, "numpy"):  # TensorFlow's
-        texts = texts.numpy()
-    if hasattr(texts, "tolist"):
-        texts = texts.tolist()
-    if isinstance(texts, bytes):
+    return _plain(texts, encoded=False)
+
+
+def _plain(texts, encoded):
+    """`plain_texts`; `encoded`: whether bytes are text, as in an array or a tensor."""
+    for method in ("numpy", "tolist"):  # of TensorFlow's tensors, and of arrays
+        if hasattr(texts, method):
+            texts, encoded = getattr(texts, method)(), True
+    if encoded and isinstance(texts, bytes):
         return texts.decode("utf-8", "replace")
     if isinstance(texts, (list, tuple, collections.abc.Iterator)):
-        return [plain_texts(text) for text in texts]
+        return [_plain(text, encoded) for text in texts]
     return texts
 
 
@@ -66,7 +70,7 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
     if isinstance(texts, str):
         return [texts]
     # These can be iterated, but hold no ordered texts.
-    unsuitable = (bytearray, collections.abc.Mapping, collections.abc.Set)
+    unsuitable = (bytes, bytearray, collections.abc.Mapping, collections.abc.Set)
     try:
         items = None if table or isinstance(texts, unsuitable) else list(texts)
     except TypeError:
