@@ -10,7 +10,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import wrapt
+try:
+    import wrapt
+except ModuleNotFoundError:  # an environment for ONNX Runtime alone, without Keras
+    wrapt = None
 
 _CLASS = re.compile(
     r'^@keras\.saving\.register_keras_serializable\(package="zoo"\)\nclass (\w+)', re.M
@@ -19,7 +22,8 @@ _CLASS = re.compile(
 
 def register_with_keras() -> None:
     """Registers the stand-ins: now, or as soon as Keras has been imported."""
-    wrapt.register_post_import_hook(_register, "keras")
+    if wrapt is not None:
+        wrapt.register_post_import_hook(_register, "keras")
 
 
 def _register(keras):

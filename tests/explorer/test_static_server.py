@@ -60,6 +60,7 @@ def test_files_are_served_with_strict_headers(server, path, status, kind):
 def test_a_page_elsewhere_cannot_ask_for_a_file(server, host):
     assert ask(server, "index.html", Host=host)[0] == 403
     assert ask(server, "index.html", Host="localhost:9")[0] == 200
+    assert ask(server, "index.html", Host="[")[0] == 403
 
 
 def test_an_address_in_use_is_refused(server):

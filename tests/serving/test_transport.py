@@ -5,10 +5,12 @@ import json
 import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from zoo.serving import Client, ServingError
+from zoo.serving.transport import RESTTransport
 
 pytestmark = pytest.mark.backend_free
 
@@ -209,6 +211,32 @@ def test_a_slow_answer_is_late(name):
     with fake_server.http_server(drip) as url:
         check(url, "DEADLINE_EXCEEDED", timeout=0.2)
         assert ended.wait(60)
+
+
+def test_a_late_answer_leaves_other_calls_alone():
+    """Two calls of one client: the second is late while the first still waits."""
+    begun, late, calls = threading.Event(), threading.Event(), iter([1, 2])
+
+    def reply(connection):
+        if next(calls) == 1:
+            begun.set()
+            late.wait(60)
+            body = b'{"outputs": {"score": [1.5]}}'
+            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        while True:  # then, or instead, header after header
+            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            time.sleep(0.02)
+
+    call = {"name": "m", "signature_name": "score"}, {"text": ["a"]}
+    with fake_server.http_server(reply) as url, ThreadPoolExecutor(1) as pool:
+        transport = RESTTransport(url)
+        first = pool.submit(transport.predict, *call, 60)
+        assert begun.wait(60)
+        with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+            transport.predict(*call, 0.2)
+        late.set()
+        assert first.result(60)["score"].tolist() == [1.5]
+        transport.close()
 
 
 def test_lone_surrogates_of_json_are_replaced(server):

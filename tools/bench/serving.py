@@ -4,7 +4,7 @@
 
 FOLDER is what `zoo export NAME` wrote, such as exports/NAME/1; FILE holds
 sentences, one a line (default: a few that repeat). The shapes are warmed up first, and
-both sides get the same requests, turn and turn about. Prints p50, p95 and p99 in
+both sides get the same requests, alternately. Prints p50, p95 and p99 in
 milliseconds, sentences per second, and the time that loading takes. A figure counts on
 a quiet machine only: the load is printed too.
 """

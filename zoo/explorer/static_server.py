@@ -77,7 +77,10 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
     }
 
     def send_head(self):
-        asked = urllib.parse.urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        try:
+            asked = urllib.parse.urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        except ValueError:  # a bracket without its fellow
+            asked = None
         if self.server.local and not is_loopback(asked or ""):
             self.send_error(HTTPStatus.FORBIDDEN)
             return None

@@ -1,6 +1,7 @@
 """TensorFlow Serving's gRPC API: what its methods answer, for any gRPC server."""
 
 import functools
+import importlib.util
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -39,6 +40,8 @@ def message(name: str) -> Any:
     Raises:
         ModuleNotFoundError: without tensorflow-serving-api.
     """
+    if importlib.util.find_spec("tensorflow_serving") is None:
+        raise ModuleNotFoundError("tensorflow-serving-api", name="tensorflow_serving")
     with quiet_start():
         from tensorflow_serving.apis import (
             get_model_metadata_pb2,

@@ -187,7 +187,7 @@ def server_command(
     if shutil.which(BINARY):
         return [BINARY, f"--port={port}", f"--rest_api_port={rest_port}", *options]
     if docker := shutil.which("docker"):
-        if subprocess.run([docker, "version"], capture_output=True).returncode:
+        if not _docker_runs(docker):
             raise FileNotFoundError(
                 f"no {BINARY} on PATH, and docker without a running daemon. {INSTALL}"
             )
@@ -200,3 +200,12 @@ def server_command(
         start = ["--init", "--entrypoint", BINARY]
         return ["docker", "run", "--rm", *start, *ports, *volume, image, *options]
     raise FileNotFoundError(f"no {BINARY} on PATH and no docker. {INSTALL}")
+
+
+def _docker_runs(docker):
+    """Whether Docker's daemon answers."""
+    command = [docker, "version"]
+    try:
+        return not subprocess.run(command, capture_output=True, timeout=20).returncode
+    except subprocess.TimeoutExpired:
+        return False

@@ -5,9 +5,11 @@ is checked before it becomes an array.
 """
 
 import base64
+import collections
 import json
 import math
 import reprlib
+import threading
 import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
@@ -147,7 +149,9 @@ class RESTTransport:
                 f"1 to 65535. Received: {address!r}"
             )
         self._url = f"{address.rstrip('/')}/v1/models/"
-        self._connect()
+        self._threads, self._lock = ThreadPoolExecutor(64), threading.Lock()
+        self._calls: collections.Counter[int] = collections.Counter()  # of each client
+        self._client = self._connect()
 
     def _connect(self):
         try:
@@ -155,8 +159,7 @@ class RESTTransport:
         except ModuleNotFoundError as error:
             raise _missing(error) from None
         # Compression would hide the size.
-        self._client = httpx2.Client(headers={"Accept-Encoding": "identity"})
-        self._threads = ThreadPoolExecutor(64)
+        return httpx2.Client(headers={"Accept-Encoding": "identity"})
 
     def close(self) -> None:
         """Closes the connection."""
@@ -169,19 +172,27 @@ class RESTTransport:
         """Returns the outputs of a signature by name; see `GRPCTransport.predict`."""
         import httpx2
 
+        with self._lock:
+            client = self._client
+            self._calls[id(client)] += 1
         # httpx's own timeout is for each wait, of which a server may cause many.
-        asked = self._threads.submit(self._post, spec, inputs, timeout)
+        asked = self._threads.submit(self._post, client, spec, inputs, timeout)
         try:
             status, body = asked.result(timeout)
         except (TimeoutError, httpx2.TimeoutException):
-            if not asked.done():  # it ends when its connection is closed
-                self.close()
-                self._connect()
+            if not asked.done():
+                self._retire(client)
             raise ServingError("DEADLINE_EXCEEDED") from None
         except (httpx2.TransportError, OSError) as error:
             raise ServingError("UNAVAILABLE", str(error)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             raise ServingError("UNKNOWN", str(error)) from None
+        finally:
+            with self._lock:
+                self._calls[id(client)] -= 1
+                unused = client is not self._client and not self._calls[id(client)]
+            if unused:
+                client.close()
         code = CODES.get(status, "UNKNOWN")
         beginning = body[:80].decode("utf-8", "replace")
         try:
@@ -201,7 +212,16 @@ class RESTTransport:
             details = f"{expected}, received {status}, {beginning!r}"
         raise ServingError(code, details)
 
-    def _post(self, spec, inputs, timeout):
+    def _retire(self, client):
+        """Lets new calls have a client of their own.
+
+        A late call ends when its client is closed, after the other calls of that.
+        """
+        with self._lock:
+            if client is self._client:
+                self._client = self._connect()
+
+    def _post(self, client, spec, inputs, timeout):
         """Returns the status and body of an answer."""
         url = self._url + spec["name"]
         for key, place in (("version", "versions"), ("version_label", "labels")):
@@ -210,7 +230,7 @@ class RESTTransport:
         content = {"signature_name": spec["signature_name"], "inputs": columns}
         deadline, body = time.monotonic() + timeout, bytearray()
         request = "POST", f"{url}:predict"
-        with self._client.stream(*request, json=content, timeout=timeout) as answer:
+        with client.stream(*request, json=content, timeout=timeout) as answer:
             for piece in answer.iter_raw():
                 body += piece
                 if len(body) > MAX_ANSWER_BYTES:

@@ -50,7 +50,7 @@ def tune_process() -> None:
 
     Every command of `zoo` that loads a preset, every recipe and every worker of a bulk
     translation calls it; Python programs have to call it themselves. It does three
-    things, none of which changes any result; docs/performance.md measures them.
+    things, none of which changes any result; see docs/performance.md.
 
     - With glibc, freed memory is kept for the next step instead of being returned to
       the system, unless the environment configures malloc (`MALLOC_…`,

@@ -116,7 +116,7 @@ class LoopKernel:
     costs a small product and a pass over the whole matrix at each step; after the loop
     it is one large product. `widen` adds columns of zeros to a sequence that the loop
     reads anyway; the steps hand their factors of that product out as the gradient of
-    these columns. Measured: docs/performance.md.
+    these columns.
 
     Args:
         kernel: tensor `(n, m)`.
