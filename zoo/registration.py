@@ -13,7 +13,7 @@ from typing import Any
 try:
     import wrapt
 except ModuleNotFoundError:  # an environment for ONNX Runtime alone, without Keras
-    wrapt = None
+    wrapt = None  # type: ignore[assignment]
 
 _CLASS = re.compile(
     r'^@keras\.saving\.register_keras_serializable\(package="zoo"\)\nclass (\w+)', re.M
