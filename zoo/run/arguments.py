@@ -39,7 +39,7 @@ class Arguments:
         restart: whether what an earlier run left in the folder is removed.
         finish: whether training stops at the checkpoint, which then must exist.
         train, valid, test, columns, languages, keep_all: a user's own text; see
-            `zoo.data.read_pairs`. None for the recipe's own data.
+            `zoo.data.own.read_pairs`. None for the recipe's own data.
         start: the preset whose weights and tokenizer training starts from; None for
             new ones.
     """

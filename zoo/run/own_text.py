@@ -24,7 +24,7 @@ class TextTask:
         task: function that returns the class of its tasks; see `importer`.
         files: the files that it takes, in words.
         read: function that returns the function that reads them, such as
-            `zoo.data.read_pairs`; see `importer`.
+            `zoo.data.own.read_pairs`; see `importer`.
         choices: function of (the recipe, a size, what was read, the task to start from
             or None) to the choices of a run.
         options: names of the reader's arguments that a run gives: "columns" or

@@ -15,7 +15,7 @@ VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
 TOLD = 200_000  # pairs after which tokenising tells how far it is
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
-Ids = Any  # a list of lists of int, or a `zoo.data.RaggedIds`
+Ids = Any  # a list of lists of int, or a `zoo.data.store.RaggedIds`
 Sets = dict[str, tuple[list[str], list[list[str]]]]
 
 

@@ -172,7 +172,7 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
         recipe: the `Recipe`, whose scales are `Scale`s.
         size: "tiny", "small", "medium" or "paper"; another scale of the recipe keeps
             its model and schedule.
-        text: the `zoo.data.OwnPairs`.
+        text: the `zoo.data.own.OwnPairs`.
         start: the translator to start from; None for a new one.
 
     Raises:
