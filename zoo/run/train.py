@@ -44,9 +44,9 @@ def train(
     Args:
         recipe: name of a recipe, such as "luong_local".
         data: what to train on: `(sources, targets)`, a list of pairs, a table with
-            named columns, or paths of files; see `zoo.data.own.read_pairs`. For a tagger,
-            see `zoo.data.own.read_tagged`; for a classifier, its `read_labelled`; for a
-            language model, its `read_sentences`.
+            named columns, or paths of files; see `read_pairs` of `zoo.data.own`. For a
+            tagger, see its `read_tagged`; for a classifier, `read_labelled`; for a
+            language model, `read_sentences`.
         valid: likewise, what chooses the best epoch. Default: a part of `data`, held
             out.
         test: likewise, what is scored at the end; None for nothing.

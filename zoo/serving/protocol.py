@@ -1,4 +1,4 @@
-"""What both protocols of TensorFlow Serving share: limits, error codes, tensors."""
+"""Limits, error codes and tensors of both protocols of TensorFlow Serving."""
 
 from collections.abc import Iterable
 from typing import Any

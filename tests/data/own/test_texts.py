@@ -13,7 +13,7 @@ pytestmark = pytest.mark.backend_free
 
 
 def items(data):
-    """What was read, whatever its kind, as a list."""
+    """Lists the items that were read, of any kind."""
     if isinstance(data, Labelled):
         names = [data.names[label] for label in data.labels]
         return list(zip(data.texts, names, strict=True))
