@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.models.inputs import BATCH_SIZE, Reader, are_batches, weighted
+from zoo.models.inputs import BATCH_SIZE, Reader, are_batches, holds_ids, weighted
 
 
 class Fitting:
@@ -163,7 +163,9 @@ class Fitting:
         size = given.get("batch_size")
         read = reader.read(**data, batch_size=size)
         whole = given.get("validation_split") or given.get("steps_per_epoch")
-        if name == "fit" and given.get("shuffle", True) and not whole:
+        x = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
+        text = not holds_ids(x)  # ids stay as they are
+        if name == "fit" and text and given.get("shuffle", True) and not whole:
             read = reader.by_length(*read, size or BATCH_SIZE)
         if are_batches(read[0]):
             given.pop("batch_size", None)
