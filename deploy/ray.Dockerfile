@@ -7,9 +7,9 @@ RUN pip install --no-cache-dir \
     "regex>=2024.11.6" "lazy-loader>=0.4" "pillow>=12" "tensorflow-serving-api>=2.21"
 COPY zoo /app/zoo
 # The last two are read by Ray's proxies: errors as the REST API has them, and the most
-# bytes of a message. `python -m zoo.servers.ray` sets them where it starts Ray itself.
+# bytes of a message. `python -m zoo.serving.server.ray_serve` sets them where it starts Ray itself.
 ENV PYTHONPATH=/app \
     RAY_USAGE_STATS_ENABLED=0 \
-    RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH=zoo.servers.ray_proxy.middlewares \
+    RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH=zoo.serving.server.ray_proxy.middlewares \
     RAY_SERVE_GRPC_MAX_MESSAGE_SIZE=134217728
 EXPOSE 8080 8500 8501

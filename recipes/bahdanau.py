@@ -16,8 +16,8 @@ RNNencdec, the paper's other model: recipes/rnn_encoder_decoder.py.
 import sys
 from functools import partial
 
-from zoo.run import run_recipe
-from zoo.run.translators import (
+from zoo.training import Optimizer, run_recipe
+from zoo.training.recipes.translator_recipe import (
     SHORT,
     card,
     multi30k,
@@ -28,7 +28,6 @@ from zoo.run.translators import (
     tiny,
     translation_recipe,
 )
-from zoo.training import Optimizer
 
 # Appendix B.2: norm clipped at 1, and a rate of 1, not Keras's 0.001.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})

@@ -17,18 +17,21 @@ import sys
 from functools import partial
 from typing import Any
 
-from zoo.run import (
+from zoo.training import (
+    ArrayBatches,
     ClassArguments,
     ConfigurationError,
+    Monitor,
+    Optimizer,
     Recipe,
     TextTask,
     at_least,
+    group_by_length,
     importer,
     run_recipe,
 )
-from zoo.run.own_text import LEAST, tell_rare_labels
-from zoo.run.sizes import config_to_start, plan, widened
-from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
+from zoo.training.recipes.own_text import LEAST, tell_rare_labels
+from zoo.training.recipes.sizes import config_to_start, plan, widened
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +88,7 @@ def _batches(run, preprocessor, data):
 
 def _score(tagger, data):
     """The share of correct tags, the number of words, and the worst sentences."""
-    from zoo.evaluation import tag_accuracy, worst_tags
+    from zoo.analysis.evaluation import tag_accuracy, worst_tags
 
     sentences = tagger.tag(data.sentences)
     return *tag_accuracy(sentences, data.tags), worst_tags(sentences, data.tags)
@@ -95,8 +98,8 @@ def _run(run):
     import keras
 
     from zoo.models import BiRNNTagger, BiRNNWords
-    from zoo.run.fine_tuning import copy_weights
     from zoo.text import TaggerPreprocessor
+    from zoo.training.recipes.fine_tuning import copy_weights
 
     train, dev, test = _data(run)
     if run.text:
@@ -150,7 +153,7 @@ def _run(run):
 
 
 def _write_own_card(run, tagger, results):
-    from zoo.run.card_metadata import own_test, own_text_card
+    from zoo.training.card_metadata import own_test, own_text_card
 
     scores, worst = [], []
     for split, found in results.items():
@@ -180,7 +183,7 @@ def _write_own_card(run, tagger, results):
 
 def _write_card(run, tagger, results):
     from zoo.data.tagged import UD_ENGLISH
-    from zoo.run.card_metadata import of_corpora
+    from zoo.training.card_metadata import of_corpora
 
     score = {
         "data": UD_ENGLISH.name,

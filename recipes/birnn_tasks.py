@@ -6,7 +6,7 @@ Regression and classification of the paper's artificial data, a weighted sum of 
 frames before t and the 20 frames from t on: RNN-FOR and RNN-BACK with several delays,
 MERGE of both, the bidirectional net (BRNN), and nets that see a window of frames (MLP).
 The results have each net's error and the least possible error of any net that sees the
-same frames (`zoo.data.artificial`).
+same frames (`zoo.data.generated.artificial`).
 
 tiny:  RNN-FOR and RNN-BACK without delay, their MERGE, BRNN; under two minutes.
 small: all nets, five delays.
@@ -21,8 +21,7 @@ import dataclasses
 import sys
 from functools import partial
 
-from zoo.run import Recipe, at_least, run_recipe
-from zoo.training import ArrayBatches, Monitor, Optimizer
+from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least, run_recipe
 
 TASKS = ("regression", "classification")
 
@@ -69,7 +68,7 @@ class Data:
     """Training, validation and test data of one task."""
 
     def __init__(self, task, run):
-        from zoo.data.artificial import triangle_sums
+        from zoo.data.generated.artificial import triangle_sums
 
         settings, self.classes = run.settings, task == "classification"
         self.parts = []
@@ -104,7 +103,7 @@ class Data:
         """The least possible test error of a net that sees these frames."""
         import numpy as np
 
-        from zoo.data.artificial import best_guess
+        from zoo.data.generated.artificial import best_guess
 
         guess = best_guess(self.parts[2][0][..., 0], first, last)[..., None]
         if self.classes:
@@ -191,7 +190,7 @@ def _learn(task, run):
 
 
 def _run(run):
-    from zoo.data.artificial import irreducible_error
+    from zoo.data.generated.artificial import irreducible_error
 
     results = {task: _learn(task, run) for task in TASKS}
     results["limits"] = {

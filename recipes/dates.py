@@ -4,8 +4,8 @@
 
 The task that attention is often taught with, by characters: Bahdanau's attention here,
 Luong's in dates_luong.py, which has its choices from this file. The dates are generated
-(`zoo.data.dates` says which forms, and how ambiguous ones are resolved), and those of
-the test are never seen in training.
+(`zoo.data.generated.dates` says which forms, and how ambiguous ones are resolved), and
+those of the test are never seen in training.
 
 tiny:  two or three minutes on a CPU: the bundled preset.
 small: the decoder twice as wide. It reads dates as well, but its attention shows the
@@ -21,10 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from zoo.run import load_recipe, run_recipe
-from zoo.run.recipe import Recipe
-from zoo.run.translators import Scale, task, translation_recipe
-from zoo.training import Optimizer
+from zoo.training import Optimizer, load_recipe, run_recipe
+from zoo.training.recipe import Recipe
+from zoo.training.recipes.translator_recipe import Scale, task, translation_recipe
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,9 +16,14 @@ tapes=call` they span the whole segment.
 
 import dataclasses
 
-from zoo.run import Recipe
-from zoo.run.language_models import OWN_TEXT, LanguageModeling, check, train
+from zoo.training import Recipe
 from zoo.training.optimizers import Optimizer
+from zoo.training.recipes.language_model_recipe import (
+    OWN_TEXT,
+    LanguageModeling,
+    check,
+    train,
+)
 
 CHENG = {
     "title": "Long Short-Term Memory-Networks for Machine Reading",

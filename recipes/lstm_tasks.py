@@ -29,8 +29,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from zoo.run import Recipe, at_least, run_recipe
-from zoo.training import Optimizer
+from zoo.training import Optimizer, Recipe, at_least, run_recipe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,9 +153,9 @@ def adding_and_order(run: Any, task: str) -> dict[str, Any]:
     """Trains on fresh sequences until the paper's criterion is met, then tests."""
     import numpy as np
 
-    from zoo.data import lstm_tasks
+    from zoo.data.generated import lstm_tasks
     from zoo.training import Monitor
-    from zoo.training.drawn import DrawnBatches
+    from zoo.training.batches.drawn import DrawnBatches
 
     settings = run.settings
     if task == "adding":
@@ -207,7 +206,7 @@ def adding_and_order(run: Any, task: str) -> dict[str, Any]:
 
 def reber(run: Any, task: str) -> dict[str, Any]:
     """Trains on 256 strings until all of them, and 256 others, are right."""
-    from zoo.data.lstm_tasks import REBER, reber_arrays, reber_strings
+    from zoo.data.generated.lstm_tasks import REBER, reber_arrays, reber_strings
     from zoo.training import ArrayBatches, Monitor
 
     settings = run.settings

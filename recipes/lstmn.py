@@ -13,8 +13,8 @@ Shallow fusion: `--set model.fusion=shallow`.
 import sys
 from functools import partial
 
-from zoo.run import run_recipe
-from zoo.run.translators import (
+from zoo.training import Optimizer, run_recipe
+from zoo.training.recipes.translator_recipe import (
     LOOPS,
     SHORT,
     card,
@@ -24,7 +24,6 @@ from zoo.run.translators import (
     tiny,
     translation_recipe,
 )
-from zoo.training import Optimizer
 
 ADAM = Optimizer("adam", 1e-3, clip=5.0)
 

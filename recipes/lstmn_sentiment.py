@@ -22,20 +22,23 @@ from pathlib import Path
 from typing import Any
 
 from zoo.checks import one_of
-from zoo.run import (
+from zoo.strings import counted
+from zoo.training import (
+    ArrayBatches,
     ConfigurationError,
+    Monitor,
+    Optimizer,
     Recipe,
     TextTask,
     at_least,
+    group_by_length,
     importer,
     run_recipe,
 )
-from zoo.run.card_metadata import of_corpora, own_test, own_text_card
-from zoo.run.fine_tuning import copy_weights
-from zoo.run.own_text import LEAST, tell_rare_labels
-from zoo.run.sizes import config_to_start, plan, widened
-from zoo.strings import counted
-from zoo.training import ArrayBatches, Monitor, Optimizer, group_by_length
+from zoo.training.card_metadata import of_corpora, own_test, own_text_card
+from zoo.training.recipes.fine_tuning import copy_weights
+from zoo.training.recipes.own_text import LEAST, tell_rare_labels
+from zoo.training.recipes.sizes import config_to_start, plan, widened
 
 SIGNATURES = {
     "fine": "five classes",
@@ -122,8 +125,8 @@ def work(run: Any) -> dict[str, Any]:
     import keras
     import numpy as np
 
+    from zoo.analysis.evaluation import sst_accuracy
     from zoo.decoding.labels import classify_ids
-    from zoo.evaluation import sst_accuracy
     from zoo.models import (
         RecurrentClassifier,
         RecurrentClassifierPreprocessor,
@@ -227,8 +230,8 @@ def _write_card(run, task, results):
 
 def _sst_card(run, task, accuracies, count):
     """The card of a classifier of the treebank's sentences."""
-    from zoo.data.texts import SST
-    from zoo.evaluation import worst_classes
+    from zoo.analysis.evaluation import worst_classes
+    from zoo.data.word_corpora import SST
 
     settings, command = run.settings, f"zoo evaluate {run.recipe.name} --data sst"
     layers = counted(settings.num_layers, f"{settings.cell.upper()} layer")

@@ -15,8 +15,9 @@ paper: the paper's layers and schedule (section 4.1), on the same text as small.
 
 import dataclasses
 
-from zoo.run.recipe import Recipe
-from zoo.run.translators import (
+from zoo.training.optimizers import Optimizer
+from zoo.training.recipe import Recipe
+from zoo.training.recipes.translator_recipe import (
     LOOPS,
     SHORT,
     card,
@@ -28,7 +29,6 @@ from zoo.run.translators import (
     tiny,
     translation_recipe,
 )
-from zoo.training.optimizers import Optimizer
 
 
 @dataclasses.dataclass(frozen=True)

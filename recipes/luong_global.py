@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from zoo.run import load_recipe, run_recipe
+from zoo.training import load_recipe, run_recipe
 
 RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(
     "luong_global", __file__

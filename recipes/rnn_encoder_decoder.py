@@ -14,8 +14,8 @@ RNNencdec of Bahdanau et al. 2015 (`zoo.models.RNNencdec` has its sizes).
 import sys
 from functools import partial
 
-from zoo.run import run_recipe
-from zoo.run.translators import (
+from zoo.training import Optimizer, run_recipe
+from zoo.training.recipes.translator_recipe import (
     LOOPS,
     SHORT,
     card,
@@ -25,7 +25,6 @@ from zoo.run.translators import (
     tiny,
     translation_recipe,
 )
-from zoo.training import Optimizer
 
 # Section 4.1: Adadelta at rate 1; the norm clipped at 1 as in the authors' code.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})

@@ -10,9 +10,15 @@ paper: the paper's layers and schedule (section 3.4), on the same text as small.
 import sys
 from functools import partial
 
-from zoo.run import run_recipe
-from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
-from zoo.training import Optimizer
+from zoo.training import Optimizer, run_recipe
+from zoo.training.recipes.translator_recipe import (
+    card,
+    paper,
+    small,
+    task,
+    tiny,
+    translation_recipe,
+)
 
 # Section 3.4: rate 0.7 for 5 epochs, then halved every half epoch; the norm of the
 # gradient, divided by the sentences of a batch, clipped at 5; 7.5 epochs (here 8, the

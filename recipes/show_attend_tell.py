@@ -4,9 +4,9 @@
 
 The images are generated, so that nothing is downloaded, any use is free, and it is
 known where each thing is that a sentence names: scenes of coloured shapes
-(`zoo.data.scenes`), or formulas to be written in LaTeX (`zoo.data.formulas`, extra
-`plot`). The convolutional net is small and trained with the decoder; the paper's was
-trained on ImageNet before.
+(`zoo.data.generated.scenes`), or formulas to be written in LaTeX
+(`zoo.data.generated.formulas`, extra `plot`). The convolutional net is small and
+trained with the decoder; the paper's was trained on ImageNet before.
 
 tiny:  4,500 scenes, under two minutes on a CPU.
 small: 9,000 scenes, ten minutes on one core: the bundled preset.
@@ -24,9 +24,8 @@ import sys
 from functools import partial
 from typing import Any
 
-from zoo.run import ClassArguments, Recipe, importer, run_recipe
-from zoo.run.captions import Captions, check, train
-from zoo.training import Optimizer
+from zoo.training import ClassArguments, Optimizer, Recipe, importer, run_recipe
+from zoo.training.recipes.captioner_recipe import Captions, check, train
 
 # Without the paper's penalty (equation 14), which costs more on scenes than it brings
 # (docs/reproduction.md, "Several seeds"); on formulas it spreads attention and brings

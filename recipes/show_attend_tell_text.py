@@ -14,9 +14,15 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from zoo.run import load_recipe, run_recipe
-from zoo.run.translators import card, paper, small, task, tiny, translation_recipe
-from zoo.training import Optimizer
+from zoo.training import Optimizer, load_recipe, run_recipe
+from zoo.training.recipes.translator_recipe import (
+    card,
+    paper,
+    small,
+    task,
+    tiny,
+    translation_recipe,
+)
 
 IMAGES = load_recipe(Path(__file__).with_name("show_attend_tell.py"))
 # The authors' 1 goes with the loss of a sentence; here losses are per token.

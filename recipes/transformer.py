@@ -15,8 +15,8 @@ paper: the base model and its schedule (section 5), on the same text as small. T
 import sys
 from functools import partial
 
-from zoo.run import run_recipe
-from zoo.run.translators import (
+from zoo.training import Optimizer, run_recipe
+from zoo.training.recipes.translator_recipe import (
     LOOPS,
     SHORT,
     card,
@@ -28,7 +28,6 @@ from zoo.run.translators import (
     tiny,
     translation_recipe,
 )
-from zoo.training import Optimizer
 
 # Section 5.3, which doesn't clip the norm.
 ADAM = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}

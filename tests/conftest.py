@@ -21,14 +21,14 @@ _LONG = (
     "recipes/test_translators.py",
     "training/distribute/test_engines.py",
     "models/test_everywhere.py",
-    "run/test_tiny_recipe.py",
-    "serving/test_export.py",
-    "runtime/test_onnx.py",
+    "training/test_tiny_recipe.py",
+    "serving/export/test_savedmodel.py",
+    "serving/runtime/test_onnx.py",
     "layers/test_everyday.py",
     "models/test_everyday.py",
     "models/test_kerashub.py",
-    "run/test_translation.py",
-    "run/test_killed.py",
+    "training/recipes/test_translation_run.py",
+    "training/test_killed.py",
     "recipes/test_language_models.py",
     "models/test_luong.py",
     "models/test_lstmn.py",
@@ -94,8 +94,8 @@ def _resident():
 @pytest.fixture(scope="session", autouse=True)
 def not_of_this_process():
     """Tests leave memory and XLA's flags alone, but for those of
-    tests/training/test_process.py."""
-    from zoo.training import process
+    tests/training/fast/test_process.py."""
+    from zoo.training.fast import process
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_keep_memory", "_set_xla_flags", "_keep_programs"):
@@ -106,8 +106,8 @@ def not_of_this_process():
 @pytest.fixture(scope="session", autouse=True)
 def reports_without_pictures():
     """Runs draw no pictures for their reports, which takes two seconds a run, but in
-    tests/run/test_report.py."""
-    from zoo.run import report
+    tests/training/test_run_report.py."""
+    from zoo.training import run_report as report
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report, "render", lambda *_: b"<svg/>")

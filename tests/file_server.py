@@ -98,6 +98,6 @@ def serving(server):
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr("zoo.download.PAUSE", 0)
+    monkeypatch.setattr("zoo.presets.download.PAUSE", 0)
     with serving(FileServer()) as file_server:
         yield file_server

@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from tests.marks import QUICK
-from zoo.run import recipe
+from zoo.training import recipe
 
 BACKENDS = ("tensorflow", "jax", "torch")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

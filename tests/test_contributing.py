@@ -8,7 +8,7 @@ import keras
 import pytest
 
 from zoo.data import reversal_pairs
-from zoo.run import parallel
+from zoo.training import parallel
 
 pytestmark = pytest.mark.once
 

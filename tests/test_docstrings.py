@@ -17,7 +17,7 @@ MODULES = sorted(
     if not module.name.endswith("__main__")
 )
 # Module -> the package of an extra without which it cannot be imported.
-NEEDS = {"zoo.servers.ray_app": "fastapi"}  # of ray[serve]
+NEEDS = {"zoo.serving.server.ray_app": "fastapi"}  # of ray[serve]
 
 
 class Checker(doctest.OutputChecker):

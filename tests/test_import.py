@@ -53,7 +53,7 @@ def subpackages():
     [
         "import zoo; dir(zoo)",
         "import zoo; zoo.list_presets()",
-        "import zoo; zoo.plots",
+        "import zoo; zoo.analysis",
         "from zoo.cli import main; main(['--help'])",
         "from zoo.cli import main; main(['list'])",
         "from zoo.cli import main; main(['train', '--help'])",

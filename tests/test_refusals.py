@@ -9,8 +9,8 @@ import pytest
 from zoo import layers, models, text, training
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.scores import ConcatScore, DotScore, make_score
-from zoo.training.drawn import DrawnBatches
-from zoo.training.streams import StreamBatches
+from zoo.training.batches.drawn import DrawnBatches
+from zoo.training.batches.streams import StreamBatches
 
 GENERAL = layers.MultiplicativeAttention()
 TASK = models.ShowAttendTell(9, attention="hard", hidden_dim=2, attention_dim=2)

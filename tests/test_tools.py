@@ -109,16 +109,18 @@ def test_run_tests_begins_anew_for_each_part_of_the_whole_suite(
     tmp_path, monkeypatch, capfd
 ):
     monkeypatch.setattr(run_tests, "ROOT", tmp_path)
-    for name in ("models", "run", "text"):
+    for name in ("models", "recipes", "text"):
         folder = tmp_path / "tests" / name
         folder.mkdir(parents=True)
         source = f"import os\ndef test(): open('{name}', 'w').write(str(os.getpid()))"
         (folder / f"test_{name}.py").write_text(source)
     assert run_tests.main(["--all", "--backend", "jax", *ALONE]) == 0
     assert capfd.readouterr().out.splitlines()[-1] == "3 passed, 0 failed, 0 skipped"
-    processes = {(tmp_path / name).read_text() for name in ("models", "run", "text")}
+    processes = {
+        (tmp_path / name).read_text() for name in ("models", "recipes", "text")
+    }
     assert len(processes) == 3
-    for arguments in (["tests/run"], ["tests/run/test_run.py::test"]):
+    for arguments in (["tests/models"], ["tests/text/test_text.py::test"]):
         assert run_tests.split(["-m", "", *arguments]) == [[]]
     (tmp_path / "tests/models/test_models.py").write_text("import os; os._exit(3)")
     assert run_tests.main(["--all", "--backend", "jax", *ALONE]) == 1

@@ -35,7 +35,7 @@ QUICK_XLA_FLAGS = (
 # What TensorFlow has compiled, a process keeps to its end; with --all that is more than
 # 20 GB. So these folders have processes of their own then, and the rest of the suite.
 GROUPS = (
-    ("tests/recipes", "tests/run"),
+    ("tests/recipes",),
     ("tests/models", "tests/training"),
     ("tests/layers", "tests/decoding"),
 )

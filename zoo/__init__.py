@@ -9,7 +9,7 @@ Importing `zoo` imports no backend and takes milliseconds: each public name is
 loaded when it is first used (PEP 562).
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import lazy_loader
 
@@ -17,47 +17,47 @@ from zoo.registration import register_with_keras
 
 if TYPE_CHECKING:
     from zoo import (
+        analysis,
         data,
         decoding,
-        evaluation,
         layers,
         lessons,
         models,
-        plots,
         presets,
-        run,
-        runtime,
         serving,
+        tasks,
         text,
         training,
     )
-    from zoo.loading import load
     from zoo.presets import list_presets
-    from zoo.run.train import train
+    from zoo.presets.loading import load
+    from zoo.training.train_by_name import train
 
 __version__ = "0.1.0"
 register_with_keras()
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
+_load_name, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=[
+        "analysis",
         "data",
         "decoding",
-        "evaluation",
         "layers",
         "lessons",
         "models",
-        "plots",
         "presets",
-        "run",
-        "runtime",
         "serving",
+        "tasks",
         "text",
         "training",
     ],
     submod_attrs={
-        "loading": ["load"],
         "presets": ["list_presets"],
-        "run.train": ["train"],
+        "presets.loading": ["load"],
+        "training.train_by_name": ["train"],
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    return _load_name("analysis" if name == "plots" else name)  # its former name

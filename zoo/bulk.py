@@ -316,8 +316,9 @@ class Translator:
     """
 
     def __init__(self, preset: str, digest: str, search: dict[str, Any]) -> None:
-        from zoo import loading, presets
-        from zoo.training.process import start_backend, tune_process
+        from zoo import presets
+        from zoo.presets import loading
+        from zoo.training.fast.process import start_backend, tune_process
 
         actual = preset_digest(presets.find(preset))
         if actual != digest:

@@ -24,15 +24,22 @@ def register_with_keras() -> None:
     """Registers the stand-ins: now, or as soon as Keras has been imported."""
     if wrapt is not None:
         wrapt.register_post_import_hook(_register, "keras")
+        # KerasHub looks for a backbone's tasks among the classes that are there.
+        wrapt.register_post_import_hook(_import_tasks, "zoo.models")
 
 
 def _register(keras):
     importlib.import_module("zoo.layers")  # functions among them; light beside Keras
     registered = keras.saving.get_custom_objects()
-    for path in sorted(Path(__file__).parent.glob("*/*.py")):
+    home = Path(__file__).parent
+    for path in sorted(home.rglob("*.py")):
         for name in _CLASS.findall(path.read_text(encoding="utf-8")):
-            module = f"zoo.{path.parent.name}.{path.stem}"
+            module = ".".join(("zoo", *path.relative_to(home).with_suffix("").parts))
             registered.setdefault(f"zoo>{name}", _StandIn(module, name))
+
+
+def _import_tasks(_):
+    importlib.import_module("zoo.tasks")
 
 
 class _StandIn:

@@ -7,9 +7,8 @@ import pytest
 
 from tests.attacks.rounds import SEEDS
 from tests.attacks.test_presets import altered
-from tests.run import tiny_run
-from zoo.run import parallel
-from zoo.training import CheckpointError
+from tests.training import tiny_run
+from zoo.training import CheckpointError, parallel
 
 pytestmark = pytest.mark.once
 FILES = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")

@@ -5,8 +5,9 @@ import sys
 import types
 from pathlib import Path
 
-from zoo import loading, presets
+from zoo import presets
 from zoo.cli import main
+from zoo.presets import loading
 
 
 class FakeTask:

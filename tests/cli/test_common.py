@@ -26,7 +26,7 @@ def test_backend_cannot_change_under_a_running_keras(task, capsys):
 
 
 def test_the_process_is_tuned_before_a_preset_is_loaded(monkeypatch):
-    from zoo.training import process
+    from zoo.training.fast import process
 
     order = []
     monkeypatch.setattr(process, "tune_process", lambda: order.append("tuned"))
@@ -94,7 +94,7 @@ def test_debug_shows_the_traceback(monkeypatch):
 def test_reader_that_goes_away():
     """As in `zoo translate ... | head -1`: no traceback, no message."""
     code = (
-        "import sys; from zoo import loading, presets\n"
+        "import sys; from zoo import presets; from zoo.presets import loading\n"
         "class Task:\n"
         "    def translate(self, texts, **_): return texts\n"
         "from pathlib import Path\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import zoo.cli
-from zoo.run.arguments import parse
-from zoo.run.recipe import load_recipe
-from zoo.run.train import recipes
+from zoo.training.recipe import load_recipe
+from zoo.training.recipes.arguments import parse
+from zoo.training.train_by_name import recipes
 
 pytestmark = pytest.mark.backend_free
 

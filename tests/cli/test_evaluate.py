@@ -2,9 +2,10 @@ import pytest
 
 from tests.cli.fakes import failing
 from tests.presets_for_tests import FACTS, make_preset
-from zoo import loading, presets
+from zoo import presets
 from zoo.cli import main
 from zoo.data import DownloadError
+from zoo.presets import loading
 
 pytestmark = pytest.mark.once
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def cache(monkeypatch, tmp_path):
     """An empty cache folder; models are exported to it without being computed."""
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("zoo.serving.folder.require_onnx", lambda: None)
+    monkeypatch.setattr("zoo.serving.export.export_folder.require_onnx", lambda: None)
     monkeypatch.setattr(explore, "needs_process", lambda: False)
 
     def export(preset, home, info):

@@ -7,11 +7,11 @@ import keras
 import pytest
 
 import zoo
-import zoo.loading
+import zoo.presets.loading
 from tests.cli.fakes import FakeTask
 from tests.presets_for_tests import save_translator
-from tests.runtime.conftest import needs_onnx
 from tests.serving.conftest import needs_tensorflow
+from tests.serving.runtime.conftest import needs_onnx
 from zoo.cli import main
 from zoo.cli.export import model_name
 from zoo.presets.card import digest
@@ -94,7 +94,7 @@ def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     needs_onnx()
-    from zoo import runtime
+    from zoo.serving import runtime
 
     folder = save_translator(tmp_path / "tiny")
     monkeypatch.chdir(tmp_path)
@@ -125,13 +125,17 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
 def test_what_a_format_lacks_is_refused_at_once(
     monkeypatch, capsys, tmp_path, options, reason
 ):
-    monkeypatch.setattr(zoo.loading, "load", lambda *_, **__: pytest.fail("loaded"))
+    monkeypatch.setattr(
+        zoo.presets.loading, "load", lambda *_, **__: pytest.fail("loaded")
+    )
     assert main(["export", options[0], str(tmp_path), *options[1:]]) == 2
     assert reason in capsys.readouterr().err
 
 
 def test_limits_of_another_task_are_refused_at_once(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(zoo.loading, "load", lambda *_, **__: pytest.fail("loaded"))
+    monkeypatch.setattr(
+        zoo.presets.loading, "load", lambda *_, **__: pytest.fail("loaded")
+    )
     options = ["--max-source-length", "9", "--n-best", "3", "--dtype", "float16"]
     assert main(["export", "birnn", str(tmp_path), *options]) == 2
     error = capsys.readouterr().err
@@ -203,8 +207,8 @@ def engine(monkeypatch, tmp_path):
 
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("zoo.cli.export.subprocess.run", export)
-    monkeypatch.setattr("zoo.serving.folder.require_onnx", lambda: None)
-    monkeypatch.setattr("zoo.runtime.load", lambda path: FakeTranslator(path))
+    monkeypatch.setattr("zoo.serving.export.export_folder.require_onnx", lambda: None)
+    monkeypatch.setattr("zoo.serving.runtime.load", lambda path: FakeTranslator(path))
     return commands
 
 

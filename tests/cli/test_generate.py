@@ -115,7 +115,9 @@ def test_the_draws_of_an_export_go_on_from_batch_to_batch(
 
     calls = []
     (tmp_path / "manifest.json").write_text("{}")
-    monkeypatch.setattr(zoo.runtime, "load", lambda path: Writer(), raising=False)
+    monkeypatch.setattr(
+        zoo.serving.runtime, "load", lambda path: Writer(), raising=False
+    )
 
     def run(*options):
         command = ["generate", str(tmp_path), "a", "b", "c", "--batch-size=2"]

@@ -6,11 +6,12 @@ import pytest
 import zoo
 from tests.presets_for_tests import make_preset, save_translator
 from tests.test_import import python
-from zoo import loading, plots
+from zoo import analysis as plots
+from zoo.analysis.caption_plot import KEY
 from zoo.cli import main
 from zoo.decoding import Caption, Translation
-from zoo.plots.images import KEY
-from zoo.serving.manifest import write_manifest
+from zoo.presets import loading
+from zoo.serving.export.manifest import write_manifest
 
 pytestmark = pytest.mark.once
 
@@ -112,7 +113,7 @@ def test_an_export_is_drawn(tasks, drawn, tmp_path, monkeypatch):
     write_manifest(folder, described)
     model = FakeTask("x")
     model.task_name = "translate"
-    monkeypatch.setattr(zoo.runtime, "load", lambda path: model, raising=False)
+    monkeypatch.setattr(zoo.serving.runtime, "load", lambda path: model, raising=False)
     out = str(tmp_path / "x.svg")
     assert main(["plot", str(folder.parent), "a dog", "--output", out]) == 0
     [axes] = drawn[0].axes

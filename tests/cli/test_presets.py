@@ -6,11 +6,12 @@ import pytest
 import zoo
 from tests.cli.fakes import FakeTask
 from tests.presets_for_tests import FACTS, WORDS, save_translator
-from zoo import data, loading, presets
+from zoo import data, presets
 from zoo.cli import main
 from zoo.decoding import Ensemble
+from zoo.presets import loading
 from zoo.presets.pages import write_card
-from zoo.serving.manifest import write_manifest
+from zoo.serving.export.manifest import write_manifest
 
 pytestmark = pytest.mark.once
 
@@ -131,7 +132,7 @@ def test_an_export_is_scored(exported, corpus, monkeypatch, capsys):
     described = {"task": "translate", "settings": {}, "graphs": {}}
     model = FakeTask()
     model.task_name = "translate"
-    monkeypatch.setattr(zoo.runtime, "load", lambda path: model, raising=False)
+    monkeypatch.setattr(zoo.serving.runtime, "load", lambda path: model, raising=False)
     command = ["evaluate", exported, "--data", "toy", "--split", "test"]
     for card in ({**FACTS, "files": {}}, None):
         write_manifest(folder, {**described, "card": card})
@@ -154,7 +155,7 @@ def test_a_damaged_export_is_named(exported, capsys):
 
 def test_an_export_of_another_task_is_refused(exported, capsys, monkeypatch):
     model = types.SimpleNamespace(task_name="classify")
-    monkeypatch.setattr(zoo.runtime, "load", lambda path: model, raising=False)
+    monkeypatch.setattr(zoo.serving.runtime, "load", lambda path: model, raising=False)
     assert main(["tag", exported, "a"]) == 2
     assert f"{exported} cannot tag; the presets for it" in capsys.readouterr().err
 

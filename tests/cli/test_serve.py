@@ -12,7 +12,7 @@ import pytest
 from zoo.cli import main
 from zoo.presets.card import digest
 from zoo.serving import versions
-from zoo.serving.manifest import write_manifest
+from zoo.serving.export.manifest import write_manifest
 
 pytestmark = pytest.mark.once
 
@@ -186,7 +186,11 @@ def test_ray_starts_with_what_is_exported(version, ray, capsys):
     options = ["--folder", str(version), "--engine", "ray", "--port", "9"]
     assert main(["serve", "made", *options, "--no-batching"]) == 0
     [command] = ray
-    assert command[1:4] == ["-m", "zoo.servers.ray", f"made={version}/made"]
+    assert command[1:4] == [
+        "-m",
+        "zoo.serving.server.ray_serve",
+        f"made={version}/made",
+    ]
     chosen = "--threads 1 --port 9 --rest-port 8501 --batch-size 1"
     assert command[4:] == chosen.split()
     assert capsys.readouterr().out.split() == command

@@ -115,7 +115,8 @@ def test_a_new_output_has_the_mode_of_any_new_file(tmp_path):
 _SCRIPT = """
 import sys
 from pathlib import Path
-from zoo import loading, presets
+from zoo import presets
+from zoo.presets import loading
 class Task:
     def translate(self, texts, **_): return [text.upper() for text in texts]
 presets.find, loading.load = Path, lambda name: Task()

@@ -9,8 +9,8 @@ import pytest
 import zoo
 from tests.cli.fakes import give_stdin, translate
 from tests.presets_for_tests import save_translator
-from zoo import loading
 from zoo.cli import main, texts
+from zoo.presets import loading
 
 pytestmark = pytest.mark.once
 

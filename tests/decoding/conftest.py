@@ -1,8 +1,8 @@
 import keras
 import pytest
 
+from zoo.ids import END_ID
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
-from zoo.models.seq2seq import END_ID
 from zoo.text import Tokenizer, train_tokenizer
 
 WORDS = "a dog cat runs sleeps ein hund die katze rennt".split()

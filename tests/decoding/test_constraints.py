@@ -11,6 +11,7 @@ from zoo.decoding.constraints import (
     read_terms,
     source_words,
 )
+from zoo.ids import END_ID
 from zoo.models import (
     Luong,
     LuongPreprocessor,
@@ -19,7 +20,6 @@ from zoo.models import (
     Seq2SeqPreprocessor,
     Seq2SeqTranslator,
 )
-from zoo.models.seq2seq import END_ID
 from zoo.text import Tokenizer, train_tokenizer
 
 OPTIONS = {"beam_size": 3, "max_length": 9, "length_penalty": 0.0}

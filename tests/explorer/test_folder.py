@@ -18,7 +18,7 @@ from tests.explorer.node import EXPLORER, run_engine
 from tests.marks import proved_under
 from tests.presets_for_tests import WORDS, save_translator
 from tests.serving.conftest import needs_tensorflow
-from zoo.data.dates import date_pairs
+from zoo.data.generated.dates import date_pairs
 from zoo.explorer.folder import MODELS, STATIC, write_folder
 from zoo.presets import find, list_presets
 

@@ -12,8 +12,8 @@ from tests.serving.conftest import make_translator, needs_tensorflow
 from zoo.explorer import what_if
 from zoo.explorer.graphs import store_halves, write_model
 from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
-from zoo.runtime.onnx import OnnxGraph
-from zoo.serving.manifest import read_version
+from zoo.serving.export.manifest import read_version
+from zoo.serving.runtime.onnx import OnnxGraph
 
 SOURCE = np.array([[4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]], "int32")
 TOKENS = np.array([5, 4, 9], "int32")

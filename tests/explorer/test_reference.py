@@ -11,8 +11,8 @@ import pytest
 from tests.explorer.node import EXPLORER, need_node
 from zoo.decoding.beam_state import LOW, candidates, extend, step
 from zoo.presets import find
-from zoo.runtime.arrays import ArraySearch, log_sum_exp
-from zoo.runtime.pieces import Pieces
+from zoo.serving.runtime.arrays import ArraySearch, log_sum_exp
+from zoo.serving.runtime.denormaliser import Pieces
 from zoo.text import train_tokenizer
 from zoo.text.rows import pad_rows
 

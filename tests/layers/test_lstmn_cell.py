@@ -13,7 +13,7 @@ from tests.harness import (
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import LSTMNCell
-from zoo.layers.lstmn import run_cell
+from zoo.layers.lstmn_stack import run_cell
 
 RNG = np.random.default_rng(7)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")

@@ -10,12 +10,9 @@ from keras import ops
 
 from tests.harness import close, compiled, randomize, to_numpy
 from tests.marks import QUICK, once
-from tests.models import (
-    test_language_model,
-    test_sentiment,
-    test_tagger,
-)
 from tests.models.test_everywhere import TRANSLATORS
+from tests.tasks import test_classifier as test_sentiment
+from tests.tasks import test_language_model, test_tagger
 from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo import models
 from zoo.decoding import BeamSearch

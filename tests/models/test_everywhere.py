@@ -9,16 +9,15 @@ from tests.marks import long, once, proved_under
 from tests.models import (
     test_bahdanau,
     test_cho,
-    test_language_model,
     test_lstmn,
     test_luong,
-    test_sentiment,
     test_sutskever,
-    test_tagger,
     test_transformer,
     test_xu,
-    test_xu_tasks,
 )
+from tests.tasks import test_captioner as test_xu_tasks
+from tests.tasks import test_classifier as test_sentiment
+from tests.tasks import test_language_model, test_tagger
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_other_backends
 from zoo import models
 

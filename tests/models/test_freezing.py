@@ -6,8 +6,8 @@ import pytest
 
 from tests.harness import to_numpy
 from tests.marks import once
-from tests.models import test_tagger
 from tests.models.test_everyday import INPUTS, LABELS, TAGS, WEIGHTS, translator
+from tests.tasks import test_tagger
 from zoo import models
 from zoo.training import compile_for_training
 

@@ -9,7 +9,7 @@ import pytest
 
 import zoo
 from tests.harness import to_numpy
-from tests.models.test_fitting import COLUMNS, make
+from tests.tasks.test_fitting import COLUMNS, make
 
 pytestmark = [
     pytest.mark.once,

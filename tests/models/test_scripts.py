@@ -11,9 +11,9 @@ import pytest
 
 from tests.harness import randomize
 from tests.serving.conftest import needs_tensorflow
+from zoo.analysis.fonts import find_fonts
 from zoo.decoding import format_alignment
 from zoo.models import BahdanauPreprocessor, BahdanauTranslator
-from zoo.plots.fonts import find_fonts
 from zoo.text import Tokenizer, train_tokenizer
 
 # Subjects, places and verbs, of equal meanings, and how a language joins them.
@@ -152,7 +152,7 @@ def heads_of(lines):
 
 
 @needs_tensorflow
-@pytest.mark.long  # tests/serving/test_export.py has odd texts of a small Luong's
+@pytest.mark.long  # tests/serving/export has odd texts of a small Luong's
 def test_the_exported_graph_gives_the_same(tokenizer, tmp_path):
     """Under TensorFlow alone, without this project's code; of any weights."""
     import tensorflow as tf

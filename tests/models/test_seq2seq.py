@@ -9,10 +9,10 @@ from tests.harness import by_hand, close, compiled, randomize, to_numpy
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo.decoding import BeamSearch
+from zoo.ids import END_ID, START_ID
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
-from zoo.models.seq2seq import END_ID, START_ID
 from zoo.training import PairBatches
-from zoo.training.dataset import as_dataset
+from zoo.training.batches.dataset import as_dataset
 
 SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.harness import close, compiled, randomize, to_numpy
-from tests.layers.test_transformer import copy_layer, copy_norm
+from tests.layers.test_transformer_layers import copy_layer, copy_norm
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
 from zoo.models import Transformer, TransformerTranslator

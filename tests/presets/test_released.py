@@ -13,8 +13,8 @@ import pytest
 from tests.presets_for_tests import Wheel
 from tools.presets.release import archive
 from zoo import presets
-from zoo.download import DownloadError
 from zoo.presets import PresetError, find, list_presets, locate, pending, released
+from zoo.presets.download import DownloadError
 
 pytestmark = pytest.mark.backend_free
 

@@ -11,7 +11,7 @@ import zoo
 from tests.harness import load_recipe
 from zoo.data.tagged import toy_sentences
 from zoo.presets.card import read_card
-from zoo.run import run_recipe
+from zoo.training import run_recipe
 
 ROOT = Path(__file__).parents[2]
 

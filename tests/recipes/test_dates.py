@@ -10,7 +10,7 @@ import pytest
 import zoo
 from tests.harness import load_recipe
 from tests.marks import long, proved_under
-from zoo.data.dates import PATTERNS, date_pairs, write_date
+from zoo.data.generated.dates import PATTERNS, date_pairs, write_date
 
 pytest.importorskip("babel")  # of the extra `train`
 

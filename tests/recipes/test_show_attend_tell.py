@@ -28,8 +28,8 @@ def test_the_tiny_recipe_learns(tmp_path):
 def test_a_few_steps_lower_the_loss_and_leave_a_preset(
     attention, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("zoo.run.captions.TESTED", 10)
-    monkeypatch.setattr("zoo.run.captions.VALID", 10)
+    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.TESTED", 10)
+    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.VALID", 10)
     options = ["images=200", "model.hidden_dim=16", "model.annotation_dim=8"]
     options += [f"model.attention={attention}", "model.doubly_stochastic=0.01"]
     sets = [word for option in options for word in ("--set", option)]
@@ -42,8 +42,8 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(
 @pytest.mark.once
 def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="formulas are rendered by matplotlib")
-    monkeypatch.setattr("zoo.run.captions.TESTED", 5)
-    monkeypatch.setattr("zoo.run.captions.VALID", 5)
+    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.TESTED", 5)
+    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.VALID", 5)
     options = ["images=40", "buckets=1", "model.hidden_dim=8", "model.annotation_dim=8"]
     sets = [word for option in options for word in ("--set", option)]
     argv = ["--scale", "formulas", "--epochs", "1", "--output", str(tmp_path), *sets]

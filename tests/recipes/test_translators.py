@@ -8,12 +8,12 @@ from tests.harness import load_recipe
 from tests.marks import long, proved_under
 from tests.recipes.few_steps import check_few_steps
 from zoo.data import reversal_pairs
-from zoo.run import parallel
+from zoo.training import parallel
 
 # The share of 200 unseen sentences that must come out right, and the backend on which a
 # recipe is proved; few under torch, which takes several times as long for so small a
-# model. tests/run/test_tiny_recipe.py has luong_local's under all three, of shorter
-# sentences.
+# model. tests/training/test_tiny_recipe.py has luong_local's under all three, of
+# shorter sentences.
 LEARNED = {
     "bahdanau": (0.95, "tensorflow"),
     "lstmn": (0.95, "tensorflow"),

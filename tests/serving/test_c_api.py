@@ -11,7 +11,7 @@ import pytest
 from tests.attacks.rounds import ROUNDS
 from tests.marks import long
 from tests.serving.conftest import needs_tensorflow
-from tests.serving.test_export import ask, odd_texts, strings
+from tests.serving.export.test_savedmodel import ask, odd_texts, strings
 
 REPEATS = 10 * ROUNDS  # of 37 requests each
 HELPER = Path(__file__).with_name("c_api.py")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.serving.conftest import needs_tensorflow
-from tests.serving.test_export import ask, odd_texts, strings
+from tests.serving.export.test_savedmodel import ask, odd_texts, strings
 
 pytestmark = needs_tensorflow
 HOSTILE = {

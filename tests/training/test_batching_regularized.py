@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.training.test_batching import pairs_of
+from tests.training.batches.test_padded_batches import pairs_of
 from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
 from zoo.training import PairBatches
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.run import tiny_run
-from zoo.run import parallel
-from zoo.training import PairBatches, WarmupLinearDecay, load_state
+from tests.training import tiny_run
+from zoo.training import PairBatches, WarmupLinearDecay, load_state, parallel
 
 
 @pytest.fixture

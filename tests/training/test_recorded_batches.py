@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from tests.training.test_batching import make_pairs
+from tests.training.batches.test_padded_batches import make_pairs
 from zoo.data.store import RaggedIds
 from zoo.training import PairBatches
 

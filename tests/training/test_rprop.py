@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from zoo.training import Optimizer, Rprop
-from zoo.training.updates import prepare_optimizer
+from zoo.training.fast.updates import prepare_optimizer
 
 TARGET = np.array([1.0, -2.0, 0.3])
 CURVES = np.array([100.0, 1.0, 0.01])  # one rate would not do for all

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from tests.harness import by_hand
-from zoo.evaluation import corpus_scores
+from zoo.analysis.evaluation import corpus_scores
 from zoo.training import (
     Validation,
 )

@@ -28,7 +28,7 @@ import numpy as np
 from tools import ROOT
 from tools.bench.core import counts, last_object, module, peak_memory
 from tools.markdown import table
-from zoo.run.config import cpu
+from zoo.training.config import cpu
 
 WORDS, PIECES, SAMPLE, BATCH = 20_000, 8000, 200_000, 64
 _AT_ONCE = 10_000  # pairs that are generated
@@ -81,7 +81,7 @@ def prepare(folder, again):
     from zoo.data.own import read_pairs
     from zoo.data.store import tokenise
     from zoo.text import Tokenizer
-    from zoo.text.preprocessor import TranslatorPreprocessor
+    from zoo.text.translator_preprocessor import TranslatorPreprocessor
     from zoo.training import PairBatches
 
     proto = (folder / "tokenizer.spm").read_bytes()

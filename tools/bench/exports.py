@@ -28,16 +28,16 @@ from pathlib import Path
 from tools.bench import decode, peers
 from tools.bench.core import Bench, add_names, counts, module, note
 from tools.markdown import table
-from zoo import runtime
+from zoo.analysis.evaluation import corpus_scores
 from zoo.backend import BACKENDS, configured_backend
 from zoo.cli.common import count
 from zoo.data import load as load_corpus
-from zoo.evaluation import corpus_scores
 from zoo.presets import find
 from zoo.presets.card import read_card
-from zoo.run.captions import draw_tests
-from zoo.serving.manifest import newest, read_manifest
-from zoo.training.process import start_backend, tune_process
+from zoo.serving import runtime
+from zoo.serving.export.manifest import newest, read_manifest
+from zoo.training.fast.process import start_backend, tune_process
+from zoo.training.recipes.captioner_recipe import draw_tests
 
 # Task -> the peer beside it, and its names of the sizes with ours.
 PEERS = {

@@ -7,7 +7,7 @@ A target is a server or a model in this process, asked by `--model` and `--signa
 
     http://HOST:PORT       the REST API, by `zoo.serving.Client`
     HOST:PORT              TensorFlow Serving's gRPC, by the same
-    onnx:FOLDER            `zoo.runtime.onnx` in this process
+    onnx:FOLDER            `zoo.serving.runtime.onnx` in this process
     keras:PRESET           `zoo.load` in this process
 
 For each number of clients, threads with a connection of their own, and each batch size:
@@ -39,7 +39,7 @@ from pathlib import Path
 import numpy as np
 
 from tools.bench.serving import SENTENCES
-from zoo.serving.folder import versions
+from zoo.serving.export.export_folder import versions
 from zoo.serving.transport import ServingError
 
 COLUMNS = (
@@ -271,7 +271,7 @@ def in_process(kind, place, beam_size):
     """One model for all clients, one after the other, as Keras's are no threads'."""
     import zoo
 
-    loaded = zoo.runtime.onnx.load(place) if kind == "onnx" else zoo.load(place)
+    loaded = zoo.serving.runtime.onnx.load(place) if kind == "onnx" else zoo.load(place)
     lock = threading.Lock()
 
     def ask(texts):

@@ -17,13 +17,13 @@ from typing import Any
 
 from tools import ROOT
 from tools.papers.verdicts import BLOCK
-from zoo.run.captions import TESTED
-from zoo.run.config import plain
-from zoo.run.language_models import LanguageModeling
-from zoo.run.language_models import train as train_language_model
-from zoo.run.recipe import Recipe, load_recipe
-from zoo.run.translators import multi30k, task, translation_recipe
+from zoo.training.config import plain
 from zoo.training.optimizers import Optimizer
+from zoo.training.recipe import Recipe, load_recipe
+from zoo.training.recipes.captioner_recipe import TESTED
+from zoo.training.recipes.language_model_recipe import LanguageModeling
+from zoo.training.recipes.language_model_recipe import train as train_language_model
+from zoo.training.recipes.translator_recipe import multi30k, task, translation_recipe
 
 SCALE = "study"
 SEEDS = 5

@@ -79,7 +79,7 @@ def _in_parts(results, name):
     return ", then " in results["cards"][name].get("recipe", "")
 
 
-EARLY = 0.8  # words for each of the references; `SHORT` in zoo/run/translators.py
+EARLY = 0.8  # words for each of the references; `SHORT` of the translators' recipes
 TIMES = "The machine often did other work as well: times can't be compared."
 
 
@@ -195,7 +195,7 @@ def _language_models(results):
 
 
 def _directions(results):
-    from zoo.data.artificial import irreducible_error
+    from zoo.data.generated.artificial import irreducible_error
 
     variance = irreducible_error(first=1, last=0)  # nothing is seen
     tasks = results["artificial"]["birnn_tasks"]

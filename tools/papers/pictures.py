@@ -8,8 +8,8 @@ draws docs/reproduction/lengths.svg from the tables of the page: nothing is tran
 import sys
 
 from tools import ROOT
-from zoo.plots import plot_alignments
-from zoo.plots.figure import DARK, FAINT, draw_plainly, new_figure
+from zoo.analysis import plot_alignments
+from zoo.analysis.figure import DARK, FAINT, draw_plainly, new_figure
 
 DOCS = ROOT / "docs"
 ACROSS = 4  # panels in a row

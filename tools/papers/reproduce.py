@@ -29,7 +29,7 @@ from tools.presets.card import cards
 from zoo.backend import configured_backend
 from zoo.files import write_bytes
 from zoo.presets.card import digest, format_task
-from zoo.run.config import commit, cpu
+from zoo.training.config import commit, cpu
 
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
 BEAMS = (1, 2, 5, 12)
@@ -166,7 +166,7 @@ def blocks(scores):
 
 
 def score(texts, references):
-    from zoo.evaluation import corpus_scores
+    from zoo.analysis.evaluation import corpus_scores
 
     found = corpus_scores(texts, references)
     words = sum(len(text.split()) for text in texts)
@@ -217,7 +217,7 @@ class Work:
         from sacrebleu.metrics import BLEU
         from sacrebleu.significance import PairedTest
 
-        from zoo.evaluation import reference_streams
+        from zoo.analysis.evaluation import reference_streams
 
         members = {"ensemble": results.get("ensemble", {}).get("members")}
         systems = [
@@ -252,7 +252,7 @@ class Work:
     def segments(self, name):
         """Log-probabilities of the segments of the test text, which are read one after
         another, and the number of words and ends of sentences."""
-        from zoo.data.texts import load_ptb
+        from zoo.data.word_corpora import load_ptb
         from zoo.decoding.score import document_scores
 
         def run():

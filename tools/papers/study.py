@@ -43,7 +43,7 @@ from tools.papers.study_table import (
 from tools.papers.verdicts import BLOCK
 from zoo.backend import configured_backend
 from zoo.files import lock, write_bytes
-from zoo.run.config import checkpoints, clear, commit, cpu, plain
+from zoo.training.config import checkpoints, clear, commit, cpu, plain
 
 BUSY = 75  # exit code of a run that another process has
 
@@ -199,7 +199,7 @@ def run(name, seed, work):
         when the same command goes on.
     """
     from zoo.training import interrupts
-    from zoo.training.process import start_backend, tune_process
+    from zoo.training.fast.process import start_backend, tune_process
 
     try:
         with only(work, name, seed):
@@ -250,9 +250,9 @@ def _row(name, seed, work):
 
 def train(arm, seed, folder, command):
     """Trains a run in its folder, going on from its checkpoint if there is one."""
-    from zoo.run.arguments import Arguments
-    from zoo.run.recipe import run_with
     from zoo.training import interrupts
+    from zoo.training.recipe import run_with
+    from zoo.training.recipes.arguments import Arguments
 
     arguments = Arguments(output=folder, scale=arm.scale, seed=seed)
     with interrupts.catching():
@@ -337,8 +337,8 @@ def captioner_counts(model, count=None):
         most attention meets the thing, and all; and of their words likewise. (Hard
         attention has no sharpest look: each of its weights is 1.)
     """
-    from zoo.evaluation import grounding
-    from zoo.run.captions import outputs, sharpest_looks
+    from zoo.analysis.evaluation import grounding
+    from zoo.training.recipes.captioner_recipe import outputs, sharpest_looks
 
     rows = []
     for scene, text, weights in zip(*outputs(model, "scenes", count), strict=True):
@@ -357,7 +357,7 @@ def captioner_counts(model, count=None):
 def language_model_counts(model, texts=None):
     """The counts of a language model on the Penn Treebank's test text, or on another,
     read as one with the state carried over; `BLOCK` segments count as one sentence."""
-    from zoo.data.texts import load_ptb
+    from zoo.data.word_corpora import load_ptb
     from zoo.decoding.score import document_scores
 
     rows = model.preprocessor.encode(load_ptb("test") if texts is None else texts)

@@ -5,7 +5,7 @@ from tools.papers.claims import CLAIMS
 from tools.papers.counts import bleu_between
 from tools.papers.pictures import OTHERS, SHOWN, save
 from tools.papers.significance import LEAST, estimate, over_seeds
-from zoo.plots.figure import DARK, FAINT, draw_plainly, new_figure
+from zoo.analysis.figure import DARK, FAINT, draw_plainly, new_figure
 
 # Words of a source: the first and the last of each part of the test set.
 SPANS = ((1, 8), (9, 10), (11, 12), (13, 15), (16, 99))

@@ -29,7 +29,7 @@ from zoo.data.tagged import load_ud
 from zoo.images import encode_images
 from zoo.presets import find
 from zoo.presets.card import read_card
-from zoo.run.captions import draw_tests
+from zoo.training.recipes.captioner_recipe import draw_tests
 
 LEAST_EQUAL, MOST_APART, LARGEST = 0.995, 1e-3, 1.2
 SMALL = 5e6  # bytes

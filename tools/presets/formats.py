@@ -23,7 +23,7 @@ import zoo
 from tools.markdown import table
 from tools.presets.measure import machine, timed
 from tools.presets.served import folder_size, load_served
-from zoo.evaluation import corpus_scores
+from zoo.analysis.evaluation import corpus_scores
 from zoo.presets import find
 from zoo.presets.card import read_card
 

@@ -20,7 +20,7 @@ from tools.bench.core import repeated
 from tools.presets.card import cards, write_facts
 from zoo.backend import configured_backend
 from zoo.presets.card import read_card
-from zoo.run import config
+from zoo.training import config
 
 
 def main(argv=None, root=ROOT):
@@ -68,7 +68,7 @@ def timed(work, rounds):
 
 
 def translate(model, card, rounds):
-    from zoo.evaluation import (
+    from zoo.analysis.evaluation import (
         EXACT_SIGNATURE,
         corpus_scores,
         exact_share,
@@ -109,8 +109,8 @@ def translate(model, card, rounds):
 
 
 def tag(model, card, rounds):
+    from zoo.analysis.evaluation import tag_accuracy, worst_tags
     from zoo.data.tagged import load_ud
-    from zoo.evaluation import tag_accuracy, worst_tags
 
     (score,) = card.scores
     data = load_ud(score["split"])
@@ -125,8 +125,8 @@ def tag(model, card, rounds):
 
 
 def generate(model, card, rounds):
-    from zoo.data.texts import load_ptb
-    from zoo.evaluation import worst_continuations
+    from zoo.analysis.evaluation import worst_continuations
+    from zoo.data.word_corpora import load_ptb
 
     texts = {score["split"]: load_ptb(score["split"]) for score in card.scores}
     written, seconds = timed(lambda: model.generate(PROMPTS, max_length=30), rounds)
@@ -145,8 +145,8 @@ def generate(model, card, rounds):
 
 
 def classify(model, card, rounds):
-    from zoo.data.texts import load_sst
-    from zoo.evaluation import sst_accuracy, worst_classes
+    from zoo.analysis.evaluation import sst_accuracy, worst_classes
+    from zoo.data.word_corpora import load_sst
 
     texts = load_sst("test", "fine").texts
     _, seconds = timed(lambda: model.classify(texts), rounds)
@@ -162,7 +162,7 @@ def classify(model, card, rounds):
 
 
 def caption(model, card, rounds):
-    from zoo.run.captions import draw_tests, outputs, scores, worst
+    from zoo.training.recipes.captioner_recipe import draw_tests, outputs, scores, worst
 
     data = card.data[0]["name"]
     images = draw_tests(data, range(300))

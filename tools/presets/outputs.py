@@ -13,7 +13,7 @@ import sys
 import zoo
 from tools import ROOT
 from zoo.presets.card import format_task, read_card
-from zoo.run.captions import draw_tests
+from zoo.training.recipes.captioner_recipe import draw_tests
 
 FILE = ROOT / "tests" / "bundled_outputs.json"
 

@@ -1,7 +1,7 @@
 """Code spans that name something the site has a page of become links to it.
 
-`zoo.layers.LSTMN`, `LSTMN`, `zoo/layers/lstmn.py` and the preset `lstmn` lead to the
-API reference, the source and the card, in documents and docstrings alike.
+`zoo.layers.LSTMN`, `LSTMN`, `zoo/layers/lstmn_stack.py` and the preset `lstmn` lead to
+the API reference, the source and the card, in documents and docstrings alike.
 """
 
 from collections import Counter

@@ -2,6 +2,7 @@
 
 import argparse
 
+from zoo.analysis.figure import check_ending, need_matplotlib
 from zoo.cli.common import (
     BEAM_SIZE,
     BadInput,
@@ -15,7 +16,6 @@ from zoo.cli.common import (
 from zoo.cli.export import add_engine, use_engine
 from zoo.cli.presets import load_task
 from zoo.cli.texts import check_files, open_output
-from zoo.plots.figure import check_ending, need_matplotlib
 
 HELP = "tell what is in images"
 EXAMPLE = "zoo caption show_attend_tell scene.png --plot attention.png"
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
                     line = f"{number} ||| {line} ||| {record.score:.4f}"
                 output.write(f"{line}\n")
     if arguments.plot:
-        from zoo import plots
+        from zoo import analysis as plots
 
         record = found[0][0]
         plots.save(record.plot(title=record.text), arguments.plot)

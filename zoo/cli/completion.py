@@ -72,7 +72,7 @@ def _presets(arguments):
 
 
 def _recipes(_):
-    from zoo.run.train import recipes
+    from zoo.training.train_by_name import recipes
 
     return list(recipes())
 

@@ -114,7 +114,7 @@ def _load(name, arguments, task):
 
 
 def _translators(names, arguments):
-    from zoo.evaluation import EXACT_SIGNATURE, corpus_scores, exact_share
+    from zoo.analysis.evaluation import EXACT_SIGNATURE, corpus_scores, exact_share
 
     pairs = _read_corpus(names, arguments)
     sources = pairs.sources[: arguments.limit]
@@ -189,7 +189,7 @@ def _tagger(name, arguments):
     data = _tagged(arguments)
     sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
     task = _load(name, arguments, "tag")
-    from zoo.evaluation import tag_accuracy
+    from zoo.analysis.evaluation import tag_accuracy
 
     began = time.perf_counter()
     tagged = task.tag(sentences, batch_size=arguments.batch_size)
@@ -242,7 +242,7 @@ def _language_model(name, arguments):
 def _sentences(arguments):
     from zoo.data import DownloadError
     from zoo.data.own import sentences_kind
-    from zoo.data.texts import load_ptb
+    from zoo.data.word_corpora import load_ptb
 
     if arguments.test:
         return _read_own(arguments, kind=sentences_kind(arguments.columns))
@@ -276,8 +276,8 @@ def _classifier(name, arguments):
 
 
 def _on_treebank(name, arguments):
+    from zoo.analysis.evaluation import sst_accuracy
     from zoo.data import DownloadError
-    from zoo.evaluation import sst_accuracy
 
     if arguments.data != "sst":
         raise BadInput(

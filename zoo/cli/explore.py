@@ -21,7 +21,7 @@ from zoo.cli.export import model_name, needs_process, run_under_tensorflow
 from zoo.cli.presets import find_preset
 from zoo.files import cache_folder
 from zoo.presets.card import digest
-from zoo.serving.manifest import MANIFEST
+from zoo.serving.export.manifest import MANIFEST
 
 HELP = "see translators at work, in the browser"
 EXAMPLE = "zoo explore luong_local"
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int | None:
 
 
 def _export(folder: str, presets: Presets, site: str | None = None) -> int | None:
-    from zoo.serving.folder import require_onnx
+    from zoo.serving.export.export_folder import require_onnx
 
     require_onnx()
     if needs_process():

@@ -25,7 +25,7 @@ from zoo.cli.common import (
 from zoo.cli.presets import find_preset, load_task
 from zoo.files import StrPath, cache_folder
 from zoo.presets.card import CARD_FILE, digest, read_card
-from zoo.serving.folder import TAKES
+from zoo.serving.export.export_folder import TAKES
 
 HELP = "write a SavedModel that takes text, or ONNX graphs"
 EXAMPLE = "zoo export luong_local"
@@ -60,7 +60,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.description = (
         f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/FORMAT/NAME/1)"
     )
-    text = "a SavedModel (the default), or graphs for zoo.runtime.onnx"
+    text = "a SavedModel (the default), or graphs for zoo.serving.runtime.onnx"
     command.add_argument("--format", choices=FOLDERS, default="savedmodel", help=text)
     for name, (kind, text) in _OPTIONS.items():
         choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
@@ -102,7 +102,8 @@ def export_preset(
         warmup: whether to include warm-up requests.
         **options: options of `zoo export` by name.
     """
-    from zoo.serving import folder, server
+    from zoo.serving.export import export_folder as folder
+    from zoo.serving.export import model_server as server
 
     preset = find_preset(name)
     _check_limits(name, preset, options)
@@ -144,7 +145,7 @@ def export_onnx_preset(name: str, out: StrPath, **options: Any) -> int | None:
         out: the folder for the model's folder.
         **options: options of `zoo export` by name.
     """
-    from zoo.serving import folder
+    from zoo.serving.export import export_folder as folder
 
     preset = find_preset(name)
     if wrong := [option for option in options if option != "quantize"]:
@@ -213,7 +214,8 @@ def exported(name: str, engine: str, task: str) -> str:
             exported.
         ImportError: without the packages of an export.
     """
-    from zoo.serving import folder, versions
+    from zoo.serving import versions
+    from zoo.serving.export import export_folder as folder
 
     preset = find_preset(name, task)
     served = model_name(name, preset)

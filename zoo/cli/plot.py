@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from zoo import plots
+from zoo import analysis as plots
+from zoo.analysis.figure import check_ending, need_matplotlib, short_names
 from zoo.cli.common import (
     BadInput,
     add_presets,
@@ -17,7 +18,6 @@ from zoo.cli.common import (
 from zoo.cli.export import add_engine, use_engine
 from zoo.cli.presets import describe, load_translator
 from zoo.cli.texts import check_files, places_in_warnings
-from zoo.plots.figure import check_ending, need_matplotlib, short_names
 
 HELP = "draw alignments or training curves as a picture"
 EXAMPLE = 'zoo plot luong_local "A dog runs." --output dog.svg'

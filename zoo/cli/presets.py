@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo import loading, presets
+from zoo import presets
 from zoo.backend import check_backend, configured_backend
 from zoo.cli.common import BadInput, bad_input, progress
+from zoo.presets import loading
 from zoo.presets.card import CARD_FILE, Card, make_card, read_card
-from zoo.serving.manifest import MANIFEST, newest, read_manifest
+from zoo.serving.export.manifest import MANIFEST, newest, read_manifest
 
 
 def find_preset(name: str, task: str | None = None) -> Path:
@@ -70,7 +71,7 @@ def _load_export(name, backend, task):
         raise BadInput(
             f"{name} is an export that runs without Keras, received --backend {backend}"
         )
-    from zoo import runtime
+    from zoo.serving import runtime
 
     progress(f"loading {name}")
     model = runtime.load(Path(name).expanduser())
@@ -128,7 +129,7 @@ def choose_backend(backend: str | None) -> None:
 
 def start_keras() -> None:
     """Imports Keras and its backend, tuned for a command's process."""
-    from zoo.training.process import spare_threads, start_backend, tune_process
+    from zoo.training.fast.process import spare_threads, start_backend, tune_process
 
     tune_process()
     start_backend(presets_only=True)
@@ -143,7 +144,8 @@ def load_translator(names: Sequence[str], backend: str | None) -> Any:
         backend: see `load_task`.
 
     Returns:
-        A `zoo.models.Translator`, one of `zoo.runtime`, or a `zoo.decoding.Ensemble`.
+        A `zoo.models.Translator`, one of `zoo.serving.runtime`, or a
+        `zoo.decoding.Ensemble`.
 
     Raises:
         BadInput: if one does not translate, or they cannot form an ensemble.

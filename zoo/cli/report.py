@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     if not os.path.isdir(arguments.folder):
         raise BadInput(f"no folder {arguments.folder}")
-    from zoo.run import write_report
+    from zoo.training import write_report
 
     with bad_input((ValueError, OSError)):
         path = write_report(arguments.folder)

@@ -18,7 +18,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.export import FOLDERS, export_onnx_preset, export_preset, model_name
 from zoo.cli.presets import find_preset
-from zoo.servers.options import read_replicas
+from zoo.serving.server.server_options import read_replicas
 
 HELP = "run a model server"
 EXAMPLE = "zoo serve luong_local"
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int | None:
         if code:
             return code
     if arguments.engine == "tensorflow":
-        from zoo.serving import server
+        from zoo.serving.export import model_server as server
 
         path = server.write_server_files(folder, names, arguments.allowed_batch_sizes)
         progress(f"wrote {path}")
@@ -137,7 +137,7 @@ def _choose_engine(arguments):
     if arguments.engine is None and len(given) == 1:
         (arguments.engine,) = given
     elif arguments.engine is None and arguments.format != "onnx":
-        from zoo.serving import server
+        from zoo.serving.export import model_server as server
 
         try:
             server.server_command("")
@@ -185,12 +185,12 @@ def _command(arguments, folder, names):
     }
     threads = arguments.intra_op_threads
     if arguments.engine == "ray":
-        from zoo.servers.options import ray_command
+        from zoo.serving.server.server_options import ray_command
 
         own = [name for name, engine in OWN.items() if engine == "ray"]
         options = {name: getattr(arguments, name) for name in own}
         return ray_command(folder, names, threads=threads, **options, **common)
-    from zoo.serving import server
+    from zoo.serving.export import model_server as server
 
     return server.server_command(
         folder,
@@ -237,7 +237,7 @@ def _is_served_as_graphs(name):
     """Returns whether Ray's server takes a preset's ONNX export, as far as is known."""
     from zoo import presets
     from zoo.presets.card import CARD_FILE, read_card
-    from zoo.serving.folder import SERVED_GRAPHS
+    from zoo.serving.export.export_folder import SERVED_GRAPHS
 
     card = presets.pending(name)
     # What is no preset is exported already.
@@ -249,7 +249,8 @@ def _is_served_as_graphs(name):
 
 def _preset_of(version):
     """Returns the digest of the preset that a version was exported from, or None."""
-    from zoo.serving import manifest, read_metadata
+    from zoo.serving import read_metadata
+    from zoo.serving.export import manifest
 
     if (version / manifest.MANIFEST).is_file():
         return manifest.read_manifest(version).get("preset")

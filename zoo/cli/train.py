@@ -7,10 +7,10 @@ from pathlib import Path
 from zoo.cli.common import BadInput, Parser, bad_input
 from zoo.cli.presets import find_preset
 from zoo.presets.card import CARD_FILE, read_card
-from zoo.run.config import read_configuration
-from zoo.run.recipe import load_recipe
-from zoo.run.train import recipes
 from zoo.strings import did_you_mean
+from zoo.training.config import read_configuration
+from zoo.training.recipe import load_recipe
+from zoo.training.train_by_name import recipes
 
 HELP = "train a model on a recipe's text or on your own; resume a run"
 EXAMPLE = "zoo train luong_local --train my.en my.de --output runs/mine"

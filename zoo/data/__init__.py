@@ -3,14 +3,14 @@
 from zoo.data.corpora import list_corpora, load
 from zoo.data.corpus import Corpus
 from zoo.data.errors import CorpusError
-from zoo.data.formulas import Formula, draw_formulas
-from zoo.data.grammar import agreement_sentences
-from zoo.data.opinions import opinion_sentences
-from zoo.data.pairs import Pairs
-from zoo.data.reversal import reversal_pairs
-from zoo.data.scenes import Scene, draw_scenes
-from zoo.data.texts import Labelled, load_ptb, load_sst
-from zoo.download import DownloadError
+from zoo.data.generated.formulas import Formula, draw_formulas
+from zoo.data.generated.grammar import agreement_sentences
+from zoo.data.generated.opinions import opinion_sentences
+from zoo.data.generated.reversal import reversal_pairs
+from zoo.data.generated.scenes import Scene, draw_scenes
+from zoo.data.parallel_text import Pairs
+from zoo.data.word_corpora import Labelled, load_ptb, load_sst
+from zoo.presets.download import DownloadError
 
 __all__ = [
     "Corpus",

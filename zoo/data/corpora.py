@@ -1,9 +1,10 @@
 """The corpora of sentence pairs by name: where their files come from; loading them."""
 
-from zoo.data import dates, tatoeba
+from zoo.data import tatoeba
 from zoo.data.archives import gunzip
 from zoo.data.corpus import Corpus, choose, locate
-from zoo.data.pairs import Pairs, read_aligned
+from zoo.data.generated import dates
+from zoo.data.parallel_text import Pairs, read_aligned
 from zoo.files import StrPath
 
 
@@ -40,9 +41,9 @@ def load(
     - "tatoeba": everyday sentences. en, de; train (165,129 pairs), valid and test
       (1,000 each). An English sentence of valid or test has up to seven German
       references; from German to English, the first German sentence is the source.
-    - "dates": generated, without files, by `zoo.data.dates`: dates of several languages
-      ("mul", or one of them) to ISO 8601 ("zxx"). train (24,000 pairs), valid and test
-      (3,000 each).
+    - "dates": generated, without files, by `zoo.data.generated.dates`: dates of several
+      languages ("mul", or one of them) to ISO 8601 ("zxx"). train (24,000 pairs), valid
+      and test (3,000 each).
 
     Tatoeba's source is replaced by a newer snapshot from time to time. Zoo uses that of
     2018-05-13; a newer one yields different files and is rejected unless `allow_newer`

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from zoo.data.archives import gunzip
 from zoo.data.errors import HINT, CorpusError
-from zoo.data.pairs import Pairs
-from zoo.download import exclusive, fetch, store
+from zoo.data.parallel_text import Pairs
 from zoo.files import StrPath, cache_folder, sha256
+from zoo.presets.download import exclusive, fetch, store
 from zoo.strings import did_you_mean
 
 

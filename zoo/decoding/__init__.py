@@ -9,22 +9,22 @@ import lazy_loader
 
 if TYPE_CHECKING:
     from zoo.decoding.beam import BeamSearch
-    from zoo.decoding.captions import Caption
+    from zoo.decoding.captioning import Caption
     from zoo.decoding.ensemble import Ensemble
     from zoo.decoding.forced import align_ids, score_ids
     from zoo.decoding.labels import Classification
     from zoo.decoding.records import Record, Translation, format_alignment
-    from zoo.decoding.translation import search_ids, translate
+    from zoo.decoding.translate_texts import search_ids, translate
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "beam": ["BeamSearch"],
-        "captions": ["Caption"],
+        "captioning": ["Caption"],
         "ensemble": ["Ensemble"],
         "forced": ["align_ids", "score_ids"],
         "labels": ["Classification"],
         "records": ["Record", "Translation", "format_alignment"],
-        "translation": ["search_ids", "translate"],
+        "translate_texts": ["search_ids", "translate"],
     },
 )

@@ -12,8 +12,8 @@ from zoo.decoding.compiled import compile_search
 from zoo.decoding.search import SETTINGS, Search
 from zoo.decoding.ties import top_k
 from zoo.decoding.traced import can_trace, run_traced
+from zoo.ids import PAD_ID
 from zoo.layers.functional import values_of
-from zoo.text.rows import PAD_ID
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -17,7 +17,7 @@ from zoo.decoding.lexical_constraints import (
     with_terms,
     within_prefix,
 )
-from zoo.text.rows import PAD_ID
+from zoo.ids import PAD_ID
 
 _UNCOVERED = 1e-10  # minimum attention of a source token
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from zoo.decoding.batches import LONGEST
+from zoo.ids import UNKNOWN_ID
 from zoo.strings import check_texts, composed, describe
 from zoo.text.pieces import UNSPACED, words_of
-from zoo.text.rows import UNKNOWN_ID
 
 _UNKNOWN = "<unk>"
 _SPECIAL = re.compile("<(pad|unk|s|/s|0x..)>").fullmatch

@@ -8,9 +8,10 @@ import numpy as np
 from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, Rows, batches, pad_batch
 from zoo.decoding.records import Translation
+from zoo.ids import END_ID, START_ID
 from zoo.strings import check_texts, plain_texts
-from zoo.text.rows import END_ID, START_ID, bucket, cut_rows
-from zoo.text.translation import needed_preprocessor
+from zoo.text.rows import bucket, cut_rows
+from zoo.text.translation_arrays import needed_preprocessor
 
 
 def score(

@@ -16,10 +16,9 @@ from zoo.decoding.batches import (
     warn_of_parts,
 )
 from zoo.decoding.records import Translation
-from zoo.plots.alignment import plot_alignment
 from zoo.strings import plain_texts
 from zoo.text.rows import cut_rows
-from zoo.text.translation import needed_preprocessor
+from zoo.text.translation_arrays import needed_preprocessor
 
 _BESIDE = LONGEST // 8  # words of context on either side of those tagged
 
@@ -56,7 +55,7 @@ class Classification:
     attention: Any = None
 
     def plot(self, **options: Any) -> Any:
-        """Draws which words each word attended to; see `zoo.plots.plot_alignment`.
+        """Draws which words each word attended to; see `zoo.analysis.plot_alignment`.
 
         Each row is a word that is read; its columns are the start and the words before
         it. The title tells the class and its probability.
@@ -79,6 +78,8 @@ class Classification:
         words = ["(start)", *self.tokens]
         record = Translation(self.label, share, self.tokens, words, self.attention)
         title = f"{self.label}, {100 * share:.0f} %"
+        from zoo.analysis.alignment_plot import plot_alignment
+
         return plot_alignment(record, **{"words": False, "title": title, **options})
 
 

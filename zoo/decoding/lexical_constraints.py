@@ -13,7 +13,7 @@ Shapes: B sentences of K hypotheses, N extensions of them, C tokens of terms, V 
 from typing import Any
 
 from zoo.backend import Tensor
-from zoo.text.rows import PAD_ID
+from zoo.ids import PAD_ID
 
 LOW = -1e9  # the score of a missing hypothesis
 

@@ -6,7 +6,6 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from zoo.plots.alignment import plot_alignment
 from zoo.text.pieces import labels, right_to_left, words_of
 
 
@@ -102,11 +101,14 @@ class Translation(Record):
     log_probs: Any = None
 
     def plot(self, **options: Any) -> Any:
-        """Draws the alignment: `zoo.plots.plot_alignment(self, **options)`.
+        """Draws the alignment: `zoo.analysis.plot_alignment(self, **options)`.
 
         Returns:
-            A matplotlib `Figure`, which notebooks display and `zoo.plots.save` saves.
+            A matplotlib `Figure`, which notebooks display and `zoo.analysis.save`
+            saves.
         """
+        from zoo.analysis.alignment_plot import plot_alignment
+
         return plot_alignment(self, **options)
 
     def merge_words(self) -> "Translation":

@@ -7,10 +7,10 @@ import numpy as np
 from zoo.checks import positive
 from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch, warn_of_parts
 from zoo.decoding.forced import perplexity_from
+from zoo.ids import END_ID
 from zoo.strings import plain_texts
 from zoo.text.prompts import lay_out
-from zoo.text.rows import END_ID
-from zoo.text.translation import needed_preprocessor
+from zoo.text.translation_arrays import needed_preprocessor
 
 SEGMENT = 35  # words read at once if the state is carried over
 

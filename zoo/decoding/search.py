@@ -16,7 +16,7 @@ from zoo.decoding.beam_state import (
     length_norm,
     step,
 )
-from zoo.text.rows import END_ID, PAD_ID, START_ID
+from zoo.ids import END_ID, PAD_ID, START_ID
 
 # Arguments of a compiled program.
 SETTINGS = "length_penalty", "coverage_penalty", "min_length"

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from zoo.backend import Tensor
 from zoo.decoding import forced
-from zoo.decoding.translation import translate
+from zoo.decoding.translate_texts import translate
 
 
 class Engine(NamedTuple):

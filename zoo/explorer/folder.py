@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from zoo.explorer import STATIC
-from zoo.explorer.info import model_info
+from zoo.explorer.model_info import model_info
 from zoo.files import StrPath, sha256
-from zoo.serving.folder import require_onnx
-from zoo.serving.manifest import MANIFEST
+from zoo.serving.export.export_folder import require_onnx
+from zoo.serving.export.manifest import MANIFEST
 
 MODELS = "models.json"
 
@@ -32,7 +32,7 @@ def write_folder(
     Args:
         path: the folder.
         presets: names that the page shows and folders of presets of translators.
-        site: see `zoo.explorer.info.model_info`.
+        site: see `zoo.explorer.model_info.model_info`.
         exported: names of models that were written before, and their folders, which are
             copied.
 

@@ -9,14 +9,14 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.explorer import what_if
-from zoo.serving.graph_export import (
+from zoo.serving.export.graph_export import (
     Function,
     Spec,
     TranslatorFunctions,
     package_versions,
 )
-from zoo.serving.manifest import write_manifest
-from zoo.serving.onnx_graphs import write_graphs
+from zoo.serving.export.manifest import write_manifest
+from zoo.serving.export.onnx_graphs import write_graphs
 
 _SMALL = 1024  # weights with fewer values stay float32
 _NAMES = {"norm": "norm_h_t"}  # of outputs, where they are not those of `Details`

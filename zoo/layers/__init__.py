@@ -17,8 +17,8 @@ from zoo.layers.hard_attention import HardAttention
 from zoo.layers.image_encoder import ImageEncoder
 from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
-from zoo.layers.lstmn import LSTMN
 from zoo.layers.lstmn_cell import LSTMNCell
+from zoo.layers.lstmn_stack import LSTMN
 from zoo.layers.multi_head import MultiHeadAttention, sinusoids
 from zoo.layers.readout import MaxoutReadout
 from zoo.layers.recurrent import RecurrentStack
@@ -30,7 +30,10 @@ from zoo.layers.scores import (
     ScaledDotScore,
     Score,
 )
-from zoo.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from zoo.layers.transformer_layers import (
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+)
 
 __all__ = [
     "AdditiveAttention",

@@ -9,7 +9,7 @@ from zoo.backend import Shape, Tensor
 from zoo.checks import zero_or_above
 from zoo.layers.attention import Attention, MemoryLayer, attend_rows
 from zoo.layers.cells import GRUCell, LSTMCell, as_list
-from zoo.layers.fast_loops.decoders import run_context_cell
+from zoo.layers.fast_loops.decoder_loop import run_context_cell
 from zoo.layers.functional import (
     cast_weights,
     checked_states,

@@ -9,7 +9,7 @@ from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer
 from zoo.layers.attention_cell import state_specs
 from zoo.layers.cells import as_list
-from zoo.layers.fast_loops.decoders import run_attention_cell
+from zoo.layers.fast_loops.decoder_loop import run_attention_cell
 from zoo.layers.functional import clear_masked, sentence_mask
 from zoo.layers.recurrent import CellRunner
 

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.cells import GRUCell
-from zoo.layers.fast_loops.decoders import run_fixed_context_cell
+from zoo.layers.fast_loops.decoder_loop import run_fixed_context_cell
 from zoo.layers.functional import cast_weights, checked_states, linear
 from zoo.layers.recurrent import CellRunner
 

@@ -9,7 +9,7 @@ from zoo.backend import Shape, Tensor
 from zoo.checks import one_of, positive, rate
 from zoo.layers.activations import get_activation
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
-from zoo.layers.fast_loops.cells import run_cell
+from zoo.layers.fast_loops.cell_loop import run_cell
 from zoo.layers.functional import checked_states, fresh, steps_mask
 
 

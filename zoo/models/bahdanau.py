@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.ids import PAD_ID
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
@@ -16,8 +17,7 @@ from zoo.layers import (
 )
 from zoo.layers.initializers import PerGate
 from zoo.models.cho import RNNEncoderDecoder
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, shift_right
-from zoo.text.preprocessor import TranslatorPreprocessor
+from zoo.models.seq2seq import Seq2SeqBackbone, shift_right
 
 READOUTS = ("previous", "current")
 
@@ -299,33 +299,3 @@ class RNNencdec(RNNEncoderDecoder):
             variant=variant,
             **kwargs,
         )
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class BahdanauPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `Bahdanau`."""
-
-    backbone_cls = Bahdanau
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class BahdanauTranslator(Translator):
-    """Translates text with `Bahdanau`; see `zoo.models.Translator`."""
-
-    backbone_cls = Bahdanau
-    preprocessor_cls = BahdanauPreprocessor
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class RNNencdecPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `RNNencdec`."""
-
-    backbone_cls = RNNencdec
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class RNNencdecTranslator(Translator):
-    """Translates text with `RNNencdec`; see `zoo.models.Translator`."""
-
-    backbone_cls = RNNencdec
-    preprocessor_cls = RNNencdecPreprocessor

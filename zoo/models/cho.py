@@ -10,17 +10,10 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.ids import PAD_ID, START_ID
 from zoo.layers import FixedContextDecoder, GRUCell, MaxoutReadout, RecurrentStack
 from zoo.layers.initializers import PerGate
-from zoo.models.seq2seq import (
-    PAD_ID,
-    START_ID,
-    Seq2SeqBackbone,
-    Translator,
-    no_weights,
-    shift_right,
-)
-from zoo.text.preprocessor import TranslatorPreprocessor
+from zoo.models.seq2seq import Seq2SeqBackbone, no_weights, shift_right
 
 VARIANTS = ("paper", "groundhog")
 
@@ -241,18 +234,3 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
 
     def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         return no_weights(self._target_words(target_ids), source_ids)
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class RNNEncoderDecoderPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `RNNEncoderDecoder`."""
-
-    backbone_cls = RNNEncoderDecoder
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class RNNEncoderDecoderTranslator(Translator):
-    """Translates text with `RNNEncoderDecoder`; see `zoo.models.Translator`."""
-
-    backbone_cls = RNNEncoderDecoder
-    preprocessor_cls = RNNEncoderDecoderPreprocessor

@@ -10,9 +10,9 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import above_zero
+from zoo.ids import PAD_ID
 from zoo.layers import LSTMN
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator
-from zoo.text.preprocessor import TranslatorPreprocessor
+from zoo.models.seq2seq import Seq2SeqBackbone
 
 FUSIONS = ("deep", "shallow")
 
@@ -177,18 +177,3 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
 
     def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         return self._decode({"source_ids": source_ids, "target_ids": target_ids})[1]
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class LSTMNPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `LSTMNEncoderDecoder`."""
-
-    backbone_cls = LSTMNEncoderDecoder
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class LSTMNTranslator(Translator):
-    """Translates text with `LSTMNEncoderDecoder`; see `zoo.models.Translator`."""
-
-    backbone_cls = LSTMNEncoderDecoder
-    preprocessor_cls = LSTMNPreprocessor

@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.ids import PAD_ID
 from zoo.layers import (
     AttentionCell,
     AttentionDecoder,
@@ -21,8 +22,7 @@ from zoo.layers import (
     RecurrentStack,
 )
 from zoo.layers.functional import scan
-from zoo.models.seq2seq import PAD_ID, TIES, Seq2SeqBackbone, Translator
-from zoo.text import TranslatorPreprocessor
+from zoo.models.seq2seq import TIES, Seq2SeqBackbone
 
 ATTENTIONS = ("global", "local_m", "local_p", "location")
 SCORES = ("dot", "general", "concat", "scaled_dot")
@@ -315,18 +315,3 @@ class Luong(Seq2SeqBackbone):
     def attention_window(self, hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Returns p_t `(B, T)` and windows `(B, T, 2)` for h_t `(B, T, d)`."""
         return self.decoder.cell.attention.attention_window(hidden, mask)
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class LuongPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `Luong`."""
-
-    backbone_cls = Luong
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class LuongTranslator(Translator):
-    """Translates text with `Luong`; see `zoo.models.Translator`."""
-
-    backbone_cls = Luong
-    preprocessor_cls = LuongPreprocessor

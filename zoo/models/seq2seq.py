@@ -1,4 +1,4 @@
-"""The contract of every sequence-to-sequence model, and the Translator task.
+"""The contract of every sequence-to-sequence model.
 
 A model is four methods; training, decoding, export and plots are written against them:
 
@@ -15,23 +15,14 @@ Ids are int32, padded at the right with 0. Nothing is remembered between calls.
 from typing import Any
 
 import keras
-import keras_hub
 from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
-from zoo.decoding.keras_engine import KERAS
-from zoo.decoding.translating import Translating
-from zoo.models.base import (
-    Backbone,
-    Generating,
-    Presets,
-    TaskMethods,
-    until_stop,
-)
-from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
+from zoo.ids import END_ID, PAD_ID, START_ID
+from zoo.models.backbone import Backbone
 
-__all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone", "Translator"]
+__all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone"]
 
 TIES = (None, "target", "all")
 
@@ -176,202 +167,3 @@ def shift_right(states: Any, first: Tensor) -> Tensor:
     """The states `(B, T, d)` before each step: s_0 … s_{T-1} of s_1 … s_T and s_0."""
     first = ops.cast(first, states.dtype)[:, None]
     return ops.concatenate([first, states[:, :-1]], axis=1)
-
-
-def token_loss() -> Any:
-    """Returns the mean cross-entropy of a real token, what `loss="auto"` stands for."""
-    return keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True, reduction="mean_with_sample_weight"
-    )
-
-
-class Seq2SeqTask(TaskMethods, Presets):
-    """Base of the tasks with a `Seq2SeqBackbone`: how they are trained.
-
-    Args:
-        backbone: a `Seq2SeqBackbone`.
-        preprocessor: for what a person gives and gets, or None to work on arrays.
-        augmentation: see `Translator`.
-    """
-
-    def __init__(
-        self,
-        backbone: Any,
-        preprocessor: Any = None,
-        augmentation: Any = (),
-        **kwargs: Any,
-    ) -> None:
-        # Before any attribute: layers set earlier are not tracked under torch.
-        super().__init__(**kwargs)
-        _check_vocabulary(backbone, preprocessor)
-        self.backbone = backbone
-        self.preprocessor = preprocessor
-        self.augmentation = list(augmentation)
-        self.build(None)
-
-    def build(self, input_shape: Shape | None = None) -> None:
-        self.built = True
-
-    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        return self.backbone(self.augmented(inputs, training), training=training)
-
-    def augmented(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """Applies the augmentation to inputs in training."""
-        if training:
-            for layer in self.augmentation:
-                inputs = layer(inputs, model=self.backbone)
-        return inputs
-
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """Returns the input of the output layer: see `Seq2SeqBackbone.features`."""
-        inputs = self.augmented(inputs, training)
-        return self.backbone.features(inputs, training=training)
-
-    def projected_loss(
-        self,
-        loss: Any,
-        features: Tensor,
-        y: Tensor,
-        sample_weight: Tensor | None = None,
-    ) -> Tensor:
-        """Returns a `SmoothedCrossEntropy` of `features`, without their logits.
-
-        See `zoo.training.WithoutLogits`.
-        """
-        weights = self.backbone.output_weights()
-        return loss.projected(features, *weights, y, sample_weight)
-
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        if self.augmentation:
-            layers = [keras.saving.serialize_keras_object(x) for x in self.augmentation]
-            config["augmentation"] = layers
-        return config
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        deserialize = keras.saving.deserialize_keras_object
-        layers = [deserialize(layer) for layer in config.get("augmentation", ())]
-        return super().from_config({**config, "augmentation": layers})
-
-
-class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqLM):
-    """A task that translates text: a backbone, and a preprocessor for its strings.
-
-    Subclasses set `backbone_cls` and `preprocessor_cls` and nothing else.
-
-    Args:
-        backbone: a `Seq2SeqBackbone`.
-        preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
-        augmentation: layers that change the input ids in training, one after another,
-            such as `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`;
-            each is called with the inputs and the backbone.
-
-    Raises:
-        ValueError: if the preprocessor's vocabulary is not the backbone's.
-    """
-
-    task_name = "translate"
-    engine = KERAS
-    text_columns = ("source", "target")
-    text_inputs = 2
-
-    def compile(
-        self,
-        optimizer: str = "auto",
-        loss: str = "auto",
-        *,
-        metrics: Any = None,
-        weighted_metrics: str = "auto",
-        sampler: str = "greedy",
-        **kwargs: Any,
-    ) -> None:
-        """`keras_hub.models.Seq2SeqLM.compile`, which a new task has been called with.
-
-        Args:
-            optimizer: "auto", the default, for Adam with a rate of 1e-3.
-            loss: "auto", the default, for the mean cross-entropy of a real token.
-            metrics: none by default.
-            weighted_metrics: "auto", the default, for the accuracy.
-            sampler: of `generate`, greedy by default; it may be a
-                `zoo.decoding.BeamSearch`.
-            **kwargs: further arguments of `keras.Model.compile`.
-        """
-        super().compile(
-            optimizer,
-            token_loss() if loss == "auto" else loss,
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
-            sampler=sampler,
-            **kwargs,
-        )
-
-    def generate_step(
-        self, inputs: Tensor, stop_token_ids: list[int] | None = None
-    ) -> dict[str, Tensor]:
-        """One batch of `generate`, by the sampler that `compile` was given.
-
-        Args:
-            inputs: dict of `source_ids` (B, S) and, where a length is wanted,
-                `target_ids` (B, T): the start token, then 0.
-            stop_token_ids: ids that end a sentence; None for none.
-
-        Returns:
-            `{"token_ids": (B, T)}`, 0 behind a row's first stop token.
-        """
-        if not stop_token_ids:  # KerasHub's samplers take no empty list
-            stop_token_ids = None
-        if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
-            token_ids = self.sampler.generate(self, inputs, stop_token_ids)
-            return {"token_ids": token_ids}
-        memory = self.encode(inputs["source_ids"])
-        prompt = inputs.get("target_ids")
-        if prompt is None:
-            batch = ops.shape(inputs["source_ids"])[0]
-            length = self.preprocessor.target_length
-            first = ops.arange(length, dtype="int32") == 0
-            prompt = ops.tile(ops.where(first, START_ID, PAD_ID)[None], (batch, 1))
-
-        def next_token(prompt, state, index):
-            rows = ops.shape(prompt)[0]
-            last = ops.slice(prompt, [0, index - 1], [rows, 1])[:, 0]
-            logits, state, _ = self.step(last, state, memory)
-            return logits, None, state
-
-        token_ids = self.sampler(
-            next=next_token,
-            prompt=ops.cast(prompt, "int32"),
-            cache=self.start_for(memory, ops.shape(prompt)[1]),
-            index=1,
-            mask=ops.not_equal(prompt, PAD_ID),
-            stop_token_ids=stop_token_ids,
-            model=self,
-        )
-        # Nothing to read gives nothing: such a row stays as it began.
-        real = ops.any(ops.not_equal(inputs["source_ids"], PAD_ID), axis=1)
-        prompt = ops.cast(prompt, token_ids.dtype)
-        counts = until_stop(token_ids, ops.equal(prompt, PAD_ID), stop_token_ids)
-        token_ids = ops.where(counts, token_ids, PAD_ID)
-        return {"token_ids": ops.where(real[:, None], token_ids, prompt)}
-
-    def preprocess_samples(
-        self, x: Any, y: Any = None, sample_weight: Any = None
-    ) -> Any:
-        """The arrays of sources and targets; x may be a dict of both."""
-        x = x if y is None else {"source": x, "target": y}
-        return super().preprocess_samples(x, sample_weight=sample_weight)
-
-
-def _check_vocabulary(backbone, preprocessor):
-    """A model reads and writes the ids of its tokenizer, no fewer and no more."""
-    tokenizer = getattr(preprocessor, "tokenizer", None)
-    if getattr(tokenizer, "proto", None) is None:
-        return  # without a preprocessor, or before a preset's files are read
-    size = tokenizer.vocabulary_size()
-    for name in ("vocabulary_size", "target_vocabulary_size"):
-        received = getattr(backbone, name, None)
-        if received not in (None, size):
-            raise ValueError(
-                f"The backbone's `{name}` must be that of the tokenizer, {size}. "
-                f"Received: {name}={received}"
-            )

@@ -9,9 +9,9 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.ids import PAD_ID
 from zoo.layers import RecurrentStack
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, Translator, no_weights
-from zoo.text.preprocessor import TranslatorPreprocessor
+from zoo.models.seq2seq import Seq2SeqBackbone, no_weights
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -171,18 +171,3 @@ class Seq2Seq(Seq2SeqBackbone):
     def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         words = self.token_embedding(ops.cast(target_ids, "int32"))
         return no_weights(words, source_ids)
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class Seq2SeqPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `Seq2Seq`."""
-
-    backbone_cls = Seq2Seq
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class Seq2SeqTranslator(Translator):
-    """Translates text with `Seq2Seq`; see `zoo.models.Translator`."""
-
-    backbone_cls = Seq2Seq
-    preprocessor_cls = Seq2SeqPreprocessor

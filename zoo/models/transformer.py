@@ -6,10 +6,10 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.ids import PAD_ID
 from zoo.layers import TransformerDecoderLayer, TransformerEncoderLayer, sinusoids
-from zoo.layers.transformer import NORMS
-from zoo.models.seq2seq import PAD_ID, TIES, Seq2SeqBackbone, Translator
-from zoo.text.preprocessor import TranslatorPreprocessor
+from zoo.layers.transformer_layers import NORMS
+from zoo.models.seq2seq import TIES, Seq2SeqBackbone
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -217,18 +217,3 @@ class Transformer(Seq2SeqBackbone):
 
     def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         return self._decode({"source_ids": source_ids, "target_ids": target_ids})[1]
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class TransformerPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `Transformer`."""
-
-    backbone_cls = Transformer
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class TransformerTranslator(Translator):
-    """Translates text with `Transformer`; see `zoo.models.Translator`."""
-
-    backbone_cls = Transformer
-    preprocessor_cls = TransformerPreprocessor

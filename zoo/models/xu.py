@@ -10,6 +10,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive, zero_or_above
+from zoo.ids import PAD_ID
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
@@ -21,7 +22,7 @@ from zoo.layers import (
 )
 from zoo.layers.context import doubly_stochastic_penalty
 from zoo.layers.initializers import PerGate
-from zoo.models.seq2seq import PAD_ID, Seq2SeqBackbone, shift_right
+from zoo.models.seq2seq import Seq2SeqBackbone, shift_right
 
 ATTENTIONS = ("soft", "hard")
 

@@ -15,11 +15,17 @@ import keras_hub
 from zoo.backend import without_tensorflow
 from zoo.files import StrPath
 from zoo.presets.card import CONFIG_FILE, TASK_FILE, PresetError
+from zoo.presets.registry import locate
 from zoo.presets.weights import check_finite, fitting
 
 # What Keras, h5py and SentencePiece raise for a file that does not fit. RuntimeError
 # covers a RecursionError, LookupError a key or an index.
 _MISFITS = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+
+
+def build_named(cls: Any, name: StrPath, kwargs: dict[str, Any]) -> Any:
+    """Builds a task or a backbone from what `zoo.load` takes; see `build`."""
+    return build(cls, locate(name), kwargs)
 
 
 def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:

@@ -21,7 +21,6 @@ CARD_FILE = "card.json"
 CONFIG_FILE, TASK_FILE = "config.json", "task.json"
 WEIGHTS_FILES = ("model.weights.h5", "task.weights.h5")
 # What models do: names of their methods, and of tasks in cards.
-TASKS = ("translate", "tag", "classify", "generate", "caption")
 MOST_FILES = 1000  # of a preset
 UNSTATED = "unknown"  # what only the owner of the text can say, and hasn't yet
 # A name becomes that of a folder on export.

@@ -9,7 +9,6 @@ card (sizes, then sha256) before any of its files is read.
 
 import json
 import os
-import warnings
 from pathlib import Path
 
 from zoo.files import StrPath, bundled_folder, cache_folder, sha256
@@ -24,6 +23,7 @@ from zoo.presets.card import (
     read_card,
 )
 from zoo.strings import did_you_mean
+from zoo.warn import warn_caller
 
 RUN_PRESETS = "preset"  # a run's folder with its presets by name
 
@@ -46,7 +46,7 @@ def list_presets() -> list[Card]:
                     "have the folder's name"
                 )
         except PresetError as error:
-            warnings.warn(f"left out of the list: {error}", stacklevel=2)
+            warn_caller(f"left out of the list: {error}")
         else:
             cards.append(card)
     return cards
@@ -104,10 +104,7 @@ def locate(name: StrPath) -> Path:
                 f"{error}. Remove {folder} to download it again"
             ) from None
     else:
-        warnings.warn(
-            f"{folder} has no {CARD_FILE}: its files cannot be verified",
-            stacklevel=3,  # the caller of `load`, or of a class's `from_preset`
-        )
+        warn_caller(f"{folder} has no {CARD_FILE}: its files cannot be verified")
     return folder
 
 

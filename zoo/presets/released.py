@@ -58,7 +58,7 @@ def obtain(folder: Path, here: Sequence[str] = ()) -> Path:
         PresetError: if it is not the archive that the manifest describes.
     """
     # Not at the top: it imports rich.
-    from zoo.download import DownloadError, exclusive, fetch
+    from zoo.presets.download import DownloadError, exclusive, fetch
 
     name, release = folder.name, _release()
     entry, cached = release["presets"][name], _cached(folder)

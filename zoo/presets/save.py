@@ -9,7 +9,8 @@ import h5py
 import keras
 
 from zoo.files import StrPath, write_aside
-from zoo.presets.card import TASKS, WEIGHTS_FILES
+from zoo.presets.card import WEIGHTS_FILES
+from zoo.tasks.task_base import TASKS
 
 
 def save_preset(task: Any, folder: StrPath) -> None:

@@ -13,26 +13,30 @@ import lazy_loader
 
 if TYPE_CHECKING:
     from zoo.serving.client import Client, ServingError
-    from zoo.serving.export import export_savedmodel
-    from zoo.serving.folder import read_metadata, versions
-    from zoo.serving.limits import Limits
-    from zoo.serving.onnx_export import export_onnx
-    from zoo.serving.server import (
+    from zoo.serving.export.export_folder import read_metadata, versions
+    from zoo.serving.export.limits import Limits
+    from zoo.serving.export.model_server import (
         refresh_labels,
         server_command,
         write_server_files,
     )
-    from zoo.serving.warmup import write_warmup
+    from zoo.serving.export.onnx_export import export_onnx
+    from zoo.serving.export.savedmodel import export_savedmodel
+    from zoo.serving.export.warmup import write_warmup
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "client": ["Client", "ServingError"],
-        "export": ["export_savedmodel"],
-        "folder": ["read_metadata", "versions"],
-        "limits": ["Limits"],
-        "onnx_export": ["export_onnx"],
-        "server": ["refresh_labels", "server_command", "write_server_files"],
-        "warmup": ["write_warmup"],
+        "export.savedmodel": ["export_savedmodel"],
+        "export.export_folder": ["read_metadata", "versions"],
+        "export.limits": ["Limits"],
+        "export.onnx_export": ["export_onnx"],
+        "export.model_server": [
+            "refresh_labels",
+            "server_command",
+            "write_server_files",
+        ],
+        "export.warmup": ["write_warmup"],
     },
 )

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.serving.folder import INSTALL
+from zoo.serving.export.export_folder import INSTALL
 from zoo.serving.protocol import CODES, MAX_ANSWER_BYTES, make_tensor
 from zoo.strings import replace_surrogates
 

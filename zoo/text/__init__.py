@@ -10,30 +10,30 @@ import lazy_loader
 from zoo.strings import check_texts
 
 if TYPE_CHECKING:
-    from zoo.text.captions import CaptionPreprocessor
-    from zoo.text.generation import WordPreprocessor
-    from zoo.text.preprocessor import TranslatorPreprocessor
-    from zoo.text.sentiment import SentimentPreprocessor
+    from zoo.text.caption_preprocessor import CaptionPreprocessor
+    from zoo.text.sentiment_preprocessor import SentimentPreprocessor
     from zoo.text.subword_regularization import SubwordRegularization
-    from zoo.text.tagging import split_words
-    from zoo.text.tags import TaggerPreprocessor
+    from zoo.text.tagger_preprocessor import TaggerPreprocessor
     from zoo.text.tokenizer import Tokenizer, train_tokenizer
+    from zoo.text.translator_preprocessor import TranslatorPreprocessor
     from zoo.text.vocabulary import count_words
-    from zoo.text.words import WordTokenizer
+    from zoo.text.word_preprocessor import WordPreprocessor
+    from zoo.text.word_splitting import split_words
+    from zoo.text.word_tokenizer import WordTokenizer
 
 __getattr__, __dir__, _lazy = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "captions": ["CaptionPreprocessor"],
-        "generation": ["WordPreprocessor"],
-        "preprocessor": ["TranslatorPreprocessor"],
-        "sentiment": ["SentimentPreprocessor"],
+        "caption_preprocessor": ["CaptionPreprocessor"],
+        "word_preprocessor": ["WordPreprocessor"],
+        "translator_preprocessor": ["TranslatorPreprocessor"],
+        "sentiment_preprocessor": ["SentimentPreprocessor"],
         "subword_regularization": ["SubwordRegularization"],
-        "tagging": ["split_words"],
-        "tags": ["TaggerPreprocessor"],
+        "word_splitting": ["split_words"],
+        "tagger_preprocessor": ["TaggerPreprocessor"],
         "tokenizer": ["Tokenizer", "train_tokenizer"],
         "vocabulary": ["count_words"],
-        "words": ["WordTokenizer"],
+        "word_tokenizer": ["WordTokenizer"],
     },
 )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from zoo.backend import Tensor
-from zoo.text.tagging import SPACE
+from zoo.text.word_splitting import SPACE
 
 # Before SentencePiece, a text is cut to this many characters per requested piece:
 # tensorflow-text's time is quadratic in a run of unknown characters (two minutes for a

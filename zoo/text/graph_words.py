@@ -5,12 +5,12 @@ use; the rest of `zoo.text` works without it.
 """
 
 from zoo.backend import Tensor
+from zoo.ids import END_ID, UNKNOWN_ID
 from zoo.text.graph import before_end, pad_to_longest, valid_text
-from zoo.text.rows import END_ID, UNKNOWN_ID
-from zoo.text.tagging import FIRST_ID, LETTERS, MARKS, SPACE, sign_pattern
-from zoo.text.tags import TaggerPreprocessor
+from zoo.text.tagger_preprocessor import TaggerPreprocessor
 from zoo.text.vocabulary import SPECIAL_WORDS
-from zoo.text.words import WordTokenizer
+from zoo.text.word_splitting import FIRST_ID, LETTERS, MARKS, SPACE, sign_pattern
+from zoo.text.word_tokenizer import WordTokenizer
 
 # Unicode noncharacters, which valid text does not contain, as marks: the end of a run
 # of word characters, the place before an "n't", and the end of a word.

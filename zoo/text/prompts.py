@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from zoo.checks import integer
-from zoo.text.rows import END_ID, PAD_ID, cut_rows, pad_rows
+from zoo.ids import END_ID, PAD_ID
+from zoo.text.rows import cut_rows, pad_rows
 from zoo.text.vocabulary import SPECIAL_WORDS, WordText
 
 

@@ -1,4 +1,4 @@
-"""Rows of ids: special ids, length buckets, padding. Imports no Keras."""
+"""Rows of ids: length buckets, padding. Imports no Keras."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,6 @@ import numpy as np
 
 from zoo.warn import warn_caller
 
-PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 LONGEST_BUCKET = _BUCKETS[-1]
 

@@ -10,7 +10,7 @@ import numpy as np
 import sentencepiece
 
 from zoo.checks import positive, zero_or_above
-from zoo.text.rows import END_ID
+from zoo.ids import END_ID
 
 LIMIT = 512  # SentencePiece's, of segmentations
 KEPT = 1 << 16  # words whose segmentations are kept, 3 KB each

@@ -10,10 +10,10 @@ import keras_hub
 import sentencepiece
 
 from zoo.checks import one_of
+from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import check_texts, plain_texts, replace_surrogates
 from zoo.text import graph, unigram
 from zoo.text.normalization import NORMALIZATIONS, train_nfc
-from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.warn import warn_caller
 
 LONGEST_LINE = 16_384  # bytes; SentencePiece's training time is quadratic in it

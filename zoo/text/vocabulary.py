@@ -4,8 +4,8 @@ import collections
 from collections.abc import Iterable
 from typing import Any
 
+from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import check_texts
-from zoo.text.rows import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 
 SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
 WORDS_FILE = "vocabulary.txt"

@@ -1,4 +1,4 @@
-"""The recipes' engine: batches, losses, schedules, callbacks, checkpoints.
+"""Training: recipes, their runs, batches, losses, schedules, checkpoints.
 
 Each name is loaded when it is first used: a recipe's `--help` needs no Keras.
 """
@@ -8,20 +8,35 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "augmentation": ["ScheduledSampling", "WordDropout"],
+        "config": ["ConfigurationError"],
+        "recipe": [
+            "ClassArguments",
+            "Recipe",
+            "at_least",
+            "importer",
+            "load_recipe",
+            "run_recipe",
+        ],
+        "recipes.arguments": ["Arguments"],
+        "recipes.own_text": ["TextTask"],
+        "recipes.translation_run": ["Translation"],
+        "recipes.translator_recipe": ["Scale", "translation_recipe"],
+        "run": ["Run"],
+        "run_report": ["write_report"],
+        "batches.augmentation": ["ScheduledSampling", "WordDropout"],
         "averaging": ["EpochWeights", "average_weights"],
-        "batching": ["ArrayBatches", "PairBatches"],
-        "buckets": ["choose_buckets", "group_by_length"],
+        "batches.padded_batches": ["ArrayBatches", "PairBatches"],
+        "batches.buckets": ["choose_buckets", "group_by_length"],
         "callbacks": ["Checkpoint", "Monitor", "Progress"],
         "checkpoint": ["CheckpointError", "load_state", "save_state"],
-        "compiling": ["compile_for_training"],
+        "fast.compiling": ["compile_for_training"],
         "embeddings": ["Embeddings", "load_embeddings"],
         "epoch_guard": ["EpochGuard", "NotFiniteError"],
-        "fused": ["fuse"],
+        "fast.fused": ["fuse"],
         "loop": ["Loop"],
         "losses": ["Perplexity", "SmoothedCrossEntropy"],
         "optimizers": ["Optimizer"],
-        "process": ["tune_process"],
+        "fast.process": ["tune_process"],
         "rprop": ["Rprop"],
         "schedules": [
             "HalvingSchedule",
@@ -31,7 +46,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "Plateau",
             "WarmupLinearDecay",
         ],
-        "updates": [
+        "fast.updates": [
             "Statistics",
             "averaged_weights",
             "global_norm",
@@ -39,6 +54,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "read_statistics",
         ],
         "validation": ["Validation"],
-        "without_logits": ["WithoutLogits"],
+        "fast.without_logits": ["WithoutLogits"],
     },
 )

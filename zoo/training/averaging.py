@@ -11,7 +11,7 @@ from keras import ops
 
 from zoo.checks import one_of, positive
 from zoo.files import write_aside
-from zoo.training.updates import averaged_weights
+from zoo.training.fast.updates import averaged_weights
 
 _SCORE = r"[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)"
 _NAME = re.compile(rf"epoch-(\d+)_({_SCORE})\.weights\.h5")

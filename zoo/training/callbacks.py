@@ -19,8 +19,8 @@ from zoo.training.checkpoint import (
     save_state,
     set_generator,
 )
-from zoo.training.process import start_tensorflow
-from zoo.training.updates import averaged_weights
+from zoo.training.fast.process import start_tensorflow
+from zoo.training.fast.updates import averaged_weights
 
 Logs = dict[str, Any] | None
 _ENOUGH_STEPS = 10  # without compilation, from which to tell how long the rest takes

@@ -7,6 +7,7 @@ from typing import Any
 
 from zoo.files import part_of
 from zoo.training import interrupts
+from zoo.training.batches.dataset import as_dataset
 from zoo.training.callbacks import Checkpoint, EpochOrder, Progress, StepCallbacks
 from zoo.training.checkpoint import (
     check_weights,
@@ -14,10 +15,9 @@ from zoo.training.checkpoint import (
     trim_log,
     trim_samples,
 )
-from zoo.training.dataset import as_dataset
 from zoo.training.distribute import Distribution
 from zoo.training.epoch_guard import EpochGuard, NotFiniteError
-from zoo.training.updates import Statistics, read_statistics
+from zoo.training.fast.updates import Statistics, read_statistics
 
 
 class Loop:

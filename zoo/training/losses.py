@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.training.projection import projected_cross_entropy
+from zoo.training.fast.projection import projected_cross_entropy
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -94,7 +94,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         """The loss of the logits `features @ kernel + bias`, without these logits.
 
         `zoo.training.WithoutLogits` trains with it: see
-        `zoo.training.projection.projected_cross_entropy`.
+        `zoo.training.fast.projection.projected_cross_entropy`.
 
         Args:
             features: `(B, T, d)`, what the output layer reads.

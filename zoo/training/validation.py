@@ -7,15 +7,15 @@ from typing import Any
 
 import keras
 
+from zoo.analysis.evaluation import corpus_scores
 from zoo.decoding import BeamSearch, search_ids
-from zoo.evaluation import corpus_scores
-from zoo.training.batching import PairBatches
+from zoo.training.batches.dataset import as_dataset
+from zoo.training.batches.padded_batches import PairBatches
+from zoo.training.batches.samples import append_samples, make_samples
 from zoo.training.callbacks import Logs, epoch_line
 from zoo.training.checkpoint import get_generator, set_generator
-from zoo.training.dataset import as_dataset
+from zoo.training.fast.updates import averaged_weights
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
-from zoo.training.samples import append_samples, make_samples
-from zoo.training.updates import averaged_weights
 
 
 class Validation(keras.callbacks.Callback):

@@ -8,7 +8,7 @@ import { Tokenizer } from "./tokenizer";
 import { Translator, type Settings } from "./translator";
 import type { Options } from "./types";
 
-/** A model's manifest.json: see zoo/serving/manifest.py. */
+/** A model's manifest.json: see zoo/serving/export/manifest.py. */
 interface Manifest extends Graphs {
   settings: Settings;
   heads: [number, number] | null;

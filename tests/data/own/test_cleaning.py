@@ -2,7 +2,7 @@ import pytest
 
 from zoo.data.own import as_pairs
 from zoo.data.own.cleaning import Findings, clean
-from zoo.data.own.pairs import EMPTY, LONG, UNLIKE
+from zoo.data.own.own_pairs import EMPTY, LONG, UNLIKE
 
 pytestmark = pytest.mark.backend_free
 

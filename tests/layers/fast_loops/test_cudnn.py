@@ -14,8 +14,8 @@ from zoo.layers import (
     LSTMCell,
     RecurrentStack,
 )
-from zoo.layers.fast_loops import cells as cells_module
-from zoo.layers.fast_loops.cells import run_cell
+from zoo.layers.fast_loops import cell_loop as cells_module
+from zoo.layers.fast_loops.cell_loop import run_cell
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 
 RNG = np.random.default_rng(5)

@@ -53,7 +53,7 @@ def source(tmp_path):
 def test_a_row_for_each_beam(tmp_path, source, monkeypatch, capsys):
     folder = write_export(tmp_path)
     monkeypatch.setattr(zoo, "load", {"tiny": KERAS}.__getitem__, raising=False)
-    monkeypatch.setattr(zoo.runtime, "load", lambda *_: EXPORTED, raising=False)
+    monkeypatch.setattr(zoo.serving.runtime, "load", lambda *_: EXPORTED, raising=False)
     for name in ("tune_process", "start_backend"):
         monkeypatch.setattr(exports, name, lambda: None)
     assert exports.main([folder, *source]) == 0
@@ -133,7 +133,7 @@ def test_speeds_are_of_the_preset_its_exports_and_its_peer(
         for kind in ("int8", None)
     ]
     model = SimpleNamespace(preprocessor=SimpleNamespace(tokenizer=Letters()))
-    monkeypatch.setattr(zoo.runtime, "load", lambda *_: model, raising=False)
+    monkeypatch.setattr(zoo.serving.runtime, "load", lambda *_: model, raising=False)
     monkeypatch.setattr(exports, "Bench", FakeBench)
     monkeypatch.setattr(exports.peers, "install", lambda *_: None)
     sizes = []

@@ -13,16 +13,16 @@ import pytest
 
 import zoo
 from tests.presets_for_tests import save_translator
-from tests.run.test_captions import Perfect
+from tests.training.recipes.test_captioner_recipe import Perfect
 from tools import ROOT
 from tools.papers import arms, study
 from tools.papers.arms import ARMS, Arm
 from tools.papers.counts import MEASURES
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
-from zoo.run.captions import outputs, scores
-from zoo.run.recipe import Recipe
-from zoo.run.translators import task, tiny, translation_recipe
 from zoo.text import WordTokenizer
+from zoo.training.recipe import Recipe
+from zoo.training.recipes.captioner_recipe import outputs, scores
+from zoo.training.recipes.translator_recipe import task, tiny, translation_recipe
 
 JOBS = [("none", 1), ("dot", 1), ("none", 2)]
 
@@ -274,7 +274,8 @@ def test_a_translators_counts_give_its_scores(translator):
     assert set(counts) == {"beam 5", "beam 1", "reading", "links"}
     for beam in (5, 1):
         texts = translator.translate(sources, beam_size=beam)
-        expected = zoo.evaluation.corpus_scores(texts, references)["bleu"]["score"]
+        found = zoo.analysis.evaluation.corpus_scores(texts, references)
+        expected = found["bleu"]["score"]
         assert MEASURES["bleu"].of(counts[f"beam {beam}"]) == pytest.approx(expected)
     firsts = [several[0] for several in references]
     assert MEASURES["perplexity"].of(counts["reading"]) == pytest.approx(

@@ -11,8 +11,7 @@ import signal
 import sys
 
 from zoo.data import reversal_pairs
-from zoo.run import Scale, parallel, run_recipe, translation_recipe
-from zoo.training import callbacks
+from zoo.training import Scale, callbacks, parallel, run_recipe, translation_recipe
 
 
 def translator():

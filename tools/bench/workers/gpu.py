@@ -20,11 +20,11 @@ from tools.bench.gpu import READY
 from tools.bench.workers.train import Clock, Done
 from zoo import layers
 from zoo.decoding import BeamSearch, search_ids
-from zoo.layers.fast_loops import cells
+from zoo.layers.fast_loops import cell_loop as cells
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.models import Luong, LuongTranslator, Transformer, TransformerTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
-from zoo.training.recorded import record_steps
+from zoo.training.fast.recorded import record_steps
 
 ROWS, QUERIES, KEYS, UNITS = 16, 11, 23, 64  # of the layers
 QUERY, MEMORY = "query", "memory"

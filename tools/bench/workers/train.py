@@ -29,8 +29,8 @@ from zoo.models import (
 )
 from zoo.training import PairBatches, compile_for_training, tune_process
 from zoo.training.callbacks import Checkpoint
+from zoo.training.fast.recorded import record_steps
 from zoo.training.loop import Loop
-from zoo.training.recorded import record_steps
 
 UNKNOWN_ID, FIRST_WORD_ID = 1, 4  # pad, unknown, start, end; then the words
 SETTLING_STEPS = 20  # of the timed run, left out

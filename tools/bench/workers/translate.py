@@ -13,14 +13,14 @@ import time
 
 from tools.bench.workers.decode_peer import add_arguments, print_report
 from zoo.cli.presets import is_export
-from zoo.decoding.translation import search_ids
-from zoo.text.rows import END_ID
+from zoo.decoding.translate_texts import search_ids
+from zoo.ids import END_ID
 
 
 def load(name, threads):
     """The model, and the packages that compute."""
     if is_export(name):
-        from zoo import runtime
+        from zoo.serving import runtime
 
         return runtime.load(name, threads), ["onnxruntime"]
     import keras

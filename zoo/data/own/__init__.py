@@ -1,9 +1,7 @@
 """One's own text: read from files or a program's data, cleaned, partly held out."""
 
-from zoo.data.own.files import TextFiles
-from zoo.data.own.pairs import OwnPairs, as_pairs, read_pairs, read_test
-from zoo.data.own.sets import OwnTexts, read_one
-from zoo.data.own.texts import (
+from zoo.data.own.own_pairs import OwnPairs, as_pairs, read_pairs, read_test
+from zoo.data.own.own_texts import (
     labelled_kind,
     read_labelled,
     read_sentences,
@@ -11,6 +9,8 @@ from zoo.data.own.texts import (
     sentences_kind,
     tagged_kind,
 )
+from zoo.data.own.sets import OwnTexts, read_one
+from zoo.data.own.text_files import TextFiles
 
 __all__ = [
     "OwnPairs",

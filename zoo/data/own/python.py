@@ -8,9 +8,9 @@ from typing import Any
 from zoo.data.errors import CorpusError
 from zoo.data.own.part import UNKNOWN, Kind, Part, column_codes
 from zoo.data.own.tables import choose_columns, inner_columns
-from zoo.data.pairs import Pairs
+from zoo.data.parallel_text import Pairs
 from zoo.data.tagged import Tagged
-from zoo.data.texts import Labelled
+from zoo.data.word_corpora import Labelled
 from zoo.strings import composed, describe
 
 

@@ -8,7 +8,7 @@ from zoo.data.errors import CorpusError
 from zoo.data.own.cleaning import Findings, clean, describe
 from zoo.data.own.held_out import Choice, chunks, text_hashes
 from zoo.data.own.part import Part
-from zoo.data.pairs import Pairs
+from zoo.data.parallel_text import Pairs
 from zoo.strings import counted
 
 RULES = 2  # raised whenever the rules change what is trained on

@@ -7,9 +7,9 @@ from typing import Any
 
 from zoo.data.errors import CorpusError
 from zoo.data.own.cleaning import read_clean
-from zoo.data.own.files import SPLITS, find_parts
 from zoo.data.own.held_out import choose_of_each
 from zoo.data.own.part import Kind
+from zoo.data.own.text_files import SPLITS, find_parts
 from zoo.strings import counted
 
 

@@ -15,7 +15,7 @@ import importlib
 import keras
 
 from zoo.backend import MODES
-from zoo.training.distribute.base import Distribution, DistributionError, SingleDevice
+from zoo.training.distribute.engine import Distribution, DistributionError, SingleDevice
 
 __all__ = ["SingleDevice", "Distribution", "DistributionError", "start"]
 

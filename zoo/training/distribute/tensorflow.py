@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from zoo.training.distribute.base import Distribution, DistributionError, ShardLoss
+from zoo.training.distribute.engine import Distribution, DistributionError, ShardLoss
 
 
 class TensorFlowDistribution(Distribution):

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from keras import ops
 
-from zoo.training.distribute.base import Distribution, ShardLoss
+from zoo.training.distribute.engine import Distribution, ShardLoss
 
 
 class TorchDistribution(Distribution):

@@ -1,0 +1,216 @@
+import io
+import zlib
+
+import numpy as np
+import pytest
+
+from tests.serving.conftest import CAPTIONS, IMAGES, make_captioner, needs_tensorflow
+from tests.serving.export.test_savedmodel import strings
+from tests.test_images import header
+from zoo import images
+from zoo.serving.export.captioner_graph import CaptionerSignatures, read_images
+from zoo.serving.export.limits import Limits
+
+pytestmark = needs_tensorflow
+Image = pytest.importorskip("PIL.Image", reason="files are written by Pillow")
+RNG = np.random.default_rng(1)
+NOISE = Image.fromarray(RNG.integers(0, 256, (50, 40, 3)).astype("uint8"))
+# As photographs are.
+SMOOTH = NOISE.resize((8, 7)).resize((120, 90), Image.Resampling.BICUBIC)
+
+
+def file(image, form="PNG", **options):
+    content = io.BytesIO()
+    image.save(content, form, **options)
+    return content.getvalue()
+
+
+def translucent(image):
+    image = image.convert("RGBA")
+    alpha = RNG.integers(0, 256, (image.height, image.width)).astype("uint8")
+    image.putalpha(Image.fromarray(alpha))
+    return image
+
+
+FILES = {
+    "same size": file(SMOOTH.resize((24, 16))),
+    "JPEG": file(SMOOTH.resize((24, 16)), "JPEG"),
+    "grey": file(SMOOTH.convert("L").resize((24, 16))),
+    "grey JPEG": file(SMOOTH.convert("L").resize((24, 16)), "JPEG"),
+    "palette": file(SMOOTH.convert("P").resize((24, 16))),
+    "1 bit": file(NOISE.convert("1").resize((24, 16))),
+    "2 colours": file(NOISE.quantize(2).resize((24, 16))),
+    "4 colours": file(NOISE.quantize(4).resize((24, 16))),
+    "16 colours": file(NOISE.quantize(16).resize((24, 16))),
+    "16 bits": file(Image.fromarray(RNG.integers(0, 2**16, (16, 24)).astype("uint16"))),
+    **{
+        f"{n}, one clear": file(NOISE.quantize(n).resize((24, 16)), transparency=0)
+        for n in (2, 4, 16, 99)
+    },
+    "interlaced": file(SMOOTH.resize((24, 16)), interlace=1),
+    "wide line": file(SMOOTH.resize((3000, 3))),
+    "high line": file(SMOOTH.resize((3, 3000))),
+    "high": file(SMOOTH.resize((40, 50))),
+    "wide": file(SMOOTH.resize((200, 30))),
+    "small": file(SMOOTH.resize((5, 3))),
+    "pixel": file(NOISE.resize((1, 1))),
+    "noise": file(NOISE),
+    "large JPEG": file(SMOOTH, "JPEG", quality=90),
+    "translucent noise": file(translucent(NOISE)),
+    "translucent grey noise": file(translucent(NOISE).convert("LA")),
+    "clear": file(Image.new("RGBA", (9, 6), (0, 0, 0, 0))),
+}
+SCALED = {"high", "wide", "small", "large JPEG", "wide line", "high line"}
+
+
+@pytest.mark.parametrize("channels", [3, 1])
+def test_files_are_read_as_by_pillow(channels):
+    import tensorflow as tf
+
+    shape = (16, 24, channels)
+    read = tf.function(lambda contents: read_images(contents, shape))
+    found = read(tf.constant(list(FILES.values()))).numpy()
+    assert found.dtype == np.uint8 and found.shape == (len(FILES), *shape)
+    for name, array in zip(FILES, found, strict=True):
+        opened = Image.open(io.BytesIO(FILES[name]))
+        [wanted], _ = images.read_images(opened, shape)
+        apart = np.abs(array.astype(int) - wanted)
+        if "noise" in name:  # Pillow rounds twice, and cuts off what is above 255
+            assert apart.max() <= 12 and apart.mean() < 0.5, name
+        else:
+            assert apart.max() <= (name in SCALED or channels == 1), name
+
+
+def test_no_files_are_read():
+    import tensorflow as tf
+
+    assert read_images(tf.constant([], tf.string), (4, 6, 3)).shape == (0, 4, 6, 3)
+
+
+def test_a_photograph_is_not_turned():
+    import tensorflow as tf
+
+    exif = NOISE.getexif()
+    exif[0x0112] = 6  # turned by a quarter
+    contents = [file(NOISE), file(NOISE, exif=exif)]
+    upright, turned = read_images(tf.constant(contents), (16, 24, 3)).numpy()
+    assert (upright == turned).all()
+
+
+# The size of a PNG stands in its first chunk: another one, before it, must not hide it.
+HIDDEN = header(6000, 5001, file(NOISE))
+CHUNK = b"aaAa" + (1).to_bytes(4, "big") * 2
+CHUNK = (8).to_bytes(4, "big") + CHUNK + zlib.crc32(CHUNK).to_bytes(4, "big")
+HIDDEN = HIDDEN[:8] + CHUNK + HIDDEN[8:]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "must be the content of a PNG or JPEG"),
+        (file(NOISE, "GIF"), "must be the content of a PNG or JPEG"),
+        (b"<svg></svg>", "must be the content of a PNG or JPEG"),
+        (file(NOISE, "WEBP"), "must be the content of a PNG or JPEG"),
+        (HIDDEN, "must be the content of a PNG or JPEG"),
+        (file(NOISE)[:16], "Invalid PNG"),
+        (file(NOISE)[:200], "Invalid PNG"),
+        (file(NOISE, "JPEG")[:300], "Invalid JPEG"),
+        (b"\xff\xd8\xff", "Invalid JPEG"),
+        (header(6000, 5001, file(NOISE)), "too many pixels"),
+        (header(2**31 - 1, 2**31 - 1, file(NOISE)), "too many pixels"),
+        (header(2**32 - 1, 5, file(NOISE)), "Invalid PNG"),
+        (header(0, 5, file(NOISE)), "Invalid PNG"),
+    ],
+)
+def test_what_is_no_image_is_the_requests_fault(content, message):
+    import tensorflow as tf
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        read_images(tf.constant([FILES["noise"], content]), (16, 24, 3))
+
+
+def ask(function, contents, **inputs):
+    import tensorflow as tf
+
+    inputs = {name: tf.constant(values) for name, values in inputs.items()}
+    return function(image_bytes=tf.constant(contents), **inputs)
+
+
+@pytest.fixture(scope="module")
+def contents():
+    return images.encode_images(IMAGES)[0]
+
+
+@pytest.fixture(scope="module")
+def captioner(tasks):
+    return tasks["captioner"]
+
+
+def test_captions_are_those_of_the_model(captioner, signatures, contents):
+    found = ask(signatures["captioner"]["serving_default"], contents)
+    wanted = captioner.caption(IMAGES, beam_size=4, return_details=True)
+    assert strings(found["caption"]) == [record.text for record in wanted]
+    assert len(set(strings(found["caption"]))) > 1
+    scores = [record.score for record in wanted]
+    np.testing.assert_allclose(found["score"], scores, atol=1e-4)
+    greedy = ask(signatures["captioner"]["greedy"], contents)
+    assert strings(greedy["caption"]) == captioner.caption(IMAGES, beam_size=1)
+
+
+def test_n_best_are_those_of_the_model(captioner, signatures, contents):
+    found = ask(signatures["captioner"]["caption_n_best"], contents)
+    wanted = captioner.caption(IMAGES, beam_size=4, n_best=3, return_details=True)
+    texts = [[record.text for record in records] for records in wanted]
+    assert strings(found["captions"]) == texts
+    scores = [[record.score for record in records] for records in wanted]
+    np.testing.assert_allclose(found["scores"], scores, atol=1e-4)
+
+
+def test_attention_is_that_of_the_model(captioner, signatures, contents):
+    found = ask(signatures["captioner"]["align"], contents)
+    wanted = captioner.caption(IMAGES, beam_size=4, return_details=True)
+    tokens, alignment = strings(found["tokens"]), found["alignment"].numpy()
+    assert alignment.shape[2:] == captioner.backbone.grid == (2, 3)
+    for row, record in enumerate(wanted):
+        height = len(record.tokens)
+        assert tokens[row][:height] == record.tokens and not any(tokens[row][height:])
+        np.testing.assert_allclose(alignment[row, :height], record.alignment, atol=1e-5)
+        assert not alignment[row, height:].any()
+
+
+def test_scores_are_the_models_log_probabilities(captioner, signatures, contents):
+    import tensorflow as tf
+
+    score = signatures["captioner"]["score"]
+    found = ask(score, contents[:3], caption=CAPTIONS)
+    wanted = captioner.score(IMAGES[:3], CAPTIONS)
+    np.testing.assert_allclose(found["log_probability"], wanted, rtol=1e-4)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="hold equally many"):
+        ask(score, contents, caption=CAPTIONS)
+
+
+def test_captions_end_at_the_limit(captioner):
+    from tests.serving.export.test_translator_graph import traced
+
+    signatures = CaptionerSignatures(captioner, Limits(beam_size=2, max_length=3))
+    assert signatures.limits_used() == {
+        "max_length": 3,
+        "beam_size": 2,
+        "length_penalty": 1.0,
+        "n_best": 2,
+    }
+    contents, _ = images.encode_images(IMAGES)
+    found = ask(traced(signatures, "caption"), contents)
+    wanted = captioner.caption(IMAGES, beam_size=2, max_length=3)
+    assert strings(found["caption"]) == wanted
+
+
+def test_grids_made_elsewhere_are_refused(tmp_path):
+    import keras
+
+    maps = {"image_shape": (2, 3, 4), "image_encoder": keras.layers.Identity()}
+    with pytest.raises(ValueError, match=r"grey or RGB.*image_shape=\(2, 3, 4\)"):
+        make_captioner(**maps).export_savedmodel(tmp_path, warmup=False)
+    with pytest.raises(ValueError, match="limits.*coverage_penalty=0.5"):
+        make_captioner().export_savedmodel(tmp_path, coverage_penalty=0.5)
+    assert list(tmp_path.iterdir()) == []

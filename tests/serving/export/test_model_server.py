@@ -1,0 +1,370 @@
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zoo
+from tests.serving.conftest import needs_tensorflow
+from zoo.serving import Client, ServingError, server_command, write_server_files
+from zoo.serving.export.model_server import (
+    BINARY,
+    IMAGE,
+    batching_text,
+    monitoring_text,
+    refresh_labels,
+)
+
+pytest.importorskip("tensorflow_serving", reason="the files' messages need it")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def message(name, **fields):
+    """A message class by hand: tensorflow-serving-api has not these two."""
+    from google.protobuf import (
+        descriptor_pb2,
+        descriptor_pool,
+        message_factory,
+        wrappers_pb2,
+    )
+
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(wrappers_pb2.DESCRIPTOR.serialized_pb)
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{name}.proto",
+        package="tensorflow.serving",
+        syntax="proto3",
+        dependency=["google/protobuf/wrappers.proto"],
+    )
+    kinds = descriptor_pb2.FieldDescriptorProto
+
+    def add(found, fields):
+        for number, (key, kind) in enumerate(fields.items(), start=1):
+            field = found.field.add(name=key, number=number)
+            repeated = isinstance(kind, list)
+            kind = kind[0] if repeated else kind
+            field.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
+            if isinstance(kind, dict):
+                field.type, field.type_name = (
+                    kinds.TYPE_MESSAGE,
+                    f".tensorflow.serving.{key}",
+                )
+                add(file.message_type.add(name=key), kind)
+            elif isinstance(kind, str):
+                field.type, field.type_name = (
+                    kinds.TYPE_MESSAGE,
+                    f".google.protobuf.{kind}",
+                )
+            else:
+                field.type = kind
+
+    add(file.message_type.add(name=name), fields)
+    pool.Add(file)
+    return message_factory.GetMessageClass(
+        pool.FindMessageTypeByName(f"tensorflow.serving.{name}")
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Models with no more than their versions' names."""
+    for name, numbers in {"a": (1, 2, 10), "b": (3,), "c": ()}.items():
+        for number in numbers:
+            (tmp_path / name / str(number)).mkdir(parents=True)
+    return tmp_path
+
+
+def test_models_config_is_read_back_by_the_servers_own_messages(folder):
+    from google.protobuf import text_format
+    from tensorflow_serving.config import model_server_config_pb2
+
+    path = write_server_files(folder, ["a", "b"])
+    config = model_server_config_pb2.ModelServerConfig()
+    text_format.Parse(path.read_text(), config)
+    a, b = config.model_config_list.config
+    assert (a.name, a.base_path, a.model_platform) == (
+        "a",
+        str(folder / "a"),
+        "tensorflow",
+    )
+    assert a.model_version_policy.latest.num_versions == 3
+    assert dict(a.version_labels) == {"stable": 10, "previous": 2}
+    assert dict(b.version_labels) == {"stable": 3}
+    assert os.path.isabs(b.base_path)
+
+
+def test_labels_go_on_to_newer_versions(folder):
+    from google.protobuf import text_format
+    from tensorflow_serving.config import model_server_config_pb2
+
+    assert not refresh_labels(folder, "a")  # there is no file
+    path = write_server_files(folder, ["a", "b"])
+    assert not refresh_labels(folder, "a") and not refresh_labels(folder, "b")
+    (folder / "a" / "11").mkdir()
+    assert not refresh_labels(folder, "b")
+    assert refresh_labels(folder, "a") and not refresh_labels(folder, "a")
+    config = model_server_config_pb2.ModelServerConfig()
+    text_format.Parse(path.read_text(), config)
+    a, b = config.model_config_list.config
+    assert dict(a.version_labels) == {"stable": 11, "previous": 10}
+    assert dict(b.version_labels) == {"stable": 3}
+    # What somebody has changed stays: labels of their own, a version rolled back to,
+    # a model that is elsewhere, versions that are named.
+    (folder / "a" / "12").mkdir()
+    before = path.read_text()
+    changes = (
+        lambda a: a.version_labels.update(canary=11),
+        lambda a: a.version_labels.update(stable=10),
+        lambda a: setattr(a, "base_path", str(folder / "elsewhere")),
+        lambda a: a.model_version_policy.specific.versions.append(11),
+    )
+    for change in changes:
+        config = text_format.Parse(before, model_server_config_pb2.ModelServerConfig())
+        change(config.model_config_list.config[0])
+        path.write_text(text_format.MessageToString(config))
+        assert not refresh_labels(folder, "a")
+    path.write_text(before)
+    assert refresh_labels(folder, "a")
+    path.write_text("no message")
+    assert not refresh_labels(folder, "a") and path.read_text() == "no message"
+
+
+def test_a_model_without_a_version_is_refused(folder):
+    with pytest.raises(ValueError, match="zoo export"):
+        write_server_files(folder, ["a", "c"])
+
+
+def test_batching_and_monitoring_are_messages_of_the_server(folder):
+    from google.protobuf import text_format
+
+    kinds = {"int64": 3, "bool": 8, "string": 9}
+    batching = message(
+        "BatchingParameters",
+        max_batch_size="Int64Value",
+        batch_timeout_micros="Int64Value",
+        max_enqueued_batches="Int64Value",
+        num_batch_threads="Int64Value",
+        thread_pool_name="StringValue",
+        allowed_batch_sizes=[kinds["int64"]],
+        pad_variable_length_inputs=kinds["bool"],
+    )()
+    write_server_files(folder, ["a"])
+    text = (folder / "batching.config").read_text()
+    assert text == batching_text()
+    text_format.Parse(text, batching)
+    assert batching.max_batch_size.value == 512 and not batching.allowed_batch_sizes
+    write_server_files(folder, ["a"], allowed_batch_sizes=[8, 1, 64])
+    batching.Clear()
+    text_format.Parse((folder / "batching.config").read_text(), batching)
+    assert list(batching.allowed_batch_sizes) == [1, 8, 64]
+    assert batching.max_batch_size.value == 64
+    with pytest.raises(ValueError, match="from 1. Received: .0, 4"):
+        write_server_files(folder, ["a"], allowed_batch_sizes=[4, 0])
+    prometheus = {"enable": kinds["bool"], "path": kinds["string"]}
+    monitoring = message("MonitoringConfig", prometheus_config=prometheus)()
+    text = (folder / "monitoring.config").read_text()
+    assert text == monitoring_text()
+    text_format.Parse(text, monitoring)
+    assert monitoring.prometheus_config.enable
+    assert monitoring.prometheus_config.path == "/monitoring/prometheus/metrics"
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("name", ["translator", "tagger"])
+def test_warm_up_records_are_requests_that_the_model_answers(
+    exported, signatures, name
+):
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    path = exported / name / "1" / "assets.extra" / "tf_serving_warmup_requests"
+    seen = set()
+    for record in tf.data.TFRecordDataset(str(path)):
+        log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
+        request = log.predict_log.request
+        signature = request.model_spec.signature_name
+        texts = {key: list(t.string_val) for key, t in request.inputs.items()}
+        sizes = {len(rows) for rows in texts.values()}
+        first = next(iter(texts.values()))[0]
+        seen.add((signature, *sizes, len(first.split())))
+        if sizes == {1}:
+            tensors = {key: tf.make_ndarray(t) for key, t in request.inputs.items()}
+            signatures[name][signature](
+                **{key: tf.constant(value) for key, value in tensors.items()}
+            )
+    names = set(signatures[name])
+    assert "serving_default" in names
+    shapes = {(1, 4), (1, 24), (8, 12), (32, 12)}
+    assert seen == {(name, *shape) for name in names for shape in shapes}
+
+
+# === The command ===
+def on_path(monkeypatch, *names, daemon=True):
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in names else None)
+    done = subprocess.CompletedProcess([], 0 if daemon else 1)
+    monkeypatch.setattr(
+        "zoo.serving.export.model_server.subprocess.run", lambda *_, **__: done
+    )
+
+
+def test_the_binary_is_preferred(folder, monkeypatch):
+    on_path(monkeypatch, BINARY, "docker")
+    command = server_command(folder, port=1, rest_port=2)
+    assert command[:3] == [BINARY, "--port=1", "--rest_api_port=2"]
+    assert f"--model_config_file={folder}/models.config" in command
+    assert f"--batching_parameters_file={folder}/batching.config" in command
+    assert "--tensorflow_intra_op_parallelism=1" in command
+    assert "--tensorflow_intra_op_parallelism=0" in server_command(
+        folder, intra_op_threads=0
+    )
+    assert not any("batching" in o for o in server_command(folder, batching=False))
+
+
+def test_docker_sees_the_same_paths(folder, monkeypatch):
+    on_path(monkeypatch, "docker")
+    command = server_command(folder, port=1, rest_port=2)
+    assert command[:2] == ["docker", "run"]
+    assert {"1:8500", "2:8501", f"{folder}:{folder}:ro", IMAGE} <= set(command)
+    # A signal ends it.
+    before, options = (
+        command[: command.index(IMAGE)],
+        command[command.index(IMAGE) + 1 :],
+    )
+    assert "--init" in before
+    assert before[before.index("--entrypoint") + 1] == BINARY
+    assert options[:2] == ["--port=8500", "--rest_api_port=8501"]
+    assert f"--monitoring_config_file={folder}/monitoring.config" in options
+    assert "mine:1" in server_command(folder, image="mine:1")
+
+
+def test_the_image_is_not_older_than_what_writes_the_models():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    [wanted] = [d for d in project["dependencies"] if d.startswith("tensorflow>=")]
+    least = re.findall(r"\d+", wanted)[:2]
+    pinned = re.fullmatch(r"tensorflow/serving:(\d+)\.(\d+)\.\d+", IMAGE).groups()
+    assert [int(part) for part in pinned] >= [int(part) for part in least]
+
+
+@pytest.mark.parametrize("names", [[], ["docker"]])
+def test_with_neither_both_are_told(folder, monkeypatch, names):
+    on_path(monkeypatch, *names, daemon=False)
+    with pytest.raises(FileNotFoundError, match="docs.docker.com.*setup"):
+        server_command(folder)
+
+
+# === Examples for Kubernetes ===
+def test_the_examples_are_of_this_version():
+    yaml = pytest.importorskip("yaml", reason="the examples are YAML")
+    folder = ROOT / "deploy" / "kubernetes"
+    found = list(yaml.safe_load_all((folder / "deployment.yaml").read_text()))
+    kinds = {item["kind"]: item for item in found}
+    assert set(kinds) >= {"Deployment", "Service", "HorizontalPodAutoscaler"}
+    assert kinds["ConfigMap"]["data"] == {
+        "batching.config": batching_text(),
+        "monitoring.config": monitoring_text(),
+    }
+    [container] = kinds["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == IMAGE
+    assert "replicas" not in kinds["Deployment"]["spec"]  # the autoscaler's
+    cluster = yaml.safe_load((folder / "rayservice.yaml").read_text())["spec"][
+        "rayClusterConfig"
+    ]
+    [workers] = cluster["workerGroupSpecs"]
+    for group in (cluster["headGroupSpec"], workers):
+        [container] = group["template"]["spec"]["containers"]
+        assert container["image"].endswith(f":{zoo.__version__}")
+    image = (folder.parent / "ray.Dockerfile").read_text()
+    assert f"FROM rayproject/ray:{cluster['rayVersion']}-" in image
+
+
+# === A fake of it, and the client ===
+@pytest.fixture
+def served(exported, monkeypatch):
+    from tests.serving.fake_server import FakeServer, saved_model
+
+    models = {
+        name: {1: saved_model(exported / name / "1")}
+        for name in ("translator", "language_model", "tagger")
+    }
+    return FakeServer(models).install(monkeypatch)
+
+
+@needs_tensorflow
+@pytest.mark.filterwarnings("ignore:.*were cut")
+@pytest.mark.parametrize("kind", ["grpc", "rest"])
+def test_exported_models_answer_as_in_this_process(served, tasks, kind):
+    texts = ["a brown dog", "", "the man waits."]
+    task = tasks["translator"]
+    client = Client(served.address if kind == "grpc" else served.url, timeout=60)
+    wanted = task.translate(texts, beam_size=4, return_details=True)
+    assert client.translate(texts, "translator") == [record.text for record in wanted]
+    assert isinstance(client.greedy(texts[0], "translator"), str)
+    best, nothing, _ = client.translate_n_best(texts, "translator")
+    assert best[0] == (wanted[0].text, pytest.approx(wanted[0].score, abs=1e-4))
+    assert nothing == [("", 0.0)]
+    for record, row in zip(wanted, client.align(texts, "translator"), strict=True):
+        assert (row["tokens"], row["text"]) == (record.tokens, record.text)
+        assert row["source_tokens"] == record.source_tokens
+        assert row["score"] == pytest.approx(record.score, abs=1e-4)
+        np.testing.assert_allclose(row["alignment"], record.alignment, atol=1e-5)
+    [score] = client.score(["a dog"], ["ein Hund"], model="translator")
+    assert score < 0
+    model = tasks["language_model"]
+    assert client.generate("a dog", "language_model") == model.generate("a dog")
+    scores = client.score(["a dog", "a"], model="language_model")
+    assert scores == pytest.approx(model.score(["a dog", "a"]), rel=1e-4)
+    assert client.tag("A dog runs.", "tagger") == tasks["tagger"].tag("A dog runs.")
+    with pytest.raises(ServingError, match="sing") as caught:
+        client.predict({"text": ["a"]}, "sing", "tagger")
+    # REST has one status for both.
+    codes = {"grpc": "FAILED_PRECONDITION", "rest": "INVALID_ARGUMENT"}
+    assert caught.value.code == codes[kind]
+
+
+# === The real server ===
+def server_there():
+    if shutil.which(BINARY):
+        return True
+    docker = shutil.which("docker")
+    return (
+        bool(docker)
+        and not subprocess.run(
+            [docker, "image", "inspect", IMAGE], capture_output=True
+        ).returncode
+    )
+
+
+@needs_tensorflow
+@pytest.mark.skipif(
+    not server_there(), reason=f"neither {BINARY} nor docker with {IMAGE} is here"
+)
+def test_the_real_server_answers_as_this_process(exported, tasks):
+    write_server_files(exported, ["translator", "language_model", "tagger"])
+    command = server_command(exported, port=18500, rest_port=18501)
+    with subprocess.Popen(command) as server:
+        try:
+            texts = ["a brown dog", "", "er rennt."]
+            wanted = tasks["translator"].translate(texts, beam_size=4)
+            for address in ("localhost:18500", "http://localhost:18501"):
+                client = Client(address, "translator", label="stable", timeout=60)
+                for _ in range(60):
+                    try:
+                        found = client.translate(texts)
+                        break
+                    except ServingError:
+                        time.sleep(1)
+                else:
+                    pytest.fail(f"{address} did not answer: {shlex.join(command)}")
+                assert found == wanted
+        finally:
+            server.terminate()
+            try:
+                server.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                server.kill()

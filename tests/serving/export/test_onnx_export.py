@@ -1,0 +1,160 @@
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import randomize
+from tests.marks import long
+from tests.serving.conftest import needs_tensorflow
+from zoo.models import (
+    LuongTranslator,
+    ShowAttendTell,
+    ShowAttendTellPreprocessor,
+    ShowAttendTellTranslator,
+)
+from zoo.serving import export_onnx
+from zoo.serving.export.manifest import read_version
+from zoo.serving.runtime import onnx as runtime
+
+TEXTS = ["a brown dog", "the old man sits down", "", "dog"]
+
+
+@pytest.fixture(scope="module")
+def task(tasks):
+    for package in ("tf2onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    return tasks["translator"]
+
+
+@pytest.fixture
+def version(task, graphs):
+    return graphs("translator") / "1"
+
+
+@needs_tensorflow
+def test_the_manifest_describes_the_graphs(task, version):
+    import onnx
+
+    assert [path.name for path in version.parent.iterdir()] == ["1"]
+    manifest, files = read_version(version)
+    wanted = {
+        "name": "translator",
+        "task": "translate",
+        "architecture": "LuongTranslator",
+        "parameters": task.count_params(),
+        "preset": "01ab",
+        "card": {"name": "x"},
+        "quantize": None,
+        "settings": {"source_length": 24, "target_length": 20, "source_end": False},
+    }
+    assert {key: manifest[key] for key in wanted} == wanted
+    assert files["vocabulary.spm"] == task.preprocessor.tokenizer.proto
+    assert set(files) == {"vocabulary.spm"} | {f"{x}.onnx" for x in manifest["graphs"]}
+    for name, described in manifest["graphs"].items():
+        graph = onnx.load_from_string(files[f"{name}.onnx"]).graph
+        for key, tensors in (("inputs", graph.input), ("outputs", graph.output)):
+            assert [x["name"] for x in described[key]] == [t.name for t in tensors]
+        assert all(node.domain in ("", "ai.onnx") for node in graph.node)
+    encode = manifest["graphs"]["encode"]
+    ids = {"name": "source_ids", "dtype": "int32", "shape": ["B", "S"]}
+    assert encode["inputs"] == [ids]
+    step = manifest["graphs"]["step"]["inputs"]
+    shapes = {x["name"]: x["shape"] for x in step}
+    assert shapes["token_ids"] == ["R"] and shapes["memory.0"] == ["B", "S", 8]
+    assert shapes["state.0"] == ["R", 8]
+
+
+def make_show_attend_tell(task, attention):
+    sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4}
+    backbone = ShowAttendTell(30, attention_dim=5, attention=attention, **sizes)
+    preprocessor = ShowAttendTellPreprocessor(task.preprocessor.tokenizer, 24, 20)
+    return ShowAttendTellTranslator(randomize(backbone, seed=5), preprocessor)
+
+
+@needs_tensorflow
+@pytest.mark.long
+def test_show_attend_tell_over_text_is_a_translator(task, tmp_path):
+    translator = make_show_attend_tell(task, "soft")
+    found = runtime.load(export_onnx(translator, tmp_path / "xu"))
+    options = {"beam_size": 3, "max_length": 9, "return_details": True}
+    wanted = translator.translate(TEXTS, **options)
+    assert len({record.text for record in wanted}) > 1
+    for record, other in zip(found.translate(TEXTS, **options), wanted, strict=True):
+        assert record.tokens == other.tokens
+        assert record.score == pytest.approx(other.score, abs=1e-3)
+        np.testing.assert_allclose(record.alignment, other.alignment, atol=1e-4)
+
+
+@needs_tensorflow
+def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
+    with pytest.raises(ValueError, match="cannot be exported to ONNX: .*'step'.*Bitc"):
+        export_onnx(make_show_attend_tell(task, "hard"), tmp_path / "xu")
+    assert not list((tmp_path / "xu").iterdir())
+
+
+@needs_tensorflow
+@pytest.mark.usefixtures("task")  # which needs the extra
+def test_other_tasks_have_graphs_of_their_own(tasks, graphs):
+    model, version = tasks["language_model"], graphs("language_model") / "1"
+    # An LSTMN, whose state grows.
+    texts = ["a dog", "", "the cat sees a dog runs a cat"]
+    assert runtime.load(version).generate(texts, 12) == model.generate(texts)
+    manifest, files = read_version(version)
+    settings = {"lowercase": False, "sequence_length": 12, "cell": "lstmn"}
+    assert (manifest["task"], manifest["settings"]) == ("generate", settings)
+    assert files["vocabulary.txt"].startswith(b"<pad>\n<unk>\n<s>\n</s>\na\ndog\n")
+    described = manifest["graphs"]
+    assert set(described) == {"start", "step", "read"}
+    inputs = {x["name"]: x["shape"] for x in described["step"]["inputs"]}
+    assert inputs["token_ids"] == ["B"] and inputs["state.0"] == ["B", "L", 12]
+    assert [x["name"] for x in described["read"]["inputs"]] == [
+        *("token_ids", "labels"),
+        *("carry.0", "carry.1"),
+    ]
+    manifest, files = read_version(graphs("tagger") / "1")
+    assert (manifest["task"], manifest["settings"]) == ("tag", {"word_length": 16})
+    assert set(files) == {"tag.onnx", "tagger.json"}
+    [words, letters] = manifest["graphs"]["tag"]["inputs"]
+    assert (words["shape"], letters["shape"]) == (["B", "T"], ["B", "T", 16])
+    assert "window_state" not in manifest
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("quantize", [long("float16"), "int8"])
+def test_smaller_graphs_still_translate(task, version, tmp_path, quantize):
+    whole = runtime.load(version)
+    written = export_onnx(task, tmp_path / quantize, quantize=quantize)
+    assert written == tmp_path / quantize / "1"
+    smaller = runtime.load(written)
+    assert read_version(written)[0]["quantize"] == quantize
+    targets = ["ein brauner Hund", "er rennt", "ein", "er"]
+    sources = [text or "a" for text in TEXTS]
+    wanted, found = (x.score(sources, targets) for x in (whole, smaller))
+    np.testing.assert_allclose(found, wanted, rtol=0.1)
+    assert found != wanted
+    assert len(smaller.translate(TEXTS, beam_size=2, max_length=6)) == 4
+
+
+@needs_tensorflow
+def test_what_is_not_exported(task, tmp_path):
+    with pytest.raises(TypeError, match="of zoo.models. Received: Luong"):
+        export_onnx(task.backbone, tmp_path / "out")
+    with pytest.raises(ValueError, match="`quantize` must be one of"):
+        export_onnx(task, tmp_path / "out", quantize="int4")
+    with pytest.raises(ValueError, match="An export needs a preprocessor"):
+        export_onnx(LuongTranslator(task.backbone), tmp_path / "out")
+    half = type(task.backbone).from_config(
+        {**task.backbone.get_config(), "dtype": "float16"}
+    )
+    with pytest.raises(ValueError, match=r"must be float32.*\['float16'\]"):
+        export_onnx(LuongTranslator(half, task.preprocessor), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out/3").mkdir(parents=True)
+    (tmp_path / "out/3/saved_model.pb").touch()
+    with pytest.raises(ValueError, match="must be of one format.*version 3 has saved"):
+        export_onnx(task, tmp_path / "out")
+
+
+@pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="the others'")
+def test_other_backends_are_told_what_to_do(task, tmp_path):
+    with pytest.raises(RuntimeError, match="`zoo export FOLDER --format onnx`"):
+        export_onnx(task, tmp_path / "out")

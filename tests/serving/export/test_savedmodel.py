@@ -1,0 +1,336 @@
+import dataclasses
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import keras
+import numpy as np
+import pytest
+
+from tests.serving.conftest import MAKERS, TEXTS, make_tagger, needs_tensorflow
+from zoo.files import lock
+from zoo.serving import Limits, export_savedmodel, read_metadata, versions
+from zoo.serving.export.export_folder import TAKES, _publish, _remove_leftovers
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
+SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp"}
+SENTENCEPIECE |= {"SentencepieceDetokenizeOp"}
+
+
+def odd_texts(count, seed=7):
+    rng = random.Random(seed)
+    words = " ".join(TEXTS).split() + [
+        "",
+        " ",
+        "é",
+        "日本",
+        "👍",
+        "\x00",
+        "\u200b",
+        "zz",
+    ]
+    return [" ".join(rng.choices(words, k=rng.randrange(9))) for _ in range(count)]
+
+
+def strings(tensor):
+    return np.vectorize(lambda x: x.decode(), otypes=[object])(tensor.numpy()).tolist()
+
+
+def ask(signature, *texts):
+    import tensorflow as tf
+
+    names = ("source", "target") if len(texts) == 2 else ("text",)
+    tensors = (tf.constant(rows, tf.string) for rows in texts)
+    return signature(**dict(zip(names, tensors, strict=True)))
+
+
+# === Translators ===
+@needs_tensorflow
+def test_translations_are_those_of_the_model(tasks, signatures):
+    task, texts = tasks["translator"], odd_texts(200)
+    wanted = task.translate(texts, beam_size=4, return_details=True)
+    found = ask(signatures["translator"]["serving_default"], texts)
+    assert strings(found["translation"]) == [record.text for record in wanted]
+    scores = [record.score for record in wanted]
+    np.testing.assert_allclose(found["score"], scores, rtol=1e-4, atol=1e-4)
+
+
+@needs_tensorflow
+def test_greedy_and_n_best_are_those_of_the_model(tasks, signatures):
+    task, found, texts = tasks["translator"], signatures["translator"], odd_texts(30)
+    # Of one bucket, for which this process compiles its searches: up to 24 pieces.
+    sizes = map(len, task.preprocessor.encode(texts))
+    texts = [text for text, n in zip(texts, sizes, strict=True) if n > 16 or not n]
+    assert len(texts) > 9 and "" in texts
+    greedy = ask(found["greedy"], texts)
+    assert strings(greedy["translation"]) == task.translate(texts, beam_size=1)
+    best = ask(found["translate_n_best"], texts)
+    wanted = task.translate(texts, beam_size=4, n_best=3, return_details=True)
+    rows = zip(
+        wanted, strings(best["translations"]), best["scores"].numpy(), strict=True
+    )
+    for records, translations, scores in rows:
+        if not records[0].source_tokens:  # nothing to translate
+            records = records[:1]
+        count = len(records)
+        assert translations == [r.text for r in records] + [""] * (3 - count)
+        np.testing.assert_allclose(
+            scores[:count], [r.score for r in records], 1e-4, 1e-4
+        )
+        assert (scores[count:] == -1e9).all()
+
+
+@needs_tensorflow
+def test_alignments_are_those_of_the_model(tasks, signatures):
+    texts = odd_texts(12)
+    wanted = tasks["translator"].translate(texts, beam_size=4, return_details=True)
+    found = ask(signatures["translator"]["align"], texts)
+    alignment = found["alignment"].numpy()
+    tokens, sources = strings(found["tokens"]), strings(found["source_tokens"])
+    for row, record in enumerate(wanted):
+        height, width = record.alignment.shape
+        assert tokens[row][:height] == record.tokens
+        assert sources[row][:width] == record.source_tokens
+        assert not any(tokens[row][height:]) and not any(sources[row][width:])
+        padded = np.zeros_like(alignment[row])
+        padded[:height, :width] = record.alignment
+        np.testing.assert_allclose(alignment[row], padded, atol=1e-5)
+
+
+@needs_tensorflow
+def test_scores_are_the_models_log_probabilities(tasks, signatures):
+    task = tasks["translator"]
+    sources, targets = ["a dog", "the man waits."], ["ein Hund rennt", ""]
+    found = ask(signatures["translator"]["score"], sources, targets)
+    wanted = task.score(sources, targets)
+    np.testing.assert_allclose(found["log_probability"], wanted, rtol=1e-4)
+
+
+@needs_tensorflow
+def test_sources_and_targets_must_be_equally_many(signatures):
+    import tensorflow as tf
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="equally many texts"):
+        ask(signatures["translator"]["score"], ["a", "b"], ["a"])
+
+
+@needs_tensorflow
+def test_long_sources_are_cut_as_the_model_cuts_them(tasks, signatures):
+    texts = ["a brown dog " * 30, "a dog"]
+    wanted = tasks["translator"].translate(texts, beam_size=1)
+    assert (
+        strings(ask(signatures["translator"]["greedy"], texts)["translation"]) == wanted
+    )
+
+
+FRESH = """
+import json, sys, tensorflow as tf, tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+found = model.signatures["serving_default"](text=tf.constant(json.load(sys.stdin)))
+texts = [text.decode() for text in found["translation"].numpy()]
+print(json.dumps([texts, sorted({"zoo", "keras_hub"} & set(sys.modules))]))
+"""
+
+
+@needs_tensorflow
+@pytest.mark.long  # test_c_api.py loads it without Python
+def test_a_fresh_process_loads_it_without_zoo(exported, signatures):
+    texts, found = odd_texts(20, seed=3), signatures["translator"]["translate"]
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH, str(exported / "translator" / "1")],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [strings(ask(found, texts)["translation"]), []]
+
+
+# === Models that read words ===
+@needs_tensorflow
+def test_a_language_model_goes_on_and_scores_as_the_model_does(tasks, signatures):
+    task, found = tasks["language_model"], signatures["language_model"]
+    texts = ["a dog", "", "the <unk>\u00a0cat </s>", "runs", "a " * 40]
+    assert strings(ask(found["generate"], texts)["text"]) == task.generate(texts)
+    scores = ask(found["score"], texts)["log_probability"]
+    np.testing.assert_allclose(scores, task.score(texts), rtol=1e-5)
+
+
+@needs_tensorflow
+def test_words_and_tags_are_those_of_the_tagger(tasks, signatures):
+    texts = ["A dog runs.", "", "It doesn't run... see http://a.b!", "\n dog"]
+    found = ask(signatures["tagger"]["tag"], texts)
+    rows = zip(strings(found["words"]), strings(found["tags"]), strict=True)
+    pairs = [[pair for pair in zip(*row, strict=True) if pair[0]] for row in rows]
+    assert pairs == tasks["tagger"].tag(texts)
+
+
+# === The folder ===
+@needs_tensorflow
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_graph_uses_only_operations_that_the_server_links(exported, name):
+    import tensorflow as tf
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((exported / name / "1" / "saved_model.pb").read_bytes())
+    [graph] = [meta.graph_def for meta in saved.meta_graphs]
+    nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+    functions = {function.signature.name for function in graph.library.function}
+    other = {node.op for node in nodes} - set(dir(tf.raw_ops)) - functions
+    assert len(nodes) > 100
+    # The stock server links all of tensorflow-text's.
+    own = {"tagger": {"NormalizeUTF8"}}
+    own |= dict.fromkeys(("translator", "captioner"), SENTENCEPIECE)
+    assert other == own.get(name, set())
+
+
+@needs_tensorflow
+def test_the_sentencepiece_model_is_there_once(tasks, exported):
+    folder = exported / "translator" / "1"
+    proto = tasks["translator"].preprocessor.tokenizer.proto
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert sum(path.read_bytes().count(proto) for path in files) == 1
+
+
+@needs_tensorflow
+def test_the_metadata_say_what_is_served(exported):
+    found = read_metadata(exported / "translator" / "1")
+    assert found["name"] == "translator" and found["task"] == "translate"
+    assert found["signatures"]["score"] == ["source", "target"]
+    assert found["limits"] == {
+        "max_source_length": 24,
+        "max_length": "2 * source pieces + 10",
+        "max_target_length": 20,
+        "beam_size": 4,
+        "length_penalty": 1.0,
+        "coverage_penalty": 0.0,
+        "n_best": 3,
+    }
+
+
+@needs_tensorflow
+def test_versions_go_up_and_are_complete_when_they_appear(tasks, tmp_path, monkeypatch):
+    path, seen = tmp_path / "tagger", []
+    (path / "7").mkdir(parents=True)
+    (path / "8").touch()  # a file, which no folder can replace
+    real = json.dumps
+
+    def watch(*args, **kwargs):
+        seen.append(versions(path))
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr("zoo.serving.export.savedmodel.json.dumps", watch)
+    found = export_savedmodel(tasks["tagger"], path, warmup=False)
+    assert found == path / "9" and (found / "saved_model.pb").is_file()
+    assert seen == [[7]]  # the ninth was not there before it was written
+    assert sorted(entry.name for entry in path.iterdir()) == ["7", "8", "9"]
+
+
+def test_a_version_that_another_export_took_is_not_replaced(tmp_path, monkeypatch):
+    part = tmp_path / ".export-x"
+    part.mkdir()
+    real = os.listdir
+
+    def late(path):
+        found = real(path)
+        if "1" not in found:  # the other one comes now
+            (tmp_path / "1").mkdir()
+            (tmp_path / "1" / "file").touch()
+        return found
+
+    monkeypatch.setattr("zoo.serving.export.export_folder.os.listdir", late)
+    assert _publish(part, tmp_path) == tmp_path / "2"
+    assert (tmp_path / "1" / "file").is_file()
+
+
+@needs_tensorflow
+def test_an_export_that_fails_leaves_nothing(tasks, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("zoo.serving.export.savedmodel._metadata", fail)
+    monkeypatch.setattr("zoo.serving.export.savedmodel._write", lambda *_: None)
+    with pytest.raises(OSError, match="disk full"):
+        export_savedmodel(tasks["tagger"], tmp_path / "tagger", warmup=False)
+    assert list((tmp_path / "tagger").iterdir()) == []
+
+
+def test_what_a_killed_export_left_is_removed(tmp_path):
+    names = {
+        ".export-killed": 9999,
+        ".export-at-work": 9999,
+        ".export-young": 99,
+        "1": 9999,
+    }
+    for name, age in names.items():
+        (tmp_path / name / "variables").mkdir(parents=True)
+        long_ago = time.time() - age
+        os.utime(tmp_path / name, (long_ago, long_ago))
+    held = lock(tmp_path / ".export-at-work")
+    _remove_leftovers(tmp_path)
+    os.close(held)
+    assert sorted(names) == sorted([*os.listdir(tmp_path), ".export-killed"])
+
+
+# === What is refused ===
+@pytest.mark.skipif(
+    keras.backend.backend() == "tensorflow", reason="about the other backends"
+)
+def test_another_backend_is_refused(tmp_path):
+    with pytest.raises(RuntimeError, match="zoo export.*KERAS_BACKEND="):
+        make_tagger().export_savedmodel(tmp_path)
+
+
+def test_what_cannot_be_served_is_refused(tasks, tmp_path):
+    tagger = tasks["tagger"]
+    with pytest.raises(ValueError, match="limits.*max_source_length.*beam_size=3"):
+        tagger.export_savedmodel(tmp_path, beam_size=3)
+    with pytest.raises(ValueError, match="Received: .'colour'."):
+        tagger.export_savedmodel(tmp_path, colour=1)
+    with pytest.raises(TypeError, match="BiRNNTagger.*Received: BiRNNWords"):
+        export_savedmodel(tagger.backbone, tmp_path)
+    bare = type(tagger)(tagger.backbone)
+    with pytest.raises(ValueError, match="preprocessor=None"):
+        export_savedmodel(bare, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "tensorflow_text"])
+def test_a_missing_tensorflow_is_named_with_the_extra(
+    tasks, tmp_path, monkeypatch, name
+):
+    import importlib.util
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda n: None if n == name else real(n)
+    )
+    with pytest.raises(ImportError, match=rf"{name}: pip install .*\[serving\]"):
+        export_savedmodel(tasks["tagger"], tmp_path, warmup=False)
+
+
+def test_limits_are_checked():
+    for wrong in ({"beam_size": 0}, {"n_best": 6}, {"max_length": 1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Limits(**wrong)
+    assert Limits(beam_size=3).n_best == 3
+    names = tuple(field.name for field in dataclasses.fields(Limits))
+    assert TAKES["translate"] == names  # none that no task takes
+
+
+def test_a_folder_of_others_has_no_metadata(tmp_path):
+    with pytest.raises(ValueError, match="zoo.json"):
+        read_metadata(tmp_path)
+    assert versions(tmp_path / "nothing") == []
+
+
+@needs_tensorflow
+def test_versions_of_two_formats_do_not_mix(tasks, tmp_path):
+    (tmp_path / "3").mkdir()
+    (tmp_path / "3/tag.onnx").touch()
+    with pytest.raises(ValueError, match="must be of one format.*has tag.onnx"):
+        export_savedmodel(tasks["tagger"], tmp_path, warmup=False)

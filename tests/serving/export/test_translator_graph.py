@@ -1,0 +1,90 @@
+"""Every kind of translator can be served; see test_export.py for what comes out."""
+
+import numpy as np
+import pytest
+
+from tests.harness import randomize
+from tests.marks import long
+from tests.models.test_everywhere import TRANSLATORS
+from tests.serving.conftest import needs_tensorflow
+from tests.serving.export.test_savedmodel import SENTENCEPIECE, ask, strings
+from tests.translators import VOCABULARY
+from zoo.serving.export import translator_graph as translator
+from zoo.serving.export.limits import Limits
+from zoo.serving.export.translator_graph import TranslatorSignatures
+from zoo.text import Tokenizer, train_tokenizer
+
+pytestmark = needs_tensorflow
+# Of exactly the harness's vocabulary.
+WORDS = ["ab ba cd dc", "abc cba dab", "bad cab dad", "da da ab cc bb"] * 5
+
+
+def traced(signatures, name):
+    import tensorflow as tf
+
+    specs = [tf.TensorSpec([None], tf.string, key) for key in signatures.inputs[name]]
+    function = tf.function(getattr(signatures, name), specs, autograph=False)
+    return function.get_concrete_function()
+
+
+def operations(function):
+    """Those of a function's graph and of the functions that it calls."""
+    graph = function.graph.as_graph_def()
+    inner = graph.library.function
+    nodes = [*graph.node, *(node for part in inner for node in part.node_def)]
+    return {node.op for node in nodes} - {part.signature.name for part in inner}
+
+
+def test_logits_of_some_positions_at_a_time(monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setattr(translator, "SCORED_TOGETHER", 3)
+    rng, sizes = np.random.default_rng(1), []
+    features = rng.normal(size=(4, 5, 6)).astype("float32")
+    labels = np.array([[3, 1, 0, 0, 0], [2] * 5, [0] * 5, [1, 5, 4, 0, 0]])
+
+    def logits(features):
+        sizes.append(features.shape[0])
+        return features
+
+    wanted = features - np.log(np.exp(features).sum(-1, keepdims=True))
+    wanted = np.take_along_axis(wanted, labels[..., None], -1)[..., 0]
+    wanted = (wanted * (labels > 0)).sum(1)
+    found = translator.log_probability(tf.constant(features), labels, logits)
+    assert sizes == [3, 3, 3, 1]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    graph = tf.function(lambda x: translator.log_probability(x, labels, lambda y: y))
+    np.testing.assert_allclose(graph(features), wanted, rtol=1e-5)
+
+
+# Luong's is served in the other files; the rest, under TensorFlow alone, takes a while.
+OTHERS = [long(cls) for cls in TRANSLATORS if "Luong" not in cls.__name__]
+
+
+@pytest.mark.parametrize("cls", OTHERS)
+def test_what_is_served_is_what_the_model_gives(cls):
+    import tensorflow as tf
+
+    options = {"vocabulary_size": VOCABULARY, **TRANSLATORS[cls]}
+    tokenizer = Tokenizer(proto=train_tokenizer(WORDS, VOCABULARY))
+    # Weights that write no pads, whatever else they write.
+    seed = 2 if cls.__name__ == "LSTMNTranslator" else 0
+    backbone = randomize(cls.backbone_cls(**options), seed=seed)
+    task = cls(backbone, cls.preprocessor_cls(tokenizer, source_end=True))
+    limits = Limits(beam_size=2, max_length=7, length_penalty=0.0)
+    signatures = TranslatorSignatures(task, limits)
+    translate = traced(signatures, "translate")
+    texts = [*WORDS[:3], "", "a"]
+    found = strings(ask(translate, texts)["translation"])
+    options = {"beam_size": 2, "length_penalty": 0.0, "max_length": 7}
+    assert found == task.translate(texts, **options)
+    assert len(set(found)) > 1
+    assert operations(translate) - set(dir(tf.raw_ops)) <= SENTENCEPIECE
+    whole = TranslatorSignatures(task, Limits())  # no target is cut
+    score = ask(traced(whole, "score"), WORDS[:3], WORDS[1:4])
+    wanted = task.score(WORDS[:3], WORDS[1:4])
+    np.testing.assert_allclose(score["log_probability"], wanted, rtol=1e-4)
+    aligned = ask(traced(signatures, "align"), texts[:1])
+    wanted = task.translate(texts[0], return_details=True, **options)
+    assert strings(aligned["translation"]) == [wanted.text]
+    np.testing.assert_allclose(aligned["alignment"][0], wanted.alignment, atol=1e-5)

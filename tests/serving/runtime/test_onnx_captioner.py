@@ -1,0 +1,195 @@
+import json
+
+import numpy as np
+import pytest
+
+from tests.marks import long
+from tests.serving.conftest import (
+    CAPTIONS,
+    IMAGES,
+    make_captioner,
+    needs_tensorflow,
+)
+from tests.serving.runtime.conftest import needs_onnx
+from zoo.serving import export_onnx
+from zoo.serving.export.manifest import read_version
+from zoo.serving.runtime import onnx
+from zoo.training.recipes.captioner_recipe import draw_tests
+
+pytestmark = needs_tensorflow
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """A captioner, and the folder of its export."""
+    needs_onnx()
+    task = make_captioner(seed=2)
+    return task, export_onnx(task, tmp_path_factory.mktemp("exports") / "tiny")
+
+
+def same(found, wanted):
+    """Two records are of the same caption, with the same numbers."""
+    assert (found.text, found.tokens) == (wanted.text, wanted.tokens)
+    assert found.score == pytest.approx(wanted.score, abs=1e-4)
+    np.testing.assert_array_equal(found.image, wanted.image)
+    assert found.alignment.shape == (len(found.tokens), 2, 3)
+    np.testing.assert_allclose(found.alignment, wanted.alignment, atol=1e-5)
+    assert (found.log_probs is None) == (wanted.log_probs is None)
+    if found.log_probs is not None:
+        np.testing.assert_allclose(found.log_probs, wanted.log_probs, atol=1e-4)
+
+
+def test_the_manifest_describes_the_image(pair):
+    manifest, files = read_version(pair[1])
+    assert set(files) == {"encode.onnx", "start.onnx", "step.onnx", "vocabulary.spm"}
+    assert manifest["task"] == "caption"
+    assert manifest["settings"] == {"target_length": 10}
+    assert manifest["image"] == {
+        "shape": [16, 24, 3],
+        "dtype": "float32",
+        "range": [0, 255],
+        "grid": [2, 3],
+    }
+    images = {"name": "images", "dtype": "float32", "shape": ["B", 16, 24, 3]}
+    assert manifest["graphs"]["encode"]["inputs"] == [images]
+    step = {x["name"]: x["shape"] for x in manifest["graphs"]["step"]["inputs"]}
+    assert step["memory.0"] == ["B", 6, 4] and step["state.0"] == ["R", 8]
+
+
+OPTIONS = [
+    {"beam_size": 1},
+    {"batch_size": 2, "length_penalty": 0.0, "max_length": 5},
+    {"beam_size": 3, "length_normalization": "plain", "min_length": 4},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids="-".join)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_captions_are_those_of_keras(pair, options, workers):
+    task, version = pair
+    found = onnx.load(version, workers=workers).caption
+    wanted = task.caption(IMAGES, return_details=True, **options)
+    assert len({record.text for record in wanted}) > 1
+    for one, other in zip(
+        found(IMAGES, return_details=True, **options), wanted, strict=True
+    ):
+        same(one, other)
+    assert found(list(IMAGES), **options) == [record.text for record in wanted]
+
+
+def test_several_captions_of_one_image(pair):
+    task, version = pair
+    options = {"n_best": 3, "return_details": True}
+    found = onnx.load(version).caption(IMAGES[0], **options)
+    wanted = task.caption(IMAGES[0], **options)
+    assert len(found) == 3
+    for one, other in zip(found, wanted, strict=True):
+        same(one, other)
+
+
+def test_given_captions_are_scored_and_aligned_alike(pair):
+    task, version = pair
+    found, images = onnx.load(version), IMAGES[:3]
+    for one, other in zip(
+        found.align(images, CAPTIONS), task.align(images, CAPTIONS), strict=True
+    ):
+        same(one, other)
+    wanted = task.score(images, CAPTIONS)
+    assert found.score(images, CAPTIONS, batch_size=2) == pytest.approx(
+        wanted, abs=1e-4
+    )
+    tokens = found.score(images[0], CAPTIONS[0], per_token=True)
+    assert tokens.shape == (4,) and tokens.sum() == pytest.approx(wanted[0], abs=1e-4)
+
+
+def test_maps_computed_elsewhere_have_no_range(tmp_path):
+    import keras
+
+    needs_onnx()
+    shape = (2, 3, 4)
+    task = make_captioner(image_shape=shape, image_encoder=keras.layers.Identity())
+    version = export_onnx(task, tmp_path / "maps")
+    assert read_version(version)[0]["image"]["range"] is None
+    maps = np.random.default_rng(8).normal(size=(2, *shape)).astype("float32")
+    assert onnx.load(version).caption(maps) == task.caption(maps)
+
+
+CAPTION = """
+import zoo
+paths = json.loads(sys.argv[2])
+model = zoo.serving.runtime.onnx.load(sys.argv[1])
+print(json.dumps([model.caption(paths), model.caption(paths[0])]))
+"""
+WITHOUT_PILLOW = """
+import numpy as np
+import zoo
+model = zoo.serving.runtime.onnx.load(sys.argv[1])
+print(model.caption(np.load(sys.argv[2])))
+try:
+    model.caption("photo.png")
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_a_process_without_keras_reads_files(pair, alone, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="image files need Pillow")
+    task, version = pair
+    paths = [str(tmp_path / f"{n}.png") for n in range(2)]
+    for path, pixels in zip(
+        paths, np.random.default_rng(8).integers(0, 256, (2, 30, 40, 3)), strict=True
+    ):
+        image.fromarray(pixels.astype("uint8")).save(path)
+    found = json.loads(alone(CAPTION, version, json.dumps(paths)))
+    assert found == [task.caption(paths), task.caption(paths[0])]
+    opened = [image.open(path) for path in paths]
+    assert onnx.load(version).caption(opened) == found[0]
+
+
+def test_arrays_need_no_pillow(pair, alone, tmp_path):
+    task, version = pair
+    np.save(tmp_path / "image.npy", IMAGES[0])
+    lines = alone(WITHOUT_PILLOW, version, tmp_path / "image.npy", more="PIL")
+    caption, message = lines.splitlines()
+    assert caption == task.caption(IMAGES[0])
+    assert "need Pillow: pip install pillow" in message
+
+
+def test_bad_images_get_the_same_errors(pair):
+    task, version = pair
+    for model in (task, onnx.load(version)):
+        with pytest.raises(ValueError, match="floats must have numbers from 0 to 1"):
+            model.caption(np.full(IMAGES.shape[1:], 2.0))
+        with pytest.raises(TypeError, match=r"images\[1\] must be an array, a path"):
+            model.caption([IMAGES[0], 7])
+        with pytest.raises(ValueError, match="`beam_size` must be a positive integer"):
+            model.caption(IMAGES, beam_size=0)
+
+
+@pytest.mark.parametrize("quantize", ["float16", "int8"])
+def test_smaller_graphs_still_caption(pair, tmp_path, quantize):
+    task, version = pair
+    smaller = onnx.load(export_onnx(task, tmp_path / "tiny", quantize))
+    wanted = onnx.load(version).score(IMAGES[:3], CAPTIONS)
+    found = smaller.score(IMAGES[:3], CAPTIONS)
+    np.testing.assert_allclose(found, wanted, rtol=0.1)
+    assert found != wanted
+    assert len(smaller.caption(IMAGES)) == len(IMAGES)
+
+
+@pytest.mark.parametrize("beam_size", [long(1), long(5)])
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("show_attend_tell", "scenes"), ("show_attend_tell_formulas", "formulas")],
+)
+def test_the_preset_tells_what_keras_tells(export, name, data, beam_size):
+    task, folder = export(name)
+    images = draw_tests(data, range(1000))
+    options = {"beam_size": beam_size, "return_details": True}
+    wanted = task.caption(images, **options)
+    for one, other in zip(
+        onnx.load(folder).caption(images, **options), wanted, strict=True
+    ):
+        assert one.text == other.text
+        assert one.score == pytest.approx(other.score, abs=1e-4)
+        np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-4)

@@ -1,0 +1,193 @@
+import asyncio
+import gc
+import threading
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from tests.serving.server.conftest import fake_signatures, run
+from zoo.serving.server import model_versions as models
+from zoo.serving.server.model_versions import ServedModel, open_models, watch
+from zoo.serving.server.signatures import Refusal, Signature
+
+pytestmark = pytest.mark.backend_free
+BEST = {"upper": ("text", 1)}
+
+
+def export(folder, number, broken=False):
+    """A version as it appears: under its name when it is complete."""
+    part = folder / f".part{number}"
+    part.mkdir()
+    if broken:
+        (part / "broken").touch()
+    part.rename(folder / str(number))
+
+
+def test_the_newest_three_are_served(model, folder):
+    assert model.versions == [1, 2] and not model.refresh()
+    for number in (10, 3):
+        export(folder, number)
+    assert model.refresh()
+    assert model.versions == [2, 3, 10]
+    assert (model.find(), model.find(label="previous"), model.find(3)) == (10, 3, 3)
+    with pytest.raises(Refusal, match=r"versions \[2, 3, 10\], received 1") as refused:
+        model.find(1)
+    assert refused.value.code == "NOT_FOUND"
+
+
+def test_a_label_needs_a_version(folder):
+    (folder / "2").rmdir()
+    model = ServedModel("made", folder, run, fake_signatures)
+    model.refresh()
+    assert model.find(label="stable") == 1
+    with pytest.raises(Refusal, match="'previous'") as refused:
+        model.find(label="previous")
+    assert refused.value.code == "INVALID_ARGUMENT"
+
+
+def test_without_a_version_nothing_is_found(tmp_path):
+    model = ServedModel("made", tmp_path / "none", run, fake_signatures)
+    assert not model.refresh()
+    for given in ({}, {"version": 1}):
+        with pytest.raises(Refusal, match=r"versions \[\]") as refused:
+            model.find(**given)
+        assert refused.value.code == "NOT_FOUND"
+
+
+def test_models_are_opened_with_a_version_each(folder, tmp_path, monkeypatch):
+    threads = []
+
+    def load(folder, threads_):
+        threads.append(threads_)
+        return fake_signatures(folder)
+
+    monkeypatch.setattr(models, "load_version", lambda f, threads: load(f, threads))
+    found = open_models({"a": folder, "b": str(folder)}, run, threads=3)
+    assert {name: model.versions for name, model in found.items()} == {
+        "a": [1, 2],
+        "b": [1, 2],
+    }
+    assert set(threads) == {3}
+    with pytest.raises(ValueError, match="c cannot be served: there is no version in"):
+        open_models({"a": folder, "c": tmp_path / "none"}, run)
+    for number in (1, 2):
+        (folder / str(number) / "broken").touch()
+    with pytest.raises(ValueError, match="a cannot be served: .*broken"):
+        open_models({"a": folder}, run)
+
+
+def test_a_folder_that_is_away_takes_nothing_down(model, folder):
+    folder.rename(folder.parent / "away")
+    assert not model.refresh() and model.versions == [1, 2]
+
+
+def test_a_version_that_is_gone_is_served_no_longer(model, folder):
+    (folder / "2").rmdir()
+    assert model.refresh() and model.versions == [1]
+
+
+def test_a_broken_version_is_passed_over_until_it_changes(model, folder):
+    loads = []
+
+    def load(path):
+        loads.append(path.name)
+        return fake_signatures(path)
+
+    model._load = load
+    export(folder, 3, broken=True)
+    assert not model.refresh() and not model.refresh()
+    assert model.versions == [1, 2] and loads == ["3"]
+    assert "3 is broken" in model.failures()[3]
+    (folder / "3" / "broken").unlink()  # now the copy is complete
+    assert model.refresh()
+    assert model.versions == [1, 2, 3] and not model.failures()
+
+
+def test_an_unloaded_version_leaves_memory(folder):
+    class Weights:
+        pass
+
+    kept = []
+
+    def load(path):
+        weights = Weights()
+        kept.append(weakref.ref(weights))
+        upper = lambda inputs, weights=weights: {"upper": inputs["text"]}  # noqa: E731
+        return {"serving_default": Signature(upper, ("text",), BEST)}
+
+    model = ServedModel("made", folder, run, load)
+    model.refresh()
+    asyncio.run(model.answer(model.signature(None, 1), {"text": ["a"]}))
+    for number in (3, 4):
+        export(folder, number)
+    model.refresh()
+    deadline = time.monotonic() + 10  # the worker may be about to let go of it
+    while kept[0]() is not None and time.monotonic() < deadline:
+        gc.collect()
+    assert [ref() is None for ref in kept] == [True, False, False, False]
+
+
+def test_the_watch_takes_over_under_load_without_a_lost_request(model, folder):
+    end = watch([model], 0.01)
+    stop, found = threading.Event(), []
+
+    async def ask():
+        number = model.find()
+        signature = model.signature("translate", number)
+        return (await model.answer(signature, {"text": ["a"]}))["score"][0]
+
+    def load():
+        while not stop.is_set():
+            found.append(asyncio.run(ask()))
+
+    pool = ThreadPoolExecutor(4)
+    loads = [pool.submit(load) for _ in range(4)]
+    try:
+        for number in range(2, 8):
+            if number > 2:  # 2 is there already
+                export(folder, number)
+            deadline = time.monotonic() + 10
+            while number not in found and time.monotonic() < deadline:
+                time.sleep(0.005)
+    finally:
+        stop.set()
+    for each in loads:
+        each.result(10)
+    pool.shutdown()
+    end()
+    assert set(found) == set(range(2, 8))
+
+
+def test_answers_are_padded_arrays(folder):
+    def pieces(inputs):
+        return {
+            "pieces": [text.split() for text in inputs["text"]],
+            "weights": [np.ones((len(text), 2), "float32") for text in inputs["text"]],
+        }
+
+    like = {"pieces": ("text", 2), "weights": ("number", 3)}
+    signature = Signature(pieces, ("text",), like)
+    model = ServedModel("made", folder, run)
+    found = asyncio.run(model.answer(signature, {"text": ["a bc", "", "d e f"]}))
+    assert found["pieces"].tolist() == [["a", "bc", ""], [""] * 3, ["d", "e", "f"]]
+    assert found["weights"].shape == (3, 5, 2)
+    assert found["weights"].sum(axis=(1, 2)).tolist() == [8, 0, 10]
+    none = asyncio.run(model.answer(signature, {"text": []}))
+    assert (none["pieces"].shape, none["weights"].shape) == ((0, 0), (0, 0, 0))
+
+
+def test_other_inputs_are_refused(model):
+    signature = model.signature("score", 2)
+    many = {"source": ["a"] * 513, "target": ["b"] * 513}
+    for inputs, message in (
+        ({"text": ["a"]}, "equally many rows"),
+        ({"source": ["a"], "target": ["a", "b"]}, "equally many rows"),
+        ({}, "equally many rows"),
+        (many, "may have 512 rows, received 513"),
+    ):
+        with pytest.raises(Refusal, match=message) as refused:
+            asyncio.run(model.answer(signature, inputs))
+        assert refused.value.code == "INVALID_ARGUMENT"

@@ -1,0 +1,214 @@
+import asyncio
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from zoo.serving.server.prediction import (
+    PredictionAPI,
+    check_size,
+    cut_details,
+    message,
+)
+from zoo.serving.server.signatures import Refusal
+
+pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
+pytestmark = pytest.mark.backend_free
+
+
+@pytest.fixture
+def ask(model):
+    """Function that returns the answer to a request, or its refusal's code."""
+    api = PredictionAPI({"made": model})
+
+    def ask(method, request):
+        data = request if isinstance(request, bytes) else request.SerializeToString()
+        try:
+            answer = asyncio.run(api.answer(method, data))
+        except Refusal as refusal:
+            return refusal.code, str(refusal)
+        return type(answer).FromString(answer.SerializeToString())
+
+    return ask
+
+
+def named(kind, name="made", version=None, **spec):
+    request = message(kind)()
+    request.model_spec.name = name
+    if version is not None:
+        request.model_spec.version.value = version
+    for key, value in spec.items():
+        setattr(request.model_spec, key, value)
+    return request
+
+
+def predict(texts=(b"a", b"b c"), name="text", shape=None, dtype=7, **spec):
+    request = named("PredictRequest", **spec)
+    names = [name] if isinstance(name, str) else name
+    for key in names:
+        tensor = request.inputs[key]
+        tensor.dtype = dtype
+        tensor.string_val.extend(texts)
+        for size in [len(texts)] if shape is None else shape:
+            tensor.tensor_shape.dim.add(size=size)
+    return request
+
+
+def outputs(answer):
+    return {
+        name: (
+            [dim.size for dim in tensor.tensor_shape.dim],
+            list(tensor.string_val) or list(tensor.float_val),
+        )
+        for name, tensor in answer.outputs.items()
+    }
+
+
+def test_predict_answers_by_the_version_that_is_asked_for(ask):
+    answer = ask("Predict", predict())
+    assert outputs(answer) == {
+        "translation": ([2], [b"A", b"B C"]),
+        "score": ([2], [2.0, 2.0]),
+    }
+    assert answer.outputs["score"].dtype == 1
+    assert (answer.model_spec.name, answer.model_spec.version.value) == ("made", 2)
+    for place in ({"version": 1}, {"version_label": "previous"}):
+        answer = ask("Predict", predict(signature_name="translate", **place))
+        assert outputs(answer)["score"] == ([2], [1.0, 1.0])
+        assert answer.model_spec.signature_name == "translate"
+        assert answer.model_spec.version.value == 1
+
+
+def test_tensors_as_tensorflow_reads_them(ask):
+    assert outputs(ask("Predict", predict([])))["score"] == ([0], [])
+    answer = ask("Predict", predict([b"a\xff"]))
+    assert outputs(answer)["translation"][1] == ["A\ufffd".encode()]
+    request = predict(name=("source", "target"), signature_name="score")
+    assert outputs(ask("Predict", request)) == {"log_probability": ([2], [-2.0, -6.0])}
+
+
+def test_an_output_filter(ask):
+    request = predict()
+    request.output_filter.append("score")
+    assert list(outputs(ask("Predict", request))) == ["score"]
+    request.output_filter.append("other")
+    code, text = ask("Predict", request)
+    assert code == "INVALID_ARGUMENT" and text.endswith("received ['other']")
+    request.output_filter[:] = ["score", "translation", "score"]
+    code, text = ask("Predict", request)
+    assert code == "INVALID_ARGUMENT" and "each output once" in text
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "text"),
+    [
+        (b"\xff", "INVALID_ARGUMENT", "Predict: "),
+        (predict(name="a").SerializeToString()[:-1], "INVALID_ARGUMENT", "Predict: "),
+        (message("PredictRequest")(), "INVALID_ARGUMENT", "Missing ModelSpec"),
+        ({"name": ()}, "INVALID_ARGUMENT", "received []"),
+        ({"name": "other"}, "INVALID_ARGUMENT", "['text'], received ['other']"),
+        # Names come first: nothing of other inputs is read.
+        ({"name": ("text", "x"), "dtype": 1}, "INVALID_ARGUMENT", "['text', 'x']"),
+        ({"dtype": 1}, "INVALID_ARGUMENT", "received the type 1 of the shape [2]"),
+        ({"dtype": 3}, "INVALID_ARGUMENT", "received the type 3"),
+        ({"shape": []}, "INVALID_ARGUMENT", "of the shape []"),
+        ({"shape": [2, 1]}, "INVALID_ARGUMENT", "of the shape [2, 1]"),
+        ({"shape": [-1]}, "INVALID_ARGUMENT", "of the shape [-1]"),
+        ({"shape": [1]}, "INVALID_ARGUMENT", "with 2 strings"),
+        ({"shape": [3]}, "INVALID_ARGUMENT", "of the shape [3]"),
+        ({"shape": [2**62]}, "INVALID_ARGUMENT", "with 2 strings"),
+        ({"texts": (), "shape": [2]}, "INVALID_ARGUMENT", "with 0 strings"),
+        ({"texts": [b"a"] * 513}, "INVALID_ARGUMENT", "512 rows, received 513"),
+        ({"signature_name": "x"}, "INVALID_ARGUMENT", "received 'x'"),
+        ({"version_label": "x"}, "INVALID_ARGUMENT", "received 'x'"),
+        ({"version": 7}, "NOT_FOUND", "received 7"),
+        ({"version": 0}, "NOT_FOUND", "received 0"),
+        ({"signature_name": "fail"}, "INTERNAL", "no translation today"),
+    ],
+    ids=str,
+)
+def test_what_predict_refuses(ask, request_, code, text):
+    if isinstance(request_, dict):
+        request_ = predict(**request_)
+    found = ask("Predict", request_)
+    assert found[0] == code and text in found[1]
+
+
+def test_a_shape_of_many_dimensions_is_refused_at_once(ask):
+    request = predict(shape=[2**62 - 1] * 50_000)
+    begin = time.process_time()
+    code, text = ask("Predict", request)
+    assert code == "INVALID_ARGUMENT" and len(text) < 500
+    assert time.process_time() - begin < 2  # the product of the sizes takes longer
+
+
+def test_what_goes_wrong_is_internal(ask, model, monkeypatch):
+    monkeypatch.setattr(model, "find", lambda *_: 1 // 0)
+    code, text = ask("Predict", predict())
+    assert code == "INTERNAL" and text.startswith("ZeroDivisionError: ")
+
+
+def test_without_the_messages_the_error_names_the_extra(ask, monkeypatch):
+    request = predict()
+    message.cache_clear()
+    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
+    code, text = ask("Predict", request)
+    assert code == "UNIMPLEMENTED" and 'pip install "attention-zoo[ray]"' in text
+
+
+def test_details_have_room_in_a_header():
+    assert cut_details("no such model: é") == "no such model: é"
+    for text in ("\N{DOG}" * 3000, "a" + "\N{DOG}" * 3000, "\ud800" + "é" * 3000):
+        cut = cut_details(text)
+        assert 4000 < 3 * len(cut.encode()) <= 4096
+        assert text.replace("\ud800", "?").startswith(cut)
+
+
+def test_an_unknown_model(ask):
+    for kind in ("Predict", "GetModelStatus", "GetModelMetadata"):
+        request = named(f"{kind}Request", "other")
+        found = ask(kind, request)
+        assert found == ("NOT_FOUND", "the models are ['made'], received 'other'")
+
+
+def test_status(ask, folder, model):
+    (folder / "3").mkdir()
+    (folder / "3" / "broken").touch()
+    model.refresh()
+    answer = ask("GetModelStatus", named("GetModelStatusRequest"))
+    found = [
+        (s.version, s.state, s.status.error_code) for s in answer.model_version_status
+    ]
+    assert found == [(3, 50, 2), (2, 30, 0), (1, 30, 0)]
+    assert "broken" in answer.model_version_status[0].status.error_message
+    [found] = ask(
+        "GetModelStatus", named("GetModelStatusRequest", version=1)
+    ).model_version_status
+    assert found.version == 1
+    assert ask("GetModelStatus", named("GetModelStatusRequest", version=9))[0] == (
+        "NOT_FOUND"
+    )
+
+
+def test_metadata(ask):
+    request = named("GetModelMetadataRequest", version=1)
+    request.metadata_field.append("signature_def")
+    answer = ask("GetModelMetadata", request)
+    assert answer.model_spec.version.value == 1
+    found = message("SignatureDefMap")()
+    assert answer.metadata["signature_def"].Unpack(found)
+    score = found.signature_def["score"]
+    assert sorted(score.inputs) == ["source", "target"]
+    assert score.outputs["log_probability"].dtype == 1
+    assert [dim.size for dim in score.inputs["source"].tensor_shape.dim] == [-1]
+    for fields in ([], ["other"], ["signature_def", "other"]):
+        request.metadata_field[:] = fields
+        code, text = ask("GetModelMetadata", request)
+        assert code == "INVALID_ARGUMENT" and f"received {fields}" in text
+
+
+def test_too_many_bytes(ask):
+    check_size(8 * 2**20)
+    code, text = ask("Predict", np.zeros(8 * 2**20 + 1, "u1").tobytes())
+    assert code == "RESOURCE_EXHAUSTED" and text.endswith("received 8,388,609")

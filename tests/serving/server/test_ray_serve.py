@@ -1,0 +1,363 @@
+"""Ray's server, started for real: both protocols, hostile requests, load, a kill."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.serving.server.process import (
+    MARKS,
+    PREDICT,
+    PYTHON,
+    ROOT,
+    SLOW,
+    captions_of,
+    descendants,
+    hostile_bodies,
+    hostile_connections,
+    serving,
+    still_there,
+)
+from zoo.serving import ServingError
+from zoo.serving.server.ray_serve import ENVIRONMENT
+
+pytestmark = MARKS
+TEXTS = ["A dog runs.", "", "Two men sit at a table.", "qwxz 日本 dog"]
+GERMAN = "Ein Hund rennt."
+BOTH = pytest.mark.parametrize("grpc", [False, True], ids=["REST", "gRPC"])
+
+
+@pytest.fixture(scope="module")
+def server(exported, tmp_path_factory):
+    with serving(exported, tmp_path_factory.mktemp("served")) as server:
+        yield server
+        pids = descendants(server.process.pid)
+        assert any("ServeReplica" in name for name in pids.values())
+    # Nothing of Ray's outlives it.
+    deadline = time.monotonic() + 20
+    while left := {pid for pid in pids if os.path.exists(f"/proc/{pid}")}:
+        assert time.monotonic() < deadline, {pid: pids[pid] for pid in left}
+        time.sleep(0.1)
+
+
+# === Answers ===
+def test_captions(export, tmp_path):
+    task, folder = export("show_attend_tell")
+    name = "show_attend_tell"
+    with serving(folder, tmp_path, name=name) as server:
+        for grpc in (False, True):
+            with server.client(grpc) as client:
+                captions_of(client, task)
+
+
+@BOTH
+def test_the_client_gets_what_the_runtime_gives(server, translator, grpc):
+    with server.client(grpc) as client:
+        assert client.translate([]) == []
+        assert client.translate(TEXTS) == translator.translate(TEXTS)
+        assert client.greedy(TEXTS) == translator.translate(TEXTS, beam_size=1)
+        records = translator.translate(TEXTS, n_best=5, return_details=True)
+        for found, wanted in zip(client.translate_n_best(TEXTS), records, strict=True):
+            wanted = wanted if wanted[0].tokens else wanted[:1]
+            assert [text for text, _ in found] == [record.text for record in wanted]
+            scores = [record.score for record in wanted]
+            np.testing.assert_allclose([score for _, score in found], scores, atol=1e-4)
+        for found, (wanted, *_) in zip(client.align(TEXTS), records, strict=True):
+            assert (found["text"], found["tokens"]) == (wanted.text, wanted.tokens)
+            assert found["source_tokens"] == wanted.source_tokens
+            np.testing.assert_allclose(found["alignment"], wanted.alignment, atol=1e-4)
+        sources, targets = TEXTS[::2], [GERMAN, ""]
+        wanted = translator.score(sources, targets)
+        np.testing.assert_allclose(client.score(sources, targets), wanted, atol=1e-4)
+
+
+@BOTH
+def test_versions_labels_and_errors_are_those_of_the_model_server(server, grpc):
+    for place in ({"version": 1}, {"label": "stable"}):
+        assert server.client(grpc, **place).translate("A dog runs.") == GERMAN
+    asked = {
+        "NOT_FOUND": [
+            lambda: server.client(grpc, version=9).translate("a"),
+            lambda: server.client(grpc).translate("a", model="other"),
+        ],
+        "INVALID_ARGUMENT": [
+            lambda: server.client(grpc, label="previous").translate("a"),
+            lambda: server.client(grpc).predict({"text": ["a"]}, "other"),
+            lambda: server.client(grpc).predict({"other": ["a"]}),
+            lambda: server.client(grpc).score("", "b"),
+            lambda: server.client(grpc, batch_size=600).translate(["a"] * 513),
+        ],
+    }
+    for code, questions in asked.items():
+        for question in questions:
+            with pytest.raises(ServingError) as error:
+                question()
+            assert error.value.code == code
+
+
+def test_status_metadata_and_health_over_rest(server):
+    status, answer = server.ask("/v1/models/luong_local")
+    assert status == 200
+    assert answer["model_version_status"][0]["state"] == "AVAILABLE"
+    status, answer = server.ask("/v1/models/luong_local/metadata")
+    assert "align" in answer["metadata"]["signature_def"]["signature_def"]
+    assert server.ask("/v1/models/other")[0] == 404
+    assert server.ask("/v1/models/luong_local/versions/9")[0] == 404
+    assert server.ask("/-/routes") == (200, {"/": "zoo"})
+    # As curl sends it, without a content type for JSON.
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    status, answer = server.ask(PREDICT, {"instances": ["A dog runs."]}, headers=form)
+    assert answer["predictions"][0]["translation"] == GERMAN
+
+
+def test_status_and_metadata_over_grpc(server):
+    with prediction_service().Stubs(server.address) as stubs:
+        [found] = stubs.status("luong_local").model_version_status
+        assert (found.version, found.state) == (1, found.AVAILABLE)
+        found, signatures = stubs.metadata("luong_local")
+        assert found.model_spec.version.value == 1
+        alignment = signatures["align"].outputs["alignment"]
+        assert [dim.size for dim in alignment.tensor_shape.dim] == [-1, -1, -1]
+        for question, code in (
+            (lambda: stubs.status("other"), "NOT_FOUND"),
+            (lambda: stubs.status("luong_local", 9), "NOT_FOUND"),
+            (lambda: stubs.metadata("other"), "NOT_FOUND"),
+            (lambda: stubs.metadata("luong_local", "x"), "INVALID_ARGUMENT"),
+            (lambda: stubs.classify(), "UNIMPLEMENTED"),
+        ):
+            assert prediction_service().code(question) == code
+
+
+def test_health_and_metrics(server):
+    httpx2 = pytest.importorskip("httpx2", reason="it is of the extra `serving`")
+    grpc = pytest.importorskip("grpc", reason="it is of the extra `serving`")
+    assert httpx2.get(f"{server.url}/-/healthz", timeout=60).text == "success"
+    with grpc.insecure_channel(server.address) as channel:
+        ask = channel.unary_unary("/ray.serve.RayServeAPIService/Healthz")
+        assert b"success" in ask(b"", timeout=60)
+    still_there(server)
+    deadline, text = time.monotonic() + 60, ""
+    while "ray_serve_num_http_requests" not in text:  # collected now and then
+        assert time.monotonic() < deadline, text[:1000]
+        time.sleep(0.5)
+        ports = re.findall(r"metrics at the ports \[(\d+)\]", server.log.read_text())
+        if ports:
+            address = f"http://localhost:{ports[0]}/metrics"
+            text = httpx2.get(address, timeout=60).text
+
+
+def prediction_service():
+    pytest.importorskip("tensorflow_serving", reason="it is of the extra `serving`")
+    from tests.serving.server import prediction_service
+
+    return prediction_service
+
+
+# === Hostile requests ===
+@hostile_bodies
+def test_hostile_bodies(server, body, status):
+    found, answer = server.ask(PREDICT, body)
+    assert found == status, answer
+    assert ("error" in answer) == (status != 200)
+    still_there(server)
+
+
+def test_hostile_messages(server):
+    service = prediction_service()
+    message, invalid = service.request, "INVALID_ARGUMENT"
+    with service.Stubs(server.address) as stubs:
+        for sent, code in (
+            (b"", invalid),
+            (b"\xff" * 100, invalid),
+            (message()[:-3], invalid),
+            (message().replace(b"luong", b"lu\xffng"), invalid),
+            (message([], [0], "DT_FLOAT"), invalid),
+            (message([], [1], "DT_INT32", int_val=[1]), invalid),
+            (message(shape=[]), invalid),
+            (message(shape=[1, 1]), invalid),
+            (message(shape=[-1]), invalid),
+            (message([b"a", b"b"], shape=[1]), invalid),
+            (message(shape=[2**60]), invalid),
+            (message([b"a"] * 513), invalid),
+            (message(output_filter=["other"]), invalid),
+            (message([b"a" * 10_000_000]), "RESOURCE_EXHAUSTED"),
+            (message(shape=[3]), invalid),
+            (message(shape=[2**62] * 100_000), invalid),
+            (message(output_filter=["score", "score"]), invalid),
+            # Bytes that are no UTF-8 are read as U+FFFD.
+            (message([b"A dog \xff."]), "OK"),
+        ):
+            found = service.code(lambda sent=sent: stubs.predict(sent))
+            assert found == code, sent[:60]
+    still_there(server)
+
+
+def test_hostile_connections_and_slow_senders(server):
+    port = int(server.url.rsplit(":", 1)[1])
+    opened = hostile_connections(port)
+    # More than a replica takes at a time: they wait in the proxy, before it.
+    slow = [socket.create_connection(("localhost", port), 60) for _ in range(150)]
+    for connection in slow:
+        connection.sendall(SLOW)
+    still_there(server)
+    for connection in slow:
+        assert b" 408 " in connection.recv(1000)
+    for connection in opened + slow:
+        connection.close()
+    still_there(server)
+
+
+# === The example for Kubernetes ===
+def test_the_example_for_kuberay(exported, tmp_path, monkeypatch):
+    """Its Serve config, but for ports and folder, with the variables of its image."""
+    yaml = pytest.importorskip("yaml", reason="the example is YAML")
+    text = (ROOT / "deploy/kubernetes/rayservice.yaml").read_text()
+    config = yaml.safe_load(yaml.safe_load(text)["spec"]["serveConfigV2"])
+    image = (ROOT / "deploy/ray.Dockerfile").read_text()
+    for name, value in ENVIRONMENT.items():
+        assert f"{name}={value}" in image
+        monkeypatch.setenv(name, value)
+
+    def command(port, rest_port):
+        config["grpc_options"]["port"] = port
+        config["http_options"].update(port=rest_port, host="127.0.0.1")
+        arguments = config["applications"][0]["args"]
+        arguments.update(models={"luong_local": str(tmp_path / "luong_local")})
+        (tmp_path / "serve.yaml").write_text(yaml.safe_dump(config))
+        serve = Path(PYTHON).with_name("serve")
+        return [serve, "run", "--address", "local", str(tmp_path / "serve.yaml")]
+
+    with serving(exported, tmp_path, command=command) as server:
+        still_there(server)
+        assert server.ask("/nothing")[0] == 400
+
+
+# === Load ===
+class Load:
+    """Clients that translate until the end of a `with`, over both protocols."""
+
+    def __init__(self, server, each=3, retries=0):
+        # The first use imports TensorFlow Serving's messages.
+        still_there(server)
+        self.found, self.errors, self.stop = [], [], threading.Event()
+        self.threads = [
+            threading.Thread(target=self.work, args=(server.client(n % 2, **place),))
+            for n in range(2 * each)
+            for place in [
+                {"retries": retries, **({"label": "stable"} if n == 0 else {})}
+            ]
+        ]
+
+    def work(self, client):
+        with client:
+            while not self.stop.is_set():
+                try:
+                    self.found.append(client.translate(["A dog runs."] * 4))
+                except ServingError as error:
+                    self.errors.append(error)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(60)
+
+
+def test_a_new_version_takes_over_without_a_lost_request(server, exported):
+    with Load(server) as load:
+        for number in (2, 3, 4):
+            shutil.copytree(exported / "1", server.folder / ".part")
+            (server.folder / ".part").rename(server.folder / str(number))
+            deadline = time.monotonic() + 60
+            while True:
+                states = server.ask("/v1/models/luong_local")[1]["model_version_status"]
+                if states[0]["version"] == str(number):
+                    assert states[0]["state"] == "AVAILABLE", states
+                    break
+                assert time.monotonic() < deadline, states
+                time.sleep(0.05)
+    assert not load.errors and len(load.found) > 20
+    assert all(texts == [GERMAN] * 4 for texts in load.found)
+    assert [state["version"] for state in states] == ["4", "3", "2"]
+    for grpc in (False, True):
+        assert server.client(grpc, label="previous").greedy("A dog runs.") == GERMAN
+        with pytest.raises(ServingError) as error:
+            server.client(grpc, version=1).greedy("a")
+        assert error.value.code == "NOT_FOUND"
+
+
+def test_a_killed_replica_loses_no_request_that_is_sent_again(exported, tmp_path):
+    with serving(exported, tmp_path, "--replicas", "2") as server:
+
+        def replicas():
+            names = descendants(server.process.pid)
+            return {pid for pid, name in names.items() if "ServeReplica" in name}
+
+        with Load(server, retries=5) as load:
+            first = replicas()
+            assert len(first) == 2
+            for _ in range(2):
+                time.sleep(2)
+                os.kill(min(replicas()), signal.SIGKILL)
+                deadline = time.monotonic() + 60
+                while len(replicas()) < 2:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.1)
+        assert not load.errors and len(load.found) > 20
+        assert all(texts == [GERMAN] * 4 for texts in load.found)
+        assert replicas() - first
+        still_there(server)
+
+
+def test_overload_is_refused_while_health_answers(exported, tmp_path, translator):
+    options = "--queue", "4", "--batch-size", "4"
+    with serving(exported, tmp_path, *options) as server:
+        wanted = translator.translate(TEXTS)
+        still_there(server)
+        found, refused, others, health = [], [], [], []
+
+        def work(grpc):
+            with server.client(grpc) as client:
+                for _ in range(10):
+                    try:
+                        found.append(client.translate(TEXTS))
+                    except ServingError as error:
+                        full = error.code == "RESOURCE_EXHAUSTED"
+                        (refused if full else others).append((grpc, error))
+
+        threads = [threading.Thread(target=work, args=(n % 2,)) for n in range(40)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            begin = time.monotonic()
+            assert server.ask("/-/routes")[0] == 200
+            health.append(time.monotonic() - begin)
+            time.sleep(0.05)
+        assert found and not others, others
+        assert {grpc for grpc, _ in refused} == {0, 1}
+        assert all(answer == wanted for answer in found)
+        assert np.median(health) < 1
+        still_there(server)
+
+
+def test_a_request_that_takes_too_long_is_given_up(exported, tmp_path):
+    with serving(exported, tmp_path, "--timeout", "2") as server:
+        still_there(server)
+        long = ["A man in a blue shirt stands on a ladder. " * 10] * 512
+        for grpc in (False, True):
+            with pytest.raises(ServingError) as error:
+                server.client(grpc, batch_size=512).translate(long)
+            assert error.value.code == "DEADLINE_EXCEEDED"
+        time.sleep(2)
+        still_there(server)

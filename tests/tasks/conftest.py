@@ -1,0 +1,1 @@
+from tests.models.conftest import tokenizer  # noqa: F401

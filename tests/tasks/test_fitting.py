@@ -1,0 +1,400 @@
+"""Whatever people have their text in, a task is trained on it."""
+
+import keras
+import numpy as np
+import pytest
+
+from tests.harness import close, to_numpy
+from tests.marks import once
+from tests.models.test_everyday import translator
+from tests.tasks import test_classifier, test_language_model, test_tagger
+from zoo.tasks.batches_by_length import ByLength
+
+SOURCES = ["ab cd", "ba", "dad cab", "bad"]
+TARGETS = ["ba", "cab dad", "c", "da da"]
+WEIGHTS = [1.0, 0.0, 2.0, 0.5]
+WORDS = [["a", "dog"], ["cat"], "a cat runs", ["runs", "."]]
+TAGS = [["DET", "NOUN"], ["NOUN"], ["DET", "NOUN", "X"], ["X", "X"]]
+# Of each kind of task: its columns, and what they are called.
+COLUMNS = {
+    "translator": (("source", SOURCES), ("target", TARGETS)),
+    "tagger": (("words", WORDS), ("tags", TAGS)),
+    "classifier": (("text", SOURCES), ("label", ["good", "bad", "so", "bad"])),
+    "language_model": (("text", SOURCES),),
+}
+
+
+def make(kind, tokenizer):
+    """A task without dropout, whose optimizer changes nothing."""
+    task = {
+        "translator": lambda: translator(tokenizer=tokenizer, dropout=0.0),
+        "tagger": test_tagger.task_of,
+        "classifier": test_classifier.task_of,
+        "language_model": test_language_model.task_of,
+    }[kind]()
+    config = task.backbone.get_config()
+    steady = {name: 0.0 for name in config if "dropout" in name}
+    backbone = type(task.backbone).from_config({**config, **steady})
+    backbone.set_weights(task.backbone.get_weights())
+    task = type(task)(backbone, task.preprocessor)
+    task.compile(keras.optimizers.SGD(0.0))
+    return task
+
+
+@pytest.fixture(scope="module")
+def tasks(tokenizer):
+    """The task of each kind, made when it is asked for."""
+
+    class Tasks(dict):
+        def __missing__(self, kind):
+            self[kind] = make(kind, tokenizer)
+            return self[kind]
+
+    return Tasks()
+
+
+class Batches(keras.utils.PyDataset):
+    """Two batches, as they were given."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        return self.batches[index]
+
+
+def parts(columns):
+    """Two halves of the columns."""
+    return [tuple(column[i : i + 2] for column in columns) for i in (0, 2)]
+
+
+def halves(columns):
+    """The columns' batches of two texts, as `fit` has them."""
+    return [part if len(part) > 1 else part[0] for part in parts(columns)]
+
+
+def of_tensors(columns, batch):
+    tensorflow = pytest.importorskip("tensorflow")
+    data = tensorflow.data.Dataset.from_tensor_slices(tuple(columns))
+    return data.batch(batch) if batch else data
+
+
+def table(names, columns):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+# Functions of the columns and their names that give the positional arguments of `fit`.
+FORMS = {
+    "columns": lambda names, columns: columns,
+    "tuples": lambda names, columns: map(tuple, columns),
+    "a tuple": lambda names, columns: [tuple(columns)],
+    "arrays": lambda names, columns: map(np.array, columns),
+    "pairs": lambda names, columns: [[*zip(*columns, strict=True)]],
+    "an array of pairs": lambda names, columns: [np.array(columns).T],
+    "a dict": lambda names, columns: [dict(zip(names, columns, strict=True))],
+    "a table": lambda names, columns: [table(names, columns)],
+    "its columns": lambda names, columns: [
+        table(names, columns)[name] for name in names
+    ],
+    "PyDataset": lambda names, columns: [Batches(halves(columns))],
+    "PyDataset of dicts": lambda names, columns: [
+        Batches([dict(zip(names, part, strict=True)) for part in parts(columns)])
+    ],
+    "PyDataset of pairs": lambda names, columns: [
+        Batches([[*zip(*batch, strict=True)] for batch in halves(columns)])
+    ],
+    "generator": lambda names, columns: [(batch for batch in halves(columns))],
+    "batched": lambda names, columns: [of_tensors(columns, 2)],
+    "single": lambda names, columns: [of_tensors(columns, None)],
+}
+
+
+def cases():
+    strings = ("arrays", "an array of pairs", "batched", "single")
+    alone = ("pairs", "an array of pairs", "PyDataset of pairs")
+    for kind in COLUMNS:
+        for form in FORMS:
+            if kind == "tagger" and form in strings:
+                continue  # its rows are of unlike lengths
+            if kind == "classifier" and form in ("batched", "single"):
+                continue  # names of classes are strings
+            if kind == "language_model" and form in alone:
+                continue  # it has one column
+            under_each = kind == "translator" and form in ("columns", "PyDataset")
+            yield (kind, form) if under_each else once(kind, form)
+
+
+def arrays_of(task, kind, columns):
+    """The arrays of texts, by the preprocessor's own methods."""
+    prepare, (x, *y) = task.preprocessor, columns
+    if kind == "translator":
+        return prepare({"source": x, "target": y[0]})
+    if kind == "tagger":
+        return prepare(x, y=y[0])
+    if kind == "classifier":
+        return prepare(x, y=np.array([task.backbone.classes.index(c) for c in y[0]]))
+    return prepare(x)
+
+
+@pytest.fixture(scope="module")
+def losses(tasks):
+    """Of each kind, by Keras's own `test_on_batch`: the mean loss of two halves."""
+
+    class Losses(dict):
+        def __missing__(self, kind):
+            halves = parts([column for _, column in COLUMNS[kind]])
+            arrays = [arrays_of(tasks[kind], kind, half) for half in halves]
+            found = [keras.Model.test_on_batch(tasks[kind], *x)[0] for x in arrays]
+            self[kind] = np.mean(found)
+            return self[kind]
+
+    return Losses()
+
+
+@pytest.mark.filterwarnings("ignore:.*ran out of data")
+@pytest.mark.parametrize(("kind", "form"), [*cases()])
+def test_every_form_is_trained_and_validated_on(kind, form, tasks, losses):
+    names, columns = zip(*COLUMNS[kind], strict=True)
+    held_out = tuple(FORMS[form](names, columns))
+    if len(held_out) == 1 and not (kind, form) == ("language_model", "columns"):
+        [held_out] = held_out
+    of_batches = form.startswith(("PyDataset", "generator", "batched"))
+    options = {} if of_batches else {"batch_size": 2, "validation_batch_size": 2}
+    history = (
+        tasks[kind]
+        .fit(
+            *FORMS[form](names, columns),
+            validation_data=held_out,
+            shuffle=False,
+            verbose=0,
+            **options,
+        )
+        .history
+    )
+    assert history["loss"][0] == pytest.approx(losses[kind], rel=1e-5)
+    assert history["val_loss"][0] == pytest.approx(losses[kind], rel=1e-5)
+
+
+@pytest.mark.once
+def test_a_part_of_the_texts_is_held_out(tasks):
+    task, (_, columns) = tasks["translator"], zip(*COLUMNS["translator"], strict=True)
+    history = task.fit(*columns, batch_size=4, validation_split=0.25, verbose=0).history
+    first, last = ([column[i] for column in columns] for i in (slice(3), slice(3, 4)))
+    for name, part in (("loss", first), ("val_loss", last)):
+        wanted = keras.Model.test_on_batch(task, *arrays_of(task, "translator", part))
+        assert history[name][0] == pytest.approx(wanted[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["translator", *map(once, [*COLUMNS][1:])])
+def test_texts_have_weights(kind, tasks):
+    """One twice as heavy counts as two of them, in every way to give weights."""
+    task, (names, columns) = tasks[kind], zip(*COLUMNS[kind], strict=True)
+    x, y, *made = arrays_of(task, kind, columns)
+    weights = np.array(WEIGHTS, "float32")
+    weights = made[0] * weights[:, None] if made else weights
+    wanted = keras.Model.test_on_batch(task, x, y, weights)[0]
+    ways = [
+        (columns, {"sample_weight": WEIGHTS}),
+        ([dict(zip(names, columns, strict=True))], {"sample_weight": WEIGHTS}),
+    ]
+    if len(columns) == 2:
+        ways.append(([(*columns, WEIGHTS)], {}))
+        ways.append(([Batches([(*columns, WEIGHTS)])], {}))
+        if kind == "translator":
+            ways.append(([of_tensors([*columns, WEIGHTS], 4)], {}))
+    for args, options in ways:
+        found = task.evaluate(*args, **options, verbose=0)[0]
+        assert found == pytest.approx(wanted, rel=1e-5)
+    assert wanted != pytest.approx(keras.Model.test_on_batch(task, x, y, *made)[0])
+
+
+@pytest.mark.parametrize("kind", ["tagger", once("classifier")])
+def test_classes_have_weights(kind, tasks):
+    """They multiply those of texts and of real words, and leave validation alone."""
+    task, columns = tasks[kind], [column for _, column in COLUMNS[kind]]
+    x, y, *made = arrays_of(task, kind, columns)
+    heavy = np.where(y == 1, 3.0, 1.0).astype("float32")
+    weights = made[0] * heavy if made else heavy
+    wanted = keras.Model.test_on_batch(task, x, y, weights)[0]
+    plain = keras.Model.test_on_batch(task, x, y, *made)[0]
+    assert wanted != pytest.approx(plain)
+    ones = {"sample_weight": [1.0] * len(y), "verbose": 0}
+    for key in (1, task.class_names[1]):
+        options = {"class_weight": {key: 3.0}, "validation_data": tuple(columns)}
+        history = task.fit(*columns, **ones, **options).history
+        assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
+        assert history["val_loss"][0] == pytest.approx(plain, rel=1e-5)
+    tensorflow = pytest.importorskip("tensorflow")
+    ids = tensorflow.data.Dataset.from_tensors((x, y, *made))
+    history = task.fit(ids, class_weight={1: 3.0}, verbose=0).history
+    assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
+    with pytest.raises(ValueError, match="Received: the class 'none', not one of"):
+        task.fit(*columns, class_weight={"none": 1.0})
+    for number in -1, 99:
+        with pytest.raises(ValueError, match=f"the class {number}"):
+            task.fit(*columns, class_weight={number: 2.0})
+
+
+@pytest.mark.once
+def test_weights_in_float16_are_not_trained(tokenizer):
+    task = translator(tokenizer=tokenizer, dtype="float16")
+    with pytest.raises(ValueError, match="mixed_float16.*Received: weights in float16"):
+        task.fit(SOURCES, TARGETS, verbose=0)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_one_batch(kind, tasks):
+    task, (_, columns) = tasks[kind], zip(*COLUMNS[kind], strict=True)
+    arrays = arrays_of(task, kind, columns)
+    wanted = keras.Model.test_on_batch(task, *arrays)[0]
+    assert task.train_on_batch(*columns)[0] == pytest.approx(wanted, rel=1e-5)
+    assert task.test_on_batch(*columns)[0] == pytest.approx(wanted, rel=1e-5)
+    inputs = [tuple(columns)] if kind == "translator" else columns[:1]
+    logits = keras.Model.predict_on_batch(task, arrays[0])
+    close(task.predict_on_batch(*inputs), logits)
+    close(task.predict(*inputs, verbose=0), logits)
+
+
+class Killed(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 1:
+            raise InterruptedError
+
+
+@pytest.mark.parametrize("kind", ["translator", *map(once, [*COLUMNS][1:])])
+def test_training_goes_on_from_a_saved_task(kind, tokenizer, tasks, tmp_path):
+    """As if it had never been saved: from a file, a checkpoint and a backup."""
+    columns = [column for _, column in COLUMNS[kind]]
+    weights = tasks[kind].get_weights()
+
+    def new():
+        task = make(kind, tokenizer)
+        task.set_weights(weights)
+        task.compile(keras.optimizers.SGD(0.5, momentum=0.9, name="steps"))
+        return task
+
+    def fit(task, epochs=1, callbacks=()):
+        options = {"shuffle": False, "verbose": 0, "callbacks": list(callbacks)}
+        return task.fit(*columns, epochs=epochs, **options).history
+
+    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
+    checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "1.keras")
+    task = new()
+    with pytest.raises(InterruptedError):
+        fit(task, 2, [backup, checkpoint, Killed()])
+    task.save(tmp_path / "2.keras")
+    wanted = fit(task)
+    for place in (1, 2):
+        again = keras.saving.load_model(tmp_path / f"{place}.keras")
+        assert int(to_numpy(again.optimizer.iterations.value)) == 1
+        assert fit(again) == wanted
+        assert again.optimizer.get_config() == task.optimizer.get_config()
+        for got, own in zip(again.variables, task.variables, strict=True):
+            np.testing.assert_array_equal(to_numpy(got.value), to_numpy(own.value))
+    again = new()
+    assert fit(again, 2, [backup]) == wanted
+    for got, own in zip(again.get_weights(), task.get_weights(), strict=True):
+        np.testing.assert_array_equal(got, own)
+
+
+def test_batches_hold_rows_of_like_length(tasks, monkeypatch):
+    """Each row is in one batch of an epoch, in few widths, and can be trained on."""
+    lengths = np.random.default_rng(0).permutation(19) + 1
+    ids = np.array([[4 + i % 3] * n + [0] * (40 - n) for i, n in enumerate(lengths)])
+    x = {"source_ids": ids[:, :30], "target_ids": ids[:, ::2]}
+    arrays = x, ids[:, ::2], (ids[:, ::2] != 0).astype("float32")
+    batches = ByLength(arrays, 4)
+    found = [batches[i] for i in range(batches.num_batches)]
+    batches.on_epoch_begin()
+    again = [batches[i] for i in range(batches.num_batches)]
+    assert sorted(len(y) for _, y, _ in found) == [3, 4, 4, 4, 4]
+    widths = [[part.shape[1] for part in (*x.values(), y, w)] for x, y, w in found]
+    # TensorFlow takes from the first two which axes vary.
+    assert all(a != b for a, b in zip(*widths[:2], strict=True))
+    assert widths[0] == [8, 8, 8, 8] and widths[1] == [24, 16, 16, 16]
+    rows = [
+        [np.count_nonzero(row) for x, *_ in e for row in x["source_ids"]]
+        for e in (found, again)
+    ]
+    assert rows[0] != rows[1] and sorted(rows[0]) == sorted(rows[1]) == [*range(1, 20)]
+    task = tasks["translator"]
+    history = task.fit(batches, epochs=2, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    monkeypatch.setattr("zoo.tasks.fit_inputs.ByLength", None)  # ids stay as they are
+    task.fit(arrays, batch_size=4, verbose=0)
+
+
+@pytest.mark.once
+def test_steps_of_an_epoch(tasks):
+    def endless():
+        while True:
+            yield SOURCES[:2], TARGETS[:2]
+
+    task = tasks["translator"]
+    task.optimizer.iterations.assign(0)
+    task.fit(endless(), steps_per_epoch=3, epochs=2, verbose=0)
+    assert int(to_numpy(task.optimizer.iterations.value)) == 6
+
+
+class DataLoader:
+    """As torch's."""
+
+    collate_fn = None
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("kind", "args", "message"),
+    [
+        ("translator", [SOURCES], r"LuongTranslator takes \(source, target\).*Here "
+         r"x\[0\] is not a pair: 'ab cd' \(str\)\. Received: x=\['ab cd'"),
+        ("translator", ["ab cd"], "second column is missing. Received: x='ab cd'"),
+        ("translator", ["ab cd", "ba"], "source must be a list or an array.*x='ab cd'"),
+        ("translator", [None], r"Received: x=None \(NoneType\)"),
+        ("translator", [object()], "Received: x=<object"),
+        ("translator", [DataLoader()], "DataLoader: pass a generator over it or lists"),
+        ("translator", [[]], r"Received: x=\[\]"),
+        ("translator", [[], []], "at least one. Received: 0 of source, 0 of target"),
+        ("translator", [SOURCES, TARGETS[:3]], "4 of source, 3 of target"),
+        ("translator", [(SOURCES, TARGETS, [1.0])], "4 of target, 1 of sample_weight"),
+        ("translator", [(SOURCES, TARGETS, [1.0], 2)], "Received: one of 4 parts"),
+        ("translator", [{"en": SOURCES, "de": TARGETS}], "has the columns en, de. Rec"),
+        ("translator", [SOURCES, [*TARGETS[:3], 5]], r"target\[3\] must be a str.*5"),
+        ("translator", [SOURCES, [None, *TARGETS[1:]]], r"target\[0\] must be.*None"),
+        ("translator", [(SOURCES, TARGETS, np.ones((4, 6)))], r"shape \(4, 6\)"),
+        ("translator", [np.ones((2, 3))], r"x\[0\] is not a pair: \[1.0"),
+        ("translator", [Batches([SOURCES])], "x.0. is not a pair: 'ab cd'"),
+        ("translator", [Batches([SOURCES]), TARGETS], "batches must hold their la"),
+        ("translator", [(text for text in SOURCES)], "second column is missing"),
+        ("tagger", [WORDS], r"\(words, tags\) .*x\[1\] is not a pair: \['cat'\]"),
+        ("classifier", [SOURCES], "'text' and 'label'.* is not a pair"),
+        ("classifier", [SOURCES, ["good", "a", "b", "so"]], "class numbers or of"
+         " .'bad'.*Received: .'good', 'a', 'b'"),
+        ("language_model", [SOURCES, TARGETS], "Here there must be text alone"),
+        ("language_model", ["a dog"], "text must be a list or an array"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_taken_is_told(kind, args, message, tasks):
+    task = tasks[kind]
+    task.optimizer.iterations.assign(0)
+    with pytest.raises((ValueError, TypeError), match=message):
+        task.fit(*args, verbose=0)
+    assert int(to_numpy(task.optimizer.iterations.value)) == 0
+
+
+@pytest.mark.once
+def test_without_a_preprocessor_there_is_no_text(tasks, tokenizer):
+    task = make("translator", tokenizer)
+    task.preprocessor = None
+    with pytest.raises(ValueError, match="Here without a preprocessor a task takes"):
+        task.fit(SOURCES, TARGETS, verbose=0)
+    x, y, weights = arrays_of(tasks["translator"], "translator", [SOURCES, TARGETS])
+    loss = task.fit(x, y, sample_weight=weights, verbose=0).history["loss"]
+    again = task.fit((x, y, weights), verbose=0).history["loss"]
+    assert again == pytest.approx(loss, rel=1e-5)

@@ -1,0 +1,306 @@
+import gc
+import warnings
+import weakref
+from unittest import mock
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from zoo.models import (
+    Bahdanau,
+    BahdanauTranslator,
+    Luong,
+    LuongTranslator,
+    ShowAttendTell,
+    ShowAttendTellTranslator,
+    Transformer,
+    TransformerTranslator,
+)
+from zoo.training import PairBatches, compile_for_training
+from zoo.training.fast.recorded import _capture, record_steps
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="torch alone records steps"
+)
+
+SIZES = {"vocabulary_size": 30, "num_layers": 1, "hidden_dim": 8, "dropout": 0.3}
+MODELS = {
+    "luong": lambda: LuongTranslator(
+        Luong(**SIZES, embedding_dim=8, attention="local_p", window=2)
+    ),
+    "bahdanau": lambda: BahdanauTranslator(
+        Bahdanau(30, embedding_dim=8, hidden_dim=8, attention_dim=8, maxout_dim=8)
+    ),
+    "captioner": lambda: ShowAttendTellTranslator(
+        ShowAttendTell(30, embedding_dim=8, hidden_dim=8, annotation_dim=8)
+    ),
+    "transformer": lambda: TransformerTranslator(
+        Transformer(**SIZES, num_heads=2, ff_dim=16)
+    ),
+}
+
+
+def pairs():
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(2, 8, 16)
+    rows = [rng.integers(4, 30, length).tolist() for length in lengths]
+    targets = [row[::-1] for row in rows]
+    return PairBatches(rows, targets, batch_size=8, seed=1, buckets=[(7, 8)])
+
+
+def train(make, after):
+    """Returns the losses, the weights and the next random number."""
+    import torch
+
+    keras.utils.set_random_seed(1)
+    model = compile_for_training(make(), keras.optimizers.Adam(0.01), smoothing=0.1)
+    record_steps(model, after)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found = model.fit(pairs(), epochs=3, shuffle=False, verbose=0)
+    weights = [ops.convert_to_numpy(weight) for weight in model.weights]
+    weights += [ops.convert_to_numpy(weight) for weight in model.optimizer.variables]
+    return model, found.history["loss"], weights, float(torch.rand(()))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "luong",
+        "transformer",
+        pytest.param("bahdanau", marks=pytest.mark.long),
+        pytest.param("captioner", marks=pytest.mark.long),
+    ],
+)
+def test_recorded_steps_are_keras_own_to_the_last_bit(name):
+    _, losses, weights, drawn = train(MODELS[name], after=float("inf"))
+    model, *found = train(MODELS[name], after=0.0)
+    assert model.train_step.programs  # they were recorded
+    assert found[0] == losses and found[2] == drawn
+    for wanted, got in zip(weights, found[1], strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_each_shape_is_recorded_in_its_time():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    record_steps(model)
+    steps = model.train_step
+    x, y = np.ones((12, 3), "float32"), np.ones((12, 1), "float32")
+    model.fit(x, y, batch_size=8, epochs=2, verbose=0)  # of 8 rows, and of 4
+    assert not steps.programs and len(steps.seconds) == 2
+    first = next(iter(steps.seconds))
+    steps.seconds[first] = 1e9  # the default is 20 s on a CPU
+    model.fit(x, y, batch_size=8, epochs=2, verbose=0)
+    assert list(steps.programs) == [first]
+
+
+def fit(layer, after=0.0, **compiled):
+    """Trains a small model. Returns it, its losses and the next random number."""
+    import torch
+
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((3,)), layer(), keras.layers.Dense(1)])
+    model.compile(**{"optimizer": "sgd", "loss": "mse", **compiled})
+    record_steps(model, after)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 8, 3)).astype("float32")
+    found = []
+    for i in 4 * (0, 1, 0):
+        y = np.ones((8, 1), "float32")
+        found.append(model.train_on_batch(x[i], y, return_dict=True))
+    return model, found, float(torch.rand(()))
+
+
+class Plain(keras.layers.Dense):
+    def __init__(self):
+        super().__init__(4)
+
+
+class Penalised(Plain):
+    """A layer with a loss of its own."""
+
+    def call(self, x):
+        self.add_loss(ops.mean(ops.square(x @ self.kernel)))
+        return super().call(x)
+
+
+class Dropped(Plain):
+    """A layer that draws random numbers and uses only some."""
+
+    def call(self, x):
+        keras.random.dropout(x, 0.5)
+        return super().call(keras.random.dropout(x, 0.5))
+
+
+class Reading(keras.layers.Layer):
+    """A layer that reads a value, which no record can repeat."""
+
+    def call(self, x):
+        return x * (1.0 if float(ops.max(x)) > 100 else 2.0)
+
+
+class Measuring(keras.layers.Layer):
+    """A layer that reads a value behind torch's back."""
+
+    def call(self, x):
+        return x * float(ops.convert_to_numpy(ops.stop_gradient(x)).max())
+
+
+class Counting(keras.layers.Layer):
+    """A layer that changes a variable at each step."""
+
+    def build(self, input_shape):
+        self.count = self.add_weight(shape=(), initializer="zeros", trainable=False)
+
+    def call(self, x):
+        self.count.assign_add(1.0)
+        return x * self.count
+
+
+class Watching(keras.layers.Layer):
+    """A layer with a metric."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean = keras.metrics.Mean()
+
+    def call(self, x):
+        self.mean.update_state(x)
+        return x
+
+
+@pytest.mark.parametrize("layer", [Plain, Penalised])
+def test_a_layer_is_trained_as_before(layer):
+    model, found, drawn = fit(layer)
+    assert model.train_step.programs
+    assert (found, drawn) == fit(layer, float("inf"))[1:]
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [
+        (Reading, "_local_scalar_dense"),
+        (Counting, "variables that are not trained"),
+        (Measuring, "other gradients"),
+        (Dropped, "other random numbers"),
+    ],
+)
+def test_what_cannot_be_recorded_is_trained_by_plain_steps(layer, said):
+    wanted = fit(layer, float("inf"))[1:]
+    with pytest.warns(UserWarning, match=f"are not recorded.*{said}") as warned:
+        model, *found = fit(layer)
+    assert found == list(wanted)
+    assert not model.train_step.programs
+    assert len([one for one in warned if one.category is UserWarning]) == 1
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        {"metrics": ["mae"]},
+        {"run_eagerly": True},
+        {"optimizer": keras.optimizers.SGD(0.1, loss_scale_factor=8.0)},
+    ],
+)
+def test_what_is_compiled_for_other_steps_has_them(compiled):
+    def copied():
+        changed = dict(compiled)
+        if "optimizer" in changed:
+            changed["optimizer"] = type(changed["optimizer"]).from_config(
+                changed["optimizer"].get_config()
+            )
+        return changed
+
+    model, found, _ = fit(Plain, **copied())
+    assert not model.train_step.programs
+    assert found == fit(Plain, float("inf"), **copied())[1]
+
+
+def test_a_layer_with_a_metric_has_plain_steps():
+    model, found, _ = fit(Watching)
+    assert not model.train_step.programs and found[0].keys() > {"loss"}
+    assert found == fit(Watching, float("inf"))[1]
+
+
+def test_a_model_that_is_compiled_again_or_frozen_is_recorded_again():
+    model, _, _ = fit(Plain)
+    x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+    model.compile("sgd", "mae")
+    model.layers[0].trainable = False
+    before = model.layers[0].get_weights()
+    for _ in range(4):
+        loss = model.evaluate(x, y, verbose=0)
+        assert model.train_on_batch(x, y) == pytest.approx(loss, rel=1e-6)
+        model.reset_metrics()
+    assert model.train_step.programs
+    for old, new in zip(before, model.layers[0].get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert all(variable.value.grad is None for variable in model.variables)
+
+
+def test_the_layer_that_is_frozen_can_change():
+    def train(after):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((3,)), Square(), Square()])
+        model.compile("sgd", "mse")
+        model.optimizer.build(model.trainable_variables)  # of both layers
+        record_steps(model, after)
+        x, y = np.ones((8, 3), "float32"), np.ones((8, 3), "float32")
+        for frozen in (0, 1):
+            model.layers[frozen].trainable = False
+            model.layers[1 - frozen].trainable = True
+            for _ in range(4):
+                model.train_step((ops.array(x), ops.array(y)))
+        return model, [w.tolist() for w in model.get_weights()]
+
+    model, weights = train(0.0)
+    assert model.train_step.programs
+    assert weights == train(float("inf"))[1]
+
+
+class Square(keras.layers.Dense):
+    def __init__(self):
+        super().__init__(3)
+
+
+class Stepping(keras.Sequential):
+    """A model with a training step of its own."""
+
+    steps = 0
+
+    def train_step(self, data):
+        self.steps += 1
+        return super().train_step(data)
+
+
+def test_a_training_step_of_ones_own_is_done_each_time():
+    model = Stepping([keras.Input((3,)), Square()])
+    model.compile("sgd", "mse")
+    record_steps(model, 0.0)
+    x = np.ones((8, 3), "float32")
+    model.fit(x, x, epochs=6, verbose=0)
+    assert model.steps == 6
+
+
+def test_a_graph_keeps_the_constants_that_it_reads(monkeypatch):
+    """A CUDA graph holds addresses, nothing more; here it is a mock."""
+    import torch
+
+    class Program:
+        def __call__(self, tensors):
+            return [2.0 * tensors[0]]
+
+    names = ("Stream", "stream", "current_stream", "CUDAGraph", "graph")
+    for name in (*names, "get_sync_debug_mode", "set_sync_debug_mode"):
+        monkeypatch.setattr(torch.cuda, name, mock.MagicMock())
+    program = Program()
+    alive = weakref.ref(program)
+    run = _capture(program, [torch.ones(3)], [])
+    del program
+    gc.collect()
+    assert alive() is not None
+    run([torch.zeros(3)])
+    assert torch.cuda.CUDAGraph.return_value.replay.call_count == 1

@@ -1,0 +1,213 @@
+"""A recipe on a user's own text: its command line, its folder, its preset."""
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import zoo
+from tests.training.own_files import SMALL, options, pairs, recipe, write_pairs
+from zoo.analysis.evaluation import corpus_scores
+from zoo.cli import main
+from zoo.data import CorpusError
+from zoo.presets.card import UNSTATED, read_card
+from zoo.training import Arguments, ConfigurationError, run_recipe
+from zoo.training.recipes.arguments import parse
+from zoo.training.recipes.own_text import (
+    check_text,
+    file_names,
+    given_files,
+    tell_rare_labels,
+)
+
+pytestmark = pytest.mark.once  # test_translation.py trains under each backend
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    write_pairs(folder, "my", 120)
+    write_pairs(folder, "test", 12, seed=9)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    """A run on two files, with a test."""
+    argv = ["--train", str(folder / "my.en"), str(folder / "my.de")]
+    argv += ["--test", str(folder / "test.en"), str(folder / "test.de")]
+    argv += [*options(), f"--output={folder / 'mine'}"]
+    assert run_recipe(recipe("luong_dot"), argv) == 0
+    return folder / "mine"
+
+
+# === A run ===
+
+
+def test_its_preset_translates_and_has_the_folders_name(trained):
+    model = zoo.load(trained)
+    assert isinstance(model.translate("ba de"), str)
+    assert model.backbone.attention == "global"
+    assert [path.name for path in (trained / "preset").iterdir()] == ["mine"]
+
+
+def test_its_card_says_what_is_known_and_what_is_not(trained):
+    card = read_card(trained / "preset" / "mine")
+    assert card.name == "mine" and card.languages == ["en", "de"]
+    assert card.title.endswith("English to German")
+    assert card.data == [{"name": "my.en, my.de", "terms": UNSTATED}]
+    assert card.license == UNSTATED
+    assert "zoo train luong_dot --train my.en my.de" in card.recipe
+    assert str(trained.parent) not in card.recipe
+    score = card.scores[0]
+    assert (score["data"], score["split"]) == ("test.en, test.de", "test")
+    assert score["command"] == "zoo evaluate mine --test test.en test.de"
+    assert "--test test.en test.de" in card.recipe
+
+
+def test_its_score_is_that_of_zoo_evaluate(trained, folder, capsys):
+    results = json.loads((trained / "results.json").read_text())
+    files = [str(folder / f"test.{language}") for language in ("en", "de")]
+    assert main(["evaluate", str(trained), "--test", *files]) == 0
+    bleu = capsys.readouterr().out.splitlines()[0]
+    assert bleu.startswith(f"BLEU {results['test']['bleu']['score']:.2f} ")
+
+
+def test_a_resumed_run_reads_the_files_from_wherever_it_is(
+    trained, tmp_path, monkeypatch, capsys
+):
+    copy = tmp_path / "mine"
+    shutil.copytree(trained, copy)
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--resume", str(copy), "--epochs", "3"]) == 0
+    errors = capsys.readouterr().err
+    assert "resumed after epoch 2" in errors and "training the vocabulary" not in errors
+    assert len(list(csv.reader((copy / "log.csv").open()))) == 4
+
+
+def test_another_text_in_the_same_folder_is_refused(trained, tmp_path, capsys):
+    files = write_pairs(tmp_path, "other", 60, seed=5)
+    argv = ["--train", *files, *options(), f"--output={trained}"]
+    assert run_recipe(recipe("luong_dot"), argv) == 2
+    assert "text" in capsys.readouterr().err
+
+
+# === Fine-tuning ===
+
+
+def test_fine_tuning_starts_from_the_presets_weights(trained, folder, capsys):
+    files = [str(folder / f"my.{language}") for language in ("en", "de")]
+    valid = [str(folder / f"test.{language}") for language in ("en", "de")]
+    argv = ["--from", str(trained), "--train", *files, "--valid", *valid]
+    argv += ["--set=buckets=1", "--epochs=1", "--set=samples=0"]
+    assert main(["train", *argv, f"--output={folder / 'more'}"]) == 0
+    errors = capsys.readouterr().err
+    assert "training the vocabulary" not in errors
+    old, new = (zoo.load(path) for path in (trained, folder / "more"))
+    sources, targets = (Path(file).read_text().splitlines() for file in valid)
+    for name, beam in (("before: greedy BLEU ", 1), ("beam of 5: BLEU ", 5)):
+        texts = (old if beam == 1 else new).translate(sources, beam_size=beam)
+        bleu = corpus_scores(texts, [[t] for t in targets])["bleu"]["score"]
+        assert f"{name}{bleu:.2f} " in errors
+    assert new.preprocessor.tokenizer.proto == old.preprocessor.tokenizer.proto
+    assert new.backbone.hidden_dim == SMALL["model.hidden_dim"]
+    results = json.loads((folder / "more" / "results.json").read_text())
+    assert set(results["valid"]["before"]) == {"bleu", "chrf"}
+    card = read_card(folder / "more" / "preset" / "more")
+    assert card.description.endswith("Fine-tuned from mine.")
+    assert [corpus["name"] for corpus in card.data] == ["my.en, my.de"] * 2
+    assert "--from=mine" in card.recipe and "--scale" not in card.recipe
+
+
+def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
+    files = [str(folder / f"my.{language}") for language in ("en", "de")]
+    argv = ["--from", str(trained), "--train", *files, f"--output={folder / 'x'}"]
+    assert run_recipe(recipe("bahdanau"), argv) == 2
+    assert "trains a BahdanauTranslator" in capsys.readouterr().err
+    argv = ["--from", "nowhere", *argv[2:]]
+    assert run_recipe(recipe("luong_dot"), argv) == 2
+    assert "unknown preset" in capsys.readouterr().err
+
+
+# === The command line ===
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--valid", "a", "b"], "--valid needs --train"),
+        (["--from", "luong_dot"], "--from needs --train"),
+        (["--scale", "medium"], "medium is for your own text"),
+        (["--train", "a", "b", "--from", "x", "--scale", "tiny"], "takes no --scale"),
+        (["--train", "a", "b", "c"], "received 3"),
+        (["--train", "a.en", "b.de:0"], "a weight should be 1 or more"),
+        (["--train", "a.en", "b.de"], "a.en"),
+        (["--train", "a.en", "b.de", "--set", "epoch=2"], "did you mean epochs"),
+        (["--train", "a.en", "b.de", "--languages", "en"], "languages"),
+    ],
+)
+def test_what_can_not_be_is_told_before_any_work(argv, message, tmp_path, capsys):
+    output = tmp_path / "x"
+    try:
+        code = run_recipe(recipe("luong_dot"), [*argv, f"--output={output}"])
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2 and message in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_a_restart_leaves_the_users_files_alone(tmp_path, monkeypatch):
+    """Even in the folder of the run, and in one that is called data."""
+    (tmp_path / "data").mkdir()
+    files = write_pairs(tmp_path / "data", "my", 40)
+    argv = ["--train", *files, *options(), "--epochs=1", f"--output={tmp_path}"]
+    assert run_recipe(recipe("luong_dot"), argv) == 0
+    assert run_recipe(recipe("luong_dot"), [*argv, "--restart"]) == 0
+    assert all(os.path.exists(file) for file in files)
+
+
+def test_without_an_output_the_folder_has_the_files_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = parse(recipe("luong_dot"), ["--train", "a/my.en", "a/my.de"])
+    assert str(arguments.output) == os.path.join("runs", "luong_dot-my")
+    assert arguments.train == [[str(tmp_path / "a" / f"my.{x}") for x in ("en", "de")]]
+
+
+def test_what_python_was_given_is_resumed_from_python(tmp_path, capsys):
+    output, data = tmp_path / "x", pairs(40)
+    zoo.train("luong_dot", data, output=output, choices={**SMALL, "epochs": 1})
+    assert main(["train", "--resume", str(output)]) == 2
+    assert "call zoo.train again" in capsys.readouterr().err
+
+
+def test_a_recipe_of_made_up_data_takes_no_text(tmp_path):
+    with pytest.raises(ConfigurationError, match="takes no text of your own"):
+        check_text(recipe("birnn_tasks"), Arguments(tmp_path))
+
+
+@pytest.mark.backend_free
+def test_files_and_their_names():
+    assert file_names([["/a/b.en", "c.de"], ["d.tsv"]]) == ["b.en", "c.de", "d.tsv"]
+    assert file_names(None) == ["text given in Python"]
+    arguments = Arguments("x", train=[["a.en", "a.de:2"]], test=["t.tsv"])
+    (train,), valid, test = given_files(arguments)
+    assert train.weight == 2 and valid is None and test.paths[0].name == "t.tsv"
+    with pytest.raises(CorpusError):
+        given_files(Arguments("x", train=[["a", "b", "c"]]))
+
+
+@pytest.mark.backend_free
+def test_labels_that_are_rare_or_not_scored_are_told():
+    told = []
+    tell_rare_labels("aab" + "cdefg", "ag", told.append)
+    assert told == [
+        "labels that only one training text has, too few to learn them: 6 of 7 "
+        "(b, c, d, e, f, …)",
+        "labels that no validation text has, so that no score counts them: 5 of 7 "
+        "(b, c, d, e, f)",
+    ]
+    tell_rare_labels("aabb", "ab", told.append)
+    assert len(told) == 2

@@ -1,0 +1,399 @@
+"""The training of a translator: its data, resuming it, what it refuses and writes."""
+
+import dataclasses
+import json
+import os
+import warnings
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import zoo
+from tests.marks import long
+from tests.training.small_run import (
+    EPOCHS,
+    SCALE,
+    Killed,
+    load,
+    make,
+    read_arrays,
+    read_log,
+)
+from zoo.data import reversal_pairs
+from zoo.presets.card import read_card
+from zoo.text import train_tokenizer
+from zoo.training import (
+    CheckpointError,
+    ConfigurationError,
+    Optimizer,
+    Scale,
+    WithoutLogits,
+    callbacks,
+    parallel,
+)
+from zoo.training.recipes import translation_run as translation
+
+
+@pytest.fixture(scope="module", autouse=True)
+def corpora():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zoo.data, "load", load)
+        patch.setattr(parallel, "VALIDATION_SENTENCES", 8)
+        yield
+
+
+@pytest.mark.once
+def test_a_newer_snapshot_is_asked_for(tmp_path, monkeypatch):
+    asked = []
+
+    def spy(*arguments, allow_newer):
+        asked.append(allow_newer)
+        return load(*arguments)
+
+    monkeypatch.setattr(zoo.data, "load", spy)
+    for newer in (False, True):
+        make(tmp_path, dataclasses.replace(SCALE, allow_newer=newer))
+    assert asked == [False] * 6 + [True] * 6
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A run from its first epoch to its last."""
+    folder = tmp_path_factory.mktemp("straight")
+    run = make(folder)
+    run.train()
+    return SimpleNamespace(folder=folder, run=run, results=run.finish())
+
+
+@pytest.fixture(scope="module")
+def resumed(tmp_path_factory):
+    """The same, killed within its second epoch and started again."""
+    folder = tmp_path_factory.mktemp("resumed")
+    advance = callbacks.Progress.on_train_batch_end
+
+    def kill(self, batch, logs=None):
+        advance(self, batch, logs)
+        if self.epoch == 1 and batch == 3:
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(callbacks.Progress, "on_train_batch_end", kill)
+        with pytest.raises(Killed):
+            make(folder).train()
+    first = read_log(folder)
+    with open(folder / "log.csv", "a") as file:  # killed before the next checkpoint
+        file.write("1,9.9,9.9,9.9,9.9,9.9,9.9,9.9\n")
+    keras.utils.set_random_seed(999)  # a new process would have another state
+    run = make(folder)
+    run.train()
+    return SimpleNamespace(folder=folder, run=run, first=first)
+
+
+# === Data ===
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("untrained"))
+
+
+def test_pairs_stand_in_an_epoch_as_often_as_the_scale_says(untrained):
+    counts = {}
+    batches = untrained.batches
+    for index in range(len(batches)):
+        x, labels, weights = batches[index]
+        for source, label in zip(x["source_ids"], labels * (weights > 0), strict=True):
+            if source.any():
+                key = (source.tolist(), label.tolist())
+                counts[str(key)] = counts.get(str(key), 0) + 1
+    assert sum(counts.values()) == 2 * 60 + 60  # the long ones are left out
+    assert batches.seed == 1 and len(batches.buckets) == SCALE.buckets
+
+
+@pytest.mark.once
+def test_what_is_left_out_is_told(tmp_path, capsys):
+    make(tmp_path, limit=20)
+    error = capsys.readouterr().err
+    assert "[test_recipe] 2 pairs longer than 12 pieces (or empty) left out" in error
+    assert "[test_recipe] 20 pairs in " in error and "% padding" in error
+
+
+def test_validation_is_a_part_and_the_test_sets_are_whole(untrained):
+    assert {name: len(s) for name, (s, _) in untrained.data.validation.items()} == {
+        "multi30k": 8,
+        "tatoeba": 8,
+    }
+    assert {name: len(s) for name, (s, _) in untrained.data.tests.items()} == {
+        "multi30k": 8,
+        "tatoeba": 8,
+    }
+    assert len(untrained.data.tests["tatoeba"][1][0]) == 2
+
+
+@pytest.mark.once
+def test_without_corpora_text_is_generated(tmp_path):
+    scale = Scale(**{**vars(SCALE), "corpora": (), "pairs": 50})
+    made = make(tmp_path, scale)
+    assert made.data.pairs == [(*reversal_pairs(50, seed=1), 1)]
+    assert made.data.validation["generated"][0] == reversal_pairs(200, seed=2)[0]
+    assert made.data.tests["generated"][0] == reversal_pairs(200, seed=3)[0]
+
+
+# === Training, and resuming it ===
+
+
+def test_it_trains(straight):
+    log = read_log(straight.folder)
+    assert [row["epoch"] for row in log] == ["0", "1", "2"]
+    assert float(log[2]["loss"]) < float(log[0]["loss"])
+    assert {"val_perplexity", "val_bleu", "val_bleu_tatoeba"} <= set(log[0])
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_been(straight, resumed):
+    log = read_log(straight.folder)
+    assert resumed.first == log[:1]
+    assert read_log(resumed.folder) == log
+
+
+def test_in_the_end_all_variables_are_equal(straight, resumed):
+    first, second = read_arrays(straight.folder), read_arrays(resumed.folder)
+    assert first.keys() == second.keys() and len(first) > 20
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], name)
+
+
+def test_the_same_scores_come_of_it(straight, resumed):
+    assert resumed.run.finish() == straight.results
+
+
+def test_the_seed_chooses_the_first_weights(untrained, tmp_path):
+    runs = (untrained, make(tmp_path / "again"), make(tmp_path / "other", seed=2))
+    first, again, other = (
+        keras.ops.convert_to_numpy(run.backbone.weights[0]) for run in runs
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
+    monkeypatch.setattr(WithoutLogits, "fit", None)
+    made = make(straight.folder)
+    made.train()
+    assert "resumed after epoch 3" in capsys.readouterr().err
+    assert made.run.loop.checkpoint.best == straight.run.run.loop.checkpoint.best
+    assert (
+        made.run.loop.checkpoint.best_epoch
+        == straight.run.run.loop.checkpoint.best_epoch
+    )
+
+
+@pytest.mark.once
+def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monkeypatch):
+    monkeypatch.setattr(WithoutLogits, "fit", None)
+    path = copy_checkpoint(straight, tmp_path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    state = json.loads(str(arrays["state"]))
+    state |= {"epoch": 2, "stopped": True, "best": 1.0, "best_epoch": 0}
+    np.savez(path, **{**arrays, "state": np.array(json.dumps(state))})
+    made = make(tmp_path, scale=dataclasses.replace(SCALE, patience=1))
+    made.train()
+    assert made.run.loop.checkpoint.best == 1.0
+    # With more patience it goes on: to `fit`, which isn't there.
+    with pytest.raises(TypeError, match="not callable"):
+        make(tmp_path, scale=dataclasses.replace(SCALE, patience=3)).train()
+
+
+@pytest.mark.once
+def test_an_average_of_a_run_that_kept_no_weights_is_refused(straight, tmp_path):
+    copy_checkpoint(straight, tmp_path)
+    scale = dataclasses.replace(SCALE, average={"which": "last", "keep": 2})
+    made = make(tmp_path, scale=scale, finish=True).train()
+    with pytest.raises(ConfigurationError, match="average: no epoch's weights"):
+        made.finish()
+
+
+@pytest.mark.once
+def test_finish_needs_a_checkpoint(straight, tmp_path):
+    with pytest.raises(FileNotFoundError, match="checkpoint"):
+        make(tmp_path, finish=True).train()
+    copy_checkpoint(straight, tmp_path)
+    make(tmp_path, finish=True).train()
+
+
+# === What is refused ===
+
+
+def copy_checkpoint(straight, folder):
+    for name in ("checkpoint.npz", "best.weights.h5", "tokenizer.spm"):
+        (folder / name).write_bytes((straight.folder / name).read_bytes())
+    return folder / "checkpoint.npz"
+
+
+@pytest.mark.once
+def test_a_truncated_checkpoint_is_refused(straight, tmp_path):
+    path = copy_checkpoint(straight, tmp_path)
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(CheckpointError, match="truncated"):
+        make(tmp_path).train()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("change", "seed", "name"),
+    [
+        ({}, 2, "seed"),
+        ({"max_length": 11}, 1, "max_length"),
+        ({"buckets": 2}, 1, "buckets"),
+        ({"model": {**SCALE.model, "hidden_dim": 13}}, 1, "model.hidden_dim"),
+        ({"model": {**SCALE.model, "score": "dot"}}, 1, "model.score"),
+        ({"batch": {"batch_size": 15}}, 1, "batch.batch_size"),
+        ({"vocabulary_size": 31}, 1, "vocabulary_size"),
+    ],
+)
+def test_the_checkpoint_of_another_run_is_refused_before_the_data_are_read(
+    straight, tmp_path, monkeypatch, change, seed, name
+):
+    copy_checkpoint(straight, tmp_path)
+    scale = Scale(**{**vars(SCALE), **change})
+    monkeypatch.setattr(zoo.data, "load", None)
+    with pytest.raises(
+        CheckpointError, match=rf"another run: its (settings\.)?{name} differs"
+    ):
+        make(tmp_path, scale, seed)
+
+
+@pytest.mark.once
+def test_another_vocabulary_is_refused(straight, tmp_path):
+    copy_checkpoint(straight, tmp_path)
+    other_tokenizer = train_tokenizer(reversal_pairs(40, seed=8)[0], 29)
+    (tmp_path / "tokenizer.spm").write_bytes(other_tokenizer)
+    with pytest.raises(CheckpointError, match="tokenizer.spm is not the vocabulary"):
+        make(tmp_path)
+    os.remove(tmp_path / "tokenizer.spm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(translation, "train_tokenizer", lambda *_, **__: other_tokenizer)
+        made = make(tmp_path)
+    with pytest.raises(CheckpointError, match="another run: its vocabulary differs"):
+        made.train()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("content", [b"", b"not a model", None])
+def test_a_broken_tokenizer_is_refused_with_its_name(straight, tmp_path, content):
+    copy_checkpoint(straight, tmp_path)
+    path = tmp_path / "tokenizer.spm"
+    path.write_bytes(path.read_bytes()[:1000] if content is None else content)
+    with pytest.raises(ValueError, match="tokenizer.spm"):
+        make(tmp_path)
+
+
+@pytest.mark.once
+def test_nothing_is_taken_up_of_a_run_without_a_checkpoint(straight, tmp_path):
+    copy_checkpoint(straight, tmp_path)
+    (tmp_path / "checkpoint.npz").unlink()
+    (tmp_path / "tokenizer.spm").write_bytes(b"of another scale")
+    made = make(tmp_path)
+    assert made.proto == (straight.folder / "tokenizer.spm").read_bytes()
+
+
+# === What is written ===
+
+
+def test_the_preset_is_verified_and_translates(straight):
+    folder = straight.folder / "preset" / "test_recipe"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = zoo.load(folder)
+    texts = straight.run.data.tests["tatoeba"][0]
+    assert loaded.translate(texts) == straight.run.translator.translate(texts)
+
+
+def test_the_card_tells_of_the_run(straight):
+    card = zoo.presets.verify(straight.folder / "preset" / "test_recipe")
+    assert card.name == "test_recipe" and card.architecture == "LuongTranslator"
+    assert card.languages == ["en", "de"] and card.seed == 1
+    assert card.license == "cc-by-nc-4.0"  # Multi30k's
+    assert card.sizes == {
+        "parameters": straight.run.backbone.count_params(),
+        "vocabulary": 30,
+    }
+    backend = keras.backend.backend()
+    assert card.recipe == (
+        f"KERAS_BACKEND={backend} python recipes/test_recipe.py --scale tiny --seed 1"
+    )
+    found = {(s["data"], s["split"], s["metric"]): s["value"] for s in card.scores}
+    results = straight.results
+    assert found == {
+        (name, split, title): round(results[name][metric]["score"], 4)
+        for name, split in (("multi30k", "test_2016_flickr"), ("tatoeba", "test"))
+        for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
+    }
+    assert keras.__version__ in card.machine
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["dates"], "apache-2.0"),
+        (["tatoeba"], "cc-by-4.0"),
+        (["multi30k", "tatoeba"], "cc-by-nc-4.0"),
+        (["tatoeba", "multi30k"], "cc-by-nc-4.0"),
+    ],
+)
+def test_weights_have_the_strictest_licence_of_the_corpora(names, expected):
+    scale = SimpleNamespace(corpora=[(name, 1) for name in names])
+    assert (
+        parallel.NamedCorpora.card(SimpleNamespace(scale=scale))["license"] == expected
+    )
+
+
+# === Precision ===
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("precision", [long("mixed_bfloat16"), "mixed_float16"])
+def test_mixed_precision(precision, tmp_path):
+    fast = Optimizer("adam", 0.02, clip=1.0)
+    scale = dataclasses.replace(SCALE, optimizer=fast, loss={})
+    around = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(precision)
+    try:
+        run = make(tmp_path, scale, changes=["model.window=2"])
+        run.train()
+        variables = [
+            *run.run.loop.model.weights,
+            *run.run.loop.model.optimizer.variables,
+        ]
+        values = [ops.convert_to_numpy(variable) for variable in variables]
+        again = make(tmp_path, scale)
+        again.train()  # nothing is left to do: all of it comes from the checkpoint
+        run.finish()
+    finally:
+        keras.config.set_dtype_policy(around)
+    logits = run.backbone(run.batches[0][0])
+    kind = keras.backend.standardize_dtype(logits.dtype)
+    assert kind == precision.removeprefix("mixed_")
+    assert not {"float16", "bfloat16"} & {v.dtype for v in variables}
+    others = [*again.run.loop.model.weights, *again.run.loop.model.optimizer.variables]
+    for value, other in zip(values, others, strict=True):
+        np.testing.assert_array_equal(value, ops.convert_to_numpy(other))
+    # float16 needs the loss scaled, bfloat16 has float32's range.
+    scaled = isinstance(
+        run.run.loop.model.optimizer, keras.optimizers.LossScaleOptimizer
+    )
+    assert scaled == (precision == "mixed_float16")
+    losses = [float(row["loss"]) for row in read_log(tmp_path)]
+    assert len(losses) == EPOCHS and losses[-1] < 0.95 * losses[0]
+    # The preset knows nothing of it, and its card does.
+    preset = tmp_path / "preset" / "test_recipe"
+    for name in ("config.json", "task.json"):
+        assert "mixed_" not in (preset / name).read_text()
+    loaded = zoo.load(preset)
+    assert loaded.backbone.dtype_policy.name == "float32"
+    command = f"--seed 1 --precision {precision} --set model.window=2"
+    assert command in read_card(preset).recipe

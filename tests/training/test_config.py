@@ -1,0 +1,152 @@
+import json
+import os
+import sys
+
+import keras
+import pytest
+
+from zoo.training import (
+    Arguments,
+    ConfigurationError,
+    Optimizer,
+    Scale,
+    translation_recipe,
+)
+from zoo.training.config import (
+    choose_backend,
+    commit,
+    cpu,
+    make_configuration,
+    read_configuration,
+    versions,
+    write_configuration,
+)
+from zoo.training.recipes.arguments import TEXT
+
+pytestmark = pytest.mark.backend_free
+
+SCALE = Scale(
+    model={"hidden_dim": 8},
+    optimizer=Optimizer("sgd", 0.1),
+    epochs=5,
+    vocabulary_size=30,
+    batch={"batch_size": 4},
+    pairs=9,
+)
+RECIPE = translation_recipe("my_recipe", lambda: None, {"tiny": SCALE}, file=__file__)
+
+
+def make(command="zoo train my_recipe", **options):
+    return make_configuration(RECIPE, SCALE, Arguments("runs/x", **options), command)
+
+
+def test_it_tells_of_everything_that_a_run_is_made_of():
+    found = make(changes=["pairs=9"], seed=3)
+    assert json.loads(json.dumps(found)) == found
+    assert found["recipe"]["name"] == "my_recipe"
+    assert found["recipe"]["file"] == os.path.abspath(__file__)
+    assert len(found["recipe"]["sha256"]) == 64
+    assert found["arguments"] == {
+        "scale": "tiny",
+        "seed": 3,
+        "precision": "float32",
+        "limit": None,
+        "distribute": "none",
+        **dict.fromkeys(TEXT),
+        "keep_all": False,
+    }
+    assert found["set"] == ["pairs=9"]
+    assert found["hyper_parameters"]["model"] == {"hidden_dim": 8}
+    assert found["hyper_parameters"]["optimizer"]["learning_rate"] == 0.1
+    assert found["hyper_parameters"]["patience"] is None
+    assert found["backend"] == keras.backend.backend()
+    assert found["commit"] == commit()
+    assert found["machine"].endswith(cpu())
+    assert found["command"] == "zoo train my_recipe"
+    assert found["date"][:2] == "20"
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_versions_are_those_that_are_installed(backend):
+    found = versions(backend)
+    assert found["keras"] == keras.__version__
+    assert found["python"] == sys.version.split()[0]
+    assert {"zoo", "keras-hub", "numpy", "sentencepiece", "sacrebleu"} <= set(found)
+    assert backend in found  # None where it is not installed
+    assert not {"tensorflow", "jax", "torch"} - {backend} & set(found)
+
+
+def test_it_is_read_as_it_was_written(tmp_path):
+    write_configuration(tmp_path, make())
+    found = read_configuration(tmp_path)
+    assert found.pop("before") == []
+    assert os.listdir(tmp_path) == ["config.json"]
+    assert found == {**make(), "date": found["date"]}
+
+
+def test_the_commands_of_a_run_that_goes_on_are_kept(tmp_path):
+    write_configuration(tmp_path, make("first"))
+    (tmp_path / "checkpoint.npz").touch()
+    write_configuration(tmp_path, make("second"))
+    write_configuration(tmp_path, make("third"))
+    found = read_configuration(tmp_path)
+    assert found["command"] == "third"
+    assert [entry["command"] for entry in found["before"]] == ["first", "second"]
+    assert found["before"][0]["versions"]["keras"] == keras.__version__
+    (tmp_path / "checkpoint.npz").unlink()
+    write_configuration(tmp_path, make("another"))
+    assert read_configuration(tmp_path)["before"] == []
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '"x"', '{"recipe": 3}'])
+def test_a_damaged_file_is_refused_with_its_name(tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ConfigurationError, match="config.json is damaged"):
+        read_configuration(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["recipe", "arguments", "set", "backend"])
+def test_an_incomplete_file_is_refused(tmp_path, key):
+    (tmp_path / "config.json").write_text(json.dumps({**make(), key: 7}))
+    with pytest.raises(ConfigurationError, match="config.json is damaged"):
+        read_configuration(tmp_path)
+
+
+def test_a_folder_without_it_is_none_of_a_run(tmp_path):
+    with pytest.raises(ConfigurationError, match="not the folder of a run"):
+        read_configuration(tmp_path / "nowhere")
+
+
+# === The backend ===
+
+
+def test_a_run_brings_its_backend_where_nothing_says_another(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "")  # put back as it was in the end
+    monkeypatch.delitem(sys.modules, "keras")
+    assert choose_backend("torch", "runs/x") is True
+    assert os.environ["KERAS_BACKEND"] == "torch"
+    assert choose_backend("torch", "runs/x") is False
+    with pytest.raises(ConfigurationError, match="trained under jax, .* says torch"):
+        choose_backend("jax", "runs/x")
+
+
+def test_the_backend_that_runs_already_can_not_be_changed(monkeypatch):
+    running = keras.backend.backend()
+    other = "jax" if running != "jax" else "torch"
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    with pytest.raises(ConfigurationError, match=f"says {running}. Unset KERAS_BACK"):
+        choose_backend(other, "runs/x")
+    assert "KERAS_BACKEND" not in os.environ
+    assert choose_backend(running, "runs/x") is False
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="the system can't pin a process"
+)
+def test_a_pinned_process_names_the_cores_that_it_may_use():
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(own)})
+    try:
+        assert cpu().startswith("1 CPU core (")
+    finally:
+        os.sched_setaffinity(0, own)

@@ -1,0 +1,399 @@
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import keras
+import pytest
+
+import zoo
+from tests.harness import load_recipe
+from zoo.cli.train import recipes
+from zoo.data import list_corpora
+from zoo.models import LuongTranslator
+from zoo.training import (
+    Arguments,
+    CheckpointError,
+    Optimizer,
+    Run,
+    Scale,
+    WarmupLinearDecay,
+    config,
+    run_recipe,
+    translation_recipe,
+)
+from zoo.training.config import read_configuration
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).parents[2]
+
+
+# === The command line ===
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Replaces the run: what it is made of, and what training raises."""
+    from zoo.training import run
+
+    calls = {"error": None}
+
+    class FakeRun:
+        def __init__(
+            self, recipe, settings, arguments, distribution, configuration, **text
+        ):
+            assert text == {"text": None, "start": None}
+            output, scale = arguments.output, arguments.scale
+            rest = (arguments.seed, arguments.limit)
+            calls["made"] = (recipe, scale, settings, output, *rest)
+            calls["settings"], calls["finish"] = arguments.changes, arguments.finish
+            calls["precision"] = keras.config.dtype_policy().name
+            self.output, self.configuration = output, configuration
+
+        def train(self):
+            config.write_configuration(self.output, self.configuration)
+            if calls["error"]:
+                raise calls["error"]
+            calls["finished"] = True
+
+    monkeypatch.setattr(run, "Run", FakeRun)
+    return calls
+
+
+def sgd(rate):
+    return lambda steps, epochs: keras.optimizers.SGD(rate)
+
+
+def make_recipe():
+    scale = Scale(
+        model={"hidden_dim": 8},
+        optimizer=Optimizer("sgd", 0.1),
+        epochs=5,
+        vocabulary_size=30,
+        batch={"batch_size": 4},
+    )
+    large = dataclasses.replace(scale, vocabulary_size=999)
+    scales = {"tiny": scale, "small": large, "paper": large}
+    made = translation_recipe("my_recipe", lambda: LuongTranslator, scales)
+    return dataclasses.replace(made, train=lambda run: run.train())
+
+
+def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
+    calls, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    made = make_recipe()
+    assert run_recipe(made, []) == 0
+    folder = str(Path("runs") / "my_recipe-tiny")
+    assert calls["made"] == (made, "tiny", made.scales["tiny"], folder, 1, None)
+    assert Path(folder).is_dir()
+    assert calls["finish"] is False and calls["finished"]
+
+
+def test_arguments_reach_the_run(calls, tmp_path):
+    made, folder = make_recipe(), str(tmp_path / "a" / "b")
+    options = "--scale small --seed 7 --epochs 2 --limit 100 --finish".split()
+    assert run_recipe(made, [*options, "--output", folder]) == 0
+    scale = dataclasses.replace(made.scales["small"], epochs=2)
+    assert calls["made"] == (made, "small", scale, folder, 7, 100)
+    assert calls["finish"] is True
+
+
+RUN_FILES = {
+    "checkpoint.npz",
+    "best.weights.h5",
+    "tokenizer.spm",
+    "log.csv",
+    "samples.jsonl",
+    "config.json",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [([], {*RUN_FILES, "mine.txt"}), (["--restart"], {"config.json", "mine.txt"})],
+)
+def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left):
+    made, restarted = make_recipe(), bool(options)
+    assert run_recipe(made, ["--output", str(tmp_path)]) == 0
+    for name in (*RUN_FILES - {"config.json"}, "mine.txt"):
+        (tmp_path / name).write_text("old")
+    assert run_recipe(made, [*options, "--output", str(tmp_path)]) == 0
+    assert len(read_configuration(tmp_path)["before"]) == (not restarted)
+    assert {path.name for path in tmp_path.iterdir()} == left
+
+
+def test_an_empty_output_is_the_default_folder(calls, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_recipe(make_recipe(), ["--output", ""]) == 0
+    assert str(calls["made"][3]).startswith("runs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--epochs 0", "--epochs must be at least 1. Received: 0"),
+        ("--limit -3", "--limit must be at least 1. Received: -3"),
+        ("--scale huge", "invalid choice: 'huge'"),
+        ("--precision float64", "invalid choice: 'float64'"),
+        ("--resume x --seed 3", "--resume keeps the run's own .*: seed"),
+        ("--resume x --restart", "--resume keeps .* Received: restart"),
+        ("--resume x --set pairs=3", "--resume keeps .* Received: pairs=3"),
+        ("--seed x", "invalid int value: 'x'"),
+        ("--seed -1", "--seed"),
+        ("--seed 4294967296", r"--seed must be below 2 \*\* 32. Received: 4294967296"),
+        ("extra", "unrecognized arguments: extra"),
+    ],
+)
+def test_bad_arguments_are_refused(calls, tmp_path, capsys, arguments, message):
+    with pytest.raises(SystemExit) as stop:
+        output = ["--output", str(tmp_path / "out")] * ("--resume" not in arguments)
+        run_recipe(make_recipe(), [*arguments.split(), *output])
+    assert stop.value.code == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert "made" not in calls and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (CheckpointError("The checkpoint is of another run"), 2),
+        (FileNotFoundError("no such corpus"), 2),
+        (zoo.data.CorpusError("a corpus is damaged"), 2),
+        (zoo.data.DownloadError("no network"), 2),
+        (ImportError("Scores need sacrebleu"), 2),
+        (FloatingPointError("The loss is nan"), 1),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_is_one_line_and_a_code(calls, tmp_path, capsys, error, code):
+    calls["error"] = error
+    assert run_recipe(make_recipe(), ["--output", str(tmp_path)]) == code
+    assert capsys.readouterr().err == f"my_recipe: error: {error}\n"
+
+
+# A file is no folder; nobody can write in the other, not even root.
+@pytest.mark.parametrize("output", [__file__, "/proc/self"])
+def test_an_output_that_cannot_be_written_is_bad_input(capsys, output):
+    assert run_recipe(make_recipe(), ["--output", output]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("my_recipe: error: ") and output in error
+
+
+def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, capsys):
+    kept = tmp_path / "checkpoint.npz"
+    kept.write_bytes(b"theirs")
+    with config.only_run_in(tmp_path):
+        assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert f"another run is using {tmp_path}" in error and "--output" in error
+    assert "made" not in calls and kept.read_bytes() == b"theirs"
+    assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 0
+
+
+def test_help_needs_no_backend():
+    code = (
+        "import runpy, sys\n"
+        "sys.argv = ['luong_local', '--help']\n"
+        "try: runpy.run_path('recipes/luong_local.py', run_name='__main__')\n"
+        "except SystemExit as stop: assert stop.code == 0\n"
+        "heavy = {'keras', 'numpy', 'tensorflow', 'jax', 'torch'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--restart" in done.stdout
+
+
+# === Other choices ===
+
+
+def test_set_reaches_the_run_and_the_configuration(calls, tmp_path):
+    made, folder = make_recipe(), str(tmp_path)
+    options = (
+        "--set max_length=9 --set loss.smoothing=0.1 --set max_length=8 --epochs 2"
+    )
+    assert run_recipe(made, [*options.split(), "--output", folder]) == 0
+    loss = {"smoothing": 0.1}
+    changes = {"max_length": 8, "loss": loss, "epochs": 2}
+    assert calls["made"][2] == dataclasses.replace(made.scales["tiny"], **changes)
+    told = read_configuration(tmp_path)
+    assert (
+        told["set"]
+        == calls["settings"]
+        == ["max_length=8", "loss.smoothing=0.1", "epochs=2"]
+    )
+    assert told["hyper_parameters"]["loss"] == loss
+    assert told["command"].startswith("zoo train my_recipe --set max_length=9 ")
+
+
+def test_a_bad_setting_is_code_2_before_anything_is_made(calls, tmp_path, capsys):
+    folder = tmp_path / "out"
+    assert run_recipe(make_recipe(), ["--set", "epoch=3", "--output", str(folder)]) == 2
+    assert "(did you mean epochs?)" in capsys.readouterr().err
+    assert "made" not in calls and not folder.exists()
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path, precision):
+    around = keras.config.dtype_policy().name
+    options = ["--precision", precision, "--output", str(tmp_path)]
+    calls["error"] = FloatingPointError("The loss is nan")
+    assert run_recipe(make_recipe(), options) == 1
+    assert calls["precision"] == precision
+    assert read_configuration(tmp_path)["arguments"]["precision"] == precision
+    assert keras.config.dtype_policy().name == around
+
+
+@pytest.fixture
+def begun(calls, tmp_path):
+    """The folder of a run that has a checkpoint, and how it was started."""
+    options = "--scale small --seed 7 --limit 50 --set max_length=9 --set epochs=3"
+    assert run_recipe(make_recipe(), [*options.split(), "--output", str(tmp_path)]) == 0
+    (tmp_path / "checkpoint.npz").write_text("")
+    return tmp_path, calls.pop("made"), read_configuration(tmp_path)
+
+
+def test_resume_rebuilds_the_run(calls, begun):
+    folder, made, told = begun
+    assert run_recipe(make_recipe(), ["--resume", str(folder)]) == 0
+    assert calls["made"][1:] == made[1:]
+    again = read_configuration(folder)
+    for name in ("recipe", "arguments", "set", "hyper_parameters", "backend"):
+        assert again[name] == told[name]
+    assert again["before"][0]["command"] == told["command"]
+
+
+def test_resume_takes_another_number_of_epochs(calls, begun):
+    folder, made, _ = begun
+    options = ["--resume", str(folder), "--epochs", "9", "--finish"]
+    assert run_recipe(make_recipe(), [*options, "--set", "patience=2"]) == 0
+    scale = calls["made"][2]
+    assert (scale.epochs, scale.patience, scale.max_length) == (9, 2, 9)
+    assert calls["finish"] is True
+    assert calls["settings"] == ["max_length=9", "epochs=9", "patience=2"]
+
+
+def test_resume_refuses_what_is_no_run_of_this_recipe(calls, begun, tmp_path, capsys):
+    assert run_recipe(make_recipe(), ["--resume", str(tmp_path / "nowhere")]) == 2
+    assert "not the folder of a run" in capsys.readouterr().err
+    other = dataclasses.replace(make_recipe(), name="other")
+    assert run_recipe(other, ["--resume", str(begun[0])]) == 2
+    assert "a run of the recipe my_recipe. Received: other" in capsys.readouterr().err
+    assert "made" not in calls
+
+
+def test_resume_says_that_the_recipes_file_has_changed(calls, begun, capsys):
+    made = dataclasses.replace(make_recipe(), file=__file__)
+    assert run_recipe(made, ["--resume", str(begun[0])]) == 0
+    assert "file has changed" in capsys.readouterr().err
+
+
+# === Identity ===
+
+
+def identity(**changes):
+    options = {"scale": "tiny", "seed": 1, "limit": None}
+    made = make_recipe()
+    scale_changes = {k: v for k, v in changes.items() if k not in options}
+    options |= {k: v for k, v in changes.items() if k in options}
+    scale = dataclasses.replace(made.scales["tiny"], **scale_changes)
+    with tempfile.TemporaryDirectory() as folder:
+        return Run(made, scale, Arguments(folder, **options)).identity
+
+
+def test_the_identity_is_repeatable_and_goes_through_json():
+    assert identity() == identity()
+    assert json.loads(json.dumps(identity())) == identity()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scale": "small"},
+        {"seed": 2},
+        {"limit": 10},
+        {"model": {"hidden_dim": 9}},
+        {"corpora": (("multi30k", 1),)},
+        {"corpora": (("multi30k", 2),)},
+        {"batch": {"batch_size": 5}},
+        {"batch": {"batch_tokens": 4}},
+        {"loss": {"smoothing": 0.1}},
+        {"max_length": 65},
+        {"vocabulary_size": 31},
+        {"buckets": 9},
+        {"pairs": 7},
+        {"subword_regularization": 0.2},
+        {"optimizer": sgd(0.3)},
+        {"optimizer": lambda steps, epochs: keras.optimizers.Adam(1e-3)},
+    ],
+    ids=lambda changes: "-".join(changes),
+)
+def test_whatever_changes_the_run_changes_the_identity(changes):
+    assert identity(**changes) != identity()
+
+
+@pytest.mark.parametrize("warmup", [100, 3000, 16000])
+def test_every_warmup_is_another_identity(warmup):
+    def adam(warmup):
+        return lambda steps, epochs: keras.optimizers.Adam(
+            WarmupLinearDecay(1e-3, warmup, steps * epochs)
+        )
+
+    first, second = identity(optimizer=adam(warmup)), identity(optimizer=adam(4000))
+    assert first == identity(optimizer=adam(warmup))
+    assert first != second
+
+
+def test_the_same_optimizer_is_no_change():
+    assert identity(optimizer=sgd(0.3)) == identity(optimizer=sgd(0.3))
+
+
+def test_the_number_of_epochs_may_be_changed_on_the_way():
+    changes = {"epochs": 6, "patience": 2, "average": {"keep": 3}, "samples": 1}
+    assert identity(**changes) == identity()
+
+
+# === Every recipe ===
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_recipes_name_themselves_and_have_all_scales(name):
+    found = load_recipe(name).RECIPE
+    assert found.name == name
+    assert Path(found.file) == ROOT / "recipes" / f"{name}.py"
+    of_paper = set() if name.startswith("dates") else {"paper"}
+    assert {"tiny", "small"} | of_paper <= set(found.scales)
+    known = {"tiny", "small", "multi30k", "paper", *found.beside}
+    assert set(found.scales) <= known
+    assert len({type(settings) for settings in found.scales.values()}) == 1
+    if not isinstance(found.scales["tiny"], Scale):
+        return
+    assert found.card["equations"]
+    corpora = list_corpora()
+    for corpus, _ in found.scales["tiny"].corpora:
+        assert corpora[corpus].generate  # no download
+    for scale in found.scales.values():
+        clips = scale.optimizer(100, scale.epochs).global_clipnorm
+        assert clips or (name == "transformer" and scale is found.scales["paper"])
+    if name in {card.name for card in zoo.list_presets()}:
+        told = zoo.presets.card.read_card(ROOT / "savedmodels" / name).weaknesses
+        own = found.card["weaknesses"]
+        assert told[: len(own)] == own
+    backbone_cls = found.classes["model"].load()
+    backbone_cls(vocabulary_size=30, **found.scales["tiny"].model)
+
+
+@pytest.mark.backend_free
+def test_a_card_of_tatoeba_keeps_what_a_variant_does_badly():
+    recipe = load_recipe("luong_location").RECIPE
+    card, changed = recipe.card, recipe.beside["tatoeba"](recipe.card)
+    assert changed["weaknesses"][:3] == card["weaknesses"][:3]
+    assert "captions of pictures" in changed["weaknesses"][3]
+    assert "captions" not in changed["intended_use"]

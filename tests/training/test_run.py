@@ -1,0 +1,274 @@
+import csv
+import dataclasses
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from zoo.cli import main
+from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least, run_recipe
+from zoo.training.checkpoint import read_state
+from zoo.training.config import read_configuration
+
+pytestmark = pytest.mark.once  # test_translation.py resumes under each backend
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    epochs: int = 3
+    optimizer: Optimizer = Optimizer("adam", 0.05, clip=1.0)
+    model: dict[str, int] = dataclasses.field(default_factory=lambda: {"units": 8})
+    names: tuple[str, ...] = ("one", "two")
+    patience: int | None = None
+
+    def __post_init__(self):
+        at_least(self, epochs=1)
+
+
+class Killed(Exception):
+    pass
+
+
+class Work:
+    """Trains two small nets with dropout, one after another; may be killed."""
+
+    def __init__(self, killed_at=None, scores=None, mode="min", goal=None):
+        self.killed_at, self.scores, self.mode = killed_at, scores, mode
+        self.goal = goal
+        self.calls, self.weights = 0, []
+
+    def __call__(self, run):
+        self.run = run
+        x = np.random.default_rng(run.seed).normal(size=(40, 3)).astype("float32")
+        y = x @ np.array([[1.0], [-2.0], [0.5]], "float32")
+        found = {}
+        for name in run.settings.names:
+            self.model = keras.Sequential(
+                [
+                    keras.Input((3,)),
+                    keras.layers.Dense(**run.settings.model, activation="tanh"),
+                    keras.layers.Dropout(0.2),
+                    keras.layers.Dense(1),
+                ]
+            )
+            best = run.fit(
+                self.model,
+                ArrayBatches((x, y), batch_size=8, seed=run.seed),
+                loss="mse",
+                validate=lambda model: self.validate(model, x, y),
+                monitor=Monitor("val_mse", self.mode, goal=self.goal),
+                name=name,
+            )
+            found[name] = {"best": best, "again": self.mse(self.model, x, y)}
+        return found
+
+    def mse(self, model, x, y):
+        return float(np.mean((model.predict(x, verbose=0) - y) ** 2))
+
+    def validate(self, model, x, y):
+        self.calls += 1
+        if self.calls == self.killed_at:
+            raise Killed
+        self.weights.append([np.array(w) for w in model.get_weights()])
+        value = self.scores[self.calls - 1] if self.scores else self.mse(model, x, y)
+        return {"val_mse": value}
+
+
+def make(work, **settings):
+    scales = {name: Settings(**settings) for name in ("tiny", "small", "paper")}
+    return Recipe("mine", scales, work, __file__)
+
+
+def read(folder):
+    """Results that a seed repeats."""
+    logs = {}
+    for path in sorted(folder.rglob("log.csv")):
+        with open(path) as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            del row["tokens_per_second"], row["seconds"]
+        logs[path.parent.name] = rows
+    arrays = []
+    for path in sorted(folder.rglob("checkpoint.npz")):
+        with np.load(path) as file:
+            arrays += [file[name] for name in file.files if name != "state"]
+    return json.loads((folder / "results.json").read_text()), logs, arrays
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("straight")
+    assert run_recipe(make(Work()), ["--output", str(folder), "--seed", "5"]) == 0
+    return folder
+
+
+def test_it_trains_and_leaves_the_best_weights(straight):
+    results, logs, _ = read(straight)
+    assert list(logs) == ["one", "two"]
+    assert {path.name for path in (straight / "models" / "one").iterdir()} == {
+        "best.weights.h5",
+        "checkpoint.npz",
+        "log.csv",
+    }
+    for name, rows in logs.items():
+        values = [float(row["val_mse"]) for row in rows]
+        assert len(values) == 3 and values[-1] < values[0]
+        assert results[name]["best"] == pytest.approx(min(values))
+        assert results[name]["again"] == pytest.approx(min(values), rel=1e-5)
+    state = read_state(straight / "models" / "one" / "checkpoint.npz")
+    assert state["loss"] == "mean squared error"  # for the report
+    # Of two models no one has the other's weights or order of batches.
+    assert logs["one"][0]["loss"] != logs["two"][0]["loss"]
+
+
+@pytest.mark.parametrize("killed_at", [2, 4])
+def test_killed_it_ends_as_if_nothing_had_been(straight, tmp_path, killed_at):
+    options = ["--output", str(tmp_path), "--seed", "5"]
+    with pytest.raises(Killed):
+        run_recipe(make(Work(killed_at)), options)
+    assert run_recipe(make(Work()), ["--resume", str(tmp_path)]) == 0
+    (found, logs, arrays), expected = read(tmp_path), read(straight)
+    assert (found, logs) == expected[:2]
+    for array, other in zip(arrays, expected[2], strict=True):
+        np.testing.assert_array_equal(array, other)
+    told = read_configuration(tmp_path)
+    assert told["arguments"] == {"scale": "tiny", "seed": 5, "precision": "float32"}
+    assert told["hyper_parameters"]["optimizer"]["learning_rate"] == 0.05
+
+
+@pytest.mark.parametrize(
+    ("mode", "best", "stopped"), [("max", 1, None), ("min", 2, None), ("max", 1, 2)]
+)
+def test_the_best_epoch_is_what_the_mode_says(tmp_path, mode, best, stopped):
+    scores = [0.5, 0.9, 0.1, 0.2, 0.3]
+    work = Work(scores=scores, mode=mode)
+    recipe = make(work, epochs=5, names=("one",), patience=stopped)
+    assert run_recipe(recipe, ["--output", str(tmp_path)]) == 0
+    assert work.calls == (1 + best + stopped if stopped else 5)
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["one"]["best"] == scores[best]
+    for got, wanted in zip(work.model.get_weights(), work.weights[best], strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(("mode", "goal", "epochs"), [("max", 0.9, 2), ("min", 0.3, 4)])
+def test_training_ends_when_the_goal_is_reached(tmp_path, mode, goal, epochs):
+    work = Work(scores=[0.5, 0.9, 0.4, 0.3, 0.2], mode=mode, goal=goal)
+    options = ["--output", str(tmp_path)]
+    assert run_recipe(make(work, epochs=5, names=("one",)), options) == 0
+    assert work.calls == epochs
+    assert run_recipe(make(work, epochs=5, names=("one",)), options) == 0
+    assert work.calls == epochs
+
+
+def test_finish_trains_no_further(tmp_path, capsys):
+    options = ["--output", str(tmp_path)]
+    with pytest.raises(Killed):
+        run_recipe(make(Work(2)), options)
+    work = Work()
+    assert run_recipe(make(work), [*options, "--finish"]) == 2
+    assert "Nothing to finish" in capsys.readouterr().err  # of the second model
+    assert run_recipe(make(work, names=("one",)), [*options, "--finish"]) == 2
+    assert "its settings.names differs" in capsys.readouterr().err
+    assert work.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--set=unit=3", "'unit' .did you mean model.units.*There are: epochs, "),
+        ("--set=epochs=0", "`epochs` must be at least 1. Received: 0"),
+        ("--set=model.units=many", "model.units: must be an integer. Received: 'many'"),
+        ("--set=optimizer.clip=-1", "`clip` must be above 0"),
+        ("--seed=6", "belongs to another run: its seed differs"),
+        ("--set=model.units=9", "its settings.model.units differs"),
+    ],
+)
+def test_what_cannot_run_is_refused(straight, capsys, option, message):
+    before = (straight / "config.json").read_text()
+    options = ["--output", str(straight), "--seed", "5", option]
+    assert run_recipe(make(Work()), options) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert (straight / "config.json").read_text() == before
+
+
+def test_an_option_of_translators_is_none_of_its(capsys):
+    with pytest.raises(SystemExit):
+        run_recipe(make(Work()), ["--limit", "3"])
+    assert "unrecognized arguments: --limit 3" in capsys.readouterr().err
+
+
+def test_a_scale_may_have_a_preset_of_its_own(tmp_path):
+    found = {}
+
+    def work(run):
+        found[run.scale_name] = run.name, run.card, run.preset.name
+        return {}
+
+    scales = {name: Settings() for name in ("tiny", "small", "free")}
+    options = {
+        "card": {"use": "all"},
+        "beside": {"free": lambda card: {**card, "a": 1}},
+    }
+    recipe = Recipe("mine", scales, work, __file__, **options)
+    for scale in scales:
+        words = ["--scale", scale, "--output", str(tmp_path / scale)]
+        assert run_recipe(recipe, words) == 0
+    plain = "mine", {"use": "all"}, "mine"
+    free = "mine_free", {"use": "all", "a": 1}, "mine_free"
+    assert found == {"tiny": plain, "small": plain, "free": free}
+
+
+def test_more_epochs_and_a_new_start(tmp_path):
+    recipe = make(Work(), names=("one",))
+    options = ["--output", str(tmp_path)]
+    assert run_recipe(recipe, options) == 0
+    assert run_recipe(recipe, ["--resume", str(tmp_path), "--epochs", "4"]) == 0
+    assert len(read(tmp_path)[1]["one"]) == 4
+    assert run_recipe(recipe, [*options, "--restart", "--set", "model.units=2"]) == 0
+    assert len(read(tmp_path)[1]["one"]) == 3
+
+
+RECIPE = """
+import dataclasses
+import keras, numpy as np
+from zoo.training import Recipe, run_recipe
+from zoo.training import ArrayBatches, Optimizer
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    epochs: int = 1
+    optimizer: Optimizer = Optimizer("sgd", 0.1)
+
+def work(run):
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    batches = ArrayBatches((np.ones((4, 1)), np.ones((4, 1))), 2)
+    return {"loss": run.fit(model, batches, loss="mse")}
+
+SCALES = {"tiny": Settings(), "small": Settings(), "paper": Settings()}
+RECIPE = Recipe("mine", SCALES, work, __file__)
+
+def main(argv=None):
+    return run_recipe(RECIPE, argv)
+"""
+
+
+def test_the_command_line_runs_and_resumes_it(tmp_path, capsys):
+    path, folder = tmp_path / "mine.py", tmp_path / "run"
+    path.write_text(RECIPE)
+    assert main(["train", str(path), "--output", str(folder)]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results == json.loads((folder / "results.json").read_text())
+    config = folder / "config.json"
+    told = json.loads(config.read_text())
+    # What a stranger might put there: neither is followed.
+    told["arguments"] |= {"output": str(tmp_path / "elsewhere"), "restart": True}
+    config.write_text(json.dumps(told))
+    resume = ["train", str(path), "--resume", str(folder), "--epochs", "3"]
+    assert main(resume) == 0
+    assert not (tmp_path / "elsewhere").exists()
+    assert json.loads(capsys.readouterr().out)["loss"] < results["loss"]
+    told = read_configuration(folder)
+    assert told["before"][0]["command"] == f"zoo train mine --output {folder}"

@@ -1,0 +1,102 @@
+"""luong_local at its tiny scale, run once, on shorter sentences and in fewer epochs
+than users' runs: what it learns and what it leaves."""
+
+import csv
+import json
+import re
+
+import pytest
+
+import zoo
+from tests.harness import load_recipe
+from zoo.data import reversal_pairs
+from zoo.training import parallel
+
+EPOCHS = 6
+ARGUMENTS = ["--scale", "tiny", "--epochs", str(EPOCHS), "--set", "pairs=4000"]
+
+
+def short_pairs(count, seed):
+    """Of up to four words: BLEU, by which the best epoch is chosen, needs four."""
+    return reversal_pairs(count, seed, longest=4)
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "new" / "tiny"
+    arguments = [*ARGUMENTS, "--output", str(folder)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel, "reversal_pairs", short_pairs)
+        assert load_recipe("luong_local").main(arguments) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(output):
+    return json.loads((output / "results.json").read_text())["generated"]
+
+
+@pytest.fixture(scope="module")
+def preset(output):
+    with pytest.warns(UserWarning, match="has no card.json"):
+        return zoo.load(output / "preset" / "luong_local")
+
+
+def test_it_learns_to_reverse_sentences(results):
+    assert results["exact"] >= 0.95
+    assert results["bleu"]["score"] > 95
+    assert "tok:13a" in results["bleu"]["signature"]
+
+
+def test_the_written_preset_has_the_scores_that_were_reported(preset, results):
+    sources, targets = short_pairs(200, seed=3)
+    texts = preset.translate(sources)
+    exact = sum(a == b for a, b in zip(texts, targets, strict=True)) / len(texts)
+    assert exact == results["exact"]
+
+
+def test_the_log_has_a_line_for_each_epoch(output):
+    with open(output / "log.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["epoch"] for row in rows] == [str(epoch) for epoch in range(len(rows))]
+    assert len(rows) == EPOCHS
+    columns = {"loss", "val_perplexity", "val_bleu", "val_bleu_generated"}
+    assert columns | {"tokens_per_second", "seconds"} <= set(rows[0])
+    assert float(rows[-1]["loss"]) < float(rows[0]["loss"]) / 5
+    assert float(rows[-1]["val_perplexity"]) < 1.2 < float(rows[0]["val_perplexity"])
+
+
+def test_nothing_is_left_aside(output):
+    names = {path.name for path in output.iterdir()}
+    assert names >= {
+        "config.json",
+        "tokenizer.spm",
+        "checkpoint.npz",
+        "best.weights.h5",
+        "log.csv",
+        "results.json",
+        "preset",
+    }
+    assert not [path for path in output.rglob("*") if ".part" in path.name]
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("--seed=2", "seed"),
+        ("--precision=mixed_bfloat16", "precision"),
+        ("--set=model.window=4", "model.window"),
+        ("--set=batch.batch_tokens=99", "batch.batch_"),
+        ("--set=optimizer.clip=null", "optimizer.clip"),
+    ],
+)
+def test_started_again_with_other_choices_it_refuses(output, capsys, option, name):
+    before = [(output / file).read_text() for file in ("log.csv", "config.json")]
+    arguments = [*ARGUMENTS, "--output", str(output), option]
+    assert load_recipe("luong_local").main(arguments) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert re.match(
+        f"luong_local: error: .* another run: its (settings.)?{name}.* differs", last
+    )
+    after = [(output / file).read_text() for file in ("log.csv", "config.json")]
+    assert after == before

@@ -1,0 +1,151 @@
+"""Noise, other pieces, plateau, averages, accumulation: in one run, and resumed."""
+
+import dataclasses
+import json
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+from tests.training.small_run import read_arrays, read_log
+from zoo.data import reversal_pairs
+from zoo.models import LuongTranslator
+from zoo.training import (
+    Arguments,
+    Optimizer,
+    Plateau,
+    Run,
+    Scale,
+    ScheduledSampling,
+    Translation,
+    WordDropout,
+    callbacks,
+    parallel,
+    prepare_optimizer,
+    translation_recipe,
+)
+
+pytestmark = pytest.mark.once
+
+SCALE = Scale(
+    model={
+        "num_layers": 1,
+        "hidden_dim": 8,
+        "embedding_dim": 8,
+        "window": 2,
+        "tie_embeddings": "all",
+        "dropout": 0.2,
+    },
+    optimizer=Optimizer("adam", 0.02, clip=1.0),
+    epochs=3,
+    vocabulary_size=30,
+    batch={"batch_size": 8},
+    max_length=12,
+    buckets=1,
+    pairs=40,  # 5 batches an epoch, 2 an update
+    average={"keep": 2, "which": "best"},
+    subword_regularization=0.1,
+    samples=1,
+)
+RECIPE = translation_recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCALE})
+
+
+def optimizer(steps, epochs):
+    return prepare_optimizer(SCALE.optimizer(steps, epochs), accumulation=2, ema=0.9)
+
+
+def train(folder):
+    augmentation = [
+        WordDropout(0.1, 0.1, seed=1),
+        ScheduledSampling("inverse_sigmoid", k=2.0),
+    ]
+    # Never better: lower after each epoch.
+    plateau = Plateau(patience=1, factor=0.5, min_delta=200)
+    run = Run(
+        RECIPE, dataclasses.replace(SCALE, optimizer=optimizer), Arguments(folder)
+    )
+    return Translation(run, LuongTranslator, augmentation).train([plateau])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The folder and the `Translation` of a run, and those of one that goes on from the
+    files that this one had after its second epoch."""
+    folders = [tmp_path_factory.mktemp("runs") / name for name in ("first", "second")]
+    folders[0].mkdir()
+
+    def pairs(count, seed):
+        return reversal_pairs(min(count, 40), seed, longest=2)
+
+    on_epoch_end = callbacks.Checkpoint.on_epoch_end
+
+    def copy(self, epoch, logs=None):
+        on_epoch_end(self, epoch, logs)
+        if epoch == 1 and not folders[1].exists():
+            shutil.copytree(*folders)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel, "reversal_pairs", pairs)
+        patch.setattr(callbacks.Checkpoint, "on_epoch_end", copy)
+        found = []
+        for seed, folder in enumerate(folders):
+            keras.utils.set_random_seed(seed)  # another process has another state
+            found.append((folder, train(folder)))
+    return found
+
+
+def test_a_resumed_run_is_the_straight_one(runs):
+    (straight, _), (resumed, _) = runs
+    assert read_log(resumed) == read_log(straight)
+    one, other = map(read_arrays, (straight, resumed))
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], name)
+
+
+def test_words_are_segmented_anew_in_each_epoch(runs):
+    (_, run), _ = runs
+
+    def sources(epoch):
+        run.batches.set_epoch(epoch)
+        rows = [run.batches[i][0]["source_ids"] for i in range(len(run.batches))]
+        return {tuple(row) for row in np.concatenate(rows).tolist()}
+
+    assert sources(0) == sources(0) != sources(1)
+
+
+def test_the_log_has_norms_rates_and_scores(runs):
+    (folder, run), _ = runs
+    log = read_log(folder)
+    rates = [float(row["learning_rate"]) for row in log]
+    assert rates == pytest.approx([0.02, 0.02, 0.01])  # lowered after the second
+    for row in log:
+        mean, highest = float(row["gradient_norm"]), float(row["gradient_norm_max"])
+        assert 0 < mean < highest
+        assert row["val_chrf"] == row["val_chrf_generated"]
+    assert int(run.run.loop.model.optimizer.iterations) == 15 // 2
+
+
+def test_the_preset_is_the_average_of_the_best_epochs(runs):
+    (folder, run), _ = runs
+    paths = run.epoch_weights.paths()
+    assert len(paths) == 2
+    run.finish()
+    tables = []
+    for path in paths:
+        run.backbone.load_weights(path)
+        tables.append(
+            keras.ops.convert_to_numpy(run.backbone.token_embedding.embeddings)
+        )
+    written = str(folder / "preset" / "test_recipe" / "model.weights.h5")
+    run.backbone.load_weights(written)
+    found = keras.ops.convert_to_numpy(run.backbone.token_embedding.embeddings)
+    np.testing.assert_allclose(found, np.mean(tables, axis=0), atol=1e-3)
+    assert (folder / "report.html").exists()
+
+
+def test_each_epoch_left_a_sample(runs):
+    _, (folder, _) = runs
+    lines = (folder / "samples.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == [1, 2, 3]

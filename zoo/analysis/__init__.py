@@ -1,0 +1,22 @@
+"""Pictures of alignments and training curves; scores of translations and captions.
+
+    result = zoo.load("luong_local").translate("A dog runs.", return_details=True)
+    zoo.analysis.save(result.plot(), "dog.png")
+
+Drawing needs matplotlib (the extra `plot`), which is imported on use, but neither
+pyplot nor a Keras backend. Pictures bring their own background and colours, whatever
+matplotlib's style is, and are readable in greyscale. Drawing is thread-safe if pictures
+are written with `save`.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "alignment_plot": ["plot_alignment", "plot_alignments"],
+        "training_plot": ["plot_training"],
+        "figure": ["save"],
+        "caption_plot": ["plot_caption"],
+    },
+)

@@ -1,0 +1,157 @@
+"""The attention of a caption's words, laid over its image with matplotlib."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from zoo.analysis.figure import DARK, need_matplotlib, new_figure, one_thread, printable
+from zoo.analysis.fonts import find_fonts
+from zoo.checks import positive
+from zoo.text.pieces import labels
+
+_SIDE, _LABEL, _GAP = 1.25, 0.24, 0.08  # inches: of a picture, of its word, between
+_PIXELS = 240  # of a picture's longer side
+_DIM = 0.72  # how far a place without attention fades into white
+_LONGEST = 16  # characters of a label
+KEY = "% = attention at the clearest place"
+_KEY_WIDTH = 1.9  # inches
+
+
+@one_thread
+def plot_caption(
+    caption: Any, columns: int | None = None, words: bool = True, title: str = ""
+) -> Any:
+    """Draws where a captioner looks at each word, as in Xu et al. 2015, figure 2.
+
+    The first picture is the image; in the others, one for each word, a place is the
+    clearer the more attention it has, and what has none fades. The weights of the grid
+    are enlarged to the image and smoothed by a Gaussian of half a place; each picture's
+    clearest place is its highest weight, which stands beside the word in percent, as
+    the line below the pictures says.
+
+    Args:
+        caption: a `zoo.decoding.Caption`.
+        columns: pictures in a row. Default: as many as make the figure twice as wide as
+            high, about.
+        words: whether pieces are merged into words, whose attention is their mean.
+        title: the figure's title. Default: none.
+
+    Returns:
+        A matplotlib `Figure`.
+
+    Raises:
+        TypeError: if `caption` is not such a record.
+        ValueError: if `columns` is not a positive integer.
+        ImportError: without matplotlib.
+    """
+    if not hasattr(caption, "merge_words") or not hasattr(caption, "image"):
+        raise TypeError(
+            "What is drawn is a zoo.decoding.Caption, which `caption` gives with "
+            f"return_details=True. Received: {type(caption).__name__}"
+        )
+    need_matplotlib()
+    record = caption.merge_words() if words else caption
+    image = enlarge(_rgb(record.image))
+    height, width = image.shape[:2]
+    count = len(record.tokens) + 1
+    shape = height / width
+    if columns is None:
+        columns = min(count, max(1, round(math.sqrt(2 * count * (shape + 0.2)))))
+    positive("columns", columns)
+    rows = math.ceil(count / columns)
+    side = _SIDE * math.sqrt(1 / shape), _SIDE * math.sqrt(shape)
+    cell = side[0] + _GAP, side[1] + _LABEL + _GAP
+    head, foot = (_LABEL if shown else 0 for shown in (title, record.tokens))
+    width = max(columns * cell[0] + _GAP, _KEY_WIDTH)
+    total = width, rows * cell[1] + _GAP + head + foot
+    figure = new_figure(*total, layout="none")
+    pictures = [("", image)]
+    pictures += [
+        (_label(token, weights), fade(image, weights))
+        for token, weights in zip(
+            labels(record.tokens), np.asarray(record.alignment), strict=True
+        )
+    ]
+    families, _ = find_fonts(set("".join(text for text, _ in pictures) + title))
+    font = {"family": families, "color": DARK, "parse_math": False}
+    for number, (text, picture) in enumerate(pictures):
+        row, column = divmod(number, columns)
+        left = (_GAP + column * cell[0]) / total[0]
+        bottom = 1 - (head + (row + 1) * cell[1]) / total[1]
+        size = side[0] / total[0], side[1] / total[1]
+        axes = figure.add_axes((left, bottom, *size))
+        axes.imshow(picture, interpolation="bilinear")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for spine in axes.spines.values():
+            spine.set(color=DARK, linewidth=0.4)
+        axes.set_title(text, size=8, pad=3, **font)
+    if foot:
+        figure.text(_GAP / total[0], _GAP / total[1], KEY, size=7, va="bottom", **font)
+    if title:
+        top = 1 - _GAP / total[1]
+        shown = {"size": 9, "ha": "left", "va": "top", **font}
+        figure.text(_GAP / total[0], top, printable(title), **shown)
+    return figure
+
+
+def enlarge(image: np.ndarray, side: int = _PIXELS) -> np.ndarray:
+    """Enlarges an image by whole times, to a longer side of about `side` pixels."""
+    times = max(1, round(side / max(image.shape[:2])))
+    return image.repeat(times, axis=0).repeat(times, axis=1)
+
+
+def fade(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Fades an image into white where it has no attention.
+
+    Args:
+        image: RGB `(H, W, 3)`, from 0 to 1.
+        weights: attention `(h, w)`.
+
+    Returns:
+        `(H, W, 3)`, from 0 to 1.
+    """
+    height, width = image.shape[:2]
+    smooth = smoothed(weights, height, width)
+    clear = (smooth / max(smooth.max(), 1e-9))[..., None]
+    # The eye sees shares of brightness: without the root only the peak would be clear.
+    share = _DIM * (1 - np.sqrt(clear))
+    grey = image @ np.full((3, 1), 1 / 3)
+    faded = grey + (image - grey) * np.sqrt(clear)
+    return np.clip(faded + share * (1 - faded), 0, 1)
+
+
+def smoothed(weights: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Enlarges weights `(h, w)` to `(height, width)`, smoothed by a Gaussian.
+
+    A place keeps its weight as a sum; the Gaussian's deviation is half a place.
+    """
+    weights = np.asarray(weights, "float64")
+
+    def spread(count, size):
+        """The shares of each pixel `(size, count)`."""
+        pixels = (np.arange(size) + 0.5) * count / size
+        far = pixels[:, None] - (np.arange(count) + 0.5)
+        shares = np.exp(-0.5 * (far / 0.5) ** 2)
+        return shares / shares.sum(axis=0)
+
+    rows, columns = weights.shape
+    return spread(rows, height) @ weights @ spread(columns, width).T
+
+
+def _rgb(image):
+    """An image of bytes as RGB `(H, W, 3)` from 0 to 1."""
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[-1] not in (1, 3):
+        raise ValueError(
+            "the caption's image must have 1 or 3 channels to be drawn. "
+            f"Received: a shape of {image.shape}"
+        )
+    return np.broadcast_to(image, (*image.shape[:2], 3)).astype("float64") / 255
+
+
+def _label(token, weights):
+    text = printable(token)
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return f"{text}  {100 * float(np.max(weights)):.0f} %"

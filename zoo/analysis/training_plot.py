@@ -1,0 +1,266 @@
+"""Training curves, and the log of a run that they are drawn from."""
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from zoo.analysis.figure import (
+    DARK,
+    FAINT,
+    draw_plainly,
+    new_figure,
+    one_thread,
+    short_names,
+)
+from zoo.files import StrPath
+
+# Title, prefix of the log's columns, whether the axis is logarithmic; the entry without
+# a prefix stands for all other measurements.
+_CURVES = (
+    ("training loss", "loss", False),
+    ("validation perplexity (per piece)", "val_perplexity", True),
+    ("validation BLEU (greedy)", "val_bleu", False),
+    ("", None, False),
+    ("learning rate (last batch)", "learning_rate", False),
+    ("gradient norm (before clipping)", "gradient_norm", True),
+    ("target tokens per second", "tokens_per_second", False),
+)
+_LABELS = {
+    "gradient_norm": "mean of the epoch",
+    "gradient_norm_max": "highest",
+    "val_bleu": "mean of the sets",
+}
+_LEFT_OUT = ("epoch", "seconds", "val_chrf")  # add little
+_LINES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#666666")
+_STYLES = ("-", "--", "-.", ":")  # distinguish lines in greyscale
+_LEGEND = {
+    "fontsize": 8,
+    "labelcolor": DARK,
+    "facecolor": "white",
+    "edgecolor": FAINT,
+}
+
+
+def plot_training(
+    logs: StrPath | Iterable[StrPath], labels: Iterable[str] | None = None
+) -> Any:
+    """Draws the training curves of one run, or of several in the same axes.
+
+    For one run, every column of its log is drawn; for several, the first of each kind,
+    such as the mean of the validation sets' BLEU.
+
+    Args:
+        logs: a run's folder or its `log.csv`, or a list of them.
+        labels: names of the runs. Default: their folders' names.
+
+    Returns:
+        A matplotlib `Figure`.
+
+    Raises:
+        FileNotFoundError: if a log does not exist, or has no epoch yet.
+        ValueError: if there is no log, one is not a training log, or there are not as
+            many distinct labels as logs.
+        ImportError: without matplotlib.
+    """
+    logs = [logs] if isinstance(logs, (str, os.PathLike)) else list(logs)
+    labels = short_names(logs) if labels is None else list(labels)
+    if not logs or len(set(labels)) != len(logs):
+        raise ValueError(
+            "There must be a log, and a label of its own for each or none. Received: "
+            f"{len(logs)} logs, labels={labels}"
+        )
+    columns = dict(zip(labels, map(read_log, logs), strict=True))
+    losses = set(map(loss_of, logs))
+    differ = None if None in losses else "not the same in all runs"
+    return draw_curves(columns, losses.pop() if len(losses) == 1 else differ)
+
+
+def read_log(path: StrPath) -> dict[str, list[float]]:
+    """Reads the columns of a run's log.
+
+    Args:
+        path: a `log.csv`, or the folder that has one.
+
+    Returns:
+        Column name -> values, nan where there is no number; "epoch" counts from 1.
+
+    Raises:
+        FileNotFoundError: if it does not exist, or has no epoch yet.
+        ValueError: if it has no column "epoch".
+    """
+    path = Path(path)
+    path = path / "log.csv" if path.is_dir() else path
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if None not in row.values()]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is not a training log: {error}") from error
+    if not rows:
+        raise FileNotFoundError(f"{path} has no epoch yet: there is nothing to show")
+    if "epoch" not in rows[0]:
+        raise ValueError(f"{path} is not a training log: it has no column 'epoch'")
+    names = [name for name in rows[0] if name is not None]
+    columns = {name: [_number(row[name]) for row in rows] for name in names}
+    columns["epoch"] = [epoch + 1 for epoch in columns["epoch"]]
+    return columns
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def loss_of(path: StrPath) -> str | None:
+    """Describes the training loss of a run, from its `config.json`.
+
+    Args:
+        path: a `log.csv`, or the folder that has one.
+
+    Returns:
+        The description; None without such a file, or if it does not describe the loss.
+    """
+    path = Path(path)
+    file = (path if path.is_dir() else path.parent) / "config.json"
+    try:
+        choices = json.loads(file.read_text(encoding="utf-8"))["hyper_parameters"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return describe_loss(choices)
+
+
+def describe_loss(choices: Any) -> str | None:
+    """Describes the loss in a recipe's settings or a checkpoint's state.
+
+    Returns:
+        The description; None if they do not contain the loss.
+
+    Example:
+        >>> describe_loss({"loss": {"smoothing": 0.1}})
+        'cross-entropy with label smoothing 0.1, per target piece'
+    """
+    loss = choices.get("loss") if isinstance(choices, dict) else None
+    if isinstance(loss, str):  # the name of a loss that `fit` was given
+        return loss
+    if not isinstance(loss, dict):
+        return None
+    smoothing = loss.get("smoothing")
+    smoothed = f" with label smoothing {smoothing}" if smoothing else ""
+    unit = "sentence" if loss.get("normalize") == "sentences" else "target piece"
+    return f"cross-entropy{smoothed}, per {unit}"
+
+
+@one_thread
+def draw_curves(
+    logs: dict[str, dict[str, list[float]]], loss: str | None = None
+) -> Any:
+    """Draws training curves.
+
+    Args:
+        logs: label -> result of `read_log`.
+        loss: description of the training loss, if known.
+
+    Returns:
+        A matplotlib `Figure`.
+    """
+    panels = _curves(logs)
+    if not panels:
+        raise ValueError(
+            "The logs have nothing that can be drawn: no column of numbers"
+        )
+    rows = -(-len(panels) // 2)
+    figure = new_figure(9.5, 2.7 * rows + 0.3 * (len(logs) > 1), layout="constrained")
+    handles = {}  # of runs
+    for place, (title, lines, logarithmic) in enumerate(panels, start=1):
+        axes = figure.add_subplot(rows, 2, place, facecolor="white")
+        for number, label, epochs, values in lines:
+            marker = "o" if len(epochs) < 40 else None
+            style = {"color": _LINES[number % 6], "ls": _STYLES[number % 4], "lw": 1.5}
+            style |= {"marker": marker, "ms": 3.5, "label": label}
+            [handles[number]] = axes.plot(epochs, values, **style)
+        _scale(axes, lines, logarithmic)
+        if loss and title == _CURVES[0][0]:
+            title = f"{title}: {loss}"
+        size = 10 if len(title) < 50 else 8
+        draw_plainly(axes.set_title(title, fontsize=size, color=DARK))
+        axes.set_xlabel("epoch", fontsize=9, color=DARK)
+        axes.tick_params(labelsize=8, colors=DARK)
+        axes.grid(color=FAINT)
+        for spine in axes.spines.values():
+            spine.set_color(DARK)
+        if len(logs) == 1 and len(lines) > 1:
+            _add_legend(axes, axes.get_lines())
+    if len(logs) > 1:
+        lines = [handles[number] for number in sorted(handles)]
+        _add_legend(figure, lines, loc="outside upper left", ncols=4)
+    return figure
+
+
+def _add_legend(parent, lines, **options):
+    labels = [line.get_label() for line in lines]
+    legend = parent.legend(lines, labels, **options, **_LEGEND)
+    draw_plainly(*legend.get_texts())
+
+
+def _curves(logs):
+    """Returns the panels to draw: title, lines, whether the axis is logarithmic.
+
+    A line is its number, which determines its style, a label, epochs and values.
+    """
+    names = sorted({name for log in logs.values() for name in log})
+    known = tuple(start for _, start, _ in _CURVES if start)
+    kinds = []
+    for title, start, logarithmic in _CURVES:
+        if start:
+            matching = [name for name in names if name.startswith(start)]
+            kinds.append((title, matching, logarithmic))
+            continue
+        for name in names:
+            if not name.startswith((*known, *_LEFT_OUT)):
+                title = name.replace("val_", "validation ").replace("_", " ")
+                kinds.append((title, [name], logarithmic))
+    panels = []
+    for title, names, logarithmic in kinds:
+        lines = []
+        for run, (label, log) in enumerate(logs.items()):
+            shown = [n for n in names if any(map(math.isfinite, log.get(n, ())))]
+            shown = without_single_sets(shown)
+            if len(logs) > 1:
+                lines += [(run, label, log["epoch"], log[name]) for name in shown[:1]]
+                continue
+            for number, name in enumerate(shown):
+                label = _LABELS.get(name, name.removeprefix("val_bleu_"))
+                lines.append((number, label, log["epoch"], log[name]))
+        if lines:
+            panels.append((title, lines, logarithmic))
+    return panels
+
+
+def without_single_sets(names: list[str]) -> list[str]:
+    """Drops the scores of an only validation set, which equal their mean."""
+    for metric in ("bleu", "chrf"):
+        sets = [name for name in names if name.startswith(f"val_{metric}_")]
+        if len(sets) == 1:
+            names = [name for name in names if name not in sets]
+    return names
+
+
+def _scale(axes, lines, logarithmic):
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    epochs = [epoch for *_, epochs, _ in lines for epoch in epochs]
+    values = [v for *_, values in lines for v in values if math.isfinite(v)]
+    if logarithmic and min(values) > 0 and max(values) > 10 * min(values):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    elif 0 <= min(values) < max(values) / 2:
+        axes.set_ylim(-0.03 * max(values), 1.06 * max(values))
+    axes.set_xlim(min(epochs) - 0.5, max(epochs) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))

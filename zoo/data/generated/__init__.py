@@ -1,0 +1,1 @@
+"""Tasks whose data are drawn by a program."""

@@ -1,0 +1,317 @@
+"""One's own sentence pairs: read, cleaned, and partly held out for validation."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from zoo.data.errors import CorpusError
+from zoo.data.lines import tidy
+from zoo.data.own.cleaning import read_clean
+from zoo.data.own.held_out import Smallest, chunks, text_hashes
+from zoo.data.own.part import UNKNOWN, Kind, Part
+from zoo.data.own.python import as_text, python_part
+from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
+from zoo.data.own.tables import PAIR_COLUMNS
+from zoo.data.own.text_files import find_parts
+from zoo.data.parallel_text import Pairs
+from zoo.files import StrPath, sha256, write_bytes
+
+LONGEST = 2000  # characters of a side
+# Characters of one side for each of the other, beyond the first ones: short texts and
+# scripts of few characters may differ more than translations in general.
+RATIO, FREE = 9, 30
+EMPTY = "with an empty side"
+LONG = f"of more than {LONGEST:,} characters on a side"
+UNLIKE = (
+    f"with a side over {RATIO} times as long as the other, but for {FREE} characters"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnPairs:
+    """Sentence pairs that `read_pairs` has read, for the training of a translator.
+
+    Attributes:
+        parts: the training pairs of each file or table, as `TrainingPairs`: iterables
+            of (source, target) that read anew each time, with a `weight` each.
+        valid: the pairs for validation.
+        test: the pairs of the test; None if there are none.
+        languages: the codes of source and target, as ("en", "de"); "und" if unknown.
+        pairs: number of training pairs, each counted once whatever its weight.
+        words: words of both sides of them; of a script without spaces, half as many as
+            characters.
+        characters: the distinct characters of both sides, held-out pairs included.
+        digest: 64 hexadecimal digits, the identity of the training pairs: equal for
+            equal texts in equal order, from whatever files, and equal options.
+        report: what was read, left out and held out, as lines for a log.
+    """
+
+    parts: list[TrainingPairs]
+    valid: Pairs
+    test: Pairs | None
+    languages: tuple[str, str]
+    pairs: int
+    words: int
+    characters: str
+    digest: str
+    report: list[str]
+
+    @property
+    def identity(self) -> str:
+        """64 hexadecimal digits, the identity of training and validation pairs."""
+        about = [self.digest, self.valid.sources, self.valid.targets]
+        return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+    @property
+    def train(self) -> "Joined":
+        """The training pairs of all parts, each once: an iterable that reads anew."""
+        return Joined(self.parts)
+
+    def sample(self, count: int) -> list[str]:
+        """Returns at most `count` sentences, sources and targets, for a vocabulary.
+
+        Of more, a hash chooses unique pairs, so that equal texts in any order give an
+        equal sample.
+        """
+        smallest: Smallest[tuple[str, str]] = Smallest(max(1, count // 2))
+        for pairs in chunks(self.train):
+            smallest.offer(text_hashes(map("\t".join, pairs), 0), pairs)
+        chosen = smallest.items()
+        return [source for source, _ in chosen] + [target for _, target in chosen]
+
+
+class Joined:
+    """Several iterables as one, which can be iterated again and again."""
+
+    def __init__(self, iterables: Sequence[Any]) -> None:
+        self._iterables = iterables
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for iterable in self._iterables:
+            yield from iterable
+
+
+def read_pairs(
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
+    *,
+    columns: Sequence[Any] | None = None,
+    languages: Sequence[str] | None = None,
+    keep_all: bool = False,
+    seed: int = 1,
+    cache: StrPath | None = None,
+) -> OwnPairs:
+    """Reads one's own sentence pairs, from files or from a program's data.
+
+    Each of `train`, `valid` and `test` may be
+
+    - two parallel text files: a tuple of two paths;
+    - a table, TSV, CSV or JSON lines: one path;
+    - a folder with such files for each split, as `train.en`, `train.de`, `valid.en`
+      (or `dev.en`), …: one path, for `train` alone;
+    - several of them, with weights: a list of `TextFiles`, which `TextFiles.parse`
+      makes of a command line's values such as `["a.en", "a.de:2"]`;
+    - Python data, as `as_pairs` takes it; a list of lists of str is a list of pairs.
+
+    Files may be packed (gzip, bzip2, xz). They are read several times, in constant
+    memory. Texts are brought into Unicode's composed form (NFC). Training pairs
+    with a side that is much too long are left out; of the other sets, only pairs with
+    an empty side are left out.
+
+    Without `valid`, a part of the training pairs is held out: of the unique ones a
+    twentieth, at least one and at most 1,000, which `seed` and their content choose.
+    Other training pairs with a source or target of theirs are left out.
+
+    Args:
+        train: the training pairs.
+        valid: pairs for validation.
+        test: pairs for a test.
+        columns: a table's columns of source and target: names, or numbers from 1 for a
+            table whose first line is a row. Default: those named by `languages`,
+            "source" and "target", "src" and "tgt", or the only two.
+        languages: codes of source and target. Default: the files' suffixes or the
+            columns' names.
+        keep_all: whether of the training pairs, too, only those with an empty side are
+            left out.
+        seed: seed of what is held out.
+        cache: folder in which the result is kept for the same files.
+
+    Raises:
+        CorpusError: for files that can't be read, or hold no pairs. The message names
+            file, line and cause.
+        TypeError: for Python data that are no pairs of str.
+
+    Example:
+        >>> from zoo.data.own import read_pairs
+        >>> own = read_pairs((["one", "two", "two"], ["eins", "zwei", "zwei"]))
+        >>> list(own.train), list(own.valid), own.test
+        ([('one', 'eins')], [('two', 'zwei')], None)
+    """
+    if languages is not None and len(languages) != 2:
+        raise CorpusError(f"languages should be two codes, received {languages!r}")
+    kind = pair_kind(columns, languages)
+    parts = find_parts(kind, train, "train")
+    # Whatever can't be used is refused before anything is read.
+    others = {
+        split: find_parts(kind, train if data is None else data, split, data is None)
+        for split, data in (("valid", valid), ("test", test))
+    }
+    _check_columns(columns, [*parts, *itertools.chain(*others.values())])
+    names = [languages or part.languages for part in parts]
+    source, target = (
+        next((code for code in side if code != UNKNOWN), UNKNOWN)
+        for side in zip(*names, strict=True)
+    )
+    codes, report = (source, target), list[str]()
+    sets = {
+        split: _read_set(split, several, codes, report)
+        for split, several in others.items()
+        if several
+    }
+    result = _scan(parts, keep_all, seed, sets, cache)
+    if "valid" not in sets:
+        sets["valid"] = _as_set("valid", result.held, codes)
+    return OwnPairs(
+        [TrainingPairs(part, keep_all, result.held) for part in parts],
+        sets["valid"],
+        sets.get("test"),
+        codes,
+        result.pairs,
+        result.words,
+        result.characters,
+        result.digest,
+        [*result.report, *report],
+    )
+
+
+def read_test(
+    data: Any,
+    *,
+    columns: Sequence[Any] | None = None,
+    languages: Sequence[str] | None = None,
+    report: list[str] | None = None,
+) -> Pairs:
+    """Reads the pairs of a test alone; see `read_pairs`.
+
+    Args:
+        data: as `test` of `read_pairs`.
+        columns: a table's columns.
+        languages: codes of source and target.
+        report: list to which lines on what was read and left out are added.
+
+    Raises:
+        CorpusError, TypeError: see `read_pairs`.
+    """
+    kind = pair_kind(columns, languages)
+    parts = find_parts(kind, data, "test")
+    _check_columns(columns, parts)
+    codes = languages or parts[0].languages
+    return _read_set("test", parts, codes, [] if report is None else report)
+
+
+def as_pairs(
+    data: Any,
+    columns: Sequence[str] | None = None,
+    languages: Sequence[str] | None = None,
+) -> Part:
+    """Returns the sentence pairs of Python data.
+
+    Args:
+        data: a tuple of two sequences of str, sources and targets; a list of pairs of
+            str, or of dicts; a dict of columns; a pandas DataFrame or a Hugging Face
+            `Dataset`, neither of which zoo needs; or a `zoo.data.Pairs`. It is kept,
+            not copied, and must not change. A missing cell stands for an empty text.
+        columns: names of the columns of source and target in a dict or table. Default:
+            the languages, "source" and "target", "src" and "tgt", or the only two.
+        languages: codes of source and target.
+
+    Raises:
+        TypeError: for anything else, or a text that is neither a str nor a number.
+        CorpusError: if the sides differ in length, or there are no such columns.
+
+    Example:
+        >>> from zoo.data.own import as_pairs
+        >>> part = as_pairs({"de": ["Hallo."], "en": ["Hi."], "id": [7]}, ("en", "de"))
+        >>> list(part.read()), part.languages
+        ([('Hi.', 'Hallo.')], ('en', 'de'))
+    """
+    return python_part(pair_kind(columns, languages), data)
+
+
+# === Which pairs ===
+def pair_kind(
+    columns: Sequence[Any] | None = None, languages: Sequence[str] | None = None
+) -> Kind:
+    """Returns how sentence pairs are read; see `read_pairs`."""
+    return Kind(
+        "pair",
+        "pairs must be two lists of str in a tuple, a list of pairs of str, a dict or "
+        "table of columns, or the paths of files",
+        ("sources", "targets"),
+        [*([languages] if languages else []), *PAIR_COLUMNS],
+        item=lambda row, at: (
+            as_text(row[0], f"sources{at}"),
+            as_text(row[1], f"targets{at}"),
+        ),
+        tidy=lambda pair: (tidy(pair[0]), tidy(pair[1])),
+        fault=lambda pair: None if pair[0] and pair[1] else EMPTY,
+        flaw=_flaw,
+        chosen=columns,
+        aligned=True,
+        languages=languages,
+    )
+
+
+def _flaw(pair):
+    a, b = len(pair[0]), len(pair[1])
+    if a > LONGEST or b > LONGEST:
+        return LONG
+    return None if a <= RATIO * b + FREE and b <= RATIO * a + FREE else UNLIKE
+
+
+def _check_columns(columns, parts):
+    """Refuses columns if all sets are pairs of files."""
+    if columns and all(len(part.paths) == 2 for part in parts):
+        raise CorpusError(
+            f"columns are those of a table, received {', '.join(map(str, columns))} "
+            f"for the two files {parts[0].name}"
+        )
+
+
+# === Reading ===
+def _read_set(split, parts, codes, report):
+    """The pairs of a set for validation or test."""
+    pairs = [pair for part in parts for pair in read_clean(part, split, report)]
+    return _as_set(split, pairs, codes)
+
+
+def _as_set(split, pairs, codes):
+    sources, targets = (list(side) for side in zip(*pairs, strict=True))
+    return Pairs(split, split, *codes, sources, targets)
+
+
+def _scan(parts, keep_all, seed, sets, cache):
+    """Scans the training pairs, or reads what an earlier scan of the files found."""
+    if cache is None or not all(part.paths for part in parts):
+        return scan(parts, keep_all, seed, sets)
+    about = [RULES, keep_all, seed, [list(sets[name]) for name in sorted(sets)]]
+    for part in parts:
+        about += [part.name, part.columns, part.weight, *map(sha256, part.paths)]
+    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()
+    path = Path(cache) / f"pairs-{key[:32]}.json"
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        return Scan(**{**found, "held": [(s, t) for s, t in found["held"]]})
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # there is none, or none of ours
+    result = scan(parts, keep_all, seed, sets)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(dataclasses.asdict(result)).encode()
+    write_bytes(path, content, path.with_suffix(f".{os.getpid()}.part"))
+    return result

@@ -1,0 +1,221 @@
+"""Files of text, as a command line names them."""
+
+import dataclasses
+import os
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from zoo.data.errors import CorpusError
+from zoo.data.lines import check_file
+from zoo.data.own.likely_pairs import read_aligned_lines
+from zoo.data.own.part import Kind, Part, column_codes, language_codes
+from zoo.data.own.python import python_part
+from zoo.data.own.tables import PAIR_COLUMNS, TABLES, Table, kind_of, unpacked_name
+from zoo.files import StrPath
+
+# The names of each split's files in a folder.
+SPLITS = {
+    "train": ("train", "training"),
+    "valid": ("valid", "validation", "val", "dev"),
+    "test": ("test",),
+}
+_SIDES = (*PAIR_COLUMNS, ("src", "trg"))
+
+
+@dataclasses.dataclass(frozen=True)
+class TextFiles:
+    """Where text is: two parallel text files, one file, or a folder of them.
+
+    Attributes:
+        paths: one path, or those of source and target.
+        weight: how often an epoch has each pair.
+    """
+
+    paths: tuple[Path, ...]
+    weight: int = 1
+
+    @classmethod
+    def parse(cls, values: Sequence[StrPath]) -> "TextFiles":
+        r"""Reads one or two paths, of which the last may end in `:WEIGHT`.
+
+        A file of that very name comes first, and the colon of a drive is no weight's.
+
+        Raises:
+            CorpusError: for another number of paths, or a weight of 0.
+
+        Example:
+            >>> files = TextFiles.parse(["a.en", "a.de:2"])
+            >>> [path.name for path in files.paths], files.weight
+            (['a.en', 'a.de'], 2)
+        """
+        if not 1 <= len(values) <= 2:
+            raise CorpusError(
+                "pairs should be two files or one table or folder, received "
+                f"{len(values)}: {' '.join(map(str, values))}"
+            )
+        *others, last = map(str, values)
+        weighted = re.fullmatch(r"(.{2,}):(\d+)", last)
+        weight = 1
+        if weighted and not Path(last).exists():
+            last, weight = weighted[1], int(weighted[2])
+        if weight < 1:
+            raise CorpusError(f"a weight should be 1 or more, received {values[-1]}")
+        return cls((*map(Path, others), Path(last)), weight)
+
+
+def as_files(data: Any) -> list[TextFiles] | None:
+    """Returns paths as a list of `TextFiles`; None for data that name no files."""
+    if isinstance(data, TextFiles):
+        return [data]
+    if isinstance(data, (str, os.PathLike)):
+        return [TextFiles((Path(data),))]
+    if not isinstance(data, (list, tuple)) or not data:
+        return None
+    if all(isinstance(item, TextFiles) for item in data):
+        return list(data)
+    paths = all(isinstance(item, (str, os.PathLike)) for item in data)
+    if isinstance(data, tuple) and len(data) == 2 and paths:
+        return [TextFiles(tuple(map(Path, data)))]
+    return None
+
+
+def find_parts(kind: Kind, data: Any, split: str, optional: bool = False) -> list[Part]:
+    """Returns the parts of a split: files, or Python data.
+
+    Args:
+        kind: how they are read.
+        data: paths, `TextFiles` or Python data.
+        split: a key of `SPLITS`.
+        optional: whether the data are those of training, in which only a folder has
+            other splits, and need not.
+
+    Raises:
+        CorpusError: for files that can't be read, or aren't there.
+        TypeError: see `python_part`.
+    """
+    several = as_files(data)
+    if several is None:
+        return [] if optional else [python_part(kind, data)]
+    parts = []
+    for files in several:
+        folder = files.paths[0]
+        if len(files.paths) == 1 and folder.is_dir():
+            found = find_split(folder, split, kind)
+            if found is None and not optional:
+                names = ".en and {0}.de, or {0}.tsv" if kind.aligned else ".*"
+                raise CorpusError(
+                    f"{folder} has no file for {split}, named "
+                    f"{split}{names.format(split)}"
+                )
+            weight = 1 if optional else files.weight
+            found = found and dataclasses.replace(found, weight=weight)
+        else:
+            found = None if optional else files
+        if found:
+            if split != "train" and found.weight != 1:
+                raise CorpusError(
+                    f"only training text has a weight, received {found.paths[-1]}:"
+                    f"{found.weight} for {split}"
+                )
+            parts.append(file_part(kind, found))
+    return parts
+
+
+def file_part(kind: Kind, files: TextFiles) -> Part:
+    """Returns the items of two aligned files, of a table, or of another file.
+
+    Raises:
+        CorpusError: for a file that can't be read, or has no such columns.
+    """
+    name = " and ".join(map(str, files.paths))
+    if len(files.paths) > 1 and not kind.aligned:
+        raise CorpusError(f"a text should be one file, received {name}")
+    for path in files.paths:
+        check_file(path)
+    path = files.paths[0]
+    about: dict[str, Any] = {"paths": files.paths, "weight": files.weight}
+    if len(files.paths) == 2:
+        if path.resolve() == files.paths[1].resolve():
+            raise CorpusError(f"source and target should be two files, received {name}")
+        about["languages"] = language_codes([_suffix(path) for path in files.paths])
+        rows = partial(_aligned_rows, *files.paths)
+    elif kind.lines and not kind.chosen and kind_of(path) not in (kind.tables or ()):
+        rows = partial(kind.lines, path)
+    else:
+        table = Table(path, kind.chosen, kind.defaults)
+        about |= {"columns": (*table.columns, str(table.headless)), "note": table.note}
+        if kind.aligned and not table.headless:
+            about["languages"] = column_codes(table.columns)
+        rows = partial(_table_rows, kind, table)
+    return Part(kind, name, rows, **about)
+
+
+def _aligned_rows(*paths):
+    return enumerate(read_aligned_lines(*paths), start=1)
+
+
+def _table_rows(kind, table):
+    for number, cells in table.rows():
+        try:
+            item = kind.item(cells, "")
+        except TypeError as error:
+            raise CorpusError(f"{table.path}, line {number:,}: {error}") from error
+        yield number, item
+
+
+def find_split(folder: Path, split: str, kind: Kind) -> TextFiles | None:
+    """Finds a split's files in a folder: `train.txt`, or `train.en` and `train.de`.
+
+    Args:
+        folder: the folder.
+        split: a key of `SPLITS`.
+        kind: how they are read; its languages are the suffixes of source and target,
+            if more than one pair of files would do.
+
+    Returns:
+        The files; None if there are none of that split.
+
+    Raises:
+        CorpusError: if it can't be told which are meant.
+    """
+    languages = kind.languages
+    for stem in SPLITS[split]:
+        paths = _named(folder, stem)
+        names = ", ".join(path.name for path in paths)
+        tables = [path for path in paths if kind_of(path) in TABLES]
+        single = tables if kind.aligned else paths
+        if len(single) == 1:
+            return TextFiles((single[0],))
+        if single and not kind.aligned:
+            raise CorpusError(
+                f"{folder} should have one file for {split}, received {names}"
+            )
+        found = {_suffix(path): path for path in paths}
+        for sides in [*([languages] if languages else []), *_SIDES]:
+            if {*sides} <= {*found}:
+                if sides[0] == sides[1]:
+                    raise CorpusError(
+                        f"the files in {folder} are told apart by the languages, which "
+                        f"should differ, received {'-'.join(sides)}"
+                    )
+                return TextFiles(tuple(found[side] for side in sides))
+        if found:
+            raise CorpusError(
+                f"{folder} has {names}: say by the languages which is the source and "
+                "which the target"
+                + (f", received {'-'.join(languages)}" if languages else "")
+            )
+    return None
+
+
+def _named(folder, stem):
+    """The files of a folder that are named so, but for suffixes."""
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    return [path for path in paths if unpacked_name(path).stem == stem]
+
+
+def _suffix(path):
+    return unpacked_name(path).suffix[1:]

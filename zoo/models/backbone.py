@@ -1,0 +1,298 @@
+"""The base classes of the papers' backbones."""
+
+import contextlib
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import keras_hub
+from keras import ops
+
+from zoo.backend import Tensor
+from zoo.checks import above_zero, one_of, positive, rate
+from zoo.layers.functional import cast_weights
+from zoo.models.lora_backbone import LowRank
+
+
+class SubclassedModel(type):
+    """Keeps a subclassed model one, whatever happens to KerasHub's base classes.
+
+    When the first functional model of KerasHub is made in a process (a BERT, say),
+    Keras puts its class `Functional` among the bases of `keras_hub.models.Backbone` and
+    `Task` themselves, whose subclasses then all demand `inputs` and `outputs`. zoo's
+    classes leave it out of their method resolution order.
+    """
+
+    def mro(cls) -> Any:
+        return [base for base in super().mro() if not _is_functional(base)]
+
+
+def _is_functional(cls):
+    return cls.__module__.startswith("keras.") and cls.__name__ in (
+        "Function",
+        "Functional",
+    )
+
+
+class KeptValues:
+    """Gives a model its values back when `fit`, `evaluate` or `predict` raises.
+
+    Keras's trainer for JAX takes the values out of a model's variables while it runs. A
+    step or a callback that raises would leave them without any.
+    """
+
+    def make_train_function(self, force: bool = False) -> None:
+        self._make("train", force)
+
+    def make_test_function(self, force: bool = False) -> None:
+        self._make("test", force)
+
+    def make_predict_function(self, force: bool = False) -> None:
+        self._make("predict", force)
+
+    def _make(self, kind, force):
+        if kind == "train":
+            self.check_trainable()
+        name, make = f"{kind}_function", f"make_{kind}_function"
+        before = getattr(self, name, None)
+        getattr(super(), make)(force)
+        made = getattr(self, name)
+        if keras.backend.backend() == "jax" and made is not before:
+            setattr(self, name, self._giving_back(made, kind))
+
+    def check_trainable(self) -> None:
+        """Refuses an optimizer that has trained other variables than those of today.
+
+        TensorFlow's compiled step would go on training what has been frozen since, and
+        no optimizer has a place for variables that it was not made for.
+
+        Raises:
+            ValueError: if layers have been frozen or freed since, or for weights in
+                float16, whose updates vanish or overflow.
+        """
+        if any(variable.dtype == "float16" for variable in self.trainable_variables):
+            raise ValueError(
+                "Weights in float16 can't be trained: their updates vanish or overflow."
+                ' Load the model with dtype="mixed_float16", which computes in float16 '
+                "and keeps weights in float32. Received: weights in float16"
+            )
+        paths = tuple(variable.path for variable in self.trainable_variables)
+        trained = getattr(self.optimizer, "trained_paths", paths)
+        if trained != paths:
+            raise ValueError(
+                "Layers have been frozen or freed since the optimizer was made for "
+                "those trainable then: call `compile` again, with a new optimizer. "
+                f"Received: {len(paths)} trainable variables, {len(trained)} then"
+            )
+        if self.optimizer is not None:
+            self.optimizer.trained_paths = paths
+
+    def _giving_back(self, function, kind):
+        def step(state, iterator):
+            try:
+                # Before the first of several steps, which uses the state up.
+                batches = list(itertools.islice(iterator, self.steps_per_execution))
+                return function(state, iter(batches))
+            except BaseException:
+                taken = [self.trainable_variables, self.non_trainable_variables]
+                taken += [self.optimizer.variables] if kind == "train" else []
+                taken += [] if kind == "predict" else [self.metrics_variables]
+                for variables, values in zip(taken, state, strict=True):
+                    for variable, value in zip(variables, values, strict=True):
+                        variable.assign(value)
+                raise
+
+        return step
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        with self.values_kept():
+            return super().evaluate(*args, **kwargs)
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        with self.values_kept():
+            return super().predict(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def values_kept(self) -> Iterator[None]:
+        """Restores the model's values when `evaluate` or `predict` raises."""
+        try:
+            yield
+        finally:
+            if keras.backend.backend() == "jax":
+                self.jax_state_sync()  # as Keras's own `fit` does
+
+
+class Presets(KeptValues, metaclass=SubclassedModel):
+    """`from_preset` with zoo's names and zoo's checks, `save_to_preset` in float32."""
+
+    @classmethod
+    def from_preset(cls, preset: str, **kwargs: Any) -> Any:
+        """Loads a preset by what `zoo.load` takes: a bundled name, a path, a handle.
+
+        Args:
+            preset: see `zoo.load`.
+            **kwargs: see KerasHub's `from_preset`, such as `dtype`.
+
+        Raises:
+            ValueError: if there is no such preset, or if it is damaged or foreign.
+        """
+        from zoo.presets.build import build_named  # presets stand on models
+
+        return build_named(cls, preset, kwargs)
+
+    @classmethod
+    def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:
+        return super().from_preset(folder, **kwargs)
+
+    def save_to_preset(self, preset_dir: str, **kwargs: Any) -> None:
+        """KerasHub's `save_to_preset`, recorded as computing in float32.
+
+        The weights of a model in mixed precision are float32, too; it computes
+        otherwise when it is loaded with a `dtype`.
+        """
+        super().save_to_preset(preset_dir, **kwargs)
+        for path in Path(preset_dir).glob("*.json"):
+            config = json.loads(path.read_text(encoding="utf-8"))
+            recorded = _with_float32(config)
+            if recorded != config:
+                path.write_text(json.dumps(recorded, indent=4), encoding="utf-8")
+
+
+def _with_float32(config):
+    """A configuration in which no dtype policy is of mixed precision."""
+    if isinstance(config, list):
+        return [_with_float32(part) for part in config]
+    if not isinstance(config, dict):
+        return config
+    config = {key: _with_float32(part) for key, part in config.items()}
+    if "Policy" in str(config.get("class_name")):
+        settings = config["config"]
+        for key in ("name", "source_name", "default_policy"):
+            if str(settings.get(key)).startswith("mixed_"):
+                settings[key] = "float32"
+    return config
+
+
+class Configured:
+    """Arguments of a backbone: checked, set as attributes, told in its config."""
+
+    def configure(
+        self,
+        sizes: Any = (),
+        optional: Any = (),
+        rates: Any = (),
+        ranges: Any = (),
+        choices: Tensor = (),
+        flags: Any = (),
+        others: Any = (),
+    ) -> None:
+        """Sets the arguments as attributes.
+
+        Args:
+            sizes: dict of name to what must be a positive integer.
+            optional: the same, or None.
+            rates: dict of name to a dropout rate in [0, 1).
+            ranges: dict of name to a number above zero.
+            choices: dict of name to (value, the allowed values).
+            flags: dict of name to a bool.
+            others: dict of name to what a layer checks.
+
+        Raises:
+            ValueError: naming the argument, what was received and what is allowed.
+        """
+        checked: dict[str, Any] = {}
+        checked |= {name: positive(name, value) for name, value in dict(sizes).items()}
+        for name, value in dict(optional).items():
+            checked[name] = None if value is None else positive(name, value)
+        checked |= {name: rate(name, value) for name, value in dict(rates).items()}
+        for name, value in dict(ranges).items():
+            checked[name] = above_zero(name, value)
+        for name, (value, allowed) in dict(choices).items():
+            checked[name] = one_of(name, value, allowed)
+        checked |= {name: bool(value) for name, value in dict(flags).items()}
+        checked |= dict(others)
+        for name, value in checked.items():
+            setattr(self, name, value)
+        self.argument_names = tuple(checked)
+
+    def get_config(self) -> dict[str, Any]:
+        settings = {name: getattr(self, name) for name in self.argument_names}
+        return {**super().get_config(), **settings}
+
+
+class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
+    """Base class of the zoo's backbones."""
+
+    def input_signature(self) -> Any:
+        """Returns the shapes and types of the inputs, of `keras.InputSpec`."""
+        return {"token_ids": keras.InputSpec("int32", (None, None))}
+
+    def export(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
+        """`keras.Model.export`, by default with the `input_signature` of the backbone.
+
+        The SavedModel of a whole task, text in and text out, is `export_savedmodel`'s.
+        """
+        kwargs.setdefault("input_signature", [self.input_signature()])
+        super().export(filepath, *args, **kwargs)
+
+    @property
+    def output_or_embedding(self) -> Any:
+        """The layer that gives the logits: `output_layer`, or tied word vectors."""
+        layer = self.output_layer
+        return self.token_embedding if layer is None else layer
+
+    def output_weights(self) -> tuple[Tensor, Tensor | None]:
+        """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
+
+        Raises:
+            ValueError: see `check_plain_output`.
+        """
+        self.check_plain_output()
+        if self.output_layer is None:
+            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
+        else:
+            kernel, bias = self.output_layer.kernel, self.output_layer.bias
+        bias = None if bias is None else cast_weights(bias, self.compute_dtype)
+        return cast_weights(kernel, self.compute_dtype), bias
+
+    def check_plain_output(self) -> None:
+        """Refuses a model without `output_weights`.
+
+        Raises:
+            ValueError: if the output layer is quantized, or any layer is float8.
+        """
+        if not self.has_plain_output:
+            raise ValueError(
+                "A model whose output layer is quantized, or a layer of which is "
+                "float8, has no plain output weights: train it with its logits. "
+                f"Received: {type(self).__name__}, "
+                f"{self.output_or_embedding.quantization_mode}"
+            )
+
+    @property
+    def has_plain_output(self) -> bool:
+        """Whether the output layer is a plain matrix product, not quantized.
+
+        (A float8 layer anywhere must be called in training by the model as a whole.)
+        """
+        plain = self.output_or_embedding.quantization_mode is None
+        return plain and not has_float8(self)
+
+    def make_train_function(self, force: bool = False) -> None:
+        if has_float8(self) and keras.backend.backend() == "jax":
+            raise ValueError(
+                "Under JAX a float8 model is trained as a task, which tells its layers "
+                f"that they train. Received: the backbone {type(self).__name__}"
+            )
+        super().make_train_function(force)
+
+
+def has_float8(model: Any) -> bool:
+    """Whether a model is quantized to float8, whose scales are learned."""
+    return any(
+        getattr(variable, "overwrite_with_gradient", False)
+        for variable in model.trainable_variables
+    )

@@ -1,0 +1,213 @@
+"""Word language models by recurrence: RNN, LSTM, GRU and LSTMN of equal size.
+
+The sizes are those of Cheng, Dong & Lapata 2016, section 4.1, who compare them on the
+Penn Treebank. The state is an input and an output of the model; nothing is remembered
+between calls.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.backend import Shape, Tensor
+from zoo.ids import END_ID, PAD_ID
+from zoo.layers import LSTMN, RecurrentStack, recurrent
+from zoo.models.backbone import Backbone
+
+CELLS = (*recurrent.CELLS, "lstmn")
+TAPES = ("sentence", "call")
+
+
+def recurrent_layer(cell: Any, units: int, num_layers: int, **options: Any) -> Any:
+    """Makes the layer that reads a sequence.
+
+    It takes `(inputs, mask, initial_states, training)` to `(outputs (B, T, units),
+    states)`.
+
+    Args:
+        cell: one of `CELLS`.
+        units, num_layers: its size.
+        **options: `dropout`, `kernel_initializer`, `dtype`, `name`.
+    """
+    if cell == "lstmn":
+        return LSTMN(units, num_layers, **options)
+    return RecurrentStack(units, num_layers, cell=cell, **options)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RecurrentLM(Backbone):
+    """A recurrent language model over words w_1 … w_T (Mikolov et al. 2010).
+
+        h_t          = cell(E w_t, h_{t-1})      `num_layers` of them, one on another
+        p(w_{t+1})   = softmax(h_t W + b)
+
+    Input and output words have matrices of their own. Dropout is on the inputs of the
+    recurrent layers and of the softmax alone (Zaremba et al. 2014). All weights start
+    from U(-r, r), biases from 0; the paper doesn't say how.
+
+    A pad (id 0) leaves the state as it is.
+
+    Args:
+        vocabulary_size: words. Paper: 10,000.
+        embedding_dim: size of the word vectors. Paper: 150.
+        hidden_dim: units of each recurrent layer. Paper: 300.
+        num_layers: depth. Paper: 1 (and 3).
+        cell: "lstm" (with forget gate), "gru" (Cho et al. 2014's), "rnn" (tanh) or
+            "lstmn" (`zoo.layers.LSTMN`).
+        tapes: how far an LSTMN's go, which the paper doesn't say: "sentence", the
+            default, to the last end token, or "call", to the first word of a call. In
+            both cases they have of what is before it the last state alone, as their
+            first slot. A model saved before there was this argument ran with "call":
+            give it.
+        dropout: see above. Default 0.
+        initializer_range: r. Default 0.05, an option of the paper's code.
+        dtype: dtype policy.
+
+    Call arguments:
+        inputs: dict of `token_ids` int (B, T), padded with 0 at the right, and, where
+            the text goes on from an earlier call's, its `states`.
+        return_states: whether the states are returned too.
+
+    Returns:
+        Logits `(B, T, vocabulary)` of the words that follow; with `return_states`
+        `(logits, states)`, a list for each layer of the states `(B, hidden_dim)` after
+        its last real word. The logits carry the mask of the words, so Keras's losses
+        are means over real words.
+
+    Raises:
+        ValueError: for a size or range that is not positive, a dropout rate outside
+            [0, 1), or another cell.
+
+    Example:
+        >>> import numpy as np
+        >>> model = RecurrentLM(20, embedding_dim=6, hidden_dim=8)
+        >>> ids = np.array([[3, 4, 5, 6], [3, 7, 8, 0]])
+        >>> logits, states = model({"token_ids": ids}, return_states=True)
+        >>> logits.shape, len(states)
+        ((2, 4, 20), 1)
+        >>> model({"token_ids": ids[:, :1], "states": states}).shape
+        (2, 1, 20)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int = 10000,
+        embedding_dim: int = 150,
+        hidden_dim: int = 300,
+        num_layers: int = 1,
+        cell: str = "lstm",
+        dropout: float = 0.0,
+        initializer_range: float = 0.05,
+        tapes: str = "sentence",
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(dtype=dtype, **kwargs)
+        self.configure(
+            sizes={
+                "vocabulary_size": vocabulary_size,
+                "embedding_dim": embedding_dim,
+                "hidden_dim": hidden_dim,
+                "num_layers": num_layers,
+            },
+            rates={"dropout": dropout},
+            ranges={"initializer_range": initializer_range},
+            choices={"cell": (cell, CELLS), "tapes": (tapes, TAPES)},
+        )
+        policy = self.dtype_policy
+        self.token_embedding = keras.layers.Embedding(
+            vocabulary_size,
+            embedding_dim,
+            embeddings_initializer=self._uniform(),
+            dtype=policy,
+            name="token_embedding",
+        )
+        self.recurrent = recurrent_layer(
+            cell,
+            hidden_dim,
+            num_layers,
+            dropout=dropout,
+            kernel_initializer=self._uniform(),
+            dtype=policy,
+            name="recurrent",
+        )
+        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.output_layer = keras.layers.Dense(
+            vocabulary_size,
+            kernel_initializer=self._uniform(),
+            dtype=policy,
+            name="W",
+        )
+        self.build(None)
+
+    def _uniform(self):
+        limit = self.initializer_range
+        return keras.initializers.RandomUniform(-limit, limit)
+
+    def build(self, input_shape: Shape | None = None) -> None:
+        self.token_embedding.build((None, None))
+        self.recurrent.build((None, None, self.embedding_dim))
+        self.output_layer.build((None, None, self.hidden_dim))
+        self.built = True
+
+    def initial_states(self, batch_size: int) -> Any:
+        """The states before the first word: zeros."""
+        _, shapes = self.recurrent.compute_output_shape(
+            (batch_size, 1, self.embedding_dim)
+        )
+        return [
+            [ops.zeros(shape, dtype=self.compute_dtype) for shape in layer]
+            for layer in shapes
+        ]
+
+    def start(self, batch_size: int, length: int) -> Any:
+        """Returns the states before the first of at most `length` calls of `step`.
+
+        Where the cell has tapes, they have room for as many.
+        """
+        if self.cell == "lstmn":
+            return self.recurrent.make_states(batch_size, length)
+        return self.initial_states(batch_size)
+
+    def step(self, token_ids: Tensor, states: Any) -> Any:
+        """Reads one word: `(B,)` ids to `(logits (B, V), states)`.
+
+        Its states are those of `start`.
+        """
+        if self.cell == "lstmn":
+            token_ids = ops.cast(token_ids, "int32")
+            words = self.token_embedding(token_ids)
+            starts = self._starts(token_ids[:, None])
+            outputs, _, states = self.recurrent.step(words, states, starts=starts)
+            return self.output_layer(outputs), states
+        outputs, states = self.read(token_ids[:, None], states)
+        return self.output_layer(outputs[:, 0]), states
+
+    def _starts(self, token_ids):
+        """Where an LSTMN's tapes start anew, or None."""
+        return ops.equal(token_ids, END_ID) if self.tapes == "sentence" else None
+
+    def read(
+        self, token_ids: Tensor, states: Any = None, training: bool = False
+    ) -> Any:
+        """The input of the output layer, `(B, T, hidden_dim)`, and the states."""
+        token_ids = ops.cast(token_ids, "int32")
+        more = {"starts": self._starts(token_ids)} if self.cell == "lstmn" else {}
+        outputs, states = self.recurrent(
+            self.token_embedding(token_ids),
+            mask=ops.not_equal(token_ids, PAD_ID),
+            initial_states=states,
+            training=training,
+            **more,
+        )
+        return self.drop(outputs, training=training), states
+
+    def call(
+        self, inputs: Tensor, training: bool = False, return_states: bool = False
+    ) -> Any:
+        features, states = self.read(
+            inputs["token_ids"], inputs.get("states"), training=training
+        )
+        logits = self.output_layer(features)
+        return (logits, states) if return_states else logits

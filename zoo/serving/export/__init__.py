@@ -1,0 +1,1 @@
+"""Presets as SavedModels for TensorFlow Serving and as ONNX graphs."""

@@ -1,0 +1,218 @@
+"""The signatures of a captioner: functions of image files in a TensorFlow graph."""
+
+from typing import Any
+
+from zoo.backend import Shape, Tensor
+from zoo.images import LUMA, MAX_PIXELS, check_shape
+from zoo.serving.export.limits import Limits
+from zoo.serving.export.translator_graph import SearchSignatures
+
+_PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"  # what its files begin with
+
+
+class CaptionerSignatures(SearchSignatures):
+    """The signatures of a captioner; see `SearchSignatures` and `read_images`.
+
+    Args:
+        task: a `zoo.models.ShowAttendTellCaptioner` with a preprocessor, under the
+            TensorFlow backend.
+        limits: the limits of all requests.
+
+    Raises:
+        ValueError: if its images are neither grey nor RGB.
+    """
+
+    task_name = "caption"
+    default = "caption"
+    written = "caption"
+    # Signature -> the names of its inputs.
+    inputs = {
+        "caption": ("image_bytes",),
+        "caption_n_best": ("image_bytes",),
+        "greedy": ("image_bytes",),
+        "align": ("image_bytes",),
+        "score": ("image_bytes", "caption"),
+    }
+
+    def __init__(self, task: Any, limits: Limits) -> None:
+        super().__init__(task, limits)
+        self.image_shape = task.preprocessor.image_shape
+        check_shape(self.image_shape)
+
+    # === Signatures ===
+    def caption(self, image_bytes: Tensor) -> dict[str, Tensor]:
+        """Returns `caption` and `score`, the best of the beam."""
+        return self._best(image_bytes, self.limits.beam_size)
+
+    def caption_n_best(self, image_bytes: Tensor) -> dict[str, Tensor]:
+        """Returns `captions` and `scores` `(B, n_best)`, best first.
+
+        Missing captions have the score -1e9.
+        """
+        return self._n_best(image_bytes)
+
+    def align(self, image_bytes: Tensor) -> dict[str, Tensor]:
+        """Returns the best caption with its attention weights.
+
+        Returns:
+            `caption`, `score`, `tokens` `(B, T)` and `alignment` `(B, T, rows,
+            columns)`, over the places of the grid.
+        """
+        import tensorflow as tf
+
+        found, weights = self._align(self._read(image_bytes))
+        shape = tf.concat([tf.shape(weights)[:2], self.model.backbone.grid], axis=0)
+        return {**found, "alignment": tf.reshape(weights, shape)}
+
+    def score(self, image_bytes: Tensor, caption: Tensor) -> dict[str, Tensor]:
+        """Returns `log_probability` of each caption, its end token included."""
+        what = "image_bytes and caption must hold equally many"
+        return self._score(image_bytes, caption, what)
+
+    # === Parts ===
+    def _read(self, source):
+        return read_images(source, self.image_shape)
+
+    def _longest(self, read):
+        import tensorflow as tf
+
+        return tf.fill(tf.shape(read)[:1], self.target_length)
+
+
+def read_images(contents: Tensor, shape: Shape) -> Tensor:
+    """Reads image files by operations of TensorFlow.
+
+    The result is that of `zoo.images.read_images`: other sizes are centre-cropped to
+    the shape's aspect ratio and resized; transparent areas become white. Pixels of a
+    resized image may differ by a few levels at sharp edges, since Pillow rounds twice,
+    and the EXIF orientation is ignored.
+
+    Args:
+        contents: tf.string `(B,)`, PNG or JPEG files, each of at most 30 million
+            pixels; anything else is an InvalidArgumentError.
+        shape: height, width and channels of the result, 1 or 3.
+
+    Returns:
+        uint8 `(B, *shape)`.
+    """
+    import tensorflow as tf
+
+    spec = tf.TensorSpec(shape, tf.uint8)
+    # One after another, since each may be large.
+    return tf.map_fn(
+        lambda content: _read_image(content, shape),
+        contents,
+        fn_output_signature=spec,
+        parallel_iterations=1,
+    )
+
+
+def _read_image(content, shape):
+    import tensorflow as tf
+
+    jpeg = tf.io.is_jpeg(content)
+    png = tf.strings.substr(content, 0, len(_PNG)) == _PNG
+    known = tf.debugging.assert_equal(
+        jpeg | png, True, "an image must be the content of a PNG or JPEG file"
+    )
+    with tf.control_dependencies([known]):
+        size = tf.cond(
+            jpeg,
+            lambda: tf.io.extract_jpeg_shape(content)[:2],
+            lambda: _png_numbers(content, 16, 8, tf.int32)[::-1],
+        )
+    # Before it is unpacked.
+    pixels = tf.reduce_prod(tf.cast(size, tf.int64))
+    few = tf.debugging.assert_less_equal(
+        pixels, tf.constant(MAX_PIXELS, tf.int64), "an image has too many pixels"
+    )
+    crop = _Crop(size, shape)
+    with tf.control_dependencies([few]):
+        image = tf.cond(
+            jpeg,
+            # As Pillow does it.
+            lambda: crop(tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")),
+            lambda: _on_white(crop(tf.io.decode_png(content, 4)), content),
+        )
+    image = crop.resized(tf.ensure_shape(image, [None, None, 3]))
+    if shape[-1] == 1:
+        luma = tf.constant(LUMA, tf.float32)[:, None]
+        image = _rounded(tf.tensordot(tf.cast(image, tf.float32), luma, 1))
+    return image
+
+
+def _png_numbers(content, start, size, dtype):
+    """Returns the numbers in a PNG's header: its width and height, its bit depth."""
+    import tensorflow as tf
+
+    # A file that is cut off is refused by its decoder.
+    content = tf.strings.join([content, "\0" * 32])
+    part = tf.strings.substr(content, start, size)
+    return tf.io.decode_raw(part, dtype, little_endian=False)
+
+
+def _on_white(image, content):
+    """Returns the colours of `(H, W, 4)`, on white where they are transparent."""
+    import tensorflow as tf
+
+    colours, alpha = image[..., :3], image[..., 3:]
+    # Without transparency TensorFlow fills in the largest number of the file's depth,
+    # 1 for black and white.
+    depth = tf.cast(_png_numbers(content, 24, 1, tf.uint8)[0], tf.int32)
+    opaque = tf.cast(2 ** tf.minimum(depth, 8) - 1, tf.uint8)
+
+    def composed():
+        share = tf.cast(alpha, tf.float32) / 255
+        return _rounded(255 + share * (tf.cast(colours, tf.float32) - 255))
+
+    return tf.cond(tf.reduce_all(alpha == opaque), lambda: colours, composed)
+
+
+class _Crop:
+    """The largest middle part of an image that has the shape's proportions."""
+
+    def __init__(self, size, shape):
+        import tensorflow as tf
+
+        self.wanted = list(shape[:2])
+        self.same = tf.reduce_all(size == self.wanted)
+        there = tf.cast(tf.maximum(size, 1), tf.float32)
+        self.scale = tf.reduce_max(self.wanted / there)
+        margin = (there - self.wanted / self.scale) / 2
+        # The filter reads two pixels more, of the size of those that it makes.
+        reach = 2 * tf.maximum(1 / self.scale, 1) + 1
+        begin = tf.floor(tf.maximum(margin - reach, 0))
+        self.begin = tf.cast(begin, tf.int32)
+        self.end = size - self.begin
+        self.translation = (begin - margin) * self.scale
+
+    def __call__(self, image):
+        """Leaves out what `resized` doesn't read."""
+        import tensorflow as tf
+
+        begin = tf.concat([self.begin, [0]], axis=0)
+        return tf.slice(image, begin, tf.concat([self.end - self.begin, [-1]], axis=0))
+
+    def resized(self, image):
+        """Returns uint8 `(height, width, 3)` of what was left in."""
+        import tensorflow as tf
+
+        def resized():
+            found = tf.raw_ops.ScaleAndTranslate(
+                images=image[None],
+                size=self.wanted,
+                scale=[self.scale, self.scale],
+                translation=self.translation,
+                kernel_type="keyscubic",  # Pillow's
+                antialias=True,
+            )
+            return _rounded(found[0])
+
+        image = tf.cond(self.same, lambda: image, resized)
+        return tf.ensure_shape(image, [*self.wanted, 3])
+
+
+def _rounded(numbers):
+    import tensorflow as tf
+
+    return tf.cast(tf.clip_by_value(tf.round(numbers), 0, 255), tf.uint8)

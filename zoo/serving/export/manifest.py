@@ -1,0 +1,127 @@
+"""The folder of exported graphs: its manifest, and its files verified by it.
+
+Imports no Keras.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from zoo.files import StrPath
+from zoo.serving.export.export_folder import versions
+
+MANIFEST = "manifest.json"
+TOKENIZER = "vocabulary.spm"
+FORMAT = "zoo-onnx"
+FORMAT_VERSION = 1
+# Keys of a manifest, and the types of their values.
+_KEYS = {"task": str, "settings": dict, "graphs": dict, "files": dict}
+
+
+def write_manifest(folder: StrPath, described: Mapping[str, Any]) -> None:
+    """Writes the manifest of a folder, with the size and sha256 of each of its files.
+
+    Args:
+        folder: the folder; its files are complete.
+        described: what else the manifest says.
+    """
+    folder = Path(folder)
+    files = {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())}
+    manifest = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **described,
+        "files": files,
+    }
+    text = json.dumps(manifest, indent=2, ensure_ascii=False)
+    (folder / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
+
+
+def newest(path: StrPath) -> Path:
+    """Returns the folder of the newest version in a model's folder.
+
+    A folder with a manifest is a version itself.
+    """
+    path = Path(path)
+    if not (path / MANIFEST).is_file() and (numbers := versions(path)):
+        return path / str(numbers[-1])
+    return path
+
+
+def read_manifest(folder: StrPath) -> dict[str, Any]:
+    """Reads the manifest of a version.
+
+    Args:
+        folder: the version's folder.
+
+    Raises:
+        ValueError: if the manifest is missing, damaged or not zoo's.
+    """
+    folder = Path(folder)
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"{folder} should be a model of `zoo export --format onnx`, with a "
+            f"{MANIFEST} in it: {error}"
+        ) from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ValueError(f"{folder / MANIFEST} is not that of a zoo export to ONNX")
+    if manifest.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"{folder} should have the format version {FORMAT_VERSION}. Received: "
+            f"{manifest.get('format_version')!r}; a newer zoo may read it"
+        )
+    wrong = [
+        key for key, kind in _KEYS.items() if not isinstance(manifest.get(key), kind)
+    ]
+    if wrong:
+        raise ValueError(f"{folder / MANIFEST} is damaged: it lacks {wrong}")
+    return manifest
+
+
+def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Reads the files of a version and verifies them.
+
+    What is returned is what was verified: no file is read twice.
+
+    Args:
+        folder: the version's folder.
+
+    Returns:
+        The manifest, and the content of each file that it lists.
+
+    Raises:
+        ValueError: if the manifest is missing or not zoo's, or a file is missing or
+            differs from the one that was exported.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    return manifest, {
+        name: _verified(folder, name, digest)
+        for name, digest in manifest["files"].items()
+    }
+
+
+def _verified(folder, name, digest):
+    if name != Path(name).name or name == "..":
+        raise ValueError(f"{folder / MANIFEST} names a file elsewhere: {name!r}")
+    try:
+        content = (folder / name).read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"{folder} is not complete: {name}: {error.strerror}"
+        ) from None
+    found = _digest(content)
+    if found != digest:
+        raise ValueError(
+            f"{folder / name} is not the file that was exported: it should have "
+            f"{digest}. Received: {found}"
+        )
+    return content
+
+
+def _digest(content):
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}

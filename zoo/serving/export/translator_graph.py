@@ -1,0 +1,258 @@
+"""The signatures of a translator: functions of raw strings in a TensorFlow graph."""
+
+from collections.abc import Callable
+from typing import Any
+
+from zoo.backend import Tensor
+from zoo.decoding.beam_state import LOW
+from zoo.decoding.keras_engine import label_log_probs
+from zoo.decoding.search import longest_translation
+from zoo.ids import END_ID, PAD_ID, START_ID
+from zoo.serving.export.limits import Limits
+from zoo.text import graph
+
+# Logits in memory at once when scoring texts: 40 MB for 10,000 words.
+SCORED_TOGETHER = 1024
+
+
+class SearchSignatures:
+    """The signatures of a task that writes texts by beam search.
+
+    Each takes tf.string tensors `(B,)` and returns a dict of tensors with B rows.
+    Padding is the empty string, or 0.
+
+    Args:
+        task: the task with a preprocessor, under the TensorFlow backend.
+        limits: the limits of all requests.
+    """
+
+    written: str  # the name of the text in the outputs
+
+    def __init__(self, task: Any, limits: Limits) -> None:
+        self.model, self.limits = task, limits
+        self.tokenizer = task.preprocessor.tokenizer
+        self.target_length = limits.max_length or task.preprocessor.target_length
+        self.resources = [self.tokenizer]
+
+    def limits_used(self) -> dict[str, Any]:
+        """Returns the effective limits, for the metadata."""
+        return {
+            "max_length": self.target_length,
+            "beam_size": self.limits.beam_size,
+            "length_penalty": self.limits.length_penalty,
+            "n_best": self.limits.n_best,
+        }
+
+    def greedy(self, source: Tensor) -> dict[str, Tensor]:
+        """Returns the text and its `score` with a beam of one, the fastest."""
+        return self._best(source, 1)
+
+    def _read(self, source):
+        """Returns what the model reads, with B rows."""
+        raise NotImplementedError
+
+    def _longest(self, read):
+        """Returns the most tokens of each text, int32 `(B,)`."""
+        raise NotImplementedError
+
+    def _search(self, read, beam_size, n_best):
+        """Returns ids `(B, n_best, T)` and scores `(B, n_best)`."""
+        import tensorflow as tf
+
+        longest = self._longest(read)
+        steps = tf.maximum(tf.reduce_max(longest), 1)  # there may be no row
+        search = self.limits.search(beam_size, n_best)
+        ids, scores = search(self.model, read, longest, steps)
+        return ids[:, :n_best], scores[:, :n_best]
+
+    def _best(self, source, beam_size):
+        ids, scores = self._search(self._read(source), beam_size, 1)
+        text = graph.detokenize(self.tokenizer, ids[:, 0])
+        return {self.written: text, "score": scores[:, 0]}
+
+    def _n_best(self, source):
+        import tensorflow as tf
+
+        limits = self.limits
+        read = self._read(source)
+        ids, scores = self._search(read, limits.beam_size, limits.n_best)
+        batch = tf.shape(scores)[0]
+        flat = tf.reshape(ids, tf.stack([batch * limits.n_best, tf.shape(ids)[2]]))
+        texts = graph.detokenize(self.tokenizer, flat)
+        return {
+            f"{self.written}s": tf.reshape(texts, tf.shape(scores)),
+            "scores": scores,
+        }
+
+    def _align(self, read):
+        """Returns the best text, its score and tokens, and weights `(B, T, S)`."""
+        import tensorflow as tf
+
+        ids, scores = self._search(read, self.limits.beam_size, 1)
+        ids = tf.where(graph.before_end(ids[:, 0], END_ID), ids[:, 0], PAD_ID)
+        width = tf.maximum(tf.reduce_max(_lengths(ids)), 1)
+        ids = ids[:, :width]
+        # Weights made while reading token t belong to token t + 1.
+        start = tf.fill([tf.shape(ids)[0], 1], START_ID)
+        shifted = tf.concat([start, ids[:, :-1]], axis=1)
+        weights = self.model.backbone.align_details(read, shifted)[0]
+        found = {
+            self.written: graph.detokenize(self.tokenizer, ids),
+            "score": scores[:, 0],
+            "tokens": self._pieces(ids),
+        }
+        real = (ids != PAD_ID)[:, :, None]
+        return found, tf.where(real, tf.cast(weights, "float32"), 0.0)
+
+    def _pieces(self, ids):
+        import tensorflow as tf
+
+        piece, size = self.tokenizer.id_to_token, self.tokenizer.vocabulary_size()
+        pieces = tf.constant(["" if i == PAD_ID else piece(i) for i in range(size)])
+        return tf.gather(pieces, ids)
+
+    def _score(self, source, target, what):
+        import tensorflow as tf
+
+        same = tf.debugging.assert_equal(tf.size(source), tf.size(target), what)
+        with tf.control_dependencies([same]):
+            read = self._read(source)
+        rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
+        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, START_ID)
+        features = backbone.features({backbone.source_name: read, "target_ids": inputs})
+        return {"log_probability": log_probability(features, labels, backbone.logits)}
+
+
+class TranslatorSignatures(SearchSignatures):
+    """The signatures of a `zoo.models.Translator`; see `SearchSignatures`.
+
+    A text without pieces (empty or blank) has an empty translation with score 0.
+    """
+
+    task_name = "translate"
+    default = "translate"
+    written = "translation"
+    # Signature -> the names of its inputs.
+    inputs = {
+        "translate": ("text",),
+        "translate_n_best": ("text",),
+        "greedy": ("text",),
+        "align": ("text",),
+        "score": ("source", "target"),
+    }
+
+    def __init__(self, task: Any, limits: Limits) -> None:
+        super().__init__(task, limits)
+        preprocessor = task.preprocessor
+        self.source_end = preprocessor.source_end
+        self.source_length = limits.max_source_length or preprocessor.source_length
+
+    def limits_used(self) -> dict[str, Any]:
+        """Returns the effective limits, for the metadata."""
+        return {
+            **super().limits_used(),
+            "max_source_length": self.source_length,
+            "max_length": self.limits.max_length or "2 * source pieces + 10",
+            "max_target_length": self.target_length,
+            "coverage_penalty": self.limits.coverage_penalty,
+        }
+
+    def translate(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `translation` and `score`, the best of the beam."""
+        return self._best(text, self.limits.beam_size)
+
+    def translate_n_best(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `translations` and `scores` `(B, n_best)`, best first.
+
+        Missing translations have the score -1e9.
+        """
+        return self._n_best(text)
+
+    def align(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns the best translation with its attention weights.
+
+        Returns:
+            `translation`, `score`, `tokens` `(B, T)`, `source_tokens` `(B, S)` and
+            `alignment` `(B, T, S)`.
+        """
+        import tensorflow as tf
+
+        source = self._read(text)
+        found, weights = self._align(source)
+        real = (source != PAD_ID)[:, None]
+        return {
+            **found,
+            "source_tokens": self._pieces(source),
+            "alignment": tf.where(real, weights, 0.0),
+        }
+
+    def score(self, source: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Returns `log_probability` of each target, its end token included."""
+        what = "source and target must hold equally many texts"
+        return self._score(source, target, what)
+
+    # === Parts ===
+    def _read(self, source):
+        limit = self.source_length - bool(self.source_end)
+        rows = graph.tokenize(self.tokenizer, source, limit)
+        if self.source_end:
+            rows = graph.append_end(rows, END_ID)
+        return graph.pad_to_longest(rows)
+
+    def _longest(self, read):
+        import tensorflow as tf
+
+        lengths = _lengths(read)
+        # As in `zoo.decoding.translate_texts`, other rows do not change a row's limit.
+        longest = longest_translation(lengths)
+        if self.limits.max_length:
+            longest = tf.fill(tf.shape(lengths), self.limits.max_length)
+        return tf.where(lengths > 0, longest, 1)
+
+    def _search(self, read, beam_size, n_best):
+        import tensorflow as tf
+
+        ids, scores = super()._search(read, beam_size, n_best)
+        empty = (_lengths(read) == 0)[:, None]
+        nothing = tf.where(tf.range(n_best) == 0, 0.0, LOW)[None]
+        scores = tf.where(empty, nothing, scores)
+        return tf.where(empty[..., None], PAD_ID, ids), scores
+
+
+def _lengths(ids):
+    import tensorflow as tf
+
+    return tf.math.count_nonzero(ids, axis=1, dtype="int32")
+
+
+def padded_frame(rows: Tensor, start_id: int) -> tuple[Tensor, Tensor]:
+    """Returns `zoo.text.graph.frame`, padded: `(inputs, labels)` `(B, T)`."""
+    inputs, labels = graph.frame(rows, start_id, END_ID)
+    return graph.pad_to_longest(inputs), graph.pad_to_longest(labels)
+
+
+def log_probability(
+    features: Tensor, labels: Tensor, logits: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Sums the labels' log-probabilities, `(B,)`, for features `(B, T, d)`.
+
+    Logits are computed for real positions only, and some at a time: all at once, they
+    would be the largest tensor of the graph, gigabytes for 512 long texts.
+    """
+    import tensorflow as tf
+
+    place = tf.where(labels != PAD_ID)  # (N, 2)
+    batch = tf.shape(labels, out_type="int64")[0]
+
+    def unfinished(start, total):
+        return start < tf.shape(place)[0]
+
+    def body(start, total):
+        part = place[start : start + SCORED_TOGETHER]
+        scores = logits(tf.gather_nd(features, part))  # (N, V)
+        gold = label_log_probs(scores, tf.gather_nd(labels, part))
+        total += tf.math.unsorted_segment_sum(gold, part[:, 0], batch)
+        return start + SCORED_TOGETHER, total
+
+    loop = tf.constant(0), tf.zeros(batch[None])
+    return tf.while_loop(unfinished, body, loop, parallel_iterations=1)[1]

@@ -1,0 +1,174 @@
+"""The signatures of models over words: language models, taggers, classifiers."""
+
+from typing import Any
+
+import keras_hub
+from keras import ops
+
+from zoo.backend import Tensor
+from zoo.ids import END_ID, PAD_ID
+from zoo.serving.export.limits import Limits
+from zoo.serving.export.translator_graph import log_probability, padded_frame
+from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest, valid_text
+from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words
+
+MAX_WORDS = 256  # of an input, unless the limits say otherwise
+
+
+class _WordSignatures:
+    """Signatures of a task over words; see `TranslatorSignatures` for the arguments."""
+
+    graph_class: Any = WordGraph
+
+    def __init__(self, task, limits):
+        self.model = task
+        self.max_words = limits.max_source_length or MAX_WORDS
+        self.graph = self.graph_class(self.source(task.preprocessor))
+        self.resources = self.graph.resources
+
+    @staticmethod
+    def source(preprocessor: Any) -> Any:
+        """Returns the tokenizer, which holds the vocabulary."""
+        return preprocessor.tokenizer
+
+    def limits_used(self) -> dict[str, Any]:
+        """Returns the effective limits, for the metadata."""
+        return {"max_source_length": self.max_words}
+
+    def _read(self, text, limit):
+        """Returns the first words of each text, ragged; the end may not be read."""
+        import tensorflow as tf
+
+        size = limit * CHARACTERS_PER_PIECE
+        text = tf.strings.substr(valid_text(text), 0, size, unit="UTF8_CHAR")
+        return self._words(text)[:, :limit]
+
+    def _words(self, text):
+        return self.graph.tokenize(text)
+
+
+class LanguageModelSignatures(_WordSignatures):
+    """The signatures of a `zoo.models.RecurrentCausalLM`."""
+
+    task_name = "generate"
+    default = "generate"
+    inputs = {"generate": ("text",), "score": ("text",)}
+
+    def __init__(self, task: Any, limits: Limits) -> None:
+        super().__init__(task, limits)
+        call = type(task.sampler).__call__
+        if call is not keras_hub.samplers.Sampler.__call__:
+            raise ValueError(
+                "A language model is served with a sampler that draws one word after "
+                f"another. Received: {type(task.sampler).__name__}"
+            )
+        self.length = limits.max_length or task.preprocessor.sequence_length
+        # Without a limit a prompt may fill all but one place, as in `generate`.
+        longest = limits.max_source_length or self.length
+        self.max_prompt = min(longest, self.length - 1)
+
+    def limits_used(self) -> dict[str, Any]:
+        """Returns the effective limits, for the metadata."""
+        prompt = {"max_prompt_length": self.max_prompt, "max_length": self.length}
+        return {**super().limits_used(), **prompt}
+
+    def generate(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `text`, each prompt with the sampler's continuation."""
+        rows = self._read(text, self.max_prompt)
+        # They follow the end of the previous text.
+        inputs, _ = frame(rows, END_ID, END_ID)
+        ids = inputs.to_tensor(shape=[None, self.length])
+        return {"text": self.graph.detokenize(self._continue(ids)[:, 1:])}
+
+    def _continue(self, ids):
+        """Continues prompts `(B, T)` as `generate_step` does.
+
+        KerasHub's loop writes words with an XLA operation, which this avoids.
+        """
+        sampler, backbone = self.model.sampler, self.model.backbone
+        places = ops.arange(self.length, dtype="int32")
+
+        def unfinished(index, ids, is_prompt, done, states):
+            return ops.logical_and(index < self.length, ops.logical_not(ops.all(done)))
+
+        def body(index, ids, is_prompt, done, states):
+            here = places == index
+            last = ops.take(ids, index - 1, axis=1)
+            logits, states = self.model.next_word(last, states)
+            drawn = sampler.get_next_token(sampler.compute_probabilities(logits))
+            drawn = ops.cast(drawn, ids.dtype)[:, None]
+            # Prompts stay as they are.
+            new = ops.logical_and(here, ops.logical_not(is_prompt))
+            ids = ops.where(new, drawn, ids)
+            ended = ops.any(ops.logical_and(new, ids == END_ID), axis=1)
+            return index + 1, ids, is_prompt, ops.logical_or(done, ended), states
+
+        is_prompt = ops.not_equal(ids, PAD_ID)
+        batch = ops.shape(ids)[0]
+        states = backbone.start(batch, self.length)
+        loop = (
+            ops.array(1, "int32"),
+            ids,
+            is_prompt,
+            ops.zeros((batch,), "bool"),
+            states,
+        )
+        return ops.while_loop(unfinished, body, loop)[1]
+
+    def score(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `log_probability` of each text, its end token included."""
+        rows = self._read(text, self.max_words)
+        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, END_ID)
+        features, _ = backbone.read(inputs)
+        return {
+            "log_probability": log_probability(features, labels, backbone.output_layer)
+        }
+
+
+class TaggerSignatures(_WordSignatures):
+    """The signature of a `zoo.models.BiRNNTagger`."""
+
+    task_name = "tag"
+    default = "tag"
+    inputs = {"tag": ("text",)}
+    graph_class = TaggerGraph
+
+    @staticmethod
+    def source(preprocessor: Any) -> Any:
+        """Returns the preprocessor itself, which holds the vocabularies."""
+        return preprocessor
+
+    def _words(self, text):
+        return sentence_words(text)
+
+    def tag(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `words` and `tags` `(B, T)`, padded with the empty string."""
+        import tensorflow as tf
+
+        words = self._read(text, self.max_words)
+        inputs = self.graph.arrays(words)
+        best = tf.argmax(self.model.backbone(inputs), axis=-1)
+        real = inputs["word_ids"] != PAD_ID
+        tags = tf.where(real, tf.gather(tf.constant(self.graph.tags), best), "")
+        return {"words": pad_to_longest(words), "tags": tags}
+
+
+class ClassifierSignatures(_WordSignatures):
+    """The signature of a `zoo.models.SentimentClassifier`."""
+
+    task_name = "classify"
+    default = "classify"
+    inputs = {"classify": ("text",)}
+
+    def classify(self, text: Tensor) -> dict[str, Tensor]:
+        """Returns `class`, the most probable, and `probabilities` `(B, classes)`."""
+        import tensorflow as tf
+
+        rows = self._read(text, self.max_words)
+        logits = self.model.backbone({"token_ids": pad_to_longest(rows)})
+        logits = tf.cast(logits, "float32")
+        names = tf.constant(self.model.backbone.classes)
+        return {
+            "class": tf.gather(names, tf.argmax(logits, axis=-1)),
+            "probabilities": tf.nn.softmax(logits),
+        }

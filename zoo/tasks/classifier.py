@@ -1,0 +1,96 @@
+"""Classifies sentences with a recurrent net."""
+
+import reprlib
+from typing import Any
+
+import keras
+import keras_hub
+import numpy as np
+
+from zoo.decoding.compiled import compiled
+from zoo.decoding.labels import Classifying
+from zoo.models.recurrent_classifier import RecurrentClassifier
+from zoo.tasks.task_base import WordTask
+from zoo.text.sentiment_preprocessor import SentimentPreprocessor
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class RecurrentClassifierPreprocessor(SentimentPreprocessor):
+    """Strings to ids for `RecurrentClassifier`."""
+
+    backbone_cls = RecurrentClassifier
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class SentimentClassifier(Classifying, WordTask, keras_hub.models.TextClassifier):
+    """Classifies sentences with a `RecurrentClassifier`.
+
+    Args:
+        backbone: a `RecurrentClassifier`.
+        preprocessor: a `RecurrentClassifierPreprocessor`, or None to work on ids.
+
+    Raises:
+        ValueError: if the preprocessor's vocabulary is not the backbone's.
+
+    Example:
+        >>> from zoo.text import WordTokenizer
+        >>> model = SentimentClassifier(
+        ...     RecurrentClassifier(6, embedding_dim=4, hidden_dim=4),
+        ...     RecurrentClassifierPreprocessor(WordTokenizer(["good", "bad"])),
+        ... )
+        >>> model.classify("bad") in ("negative", "positive")
+        True
+    """
+
+    backbone_cls = RecurrentClassifier
+    preprocessor_cls = RecurrentClassifierPreprocessor
+    task_name = "classify"
+    text_columns = ("text", "label")
+
+    def compile(
+        self,
+        optimizer: str = "auto",
+        loss: str = "auto",
+        *,
+        metrics: str = "auto",
+        **kwargs: Any,
+    ) -> None:
+        """`keras_hub.models.TextClassifier.compile`; the outputs are logits."""
+        if loss == "auto":
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        super().compile(optimizer, loss, metrics=metrics, **kwargs)
+
+    def preprocess_samples(
+        self, x: Any, y: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """The arrays of texts and their classes, given by number or by name."""
+        given = y if isinstance(y, (list, tuple, np.ndarray)) else ()
+        if any(isinstance(label, str) for label in given):
+            names = self.backbone.classes
+            if not set(y) <= set(names):
+                raise ValueError(
+                    f"Labels must be class numbers or of {names}. "
+                    f"Received: {reprlib.repr(list(y))}"
+                )
+            y = np.array([names.index(label) for label in y])
+        return super().preprocess_samples(x, y, sample_weight)
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes, which `fit`'s `class_weight` may name."""
+        return self.backbone.classes
+
+    def logits(self, inputs: Any) -> Any:
+        backbone = self.backbone
+        run = compiled(self, "classify", lambda ids: (backbone({"token_ids": ids}),))
+        [logits] = run(inputs["token_ids"])
+        return logits
+
+    def attention(self, inputs: Any) -> Any:
+        """See `zoo.decoding.labels.Classifying.attention`."""
+        backbone = self.backbone
+        if backbone.cell != "lstmn":
+            return None
+        run = compiled(self, "attention", lambda ids: (backbone.intra_attention(ids),))
+        [weights] = run(inputs["token_ids"])
+        return weights

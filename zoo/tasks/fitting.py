@@ -1,0 +1,183 @@
+"""`fit`, `evaluate`, `predict` and the like of tasks, on text in any form."""
+
+import contextlib
+import inspect
+from typing import Any
+
+import keras
+from keras import ops
+
+from zoo.tasks.fit_inputs import BATCH_SIZE, Reader, are_batches, holds_ids, weighted
+
+
+class Fitting:
+    """`keras.Model.fit` and the like, for text or ids.
+
+    Text comes in columns: sources and targets of a translator, sentences and tags of a
+    tagger, texts and labels of a classifier, texts alone of a language model. They are
+    given as
+
+    - two lists, tuples, NumPy arrays or columns of a table: `fit(sources, targets)`, or
+      the tuple `(sources, targets)`, as a third its weights, one number a text;
+    - a list of pairs, or a NumPy array `(N, 2)`;
+    - a dict, a pandas or a Hugging Face table, with columns named by `text_columns`;
+    - batches of any of these, from a `tf.data.Dataset` (whose single texts are batched
+      by `batch_size`), a `keras.utils.PyDataset` or a generator.
+
+    `validation_data` is any of them. What is not batches is preprocessed at once.
+    `fit` makes batches of texts of like length of it, in few widths, which it shuffles;
+    with `shuffle=False`, `validation_split` or `steps_per_epoch` all texts are as wide
+    as the longest, in the order given. Batches are preprocessed one by one, to the
+    preprocessor's lengths.
+
+    Ids, a dict of integer arrays or batches of them, are left as they are; a task
+    without a preprocessor takes nothing else.
+
+    `class_weight` is Keras's, a dict of class numbers or names (of classes or tags) to
+    weights; it multiplies all other weights, those of real words included.
+
+    A `ValueError` tells what can't be taken, before any step.
+    """
+
+    text_columns: tuple[str, ...] = ("text",)
+    text_inputs = 1
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names that `class_weight` may have; none for models of text."""
+        return []
+
+    def preprocess_samples(
+        self, x: Any, y: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """KerasHub's hook: the arrays of one batch of text.
+
+        Args:
+            x, y: the columns of `text_columns`.
+            sample_weight: one number a text; it multiplies the weights of its words.
+        """
+        if self.preprocessor is None:
+            return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+        return weighted(self.preprocessor(x, y=y), sample_weight)
+
+    def compile(self, optimizer: Any = "auto", *args: Any, **kwargs: Any) -> None:
+        """KerasHub's `compile`, which a new task has been called with.
+
+        None for metrics means none, where Keras would keep those of the last
+        compilation.
+
+        Args:
+            optimizer: "auto", the default, for Adam with a rate of 1e-3 (KerasHub's
+                2e-5 is made for larger models).
+            *args: further arguments.
+            **kwargs: further arguments.
+        """
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3)
+        for name in ("metrics", "weighted_metrics"):
+            if name in kwargs and kwargs[name] is None:
+                kwargs[name] = []
+        super().compile(optimizer, *args, **kwargs)
+
+    def get_compile_config(self) -> dict[str, Any]:
+        """Returns `compile`'s arguments, which a `.keras` file keeps.
+
+        With them go the states of the task's random generators, so that a loaded task
+        trains on as the saved one would, dropout included. Under PyTorch Keras draws
+        dropout from torch's global generator, which no file keeps.
+        """
+        config = super().get_compile_config()
+        if config:
+            if hasattr(self, "sampler"):
+                config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
+            states = self._random_states()
+            config["random_states"] = [ops.convert_to_numpy(s).tolist() for s in states]
+            config["trained"] = bool(self.optimizer and self.optimizer.built)
+        return config
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles a loaded task as the saved one was, ready for its optimizer's state.
+
+        Args:
+            config: what `get_compile_config` returned.
+        """
+        config = keras.saving.deserialize_keras_object(config)
+        saved = config.pop("random_states", [])  # older files have none
+        for state, value in zip(self._random_states(), saved, strict=False):
+            state.assign(value)
+        trained = config.pop("trained", False)
+        self.compile(**config)
+        if trained:
+            self.optimizer.build(self.trainable_variables)
+
+    def _random_states(self):
+        weights = {id(weight) for weight in self.weights}
+        return [v for v in self.variables if id(v) not in weights]
+
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.fit`; see `zoo.tasks.fitting.Fitting` for what it takes.
+
+        A task that was never compiled is trained with its `compile()`'s defaults.
+
+        Raises:
+            ValueError: for data that can't be taken, naming what can; if layers were
+                frozen or freed after a training without another `compile`.
+        """
+        return self._run("fit", args, kwargs)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.evaluate`, of what `fit` takes.
+
+        As in Keras, the loss is a mean over batches, each weighted by its rows. Where
+        it is a mean over real words in a batch, as by default, it depends on the
+        batches; the accuracy does not, nor does a translator's or language model's
+        `perplexity`.
+        """
+        return self._run("evaluate", args, kwargs)
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.predict`, of what `fit` takes, without labels: logits."""
+        return self._run("predict", args, kwargs)
+
+    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.train_on_batch`, of one batch of what `fit` takes."""
+        return self._run("train_on_batch", args, kwargs)
+
+    def test_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.test_on_batch`, of one batch of what `fit` takes."""
+        return self._run("test_on_batch", args, kwargs)
+
+    def predict_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.predict_on_batch`, of what `fit` takes, without labels."""
+        return self._run("predict_on_batch", args, kwargs)
+
+    def _run(self, name, args, kwargs):
+        # Not the methods of KerasHub, which would preprocess once more.
+        method = getattr(keras.Model, name)
+        signature = inspect.signature(method)
+        given = signature.bind(self, *args, **kwargs).arguments
+        given |= given.pop("kwargs", {})  # Keras's own
+        labelled = "y" in signature.parameters
+        reader = Reader(self, labelled, given.pop("class_weight", None))
+        data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
+        size = given.get("batch_size")
+        read = reader.read(**data, batch_size=size)
+        whole = given.get("validation_split") or given.get("steps_per_epoch")
+        x = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
+        text = not holds_ids(x)  # ids stay as they are
+        if name == "fit" and text and given.get("shuffle", True) and not whole:
+            read = reader.by_length(*read, size or BATCH_SIZE)
+        if are_batches(read[0]):
+            given.pop("batch_size", None)
+        given |= {
+            key: part
+            for key, part in zip(data, read, strict=True)
+            if key in signature.parameters
+        }
+        if (held_out := given.get("validation_data")) is not None:
+            size = given.get("validation_batch_size")
+            read = Reader(self).read(held_out, batch_size=size)
+            given["validation_data"] = read[0] if are_batches(read[0]) else read
+        kept = name in ("evaluate", "predict")
+        with self.values_kept() if kept else contextlib.nullcontext():
+            return method(**given)

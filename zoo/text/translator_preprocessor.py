@@ -1,0 +1,241 @@
+"""Preprocessing for translators: strings to ids and back, also inside a graph."""
+
+import reprlib
+from typing import Any
+
+import keras
+import keras_hub
+
+from zoo.backend import Tensor
+from zoo.checks import integer
+from zoo.strings import describe
+from zoo.text import graph
+from zoo.text.rows import bucket, pad_rows, python_ids
+from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone, read_texts
+from zoo.text.translation_arrays import TranslationText
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class TranslatorPreprocessor(
+    TokenizerByBackbone, TranslationText, keras_hub.models.Seq2SeqLMPreprocessor
+):
+    """Converts strings to the ids that a translator reads, and ids back to strings.
+
+    Called with `{"source": strings, "target": strings}`, it returns `(x, y,
+    sample_weight)` for `fit`:
+
+    - `x["source_ids"]`, int32 `(B, source_length)`: the source's pieces;
+    - `x["target_ids"]`, int32 `(B, target_length)`: the start token, then the target's
+      pieces;
+    - `y`, int32 `(B, target_length)`: the target's pieces, then the end token;
+    - `sample_weight`, float32 `(B, target_length)`: 1 where `y` is real, 0 on padding.
+
+    They are padded with 0. A single string each gives no batch axis. The arrays are
+    NumPy's; inside a `tf.data` map or a `tf.function` they are TensorFlow tensors.
+
+    The other methods serve translation (`encode`, `decode`, `pieces`), an exported
+    graph (`encode_graph`, `decode_graph`) and KerasHub's `generate`.
+
+    A text that is too long is cut, with one warning per call: a `UserWarning`, or a
+    line on standard error in a graph. A source without pieces, empty or blank, gives
+    only padding, without an end token: there is nothing to translate.
+
+    Args:
+        tokenizer: a `Tokenizer` with the default `dtype`, `sequence_length`, `add_bos`
+            and `add_eos`, so that it returns plain ids.
+        source_length: maximum pieces of a source, its end token included.
+        target_length: maximum pieces of a target, its start or end token included.
+        source_end: whether the source gets an end token.
+        **kwargs: arguments of `keras_hub.models.Seq2SeqLMPreprocessor`.
+
+    Raises:
+        TypeError: for another tokenizer.
+        ValueError: for other settings of the tokenizer, or a length out of range.
+
+    Example:
+        >>> from zoo.text import Tokenizer, train_tokenizer
+        >>> texts = ["a dog runs", "ein hund rennt", "a cat", "die katze schläft"]
+        >>> tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=26))
+        >>> preprocessor = TranslatorPreprocessor(tokenizer, target_length=16)
+        >>> x, y, weight = preprocessor({"source": texts[:1], "target": texts[1:2]})
+        >>> x["source_ids"].shape, y.shape
+        ((1, 128), (1, 16))
+        >>> preprocessor.decode(y)
+        ['ein hund rennt']
+    """
+
+    tokenizer_cls = Tokenizer
+    # KerasHub's names and zoo's.
+    source_length = keras_hub.models.Seq2SeqLMPreprocessor.encoder_sequence_length
+    target_length = keras_hub.models.Seq2SeqLMPreprocessor.decoder_sequence_length
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        source_length: int = 128,
+        target_length: int = 128,
+        source_end: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        check_tokenizer(tokenizer)
+        source_length = integer("source_length", source_length, 1 + bool(source_end))
+        target_length = integer("target_length", target_length, 2)
+        super().__init__(tokenizer, source_length, target_length, **kwargs)
+        self.source_end = source_end
+        self.built = True  # there are no weights
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the tokenizer."""
+        return {
+            **super().get_config(),
+            "source_length": self.source_length,
+            "target_length": self.target_length,
+            "source_end": self.source_end,
+        }
+
+    # === Training ===
+    def call(
+        self, x: dict[str, Any], y: None = None, sample_weight: None = None
+    ) -> Any:
+        """Returns `(x, y, sample_weight)` for `fit`; see the class."""
+        if not isinstance(x, dict) or not {"source", "target"} <= set(x):
+            raise ValueError(
+                'x must be a dict with the keys "source" and "target". '
+                f"Received: {reprlib.repr(x)}"
+            )
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                'y and sample_weight are made from x["target"] and must be None. '
+                f"Received: {reprlib.repr((y, sample_weight))}"
+            )
+        source, target = x["source"], x["target"]
+        if graph.in_graph():
+            unbatched = source.shape.rank == 0
+            outputs = graph.training_arrays(
+                self._graph_source(source),
+                graph.tokenize(
+                    self.tokenizer, target, self.target_length - 1, "target"
+                ),
+                self.tokenizer,
+                self.source_length,
+                self.target_length,
+            )
+        else:
+            source, unbatched = read_texts(source, "source")
+            target, _ = read_texts(target, "target")
+            outputs = self._training_arrays(source, target)
+        if unbatched:
+            return keras.tree.map_structure(lambda batch: batch[0], outputs)
+        return outputs
+
+    def _training_arrays(self, source, target):
+        if len(source) != len(target):
+            raise ValueError(
+                "source and target must hold equally many texts. "
+                f"Received: {len(source)} and {len(target)}"
+            )
+        start, end = self.tokenizer.start_token_id, self.tokenizer.end_token_id
+        source_rows = self._source_rows(source, self.source_length, "source")
+        target_rows = self._cut(target, self.target_length - 1, "target")
+        inputs = [[start, *row] for row in target_rows]
+        x = {
+            "source_ids": pad_rows(source_rows, self.source_length),
+            "target_ids": pad_rows(inputs, self.target_length),
+        }
+        y = pad_rows([[*row, end] for row in target_rows], self.target_length)
+        return x, y, (y != self.tokenizer.pad_token_id).astype("float32")
+
+    # === In a TensorFlow graph ===
+    def encode_graph(self, text: Tensor) -> Tensor:
+        """`encode`, padded, with TensorFlow operations only.
+
+        It is meant for a `tf.function`; elsewhere each call traces it anew.
+
+        Args:
+            text: tf.string tensor `(B,)` of UTF-8.
+
+        Returns:
+            int32 tensor `(B, S)` padded with 0; S, at least 1, is the longest row's
+            length.
+        """
+        import tensorflow as tf
+
+        if tf.executing_eagerly():  # the tokenizer would leave TensorFlow
+            return tf.function(self.encode_graph)(text)
+        return graph.pad_to_longest(self._graph_source(text))
+
+    def decode_graph(self, ids: Tensor) -> Tensor:
+        """`decode` with TensorFlow operations: int `(B, T)` to tf.string `(B,)`."""
+        import tensorflow as tf
+
+        if tf.executing_eagerly():
+            return tf.function(self.decode_graph)(ids)
+        return graph.detokenize(self.tokenizer, ids)
+
+    def _graph_source(self, text):
+        if not self.source_end:
+            return graph.tokenize(self.tokenizer, text, self.source_length, "source")
+        rows = graph.tokenize(self.tokenizer, text, self.source_length - 1, "source")
+        return graph.append_end(rows, self.tokenizer.end_token_id)
+
+    # === KerasHub's generate ===
+    def generate_preprocess(
+        self, x: Any, sequence_length: int | None = None
+    ) -> dict[str, Tensor]:
+        """Returns source ids as tensors, for a task's `generate_step`.
+
+        Args:
+            x: a str or a list of str, or `{"source": ...}` with them.
+            sequence_length: `generate`'s `max_length`, if any.
+
+        Returns:
+            `{"source_ids": int32 (B, S)}`, S the longest row's length bucket, at most
+            `source_length`; with a `sequence_length` also `"target_ids"`
+            `(B, sequence_length)`: the start token, then padding. A str gives no batch
+            axis.
+        """
+        texts = x["source"] if isinstance(x, dict) else x
+        texts, unbatched = read_texts(texts, "source")
+        rows = self._source_rows(texts, self.source_length, "source")
+        width = min(bucket(max(map(len, rows), default=0)), self.source_length)
+        outputs = {"source_ids": pad_rows(rows, width)}
+        if sequence_length is not None:
+            start = [[self.tokenizer.start_token_id] for _ in texts]
+            outputs["target_ids"] = pad_rows(start, sequence_length)
+        return {
+            key: keras.ops.convert_to_tensor(ids[0] if unbatched else ids)
+            for key, ids in outputs.items()
+        }
+
+    def generate_postprocess(self, x: Any) -> str | list[str]:
+        """Converts the output of `generate_step` to strings.
+
+        Args:
+            x: int ids `(B, T)` or `(T,)`, or `{"token_ids": ...}` with them. End tokens
+                and padding are removed; tokens after an end token are kept.
+
+        Returns:
+            B strings, or one str.
+        """
+        ids = python_ids(x["token_ids"] if isinstance(x, dict) else x)
+        single, end = bool(ids) and isinstance(ids[0], int), self.tokenizer.end_token_id
+        texts = self.decode(
+            [[i for i in row if i != end] for row in ([ids] if single else ids)]
+        )
+        return texts[0] if single else texts
+
+
+def check_tokenizer(tokenizer: Any) -> None:
+    """Raises a TypeError or ValueError for a tokenizer that gives no plain ids."""
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError(
+            f"tokenizer must be a zoo.text.Tokenizer. Received: {describe(tokenizer)}"
+        )
+    dtype, length = tokenizer.compute_dtype, tokenizer.sequence_length
+    extras = (tokenizer.add_bos, tokenizer.add_eos)
+    if dtype != "int32" or length is not None or any(extras):
+        raise ValueError(
+            "tokenizer must have dtype int32, no sequence_length, add_bos or add_eos. "
+            f"Received: dtype={dtype!r}, sequence_length={length}, "
+            f"(add_bos, add_eos)={extras}"
+        )

@@ -1,0 +1,200 @@
+"""A tagger's text to words and ids, and ids to tags, without Keras."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import regex
+
+from zoo.ids import UNKNOWN_ID
+from zoo.strings import composed, describe
+
+FIRST_ID = UNKNOWN_ID + 1  # the ids below are padding and unknown
+TAGGER_FILE = "tagger.json"
+Vocabulary = Sequence[str]
+Words = Sequence[Sequence[str]]
+
+# Character sets in a notation that TensorFlow's RE2 reads too (graph_words.py).
+SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+LETTERS = r"\p{L}\p{N}_"  # a word begins with one
+MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners, inside a word
+_SIGNS = f"^{LETTERS}{SPACE}'’"  # all but letters and apostrophes
+_ON_SIGNS = "\\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags
+
+
+def sign_pattern(excluded: str = "") -> str:
+    """Returns the pattern of a sign as a reader perceives it.
+
+    A sign is one character with its marks, skin tone or tag, and characters joined to
+    it; a flag is two characters.
+
+    Args:
+        excluded: further characters that are not signs.
+    """
+    one = f"[{_SIGNS}{excluded}][{_ON_SIGNS}]*"
+    return f"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{one}(?:\u200d{one})*)"
+
+
+_WORDS = regex.compile(
+    rf"""
+      (?:https?://|www\.)[^{SPACE}]*[{LETTERS}][{MARKS}]*      # addresses
+    | [{LETTERS}{MARKS}.+-]+@[{LETTERS}{MARKS}-]+(?:\.[{LETTERS}{MARKS}-]+)+
+    | (?:[\p{{L}}\p{{Nl}}\p{{No}}]\.){{2,}}                     # U.S.
+    | \d+(?:[.,:]\d+)+(?![{LETTERS}{MARKS}])                   # 3.50, 10:30
+    | [{LETTERS}][{LETTERS}{MARKS}]*?(?=n['’]t(?![{LETTERS}{MARKS}]))
+    | n['’]t(?![{LETTERS}{MARKS}])                             # do n't
+    | ['’](?:s|m|d|re|ve|ll)(?![{LETTERS}{MARKS}])             # it 's
+    | [{LETTERS}][{LETTERS}{MARKS}]*
+    | (['’])\1*
+    # punctuation, repeated
+    | ({sign_pattern()})(?:\2(?![{_ON_SIGNS}]|\u200d[{_SIGNS}]))*
+    """,
+    regex.VERBOSE | regex.IGNORECASE,
+)
+
+
+def split_words(text: str) -> list[str]:
+    """Splits a text into words, approximately like the English treebanks.
+
+    Words are runs of letters and digits, with the marks on them. Separate words are:
+    "n't", "'s", "'m", "'d", "'re", "'ve" and "'ll"; signs ("..." is one, as is an emoji
+    of several characters). Numbers like 3.50 and 10:30, abbreviations like U.S., and
+    addresses stay whole.
+
+    Returns:
+        The words; joined, they are the NFC-normalized text without white space.
+
+    Example:
+        >>> split_words("I don't know, it's 3.50...")
+        ['I', 'do', "n't", 'know', ',', 'it', "'s", '3.50', '...']
+    """
+    return [match[0] for match in _WORDS.finditer(composed(text))]
+
+
+class TaggingText:
+    """The methods of a `TaggerPreprocessor` that need no tensors.
+
+    Attributes:
+        word_length: maximum characters read of a word.
+    """
+
+    word_length: int
+    _vocabularies: dict[str, list[str]] | None = None
+
+    def set_vocabularies(
+        self, words: Vocabulary, characters: Vocabulary, tags: Vocabulary
+    ) -> None:
+        """Sets the three vocabularies; see the class."""
+        vocabularies = {"words": words, "characters": characters, "tags": tags}
+        for name, entries in vocabularies.items():
+            strings = isinstance(entries, (list, tuple)) and all(
+                isinstance(entry, str) and entry for entry in entries
+            )
+            if not strings or not entries or len(set(entries)) != len(entries):
+                raise ValueError(
+                    f"The {name} must be a list of different strings, none of them "
+                    f"empty. Received: {str(entries)[:60]}"
+                )
+        self._vocabularies = {
+            name: list(entries) for name, entries in vocabularies.items()
+        }
+        self._word_ids, self._character_ids = (
+            {
+                composed(x): place
+                for place, x in enumerate(vocabularies[name], start=FIRST_ID)
+            }
+            for name in ("words", "characters")
+        )
+        self._tag_ids = {tag: place for place, tag in enumerate(tags)}
+
+    @property
+    def empty(self) -> bool:
+        """Whether the vocabularies are not set yet."""
+        return self._vocabularies is None
+
+    def get_vocabularies(self) -> dict[str, list[str]]:
+        """Returns the words, characters and tags.
+
+        Raises:
+            ValueError: if they are not set yet.
+        """
+        if self._vocabularies is None:
+            raise ValueError("The preprocessor has no vocabularies. Received: None")
+        return self._vocabularies
+
+    def sizes(self) -> dict[str, int]:
+        """Returns the arguments of a `BiRNNWords` that the vocabularies determine."""
+        vocabularies = self.get_vocabularies()
+        return {
+            "vocabulary_size": len(vocabularies["words"]) + FIRST_ID,
+            "character_size": len(vocabularies["characters"]) + FIRST_ID,
+            "output_dim": len(vocabularies["tags"]),
+        }
+
+    def split(self, sentences: Sequence[str | Sequence[str]]) -> list[list[str]]:
+        """Splits sentences into words.
+
+        Args:
+            sentences: each a str, which `split_words` splits, or a list of words.
+
+        Raises:
+            TypeError: for anything else; the message gives its position.
+        """
+        if not isinstance(sentences, (list, tuple)):
+            raise TypeError(
+                "sentences must be a str or a list of sentences. "
+                f"Received: {describe(sentences)}"
+            )
+        rows = []
+        for place, sentence in enumerate(sentences):
+            row = split_words(sentence) if isinstance(sentence, str) else sentence
+            words = isinstance(row, (list, tuple))
+            if not words or not all(isinstance(w, str) and w for w in row):
+                raise TypeError(
+                    f"sentences[{place}] must be a str or a list of words. "
+                    f"Received: {describe(sentence)}"
+                )
+            rows.append(list(row))
+        return rows
+
+    def arrays(self, rows: Words, length: int) -> dict[str, np.ndarray]:
+        """Returns int32 `word_ids` (B, length) and `character_ids` (B, length, C)."""
+        self.get_vocabularies()
+        words = np.zeros((len(rows), length), "int32")
+        characters = np.zeros((len(rows), length, self.word_length), "int32")
+        for b, row in enumerate(rows):
+            for t, word in enumerate(map(composed, row)):
+                words[b, t] = self._word_ids.get(word.lower(), UNKNOWN_ID)
+                ids = [self._character_ids.get(c, UNKNOWN_ID) for c in self._cut(word)]
+                characters[b, t, : len(ids)] = ids
+        return {"word_ids": words, "character_ids": characters}
+
+    def _cut(self, word):
+        if len(word) <= self.word_length:
+            return word
+        half = self.word_length // 2
+        return word[: self.word_length - half] + word[-half:]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Returns the tags of a row of ids."""
+        tags = self.get_vocabularies()["tags"]
+        return [tags[i] for i in ids]
+
+    def read_vocabularies(self, content: bytes, name: Any = TAGGER_FILE) -> None:
+        """Sets the vocabularies of a file's content; `name` is what an error calls it.
+
+        Raises:
+            ValueError: if it is not one that `TaggerPreprocessor.save_assets` wrote.
+        """
+        vocabularies = json.loads(content)
+        if not isinstance(vocabularies, dict) or set(vocabularies) != {
+            "words",
+            "characters",
+            "tags",
+        }:
+            raise ValueError(
+                f"{name} must hold words, characters and tags. "
+                f"Received: {str(vocabularies)[:60]}"
+            )
+        self.set_vocabularies(**vocabularies)

@@ -1,0 +1,360 @@
+"""Batches of few shapes, with little padding and a repeatable order."""
+
+import itertools
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from zoo.checks import positive
+from zoo.data.store import RaggedIds
+from zoo.ids import END_ID, START_ID
+from zoo.text.subword_regularization import SubwordRegularization
+from zoo.training.batches.buckets import TARGET_COST, choose_buckets, distinct
+
+
+class _OrderedBatches(keras.utils.PyDataset):
+    """Batches whose `_order` has a tuple for each, with its padded shape in front."""
+
+    _order: list[tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @property
+    def shapes(self) -> list[Any]:
+        """The padded shape of each batch; a new one is compiled first."""
+        return [shape for shape, *_ in self._order]
+
+
+class PairBatches(_OrderedBatches):
+    """Sentence pairs in batches of few shapes, for `fit` and `evaluate`.
+
+    A batch is `({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T),
+    weights (B, T))`: the target ids begin with the start token, the labels end with the
+    end token, and the weights are 1 where a label is real and 0 on padding. All batches
+    of a bucket have one shape: the last one is filled up with empty rows.
+
+    The order depends only on the seed and the epoch, so that a resumed run sees what
+    the uninterrupted one would have seen; `set_epoch` chooses the epoch and its first
+    batch.
+
+    Args:
+        sources, targets: lists of lists of ids without start and end tokens, or the
+            `RaggedIds` of `zoo.data.store.tokenise`, whose ids stay where they are.
+        batch_tokens: target positions of a batch, padding included.
+        batch_size: sentences of a batch; instead of `batch_tokens`.
+        seed: seed of the order; None keeps the batches sorted by bucket.
+        buckets: the number of shapes, which are chosen from the data by
+            `choose_buckets`; or the shapes.
+        subword_regularization: a `zoo.text.SubwordRegularization`, which segments both
+            sides anew in each epoch. The buckets have room for two standard deviations
+            above the expected number of pieces, if they are chosen here; a sentence
+            that is drawn longer than its bucket keeps its likeliest pieces.
+
+    Attributes:
+        tokens: real target tokens of an epoch, with `subword_regularization` as many as
+            are expected.
+        padding: share of the target positions that are padding.
+
+    Raises:
+        ValueError: if the sides differ in length, are empty, if not exactly one of
+            `batch_tokens` and `batch_size` is given, if a pair fits into no bucket, or
+            for `subword_regularization` without a seed.
+
+    Example:
+        >>> batches = PairBatches([[4, 5], [6]], [[7], [8, 9]], batch_size=2,
+        ...                       buckets=[(2, 3)])
+        >>> x, labels, weights = batches[0]
+        >>> x["target_ids"].tolist()
+        [[2, 7, 0], [2, 8, 9]]
+    """
+
+    unit = "target tokens"  # what `tokens` counts
+
+    def __init__(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        batch_tokens: int | None = None,
+        batch_size: int | None = None,
+        seed: int | None = None,
+        buckets: Sequence[tuple[int, int]] | int = 14,
+        subword_regularization: SubwordRegularization | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if subword_regularization is not None and seed is None:
+            raise ValueError(
+                "`subword_regularization` needs a seed, or a resumed run would draw "
+                "other pieces. Received: seed=None"
+            )
+        if len(sources) != len(targets) or not len(sources):
+            raise ValueError(
+                "`sources` and `targets` must be of equal length and not empty. "
+                f"Received: {len(sources)} sources and {len(targets)} targets"
+            )
+        if (batch_tokens is None) == (batch_size is None):
+            raise ValueError(
+                "Exactly one of `batch_tokens` and `batch_size` must be given. "
+                f"Received: batch_tokens={batch_tokens}, batch_size={batch_size}"
+            )
+        if batch_tokens is None:
+            batch_size = positive("batch_size", batch_size)
+        else:
+            batch_tokens = positive("batch_tokens", batch_tokens)
+        self.seed = seed
+        self._sources, self._targets = RaggedIds.of(sources), RaggedIds.of(targets)
+        lengths = self._sources.lengths, self._targets.lengths + 1
+        sizes = np.stack(lengths, axis=1)
+        self._segment = subword_regularization
+        self.tokens = int(lengths[1].sum())
+        if self._segment is not None:
+            ends = len(sizes)
+            # Of each side: mean and variance of the pieces drawn, for each likeliest.
+            sides = self._sources, self._targets
+            self._growth = [self._segment.growth(side) for side in sides]
+            self.tokens = round((self.tokens - ends) * self._growth[1][0]) + ends
+        if isinstance(buckets, numbers.Integral):
+            room = self._room(sizes)
+            buckets = choose_buckets(room, positive("buckets", buckets))
+        self.buckets = buckets
+        self._members = self._sort(sizes)
+        self._rows = {
+            (s, t): (len(rows), batch_size or max(8, (batch_tokens or 0) // t // 8 * 8))
+            for (s, t), rows in self._members.items()
+        }
+        padded = sum(-(-n // b) * b * t for (_, t), (n, b) in self._rows.items())
+        self.padding = 1 - self.tokens / padded  # share of target positions
+        self._part, self._multiple = (0, 1), 1
+        self.set_epoch(0)
+
+    def _room(self, sizes):
+        """The positions to reserve for pairs of these lengths, `(N, 2)`."""
+        if self._segment is None:
+            return sizes
+        pieces = sizes - np.array([0, 1])
+        mean, variance = np.array(self._growth).T
+        grown = pieces * mean + 2 * np.sqrt(pieces * variance)
+        grown = np.maximum(np.rint(grown), pieces).astype("int32")
+        return grown + np.array([0, 1], "int32")
+
+    def _sort(self, sizes):
+        """The rows of each bucket, in buckets' order."""
+        cells, places, _ = distinct(sizes)
+        buckets = sorted(self.buckets)
+        cheapest = []
+        for (s, t), (width, length) in zip(cells, self._room(cells), strict=True):
+            fitting = [b for b in buckets if b[0] >= width and b[1] >= length]
+            # Whoever gives the buckets may give less room.
+            fitting = fitting or [b for b in buckets if b[0] >= s and b[1] >= t]
+            if not fitting:
+                raise ValueError(
+                    "A pair fits into no bucket; the largest must hold every pair. "
+                    f"Received: lengths {(int(s), int(t))}, buckets {self.buckets}"
+                )
+            best = min(fitting, key=lambda b: (b[0] + TARGET_COST * b[1], b))
+            cheapest.append(buckets.index(best))
+        chosen = np.array(cheapest, "int32")[places]
+        members = [np.flatnonzero(chosen == n) for n in range(len(buckets))]
+        return {
+            bucket: rows.astype("int32")
+            for bucket, rows in zip(buckets, members, strict=True)
+            if len(rows)
+        }
+
+    def shard(
+        self, process: int = 0, processes: int = 1, multiple: int | None = None
+    ) -> None:
+        """Keeps only one process's rows of every batch, in unchanged order.
+
+        All processes then have equally many batches of equal shapes. Batches are filled
+        up with empty rows to a multiple of `multiple`.
+
+        Args:
+            process: number of this process, from 0.
+            processes: number of processes.
+            multiple: what the rows of a whole batch are a multiple of, itself a
+                multiple of `processes`; `processes` by default.
+
+        Raises:
+            ValueError: if a process is out of range, or if batches have fewer rows than
+                `multiple`, so that some device would never have any.
+
+        Example:
+            >>> batches = PairBatches([[4], [5], [6]], [[7], [8], [9]], batch_size=3)
+            >>> batches.shard(process=1, processes=2)
+            >>> batches[0][0]["source_ids"][:, 0].tolist()  # of 4, 5, 6 and none
+            [6, 0]
+        """
+        multiple = processes if multiple is None else multiple
+        if not 0 <= process < processes or multiple % processes:
+            raise ValueError(
+                "`process` must be below `processes`, which must divide `multiple`. "
+                f"Received: process={process}, processes={processes}, "
+                f"multiple={multiple}"
+            )
+        least = min(height for _, height in self._rows.values())
+        if least < multiple:
+            raise ValueError(
+                f"A batch must have a sentence for each of the {multiple} devices. "
+                f"Received: batches of {least} sentences"
+            )
+        self._part, self._multiple = (process, processes), multiple
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """Puts the batches into the order of an epoch.
+
+        Args:
+            epoch: the epoch, counted from 0.
+            start: number of batches to skip, which have been trained on.
+        """
+        rng, order = _generator(self.seed, epoch), []
+        for bucket, (count, height) in self._rows.items():
+            rows = self._members[bucket][_order(count, rng)]
+            order += [
+                (bucket, height, rows[i : i + height]) for i in range(0, count, height)
+            ]
+        self._order, self.start = _ordered(order, rng)[start:], start
+        self._epoch = epoch
+
+    def __getitem__(self, index: int) -> Any:
+        bucket, height, rows = self._order[index]
+        process, processes = self._part
+        height = -(-height // self._multiple) * self._multiple // processes
+        part = slice(process * height, (process + 1) * height)
+        width, length = bucket
+        sources, targets = self._sources, self._targets
+        if self._segment is not None:  # all rows: each process draws the same
+            sources, targets = self._draw(index, bucket, rows)
+            rows = np.arange(len(rows))
+        rows = rows[part]
+        source, labels = sources.take(rows, width), targets.take(rows, length)
+        ends = targets.lengths[rows]
+        target = np.empty_like(labels)
+        target[:, 0] = START_ID
+        target[:, 1:] = labels[:, :-1]
+        labels[np.arange(len(rows)), ends] = END_ID
+        weights = (np.arange(length) <= ends[:, None]).astype("float32")
+        if len(rows) < height:
+            source, target, labels, weights = (
+                np.pad(array, ((0, height - len(rows)), (0, 0)))
+                for array in (source, target, labels, weights)
+            )
+        return {"source_ids": source, "target_ids": target}, labels, weights
+
+    def _draw(self, index, bucket, rows):
+        """Segments a batch; what is too long for its bucket keeps its pieces."""
+        # Without the last number, the first batch would have the order's generator.
+        rng = np.random.default_rng((self.seed, self._epoch, self.start + index, 1))
+        drawn = []
+        for ids, limit in zip(
+            (self._sources, self._targets), (bucket[0], bucket[1] - 1), strict=True
+        ):
+            old = [ids[row] for row in rows]
+            new = self._segment(old, rng)
+            pairs = zip(new, old, strict=True)
+            drawn.append([a if len(a) <= limit else b for a, b in pairs])
+        return map(RaggedIds.of, drawn)
+
+
+class ArrayBatches(_OrderedBatches):
+    """Arrays in batches, in an order that depends only on the seed and the epoch.
+
+    It is for other data what `PairBatches` is for sentence pairs. A batch is `(x, y,
+    weights)`.
+
+    Args:
+        parts: tuple `(x, y)` or `(x, y, weights)` of arrays, or of dicts of arrays,
+            whose first axis is that of the examples; or a list of such tuples, one for
+            each shape (see `group_by_length`). All examples of a batch are from one of
+            them. Weights are 1 by default.
+        batch_size: examples of a batch. The last batch of a part is filled up with that
+            epoch's first examples.
+        seed: seed of the order; None keeps the given order.
+
+    Raises:
+        ValueError: if arrays of a part differ in length or are empty, or if the batch
+            size is no positive integer.
+
+    Example:
+        >>> import numpy as np
+        >>> x, y = np.arange(6).reshape(3, 2), np.array([0, 1, 2])
+        >>> batches = ArrayBatches((x, y), batch_size=2)
+        >>> len(batches), batches[1][0].tolist()
+        (2, [[4, 5], [0, 1]])
+    """
+
+    unit = "labels"
+
+    def __init__(
+        self, parts: Any, batch_size: int, seed: int | None = None, **kwargs: Any
+    ):
+        super().__init__(**kwargs)
+        self.batch_size, self.seed = positive("batch_size", batch_size), seed
+        self._parts: list[tuple[Any, Any, Any]] = []
+        self._shapes: list[tuple[int, ...]] = []
+        self.tokens = 0
+        for x, y, *weights in [parts] if isinstance(parts, tuple) else parts:
+            arrays = [np.asarray(array) for array in keras.tree.flatten((x, y))]
+            lengths = {len(array) for array in arrays}
+            if len(lengths) != 1 or 0 in lengths:
+                raise ValueError(
+                    "The arrays of a part must be of equal length and not empty. "
+                    f"Received: lengths {sorted(lengths)}"
+                )
+            weights = weights[0] if weights else np.ones(len(arrays[0]), "float32")
+            self._parts.append((x, y, weights))
+            self._shapes.append(tuple(n for a in arrays for n in a.shape[1:]))
+            # A weight is that of a label, or that of all labels of an example.
+            counted = np.count_nonzero(weights) * (arrays[-1].size // weights.size)
+            self.tokens += int(counted)
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """See `PairBatches.set_epoch`."""
+        rng, size, order = _generator(self.seed, epoch), self.batch_size, []
+        for part, (_, _, weights) in enumerate(self._parts):
+            count = len(weights)
+            rows = np.resize(_order(count, rng), -(-count // size) * size)
+            shape = self._shapes[part]
+            order += [(shape, part, rows[i : i + size]) for i in range(0, count, size)]
+        self._order, self.start = _ordered(order, rng)[start:], start
+
+    def __getitem__(self, index: int) -> Any:
+        _, part, rows = self._order[index]
+        return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
+
+
+def _generator(seed, epoch):
+    """The random generator of an epoch; None to keep the order."""
+    return None if seed is None else np.random.default_rng((seed, epoch))
+
+
+def _order(count, rng):
+    return np.arange(count) if rng is None else rng.permutation(count)
+
+
+def _ordered(batches, rng):
+    """Batches in their final order."""
+    return _lead_with_unlike([batches[i] for i in _order(len(batches), rng)])
+
+
+def _lead_with_unlike(order):
+    """Moves two batches to the front whose shapes differ wherever any two do.
+
+    Keras's TensorFlow trainer learns from the first two which sizes vary.
+    """
+    places = {}
+    for place, (bucket, _, _) in enumerate(order):
+        places.setdefault(bucket, place)
+    sides = range(len(next(iter(places))))
+    varies = [len({bucket[side] for bucket in places}) > 1 for side in sides]
+    for one, other in itertools.combinations(places, 2):
+        if all(a != b or not v for a, b, v in zip(one, other, varies, strict=True)):
+            lead = sorted((places[one], places[other]))
+            rest = [batch for place, batch in enumerate(order) if place not in lead]
+            return [order[place] for place in lead] + rest
+    return order

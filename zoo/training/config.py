@@ -1,0 +1,286 @@
+"""The folder of a run, and `config.json`, which records how the run was made."""
+
+import contextlib
+import dataclasses
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import zoo
+from zoo.backend import usable_cores
+from zoo.files import lock, sha256, write_bytes
+
+FILE = "config.json"
+CACHE = "tokenised"  # the folder of a user's own text as ids
+MODELS = "models"  # holds a folder for each of several models of a run
+# These may change when a run is resumed, and are no part of its identity.
+FREE = ("epochs", "patience", "average", "samples")
+_PACKAGES = ("keras", "keras-hub", "numpy", "sentencepiece", "sacrebleu")
+_BACKENDS = {
+    "tensorflow": ("tensorflow", "tensorflow-text"),
+    "jax": ("jax", "jaxlib"),
+    "torch": ("torch",),
+}
+
+
+class ConfigurationError(ValueError):
+    """Choices that can't run, or a folder whose run can't be resumed."""
+
+
+@contextlib.contextmanager
+def only_run_in(output: str | os.PathLike[str]) -> Iterator[None]:
+    """Makes the folder of a run, and keeps other runs out of it.
+
+    Raises:
+        ConfigurationError: if another process trains there.
+        OSError: if the folder can't be made.
+    """
+    Path(output).mkdir(parents=True, exist_ok=True)
+    try:
+        descriptor = lock(output)
+    except BlockingIOError:
+        raise ConfigurationError(
+            f"another run is using {output}: wait for it to end, or choose another "
+            "folder with --output"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):  # it is not empty: the run has begun
+            Path(output).rmdir()
+
+
+def checkpoints(output: str | os.PathLike[str]) -> list[Path]:
+    """Returns the paths of a run's checkpoints, those of its `models/` last."""
+    models = sorted(Path(output, MODELS).glob("*/checkpoint.npz"))
+    paths = [Path(output, "checkpoint.npz"), *models]
+    return [path for path in paths if path.exists()]
+
+
+def clear(output: str | os.PathLike[str]) -> None:
+    """Removes the files of an earlier run, so that none of them is reused."""
+    for name in ("epoch_weights", "tensorboard", CACHE, MODELS):
+        shutil.rmtree(Path(output, name), ignore_errors=True)
+    for name in (
+        "checkpoint.npz",
+        "best.weights.h5",
+        "tokenizer.spm",
+        "log.csv",
+        "samples.jsonl",
+        "config.json",
+        "results.json",
+        "report.html",
+    ):
+        Path(output, name).unlink(missing_ok=True)
+
+
+# === config.json ===
+
+
+def make_configuration(
+    recipe: Any, settings: Any, arguments: Any, command: str
+) -> dict[str, Any]:
+    """Returns what `config.json` holds: everything that a run depends on.
+
+    Args:
+        recipe: the `Recipe`.
+        settings: its choices for this run.
+        arguments: the run's arguments.
+        command: the command line.
+    """
+    import keras
+
+    backend = keras.backend.backend()
+    file = recipe.file and str(Path(recipe.file).absolute())
+    return {
+        "recipe": {"name": recipe.name, "file": file, "sha256": source_digest(recipe)},
+        "arguments": {name: getattr(arguments, name) for name in recipe.arguments},
+        "set": list(arguments.changes),
+        "hyper_parameters": plain(settings),
+        "backend": backend,
+        "versions": versions(backend),
+        "commit": commit(),
+        "machine": machine(),
+        "command": command,
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def write_configuration(
+    folder: str | os.PathLike[str], configuration: dict[str, Any]
+) -> None:
+    """Writes `config.json`.
+
+    If the folder has a checkpoint, the run is resumed: the command, commit, backend,
+    versions, machine and date of each earlier command are kept as "before".
+
+    Args:
+        folder: the run's folder.
+        configuration: dict from `make_configuration`.
+    """
+    kept = ("command", "commit", "backend", "versions", "machine", "date")
+    path, before = Path(folder, FILE), []
+    if path.exists() and checkpoints(folder):
+        old = read_configuration(folder)
+        before = [*old.get("before", []), {name: old.get(name) for name in kept}]
+    text = json.dumps({**configuration, "before": before}, indent=2)
+    write_bytes(path, f"{text}\n".encode())
+
+
+def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Reads a run's `config.json`.
+
+    Raises:
+        ConfigurationError: if the file is missing, damaged or none of zoo's.
+    """
+    path = Path(folder, FILE)
+    try:
+        configuration = json.loads(path.read_text(encoding="utf-8"))
+        complete = (
+            isinstance(configuration["recipe"]["name"], str)
+            and isinstance(configuration["arguments"], dict)
+            and configuration["backend"] in _BACKENDS
+            and all(isinstance(text, str) for text in configuration["set"])
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f"{folder} is not the folder of a run: {FILE} can't be read "
+            f"({error.strerror})"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(
+            f"{path} is damaged, or not the configuration of a run. Received: {error!r}"
+        ) from error
+    if not complete:
+        raise ConfigurationError(
+            f"{path} is damaged, or not the configuration of a run"
+        )
+    return configuration
+
+
+def plain(settings: Any) -> Any:
+    """Returns a recipe's choices as nested dicts that JSON can hold.
+
+    An optimizer that is a function is described by the Keras optimizer that it makes.
+    """
+    if dataclasses.is_dataclass(settings):
+        fields = dataclasses.fields(settings)
+        return {field.name: plain(getattr(settings, field.name)) for field in fields}
+    if isinstance(settings, dict):
+        return {name: plain(value) for name, value in settings.items()}
+    if callable(settings):
+        # For a huge plan: the real one depends on the number of epochs.
+        optimizer = settings(10**6, 100)
+        # The optimizer's name counts the instances.
+        config = {**optimizer.get_config(), "name": None}
+        settings = {"class": type(optimizer).__name__, **config}
+    return json.loads(json.dumps(settings, default=str))
+
+
+# === Code and machine ===
+
+
+def source_digest(recipe: Any) -> str | None:
+    """Returns the sha256 of a recipe's files; None if they can't be read."""
+    try:
+        digests = [sha256(path) for path in (recipe.file, *recipe.parts) if path]
+    except OSError:
+        return None
+    return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else None
+
+
+def versions(backend: str) -> dict[str, str | None]:
+    """Returns the versions of Python, zoo and the packages that a run depends on."""
+    numbers: dict[str, str | None] = {}
+    for name in (*_PACKAGES, *_BACKENDS[backend]):
+        try:
+            numbers[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            numbers[name] = None
+    return {"python": platform.python_version(), "zoo": zoo.__version__, **numbers}
+
+
+def machine() -> str:
+    """Returns the GPUs that the backend uses, if any, and the CPU."""
+    import keras
+
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        gpus = [d.device_kind for d in jax.devices() if d.platform != "cpu"]
+    elif backend == "torch":
+        import torch
+
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        gpus = [torch.cuda.get_device_name(i) for i in range(count)]
+    else:
+        import tensorflow as tf
+
+        devices = tf.config.list_physical_devices("GPU")
+        details = tf.config.experimental.get_device_details
+        gpus = [details(d).get("device_name", "GPU") for d in devices]
+    return ", ".join([*gpus, cpu()])
+
+
+def cpu() -> str:
+    """Returns the cores that this process may use: "2 CPU cores (x86_64)"."""
+    count = usable_cores()
+    return f"{count} CPU core{'s' * (count != 1)} ({platform.machine()})"
+
+
+def commit() -> str:
+    """Returns the git commit of the code, with "-dirty" if files differ from it."""
+    folder = Path(__file__).absolute().parents[2]
+    if not (folder / ".git").exists():
+        return "unknown"
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
+
+
+# === Resuming ===
+
+
+def choose_backend(backend: str, folder: str | os.PathLike[str]) -> bool:
+    """Makes Keras use the backend of a run.
+
+    Args:
+        backend: the backend that the run was started with.
+        folder: the run's folder, for errors.
+
+    Returns:
+        Whether the environment had to be changed.
+
+    Raises:
+        ConfigurationError: if the environment asks for another backend, or Keras is
+            already imported with another one.
+    """
+    chosen = os.environ.get("KERAS_BACKEND")
+    if "keras" in sys.modules:
+        chosen = sys.modules["keras"].config.backend()
+    if chosen not in (None, "", backend):
+        raise ConfigurationError(
+            f"{folder} was trained under {backend}, but KERAS_BACKEND (or Keras, which "
+            f"is already imported) says {chosen}. Unset KERAS_BACKEND, or set "
+            f"KERAS_BACKEND={backend}"
+        )
+    os.environ["KERAS_BACKEND"] = backend
+    return not chosen

@@ -1,0 +1,1 @@
+"""What makes training fast: compiled and recorded steps, losses without logits."""

@@ -1,0 +1,200 @@
+"""The sentence pairs of a translator's run: named corpora, or a user's own text."""
+
+import dataclasses
+import hashlib
+from functools import partial
+from typing import Any
+
+from zoo import data
+from zoo.data.generated.reversal import reversal_pairs
+from zoo.data.store import CHUNK, tokenise
+from zoo.training.card_metadata import of_corpora, own_test, own_text_card
+from zoo.training.config import CACHE
+
+VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
+UNLIMITED = 10**9  # pieces of a text, which is then not cut
+TOLD = 200_000  # pairs after which tokenising tells how far it is
+VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
+Ids = Any  # a list of lists of int, or a `zoo.data.store.RaggedIds`
+Sets = dict[str, tuple[list[str], list[list[str]]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tested:
+    """A test set, as a card describes it.
+
+    Attributes:
+        name: its name in the results.
+        data, split: its corpus and its part of that.
+        command: what scores the preset on it.
+        language: of the source, if the set is that part of a larger one.
+        exact: whether an answer is right or wrong, as a date is.
+    """
+
+    name: str
+    data: str
+    split: str
+    command: str
+    language: str = ""
+    exact: bool = False
+
+
+class NamedCorpora:
+    """The corpora that a scale names, or sentences to reverse if it names none.
+
+    Args:
+        run: the `Run`, whose choices are a `Scale`.
+
+    Attributes:
+        languages: codes of source and target.
+        validation, tests: name of each set to its `(sources, references)`.
+    """
+
+    def __init__(self, run: Any):
+        self.scale = scale = run.settings
+        self.languages = scale.source, scale.target
+        self.validation: Sets = {}
+        self.tests: Sets = {}
+        if not scale.corpora:
+            self.pairs = [(*reversal_pairs(scale.pairs, run.seed), 1)]
+            for offset, sets in ((1, self.validation), (2, self.tests)):
+                sources, targets = reversal_pairs(200, run.seed + offset)
+                sets["generated"] = (sources, [[t] for t in targets])
+            return
+        self.pairs = []
+        for name, repeats in scale.corpora:
+            part, valid, test = (
+                data.load(name, *self.languages, split, allow_newer=scale.allow_newer)
+                for split in ("train", "valid", "test")
+            )
+            self.pairs.append((part.sources, part.targets, repeats))
+            self.validation[name] = as_set(valid, VALIDATION_SENTENCES)
+            self.tests[name] = as_set(test)
+            # What reads several languages is scored on each of them, too.
+            parts = data.list_corpora()[name].parts if scale.source == "mul" else ()
+            for language in parts:
+                test = data.load(name, language, scale.target, "test")
+                self.tests[f"{name} {language}"] = as_set(test)
+
+    def texts(self) -> list[str]:
+        """Returns the sentences of both sides, for the vocabulary."""
+        return [t for sources, targets, _ in self.pairs for t in sources + targets]
+
+    def vocabulary_options(self, texts: list[str]) -> dict[str, Any]:
+        """Returns further arguments of `train_tokenizer` for its texts."""
+        return {}
+
+    def encode(self, preprocessor: Any, longest: int) -> tuple[Ids, Ids, int]:
+        """Returns the ids of sources and targets, and how many pairs were left out.
+
+        Args:
+            preprocessor: of the translator.
+            longest: pieces of a sentence; longer pairs are left out.
+        """
+        sources, targets, dropped = [], [], 0
+        for source, target, repeats in self.pairs:
+            source_ids = preprocessor.encode(source)
+            target_ids = preprocessor.encode_targets(target)
+            kept = [
+                (s, t)
+                for s, t in zip(source_ids, target_ids, strict=True)
+                if _fits(len(s), len(t), longest)
+            ]
+            dropped += len(source_ids) - len(kept)
+            for _ in range(repeats):
+                sources += [s for s, _ in kept]
+                targets += [t for _, t in kept]
+        return sources, targets, dropped
+
+    def card(self) -> dict[str, Any]:
+        """Returns what a preset's card says of the data."""
+        known = data.list_corpora()
+        return of_corpora(*(known[name] for name, _ in self.scale.corpora))
+
+    def tested(self, name: str, preset: str) -> Tested:
+        """Describes a test set, for the card of a preset."""
+        corpus, _, language = name.partition(" ")
+        entry = data.list_corpora()[corpus]
+        command = f"zoo evaluate {preset} --data {corpus} --split {entry.test_split}"
+        if language:
+            command += f" --source {language}"
+        return Tested(name, corpus, entry.test_split, command, language, entry.exact)
+
+
+class UserPairs:
+    """A user's own sentence pairs; see `NamedCorpora`, whose attributes it has.
+
+    Without a test set, the pairs that choose the best epoch are the test, too.
+
+    Args:
+        run: the `Run`, whose `text` is a `zoo.data.own.OwnPairs`.
+    """
+
+    def __init__(self, run: Any):
+        self.run, self.text = run, run.text
+        self.languages = self.text.languages
+        self.validation = {"valid": as_set(self.text.valid, VALIDATION_SENTENCES)}
+        self.tests: Sets = {"valid": as_set(self.text.valid)}
+        if self.text.test is not None:
+            self.tests = {"test": as_set(self.text.test)}
+
+    def texts(self) -> list[str]:
+        """See `NamedCorpora.texts`; a sample of much text."""
+        return self.text.sample(VOCABULARY_SENTENCES)
+
+    def vocabulary_options(self, texts: list[str]) -> dict[str, Any]:
+        """See `NamedCorpora.vocabulary_options`.
+
+        A vocabulary may come out smaller for little text. It has the characters that
+        are not in the sample, too.
+        """
+        missing = set(self.text.characters).difference(*texts)
+        return {"hard_vocab_limit": False, "required_chars": "".join(sorted(missing))}
+
+    def encode(self, preprocessor: Any, longest: int) -> tuple[Ids, Ids, int]:
+        """See `NamedCorpora.encode`; the ids are in a file in the run's folder."""
+        dropped = 0
+
+        def keep(sources, targets):
+            nonlocal dropped
+            kept = _fits(sources, targets, longest)
+            dropped = len(kept) - int(kept.sum())
+            return kept
+
+        tokenizer = preprocessor.tokenizer
+        sources, targets = tokenise(
+            self.text.parts,
+            partial(preprocessor.encode, length=UNLIMITED),
+            partial(preprocessor.encode_targets, length=UNLIMITED),
+            key=self.text.digest + hashlib.sha256(tokenizer.proto).hexdigest(),
+            cache=self.run.path(CACHE),
+            weights=[part.weight for part in self.text.parts],
+            keep=keep,
+            vocabulary_size=tokenizer.vocabulary_size(),
+            progress=self._progress,
+        )
+        return sources, targets, dropped
+
+    def _progress(self, done):
+        if done % TOLD < CHUNK:
+            self.run.say(f"{done:,} pairs tokenised")
+
+    def card(self) -> dict[str, Any]:
+        """See `NamedCorpora.card`."""
+        return own_text_card(self.run)
+
+    def tested(self, name: str, preset: str) -> Tested:
+        """See `NamedCorpora.tested`."""
+        return Tested(name, *own_test(self.run, name))
+
+
+def as_set(
+    pairs: data.Pairs, count: int | None = None
+) -> tuple[list[str], list[list[str]]]:
+    """Returns the first `count` sources and their references; all of them for None."""
+    return pairs.sources[:count], pairs.references[:count]
+
+
+def _fits(source, target, longest):
+    """Whether a pair of these lengths is trained on; of arrays, which pairs are."""
+    return (source > 0) & (source <= longest) & (target > 0) & (target < longest)

@@ -1,0 +1,202 @@
+"""The choices of a run on a user's own text, from a size and the amount of text.
+
+A size scales the recipe's `small` model and says how much text is read in all, so that
+little text is read more often: "tiny" trains in minutes, "small" is that of the bundled
+presets, "medium" has twice its width. "paper" is the paper's model and schedule. Below
+30,000 pairs a translator is narrower, so that 3,000 take about ten minutes.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+from zoo.training.config import ConfigurationError
+
+LEAST_EPOCHS, MOST_EPOCHS = 3, 50
+ENOUGH_PAIRS = 30_000  # below, a translator is narrower than its size says
+FEW_PAIRS = 60_000  # below, dropout is higher: the model sees each pair often
+MOST_PIECES = 100  # of a sentence; longer ones are left out
+PAPER_VOCABULARY = 30_000
+PAIRS_READ = 600_000  # by the `small` translator in all its epochs
+PATIENCE = 8  # epochs without a better score
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """A size of model.
+
+    Attributes:
+        width: factor on all widths of the recipe's `small` model.
+        vocabulary: most pieces or words.
+        read: factor on the text that training reads in all.
+        rate: factor on the learning rate.
+        buckets: padded shapes of a translator's text, each of which is compiled.
+    """
+
+    width: float
+    vocabulary: int
+    read: float
+    rate: float
+    buckets: int
+
+
+SIZES = {
+    "tiny": Size(0.25, 2_000, 0.4, 1.0, 4),
+    "small": Size(1.0, 8_000, 1.0, 1.0, 8),
+    # Wider layers take smaller steps.
+    "medium": Size(2.0, 16_000, 3.0, math.sqrt(0.5), 14),
+}
+FINE_TUNING = Size(1.0, 0, 0.3, 0.25, 4)  # of a preset, as wide as it is
+
+
+def plan(
+    recipe: Any, size: str, sentences: int, read: int, start: Any = None
+) -> tuple[Any, Size | None]:
+    """Plans the epochs and learning rate of a run on a user's own text.
+
+    Args:
+        recipe: the `Recipe`.
+        size: "tiny", "small", "medium" or "paper"; another scale of the recipe is left
+            as it is.
+        sentences: of the text, or pairs of them.
+        read: how many of them the `small` model reads in all its epochs.
+        start: the task to start from; None for a new one.
+
+    Returns:
+        The choices of the recipe's scale, changed, and the `Size`, if it is one.
+    """
+    if start is None and size not in SIZES:
+        return dataclasses.replace(recipe.scales[size], patience=PATIENCE), None
+    chosen = SIZES[size] if start is None else FINE_TUNING
+    small = recipe.scales["small"]
+    optimizer = dataclasses.replace(
+        small.optimizer, learning_rate=small.optimizer.learning_rate * chosen.rate
+    )
+    epochs = epochs_for(sentences, int(read * chosen.read))
+    return dataclasses.replace(
+        small, optimizer=optimizer, epochs=epochs, patience=PATIENCE
+    ), chosen
+
+
+def vocabulary_size(words: int, characters: int, most: int) -> int:
+    """Returns the size of a vocabulary of pieces for an amount of text.
+
+    It grows with the square root of the text, as the number of different words does,
+    and leaves room for twice the characters, each of which is a piece; for a fifth
+    more than these at least.
+
+    Args:
+        words: of all text.
+        characters: number of different ones.
+        most: largest size, if the characters fit into it.
+
+    Example:
+        >>> vocabulary_size(700_000, 120, most=8000)
+        4180
+    """
+    wanted = max(5 * math.sqrt(words), 2 * characters, 100)
+    size = max(min(wanted, most), 1.2 * characters)
+    return int(size) // 10 * 10
+
+
+def epochs_for(sentences: int, read: int) -> int:
+    """Returns the number of epochs in which training reads `read` sentences.
+
+    Example:
+        >>> epochs_for(29_000, 600_000)
+        21
+    """
+    return min(max(math.ceil(read / sentences), LEAST_EPOCHS), MOST_EPOCHS)
+
+
+def widened(model: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Returns the arguments of a model with all its widths multiplied.
+
+    Initial weights are divided by the square root, since a wider layer sums more.
+
+    Args:
+        model: arguments of a backbone; `…_dim` and `filters` are widths.
+        factor: what to multiply by.
+
+    Example:
+        >>> widened({"hidden_dim": 256, "num_heads": 4}, 0.25)
+        {'hidden_dim': 64, 'num_heads': 4}
+    """
+    changed = dict(model)
+    for name, value in model.items():
+        if isinstance(value, int) and (name.endswith("_dim") or name == "filters"):
+            changed[name] = max(8, round(value * factor / 8) * 8)
+        elif name == "initializer_range":
+            changed[name] = value / math.sqrt(factor)
+    return changed
+
+
+def regularised(model: dict[str, Any], sentences: int) -> dict[str, Any]:
+    """Returns the arguments of a model with a dropout of at least 0.3 for little text.
+
+    Args:
+        model: arguments of a backbone.
+        sentences: of the text.
+    """
+    if sentences >= FEW_PAIRS:
+        return model
+    rates = {name: rate for name, rate in model.items() if name.endswith("dropout")}
+    return {**model, **{name: max(rate, 0.3) for name, rate in rates.items()}}
+
+
+def config_to_start(recipe: Any, start: Any) -> dict[str, Any]:
+    """Returns the arguments of a backbone to start from, without those of its words.
+
+    Args:
+        recipe: the `Recipe`.
+        start: the task to start from.
+
+    Raises:
+        ConfigurationError: if it is no such task.
+    """
+    task = recipe.own.task()
+    if type(start) is not task:
+        raise ConfigurationError(
+            f"--from: the recipe {recipe.name} trains a {task.__name__}. Received: a "
+            f"{type(start).__name__}"
+        )
+    left_out = ("name", "dtype", "trainable", "vocabulary_size")
+    config = start.backbone.get_config()
+    return {name: value for name, value in config.items() if name not in left_out}
+
+
+def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
+    """Returns the choices of a translator's run on a user's own pairs.
+
+    Args:
+        recipe: the `Recipe`, whose scales are `Scale`s.
+        size: "tiny", "small", "medium" or "paper"; another scale of the recipe keeps
+            its model and schedule.
+        text: the `zoo.data.own.OwnPairs`.
+        start: the translator to start from; None for a new one.
+
+    Raises:
+        ConfigurationError: if the translator is not one of the recipe's.
+    """
+    scale, chosen = plan(recipe, size, text.pairs, PAIRS_READ, start)
+    narrow = 1.0 if size == "tiny" else min(1.0, text.pairs / ENOUGH_PAIRS) ** 0.3
+    changes: dict[str, Any] = {"corpora": (), "max_length": MOST_PIECES}
+    changes["tokenizer"] = {"normalization": "nfc"}
+    changes |= dict(zip(("source", "target"), text.languages, strict=True))
+    if start is not None:
+        changes["model"] = config_to_start(recipe, start)
+        changes["vocabulary_size"] = start.backbone.vocabulary_size
+        changes["tokenizer"] = {}  # the start's
+    elif chosen is None:
+        most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
+        pieces = vocabulary_size(text.words, len(text.characters), most)
+        changes |= {"vocabulary_size": pieces, "max_length": scale.max_length}
+    else:
+        model = widened(scale.model, chosen.width * narrow)
+        if chosen.width >= 1:
+            model = regularised(model, text.pairs)
+        pieces = vocabulary_size(text.words, len(text.characters), chosen.vocabulary)
+        changes |= {"model": model, "vocabulary_size": pieces}
+    if chosen is not None:
+        changes["buckets"] = max(3, round(chosen.buckets * narrow**2))
+    return dataclasses.replace(scale, **changes)

@@ -1,0 +1,351 @@
+"""Data, budgets and cards that the translators' recipes share.
+
+`small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
+so that their scores compare the architectures. Learning rate, cells, dropout and
+initial weights are chosen for each paper's model, the same ones for all of Luong's;
+Bahdanau's has larger batches, too.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from zoo.checks import one_of, zero_or_above
+from zoo.text.normalization import NORMALIZATIONS
+from zoo.training.card_metadata import SPELLED, UNLIKE, of_tatoeba
+from zoo.training.config import ConfigurationError
+from zoo.training.optimizers import Optimizer
+from zoo.training.recipe import (
+    ClassArguments,
+    Recipe,
+    TextTask,
+    at_least,
+    importer,
+    try_choices,
+)
+from zoo.training.recipes.sizes import choices_for_pairs
+
+CORPORA = (("multi30k", 2), ("tatoeba", 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """The choices of a translator's run.
+
+    Attributes:
+        model: arguments of the backbone, except the size of the vocabulary.
+        corpora: (name, repeats of its pairs in an epoch) of each corpus; empty for
+            generated text.
+        optimizer: an `Optimizer`, or any function of (steps per epoch, epochs) to a
+            Keras optimizer.
+        epochs: passes over the data.
+        vocabulary_size: pieces of the SentencePiece model.
+        pieces: its `model_type`: "unigram", or "char" for single characters.
+        tokenizer: further arguments of `train_tokenizer`: its `normalization`. One's
+            own text has "nfc", which keeps every character.
+        batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
+        loss: arguments of `SmoothedCrossEntropy`.
+        max_length: longest sentence in pieces, the likeliest ones; longer pairs are not
+            trained on.
+        patience: epochs without a better validation BLEU before training stops.
+        buckets: number of padded shapes, each compiled once.
+        pairs: number of generated pairs, if there are no corpora.
+        average: arguments of `EpochWeights`, such as `{"keep": 5, "which": "last"}`:
+            the preset then has the average of these epochs' weights, not the best
+            epoch's.
+        subword_regularization: α of `zoo.text.SubwordRegularization`, which segments
+            words anew in each epoch: 0 draws all alike, the strongest; None keeps the
+            likeliest pieces.
+        samples: translations shown and kept after each epoch, for each validation set.
+        source, target: languages of the corpora.
+        allow_newer: whether a newer snapshot of a changing source is accepted; see
+            `zoo.data.load`.
+
+    Raises:
+        ValueError: for a number out of range.
+    """
+
+    model: dict[str, Any]
+    optimizer: Callable
+    epochs: int
+    vocabulary_size: int
+    batch: dict[str, int]
+    corpora: tuple[tuple[str, int], ...] = ()
+    loss: dict[str, Any] = dataclasses.field(default_factory=dict)
+    max_length: int = 64
+    patience: int | None = None
+    buckets: int = 14
+    pairs: int = 0
+    average: dict[str, Any] = dataclasses.field(default_factory=dict)
+    subword_regularization: float | None = None
+    samples: int = 3
+    pieces: Literal["unigram", "char"] = "unigram"
+    tokenizer: dict[str, str] = dataclasses.field(
+        default_factory=lambda: {"normalization": "nmt_nfkc"}
+    )
+    source: str = "en"
+    target: str = "de"
+    allow_newer: bool = False
+
+    def __post_init__(self) -> None:
+        least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
+        least |= {"patience": 1, "pairs": 0, "samples": 0}
+        at_least(self, **least)
+        for name, rule in self.tokenizer.items():
+            one_of(f"tokenizer.{name}", rule, NORMALIZATIONS)
+        alpha = self.subword_regularization
+        if alpha is not None:
+            zero_or_above("subword_regularization", alpha)
+            if self.pieces != "unigram":
+                raise ValueError(
+                    "`subword_regularization` needs pieces of a unigram model. "
+                    f"Received: subword_regularization={alpha}, pieces={self.pieces!r}"
+                )
+        for name, repeats in self.corpora:
+            if repeats < 1:
+                raise ValueError(
+                    f"`corpora` must stand in an epoch at least once. "
+                    f"Received: {repeats} times {name!r}"
+                )
+
+
+def task(name: str) -> Callable[[], Any]:
+    """Returns a function that imports a task class of `zoo.models`."""
+    return importer("zoo.models", name)
+
+
+def translation_recipe(
+    name: str,
+    translator: Callable[[], Any],
+    scales: dict[str, Scale],
+    card: dict[str, Any] | None = None,
+    file: str | None = None,
+    parts: tuple[str, ...] = (),
+    own_text: bool = True,
+) -> Recipe:
+    """Makes the `Recipe` of a translator.
+
+    Args:
+        name: name of the preset.
+        translator: function that returns the task class; see `task`.
+        scales: `Scale` for each of "tiny", "small" and "paper", and for any others.
+        card: the card's metadata that no run can know: title (the languages are added
+            to it), paper, description, …; None for no card.
+        file: see `Recipe`.
+        parts: see `Recipe`.
+        own_text: whether it can be trained on a user's own text.
+    """
+
+    def train(run):
+        from zoo.training.recipes.translation_run import Translation
+
+        Translation(run, translator()).train().finish()
+
+    classes = {
+        "model": ClassArguments(
+            lambda: getattr(translator(), "backbone_cls", None),
+            reserved=("vocabulary_size", "target_vocabulary_size"),
+        ),
+        "batch": ClassArguments(
+            importer("zoo.training", "PairBatches"),
+            reserved=("seed", "buckets", "subword_regularization"),
+            alternatives=("batch_tokens", "batch_size"),
+        ),
+        "loss": ClassArguments(importer("zoo.training", "SmoothedCrossEntropy")),
+        "average": ClassArguments(importer("zoo.training", "EpochWeights")),
+    }
+
+    own = TextTask(
+        translator,
+        "two files, aligned by line (my.en my.de), or one table or folder",
+        importer("zoo.data.own", "read_pairs"),
+        choices_for_pairs,
+        ("columns", "languages", "cache"),
+    )
+
+    def check(scale, changes):
+        _check({name: part.load() for name, part in classes.items()}, scale, changes)
+
+    return Recipe(
+        name,
+        scales,
+        train,
+        file,
+        classes=classes,
+        check=check,
+        options=("limit", "distribute"),
+        parts=parts,
+        card=card or {},
+        beside={"tatoeba": of_tatoeba},
+        own=own if own_text else None,
+    )
+
+
+def _check(classes, scale, changes):
+    """Tries the choices of a scale before any work is done.
+
+    The model takes time to build, so it is tried only if its arguments were changed.
+    """
+    from zoo.data import list_corpora
+
+    known = list_corpora()
+    for name, _ in scale.corpora:
+        if name not in known:
+            raise ConfigurationError(
+                f"corpora: known are {', '.join(known)}. Received: {name!r}"
+            )
+    trials = {
+        "batch": lambda: classes["batch"]([[4]], [[4]], **scale.batch),
+        "loss": lambda: classes["loss"](**scale.loss),
+        "optimizer": lambda: scale.optimizer(1000, scale.epochs),
+    }
+    if scale.average:
+        trials["average"] = lambda: classes["average"]("", None, **scale.average)
+    if any(text.startswith("model.") for text in changes):
+        size = scale.vocabulary_size
+        trials["model"] = lambda: classes["model"](vocabulary_size=size, **scale.model)
+    try_choices(trials)
+
+
+def tiny(model: dict[str, Any], rate: float = 5e-3, **changes: Any) -> Scale:
+    """Returns a scale of generated sentences to reverse, in under two minutes.
+
+    Args:
+        model: arguments of the backbone.
+        rate: highest learning rate.
+        **changes: further fields of the `Scale`.
+    """
+    fields: dict[str, Any] = {
+        "optimizer": Optimizer("adam", rate, "linear", warmup=100, clip=1.0),
+        "epochs": 12,
+        "vocabulary_size": 34,
+        "batch": {"batch_size": 64},
+        "pairs": 6000,
+        "max_length": 32,
+        "buckets": 2,
+    }
+    return Scale(model=model, **{**fields, **changes})
+
+
+def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
+    """Returns a scale of Multi30k and Tatoeba, the size of the bundled presets.
+
+    Args:
+        model: arguments of the backbone.
+        rate: highest learning rate.
+        **changes: further fields of the `Scale`.
+    """
+    fields: dict[str, Any] = {
+        "corpora": CORPORA,
+        "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
+        "loss": {"smoothing": 0.1},
+        "epochs": 3,
+        "vocabulary_size": 5000,
+        "batch": {"batch_tokens": 768},
+    }
+    return Scale(model=model, **{**fields, **changes})
+
+
+def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale:
+    """Returns a scale of Multi30k only, the strict benchmark, English to German.
+
+    `--set source=de --set target=en` trains the other direction. The weights are the
+    mean of the last five epochs'.
+
+    Args:
+        model: arguments of the backbone.
+        rate: highest learning rate.
+        **changes: further fields of the `Scale`.
+    """
+    fields = {
+        "corpora": (("multi30k", 1),),
+        "epochs": 10,
+        "vocabulary_size": 4000,
+        "average": {"keep": 5, "which": "last"},
+    }
+    return small(model, rate, **{**fields, **changes})
+
+
+def tatoeba(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
+    """Returns a scale of Tatoeba only, whose presets are free for any use (CC BY 4.0).
+
+    It is `small` without Multi30k, in twice the epochs: about as many steps.
+
+    Args:
+        model: arguments of the backbone.
+        rate: highest learning rate.
+        **changes: further fields of the `Scale`.
+    """
+    fields: dict[str, Any] = {"corpora": (("tatoeba", 1),), "epochs": 6}
+    return small(model, rate, **{**fields, **changes})
+
+
+def paper(
+    optimizer: Optimizer,
+    epochs: int,
+    batch: dict[str, int],
+    model: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Scale:
+    """Returns a scale of the paper's layers, the class's defaults, and its schedule.
+
+    zoo has no WMT14: the text is that of `small`, its vocabulary 5,000 pieces.
+
+    Args:
+        optimizer: an `Optimizer`.
+        epochs: passes over the data.
+        batch: arguments of `PairBatches`.
+        model: arguments of the backbone that differ from its defaults.
+        **changes: further fields of the `Scale`.
+    """
+    fields: dict[str, Any] = {
+        "corpora": CORPORA,
+        "loss": {"normalize": "sentences"},
+        "vocabulary_size": 5000,
+        "max_length": 50,
+    }
+    given = {"optimizer": optimizer, "epochs": epochs, "batch": batch}
+    return Scale(model=model or {}, **{**fields, **given, **changes})
+
+
+# Weaknesses of some models: fewer than 0.8 words for each of the reference's on four
+# captions in one source (tools.papers.reproduce), and those seen in bad output.
+SHORT = (
+    "What is longer than its training sentences, as several captions in one text, "
+    "comes out too short."
+)
+LOOPS = "Now and then it repeats a word, or a piece of one, up to the limit of length."
+
+
+def card(
+    title: str,
+    description: str,
+    equations: str,
+    paper: dict[str, Any],
+    weaknesses: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Returns the metadata of a translator's card that no run can know.
+
+    Args:
+        title: the model; the languages are added to it.
+        description: the architecture, and where it differs from the paper's.
+        equations: the paper's equations that it implements, and the variant.
+        paper: dict of title, authors, year and url.
+        weaknesses: those of this model; those of all translators are added.
+    """
+    return {
+        "title": title,
+        "description": description,
+        "equations": equations,
+        "intended_use": (
+            "Teaching, comparison of architectures, tests of serving. It translates "
+            "short everyday sentences and image captions; it is no general translator."
+        ),
+        "weaknesses": [
+            *weaknesses,
+            UNLIKE,
+            SPELLED,
+        ],
+        "paper": paper,
+        "task": "translate",
+    }

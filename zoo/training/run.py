@@ -1,0 +1,351 @@
+"""One run of a recipe."""
+
+import dataclasses
+import json
+import math
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from zoo.files import naming, write_bytes
+from zoo.presets.card import CARD_FILE, Card, format_bytes, read_card, unstated
+from zoo.presets.pages import write_card
+from zoo.presets.registry import RUN_PRESETS, find
+from zoo.presets.save import in_float32, save_preset, use_of
+from zoo.strings import counted
+from zoo.training.callbacks import Checkpoint, Monitor
+from zoo.training.card_metadata import origin
+from zoo.training.checkpoint import load_weights, read_state
+from zoo.training.config import (
+    FREE,
+    MODELS,
+    ConfigurationError,
+    checkpoints,
+    commit,
+    plain,
+    write_configuration,
+)
+from zoo.training.distribute import Distribution, DistributionError
+from zoo.training.fast.compiling import compile_with
+from zoo.training.fast.process import choose_threads
+from zoo.training.loop import Loop
+from zoo.training.recipes.arguments import Arguments
+from zoo.training.validation import Scores
+
+LOSS = Monitor("loss", "min")
+
+
+class Run:
+    """One run of a `Recipe`.
+
+    When a killed run is resumed, the recipe's function is called again and must do the
+    same again: anything random has to come from `seed`. A model that has been trained
+    is then only loaded. Weights are float32; Keras's dtype policy is what the model
+    computes in.
+
+    Args:
+        recipe: the `Recipe`.
+        settings: its choices for this run.
+        arguments: the run's `Arguments`; their folder must exist.
+        distribution: from `zoo.training.distribute.start`; one device by default.
+        configuration: what to write into `config.json` once the first model is about to
+            be trained, so that the folder is known to be this run's; None for nothing.
+        text: a user's own text, as the recipe's `TextTask` reads it; None for the
+            recipe's own data.
+        start: the task to start from, with its tokenizer; None for new weights.
+
+    Attributes:
+        recipe, settings, distribution, text, start: as given.
+        start_card: the `Card` of the preset to start from; None if it has none.
+        output: folder of the run, a `Path`.
+        scale_name, seed, limit, changes: those of the arguments.
+        precision: name of the dtype policy.
+        identity: dict of what a run must share with the checkpoint that it resumes
+            from. The number of epochs, the patience and the like are left out: they
+            may change, and the learning rate then follows the new plan.
+        checkpoint_minutes: time between two checkpoints within an epoch; None for no
+            such checkpoints. There is always one at the end of an epoch.
+        checkpoint_steps: steps between two checkpoints within an epoch, likewise.
+        loop: the `Loop` of the model trained last.
+        weights: description of the preset's weights; None for those of the best epoch.
+
+    Raises:
+        CheckpointError: if the folder holds another run.
+        OSError: if the folder can't be written.
+    """
+
+    def __init__(
+        self,
+        recipe: Any,
+        settings: Any,
+        arguments: Arguments,
+        distribution: Distribution | None = None,
+        configuration: dict[str, Any] | None = None,
+        text: Any = None,
+        start: Any = None,
+    ):
+        self.recipe, self.settings = recipe, settings
+        self.text, self.start, self.arguments = text, start, arguments
+        self.start_card = _card_of(arguments.start)
+        self.output = Path(arguments.output)
+        self.scale_name, self.seed = arguments.scale, arguments.seed
+        self.limit, self.changes = arguments.limit, arguments.changes
+        self.precision = keras.config.dtype_policy().name
+        self.distribution = distribution or Distribution()
+        self.checkpoint_minutes: float | None = 10.0
+        self.checkpoint_steps: int | None = None
+        self.loop: Any = None
+        self.weights: str | None = None
+        self._finish, self._configuration = arguments.finish, configuration
+        self._commit, self._fits = commit(), 0
+        choices = {k: v for k, v in plain(settings).items() if k not in FREE}
+        self.identity = {
+            "recipe": recipe.name,
+            "scale": self.scale_name,
+            "seed": self.seed,
+            "limit": self.limit,
+            "precision": self.precision,
+            "settings": choices,
+            **({"start": arguments.start} if arguments.start else {}),
+            **({"text": text.identity} if text is not None else {}),
+        }
+        tempfile.TemporaryFile(dir=self.output).close()
+        for path in checkpoints(self.output):
+            read_state(path, self.identity)
+        self._reseed()
+
+    def path(self, *parts: str) -> Path:
+        """Returns a path in the run's folder."""
+        return self.output.joinpath(*parts)
+
+    def say(self, text: str) -> None:
+        """Prints a text to standard error; of several processes, the first does."""
+        if self.distribution.main:
+            print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
+
+    def fit(
+        self,
+        model: Any,
+        batches: Any,
+        loss: Any,
+        validate: Any = None,
+        monitor: Monitor = LOSS,
+        *,
+        epochs: int | None = None,
+        name: str | None = None,
+        callbacks: Sequence[Any] = (),
+        backbone: Any = None,
+        identity: Any = (),
+    ) -> float:
+        """Trains a model, resuming from its checkpoint, and loads its best weights.
+
+        On several devices the weights aren't loaded. The result is that of a run that
+        was never killed, bit for bit: see `Loop`. If there are several models, make
+        each one after the one before it has been fitted.
+
+        Args:
+            model: a built Keras model.
+            batches: an `ArrayBatches`, a `PairBatches`, or an object with all their
+                methods.
+            loss: what `compile` takes.
+            validate: function of the model to a dict of numbers, called after each
+                epoch and logged in `log.csv`; or a Keras callback that adds such
+                numbers to an epoch's logs and shows them.
+            monitor: the `Monitor` that picks the best weights, of one of the numbers
+                of `validate` or of "loss". Its patience is `settings.patience` by
+                default, if there is one.
+            epochs: `settings.epochs` by default.
+            name: the model's name if there are several: its files are in `models/NAME`.
+            callbacks: further Keras callbacks, called at the end of each epoch after
+                `validate`. Those with `state()` and `resume(state)`, such as `Plateau`,
+                are resumed.
+            backbone: the part of the model whose best weights are kept; by default all
+                of it.
+            identity: dict of what else a resumed run must share, such as the sha256 of
+                its vocabulary.
+
+        Returns:
+            The best value of what was monitored.
+
+        Raises:
+            ConfigurationError: if the optimizer refuses its options.
+            CheckpointError, FloatingPointError, Interrupted, OSError: see `Loop`.
+        """
+        settings, distribution = self.settings, self.distribution
+        stateful = {type(c).__name__: c for c in callbacks if hasattr(c, "resume")}
+        if stateful and distribution.processes > 1:
+            raise DistributionError(
+                f"{', '.join(stateful)} works in one process: the others don't see the "
+                f"scores. Received: {distribution.processes} processes"
+            )
+        if monitor.patience is None:
+            patience = getattr(settings, "patience", None)
+            monitor = dataclasses.replace(monitor, patience=patience)
+        epochs = epochs or settings.epochs
+        backbone = model if backbone is None else backbone
+        folder = self.path(MODELS, name) if name else self.output
+        folder.mkdir(parents=True, exist_ok=True)
+        distribution.shard(batches)
+        checkpoint = Checkpoint(
+            folder / "checkpoint.npz",
+            folder / "best.weights.h5",
+            backbone,
+            monitor,
+            {**self.identity, **dict(identity), "model": name, "loss": _name(loss)},
+            [epochs, keras.backend.backend(), self._commit],
+            stateful,
+            self.checkpoint_minutes,
+            self.checkpoint_steps,
+        )
+        model = self._compile(model, len(batches), epochs, loss)
+        self.loop = loop = Loop(model, batches, checkpoint, epochs, distribution)
+        if self._configuration and distribution.main:
+            write_configuration(self.output, self._configuration)
+        self._configuration = None
+        self._describe(name or type(backbone).__name__, backbone, batches)
+        if self._finish and checkpoint.best_epoch < 0:
+            raise FileNotFoundError(
+                f"Nothing to finish: no checkpoint of a whole epoch in {folder}. "
+                "Train for at least one epoch first"
+            )
+        if not (self._finish or loop.done):
+            if not isinstance(validate, keras.callbacks.Callback):
+                validate = Scores(validate, self.say)
+            log = keras.callbacks.CSVLogger(loop.log, append=True)
+            loop.run([validate, *callbacks, log])
+        if distribution.devices == 1:  # on several, process 0 loads them to save them
+            load_weights(backbone, checkpoint.best_path)
+        self._reseed()
+        return checkpoint.best
+
+    def _compile(self, model, steps, epochs, loss):
+        with self.distribution.scope():
+            model = self.distribution.model(model)
+            try:
+                optimizer = self.settings.optimizer(steps, epochs)
+            except (TypeError, ValueError) as error:
+                raise ConfigurationError(f"optimizer: {error}") from error
+            return compile_with(model, optimizer, loss, self.distribution)
+
+    def _describe(self, name, backbone, batches):
+        parameters, state = backbone.count_params(), self.loop.state
+        epochs, steps = self.loop.epochs, len(batches)
+        optimizer = self.loop.model.optimizer
+        values = parameters * 2 + sum(math.prod(v.shape) for v in optimizer.variables)
+        self.say(
+            f"{name}: {parameters:,} parameters, {batches.tokens:,} {batches.unit}, "
+            f"{counted(steps, 'step')} an epoch, {choose_threads(parameters)}"
+        )
+        self.say(
+            f"plan: {counted(epochs, 'epoch')}, {counted(epochs * steps, 'step')}; "
+            f"weights, gradients and optimizer take {format_bytes(4 * values)}; change "
+            "it by --set KEY=VALUE"
+        )
+        if state:
+            step = f", step {state['step']}" if state["step"] else ""
+            self.say(f"resumed after epoch {state['epoch']}{step}")
+
+    def _reseed(self):
+        """Seeds Keras anew.
+
+        What follows then doesn't depend on whether the last model was trained now or
+        by an earlier process.
+        """
+        keras.utils.set_random_seed((self.seed + self._fits) % 2**32)
+        self._fits += 1
+
+    # === Results ===
+    @property
+    def name(self) -> str:
+        """The name of the preset: the recipe's, or the folder's for one's own text."""
+        if self.text is None:
+            beside = self.scale_name in self.recipe.beside
+            return (
+                f"{self.recipe.name}_{self.scale_name}" if beside else self.recipe.name
+            )
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.output.absolute().name)
+        return name.strip("-._") or self.recipe.name
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """The recipe's metadata of the preset's card, for the run's scale."""
+        change = self.recipe.beside.get(self.scale_name)
+        return change(self.recipe.card) if change else self.recipe.card
+
+    @property
+    def preset(self) -> Path:
+        """The folder of the preset that `save` writes."""
+        return self.path(RUN_PRESETS, self.name)
+
+    def save(self, task: Any) -> Any:
+        """Writes a task as a preset into `OUTPUT/preset/NAME`.
+
+        Args:
+            task: a task of `zoo.models` with a preprocessor.
+
+        Returns:
+            The task as `zoo.load` would give it, with the weights as they are stored.
+        """
+        self.preset.parent.mkdir(exist_ok=True)
+        # A new model, without the state of the optimizer.
+        backbone = type(task.backbone).from_config(task.backbone.get_config())
+        backbone.set_weights(task.backbone.get_weights())
+        task = in_float32(type(task)(backbone, task.preprocessor))
+        with naming(self.preset):
+            save_preset(task, str(self.preset))
+        task.backbone.load_weights(self.preset / "model.weights.h5")
+        self.say(
+            f"preset written to {self.preset}; use it by "
+            f"{use_of(task, str(self.output))}"
+        )
+        return task
+
+    def write_card(self, task: Any, /, **metadata: Any) -> None:
+        """Writes the card and README.md of the preset that `save` wrote.
+
+        Args:
+            task: what `save` returned.
+            **metadata: fields of `zoo.presets.Card` that the run doesn't know: title,
+                paper, vocabulary (its number of entries), scores, …
+        """
+        sizes = {
+            "parameters": task.count_params(),
+            "vocabulary": metadata.pop("vocabulary"),
+        }
+        known = {
+            "architecture": type(task).__name__,
+            "sizes": sizes,
+            "configuration": plain(self.settings),
+        }
+        card = {**self.card, **origin(self), **known, **metadata}
+        write_card(str(self.preset), card)
+        if unstated(card):
+            self.say(
+                f"its card lacks {' and '.join(unstated(card))}: zoo info "
+                f"{self.output} tells how to add them"
+            )
+
+    def write_results(self, results: dict[str, Any]) -> str:
+        """Writes `results.json` and returns its text."""
+        text = json.dumps(results, indent=2)
+        write_bytes(self.path("results.json"), f"{text}\n".encode())
+        return text
+
+
+def _card_of(preset: str | None) -> Card | None:
+    """The card of the preset to start from, read before training, which takes long."""
+    folder = preset and find(preset)
+    return read_card(folder) if folder and (folder / CARD_FILE).is_file() else None
+
+
+def _name(loss: str | Callable) -> str:
+    """The name of a loss, in words."""
+    if isinstance(loss, str):
+        loss = keras.losses.get(loss)
+    name = getattr(loss, "name", None) or getattr(loss, "__name__", None)
+    return (name or type(loss).__name__).replace("_", " ")

@@ -1,0 +1,251 @@
+"""The report of a run: one HTML file with its curves, scores and translations.
+
+It needs nothing but the files in the run's folder, so that an interrupted run has a
+report, too: `zoo report runs/NAME-SCALE`.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from zoo.analysis.alignment_plot import plot_alignment
+from zoo.analysis.figure import printable, render
+from zoo.analysis.training_plot import (
+    describe_loss,
+    draw_curves,
+    loss_of,
+    read_log,
+    without_single_sets,
+)
+from zoo.files import write_bytes
+from zoo.strings import counted, duration
+from zoo.training.batches.samples import read_samples, translation_of
+from zoo.training.checkpoint import read_state
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{{ title }}</title>
+<style>
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em;
+       padding: 0 1em; color: #222; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
+table { border-collapse: collapse; } svg { max-width: 100%; height: auto; }
+td, th { border-bottom: 1px solid #ddd; padding: .2em .7em; text-align: left;
+         vertical-align: top; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; } code { font-size: .9em; } .best td { font-weight: bold; }
+</style>
+</head>
+<body>
+{% macro table(heads, rows, numbers=(), best=None) %}
+<div class="wide"><table>
+{% for row in [heads] + rows %}{% set tag = "th" if loop.first else "td" %}
+<tr{% if best is not none and loop.index0 == best + 1 %} class="best"{% endif %}>
+{%- for cell in row -%}
+<{{ tag }}{% if loop.index0 in numbers %} class="number"{% endif %}>
+{{- cell }}</{{ tag }}>
+{%- endfor %}</tr>
+{% endfor %}</table></div>
+{% endmacro %}
+<h1>{{ title }}</h1>
+<p>{{ summary }}</p>
+{% if not scores %}<p>There are no test scores: the run has not finished.</p>
+{% elif translated %}<h2>Test scores</h2>
+<p>Beam search, 5 hypotheses.</p>
+{{ table(("test set", "score", "metric", "sacreBLEU signature"), scores, [1]) }}
+{% else %}<h2>Scores</h2>
+{{ table(("group", "score", "name"), scores, [1]) }}
+{% endif %}<h2>Curves</h2>
+{% if loss %}<p>Training loss: {{ loss }}.</p>{% endif %}
+{% if curves %}{{ curves }}{% else %}<p>Pictures need matplotlib:
+<code>pip install 'attention-zoo[plot]'</code>, then <code>zoo report FOLDER</code>.</p>
+{% endif %}<h2>Epochs</h2>
+{{ table(heads, epochs, range(heads | length), best) }}
+{% if translations %}<h2>Translations</h2>
+<p>Greedy search, after some of the epochs.</p>
+{% for name, rows, epoch, picture in translations %}{{ table((name, ""), rows) }}
+{% if picture %}<p>Attention after epoch {{ epoch }}: the source is across, the
+translation down; darker is more.</p>
+{{ picture }}{% endif %}{% endfor %}{% endif %}
+{% if settings %}<h2>Configuration</h2>
+{{ table(("setting", "value"), settings) }}{% endif %}
+</body>
+</html>
+"""
+
+
+def write_report(folder: str | Path) -> Path:
+    """Writes `report.html` into a run's folder.
+
+    It has test scores with their signatures, curves and a table of all epochs,
+    translations of the same sentences after several epochs, their alignments after the
+    last one, and the run's configuration, as far as there are any. Pictures need
+    matplotlib (extra `plot`); without it, the report says so.
+
+    Args:
+        folder: folder of a run, with a `log.csv`.
+
+    Returns:
+        The path of the report.
+
+    Raises:
+        FileNotFoundError: if the folder has no `log.csv`, or one without an epoch.
+        ValueError: if one of the files is damaged.
+    """
+    folder = Path(folder)
+    log = read_log(str(folder / "log.csv"))
+    checkpoint = folder / "checkpoint.npz"
+    state = read_state(checkpoint) if checkpoint.exists() else {}
+    results = _read_json(folder / "results.json")
+    samples = read_samples(folder / "samples.jsonl")
+    loss = loss_of(str(folder)) or describe_loss(state.get("settings"))
+    loss = loss or describe_loss(state)
+    name = state.get("recipe", folder.absolute().name)
+    title = f"{name}, {state['scale']}" if "scale" in state else name
+    names = without_single_sets([name for name in log if name != "epoch"])
+    scores = list(_score_rows(results))
+    page = jinja2.Environment(autoescape=True, finalize=_on_a_page).from_string(_PAGE)
+    text = page.render(
+        title=title,
+        summary=_summary(log, state),
+        scores=scores,
+        translated=any(len(row) > 3 for row in scores),
+        loss=loss,
+        curves=_picture(lambda: draw_curves({"": log}, loss), "curves"),
+        heads=("epoch", *(name.replace("_", " ") for name in names)),
+        epochs=[
+            (f"{epoch:.0f}", *(f"{log[name][row]:.5g}" for name in names))
+            for row, epoch in enumerate(log["epoch"])
+        ],
+        best=_best(log),
+        translations=[
+            _translation(place, *sample) for place, sample in enumerate(samples.items())
+        ],
+        settings=_configuration(state),
+    )
+    path = folder / "report.html"
+    write_bytes(path, text.encode())
+    return path
+
+
+def _on_a_page(value):
+    """A value of the template as text that HTML can contain, once it is escaped."""
+    return value if isinstance(value, Markup) else printable(str(value))
+
+
+def _picture(draw, name):
+    """A figure as SVG whose ids begin with `name`; None without matplotlib."""
+    try:
+        svg = render(draw(), "svg", 72).decode()
+    except ImportError:
+        return None
+    # Comments repeat the texts unescaped.
+    svg = re.sub("<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    return Markup(re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{name}-", svg))
+
+
+# === The run's files ===
+
+
+def _read_json(path):
+    if not path.exists():
+        return {}
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+# === The report's parts ===
+
+
+def _summary(log, state):
+    text = counted(int(log["epoch"][-1]), "epoch")
+    if "seconds" in log:
+        text += f", {duration(np.nansum(log['seconds']))} of training"
+    best = _best(log)
+    if best is not None:
+        text += (
+            f". Best validation BLEU, greedy search: {log['val_bleu'][best]:.2f} after "
+            f"epoch {log['epoch'][best]:.0f}"
+        )
+    return text + (". Training stopped early." if state.get("stopped") else ".")
+
+
+def _best(log):
+    """The row of the epoch whose weights are the best."""
+    if np.isnan(log.get("val_bleu", [np.nan])).all():
+        return None
+    return int(np.nanargmax(log["val_bleu"]))
+
+
+def _score_rows(results, place=""):
+    """Yields place, score, metric and signature of results, however deep they are."""
+    if "bleu" in results:  # a translator's
+        for key, label in (("bleu", "BLEU"), ("chrf", "chrF")):
+            score = results[key]
+            signature = Markup("<code>{}</code>").format(printable(score["signature"]))
+            yield place, f"{score['score']:.2f}", label, signature
+        if "before" in results:  # of the preset that was fine-tuned
+            yield from _score_rows(results["before"], f"{place} before")
+        return
+    for name, value in results.items():
+        if isinstance(value, dict):
+            yield from _score_rows(value, f"{place} {name}".strip())
+        elif isinstance(value, (bool, int)):
+            yield place, str(value), name
+        elif isinstance(value, float):
+            yield place, f"{value:.5g}", name
+
+
+def _translation(place, key, by_epoch):
+    """Name, rows, last epoch and picture of a sample."""
+    (name, source, reference), epochs = key, sorted(by_epoch)
+    # Powers of two, since early epochs change most, and the last epoch.
+    few = [e for e in epochs if e & (e - 1) == 0][:6] + epochs[-1:]
+    rows = [("source", source)]
+    rows += [
+        (f"epoch {epoch}", by_epoch[epoch]["translation"] or "(nothing)")
+        for epoch in dict.fromkeys(few)
+    ]
+    rows.append(("reference", reference))
+    record = translation_of(by_epoch[epochs[-1]])
+    picture = record and _picture(lambda: plot_alignment(record), f"sample{place}")
+    return name, rows, epochs[-1], picture
+
+
+def _configuration(state):
+    """The run's identity, from its checkpoint, and the plans under which it ran."""
+    if not state:
+        return []
+    names = list(state)[: list(state).index("epoch")]  # the identity comes first
+    identity = {name: state[name] for name in names if name != "vocabulary"}
+    identity |= identity.pop("settings", {})
+    rows = [(name, _short(value)) for name, value in identity.items()]
+    for first, epochs, backend, commit in state.get("plans", []):
+        planned = counted(epochs, "epoch")
+        plan = f"{planned} planned, {backend} backend, commit {commit}"
+        rows.append((f"from epoch {first + 1}", plan))
+    return [row for row in rows if row[1]]
+
+
+def _short(value):
+    """A value as text, without options that are not set."""
+    if isinstance(value, dict):
+        if "class_name" in value:  # a learning-rate schedule; the plan has its length
+            options = {k: v for k, v in value["config"].items() if k != "total"}
+            return f"{value['class_name']} ({_short(options)})"
+        parts = [(name, _short(part)) for name, part in value.items()]
+        # Keras has a momentum even if there is no average.
+        return ", ".join(
+            f"{name} {part}" for name, part in parts if part and name != "ema_momentum"
+        )
+    if isinstance(value, list):
+        return ", ".join(_short(part) for part in value)
+    return "" if value is None or value is False else str(value)
